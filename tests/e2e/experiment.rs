@@ -297,3 +297,57 @@ fn a_workflow_that_chooses_by_role_is_left_alone() {
         .says(&["not in experiment mark: the workflow chooses a policy for handoff in role executor itself"]);
     assert_eq!(lab.began().pop().unwrap().1, []);
 }
+
+// M5, M6: an arm that gets less fuel than it asks for would be measured by how it fails.
+#[test]
+fn an_arm_gets_what_it_asks_for_or_the_experiment_is_refused() {
+    let lab = Lab::new();
+    let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":80000000}"#);
+    let size = u8::try_from(1 + name.len() + wants.len()).unwrap();
+    let hungry = [builtin_bytes(), &[0, size, 11], name, wants.as_bytes()].concat();
+    lab.stage.write("hungry.wasm", hungry);
+    let start = ["experiment", "start", "far", "--arm", "far=hungry.wasm"];
+    lab.baton(&start).expect(2).says(&[
+        "arm far: hungry asks for fuel 80000000; granted: nothing; refused: fuel 80000000",
+        "`--grant far.fuel=80000000`",
+    ]);
+    let granting = |grant: &str| lab.baton(&[&start[..], &["--grant", grant, "--format", "json"]].concat());
+    granting("near.fuel=80000000").expect(2).says(&["--grant names the arm near; there is control, far"]);
+    let started = granting("far.fuel=80000000").expect(0);
+    let started: serde_json::Value = serde_json::from_str(&started.stdout).unwrap();
+    let arms = &started["definition"]["versions"][0]["arms"];
+    assert_eq!(arms[1]["grants"]["fuel"], 80_000_000);
+    assert_eq!(arms[0]["grants"], serde_json::Value::Null);
+    let shown = lab.baton(&["experiment", "show", "far"]).expect(0);
+    assert!(shown.stdout.contains("granted 80000000 fuel"), "{}", shown.stdout);
+}
+
+// M5: control is what is configured, and what an arm sets aside is said before it decides anything.
+#[test]
+fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what_it_sets_aside() {
+    let lab = Lab::new();
+    let text = fs::read_to_string(lab.stage.path("job.toml")).unwrap();
+    let configured = "[policies]\nexhaustion = { settings = { exhausted-phrases = { add = [\"my tank is empty\"] } } }\n[limits]";
+    lab.stage.write("job.toml", text.replace("[limits]", configured));
+    let start = ["experiment", "start", "late", "--decides", "exhaustion", "--arm", "late=resilience"];
+    lab.baton(&[&start[..], &["--set", "late.warn-percent=91"]].concat())
+        .expect(0)
+        .says(&["new runs of every workflow in every folder take part"]);
+    lab.baton(&["run", "job.toml"]).expect(0).says(&["takes part in experiment late: arm "]);
+    let which = lab.baton(&["policy", "which", "--run", "--format", "json"]).expect(0);
+    let which: serde_json::Value = serde_json::from_str(&which.stdout).unwrap();
+    let seat =
+        &which["seats"].as_array().unwrap().iter().find(|seat| seat["decision"] == "exhaustion").unwrap();
+    assert_eq!(seat["from"]["layer"], "experiment");
+    let phrases = seat["settings"]["exhausted-phrases"]["value"].to_string();
+    assert!(phrases.contains("my tank is empty") && phrases.contains("prompt is too long"), "{seat}");
+
+    lab.baton(&["experiment", "stop", "late"]).expect(0);
+    let start = ["experiment", "start", "mark", "--decides", "exhaustion", "--arm", "mine=mine.wasm"];
+    lab.baton(&start).expect(0);
+    let aside = "experiment mark: arm mine sets aside the setting exhausted-phrases (job.toml:6)";
+    lab.baton(&["check", "job.toml"]).expect(0).says(&[aside]);
+    let which = lab.baton(&["policy", "which", "job.toml"]).expect(0).stdout;
+    let drawn = "experiment mark: a run draws one of control 50 %, mine 50 %";
+    assert!(which.contains(drawn) && which.contains(aside), "{which}");
+}

@@ -546,3 +546,42 @@ fn a_list_of_the_built_in_policy_is_edited() {
     stage.baton(&["run", "edited.toml", "--restart"]).expect(0);
     assert!(!exhausted(), "the words are nobody's without the list");
 }
+
+// M4: what a workflow sets without a component is for those of the chain that have it, whatever the folder puts before them.
+#[test]
+fn settings_without_a_component_are_for_the_policy_that_has_them() {
+    let stage = ruled();
+    let workflow = |settings: &str| {
+        let text = format!("name = \"ruled\"\ngoal = \"Keep to the rules.\"\n[policies]\n{settings}\n");
+        let phase =
+            "[[phases]]\nid = \"one\"\nobjectives = [{ id = \"a\", description = \"Write a.txt.\" }]\n";
+        stage.write("ruled.toml", format!("{text}[roles.executor]\nscript = \"script.toml\"\n{phase}"));
+    };
+    stage.write("work/house.toml", "compact-percent = [\"* = 55\"]\n");
+    for all in ["\"rules:house.toml\"", "[\"rules:house.toml\", \"builtin:resilience\"]"] {
+        stage.write("work/baton.toml", format!("[policies]\nall = {all}\n"));
+        workflow(
+            "settings = { max-objectives = 4, compact-percent = 60 }\nreview = { settings = { placeholder-phrases = { add = [\"xyzzy\"] } } }",
+        );
+        placed(&stage, &["check", "ruled.toml"]).expect(0);
+        let planned = which(&stage, &["ruled.toml"]);
+        let seat = |decision: &str| {
+            let seats = planned["seats"].as_array().unwrap().iter();
+            seats.into_iter().find(|seat| seat["decision"] == decision).unwrap().clone()
+        };
+        let compaction = seat("compaction");
+        assert_eq!(compaction["settings"]["compact-percent"]["value"][0], "* = 55", "{compaction}");
+        let next = &compaction["where_it_abstains"][0];
+        assert_eq!(next["settings"]["compact-percent"]["value"], 60.0, "{compaction}");
+        assert_eq!(next["settings"]["max-objectives"]["value"], 4, "{compaction}");
+        let review = seat("review")["settings"]["placeholder-phrases"]["value"].to_string();
+        assert!(review.contains("xyzzy"), "{review}");
+    }
+    workflow("settings = { max-objectivs = 4 }");
+    placed(&stage, &["check", "ruled.toml"]).expect(3).says(&[
+        "ruled.toml:4",
+        "policy rules: setting `max-objectivs`: there is no such setting",
+        "policy resilience: setting `max-objectivs`: there is no such setting; did you mean `max-objectives`?",
+        "all = { component = ",
+    ]);
+}

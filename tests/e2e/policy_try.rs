@@ -79,6 +79,21 @@ fn every_sample_is_taken_and_what_cannot_be_tried_is_said() {
         let wrong = attempt(&stage, &["builtin:resilience", "--on", "wrong.json"]).expect(2);
         wrong.says(&["wrong.json: ask.observation", "attribute"]);
     }
+    let functions = [
+        ("exhaustion", "assess"),
+        ("completion", "complete"),
+        ("recovery", "recover"),
+        ("offloading", "offload"),
+        ("compaction", "compaction"),
+        ("budgeting", "budget"),
+        ("prompting", "brief"),
+        ("handoff", "compose"),
+        ("splitting", "split"),
+    ];
+    for (decision, function) in functions {
+        let sample = |name: &str| attempt(&stage, &["--sample", name]).expect(0).stdout;
+        assert_eq!(sample(decision), sample(function), "{decision}");
+    }
     stage.write("observation.json", attempt(&stage, &["--sample", "splitting"]).expect(0).stdout);
     attempt(&stage, &["never.wasm", "--on", "observation.json"])
         .expect(2)

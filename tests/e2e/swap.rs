@@ -340,6 +340,16 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     use_policy(&stage, &["--rollback"]).expect(0).says(&["mine@", "decides prompting in run"]);
     use_policy(&stage, &["--rollback"]).expect(0).says(&["own@", "decides prompting in run"]);
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
+    // Which of two switches is meant is for a person to say.
+    use_policy(&stage, &["mine.wasm", "--decides", "splitting"]).expect(0);
+    use_policy(&stage, &["own.wasm", "--decides", "review"]).expect(0);
+    use_policy(&stage, &["--rollback"]).expect(2).says(&[
+        "2 switches are in place, say which one is meant",
+        "`--decides splitting` takes back mine@",
+        "`--decides review` takes back own@",
+    ]);
+    use_policy(&stage, &["--rollback", "--decides", "review"]).expect(0);
+    use_policy(&stage, &["--rollback"]).expect(0).says(&["decides splitting in run"]);
     use_policy(&stage, &["mine.wasm", "--phase", "three"]).expect(0);
     use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "prompting"]).expect(0).says(&[
         "own@",

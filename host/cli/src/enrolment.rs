@@ -2,6 +2,8 @@
 //! person is told of it. An experiment never keeps a run from beginning: what is wrong with one is said, and the run goes with the
 //! policies of its own files.
 
+mod configured;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
@@ -22,6 +24,9 @@ use baton_runtime::{PolicyBundle, PolicySource, view_of};
 use crate::args::PlaceArgs;
 use crate::out;
 use crate::place::{self, Place};
+use crate::render::words;
+
+pub(crate) use configured::set_aside;
 
 /// Bytes of chance in the id of a unit: no two runs of a user ever share one.
 const UNIT_BYTES: usize = 12;
@@ -56,11 +61,21 @@ pub(crate) fn take_part(
             Ok(enrolled) => match components(&experiments, &definition, enrolled.version) {
                 Ok(mut components) => {
                     tell(&definition, &enrolled);
-                    let arm = enrolled.arm;
+                    let (version, arm) = (enrolled.version, enrolled.arm);
+                    let aside = set_aside(&place.config, &files, policies, version, arm);
+                    if !aside.is_empty() {
+                        out::progress(&format!(
+                            "in this run arm {} decides {} and sets aside {}; `--no-experiment` leaves the run out",
+                            arm.name,
+                            words::list(&version.decides.iter().collect::<Vec<_>>()),
+                            words::list(&aside)
+                        ));
+                    }
+                    let named = |capability| configured::named_in_files(&files, policies, arm, capability);
+                    workflow.policies.layers.push(layer(&definition, version, arm, named));
                     taken.extend(
                         enrolled.version.decides.iter().map(|one| (definition.name.to_string(), *one)),
                     );
-                    workflow.policies.layers.push(layer(&definition, enrolled.version, arm));
                     let source =
                         PolicySource { name: arm.policy.clone(), bytes: components.remove(&arm.component) };
                     policies.components.insert(reference(&definition, arm), source);
@@ -78,7 +93,7 @@ pub(crate) fn take_part(
 }
 
 /// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
-pub(crate) fn foresee(place: &Place, workflow: &Workflow) -> Vec<String> {
+pub(crate) fn foresee(place: &Place, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
     let experiments = Experiments::below(&place.config.state_root);
     let mut taken: Vec<(String, Capability)> = Vec::new();
     let mut lines = Vec::new();
@@ -97,6 +112,18 @@ pub(crate) fn foresee(place: &Place, workflow: &Workflow) -> Vec<String> {
                         format!("experiment {name}: a run draws one of {}", chances(enrolled.version))
                     }
                 });
+                let version = enrolled.version;
+                let drawn = version.arms.iter().filter(|arm| match definition.unit {
+                    UnitKind::Task => arm.name == enrolled.arm.name,
+                    UnitKind::Run => true,
+                });
+                for arm in drawn {
+                    let aside = set_aside(&place.config, workflow, policies, version, arm);
+                    if !aside.is_empty() {
+                        let aside = words::list(&aside);
+                        lines.push(format!("experiment {name}: arm {} sets aside {aside}", arm.name));
+                    }
+                }
             }
             Err(Unfit::NotCovered) if definition.unit == UnitKind::Run => {
                 if let Some(version) = definition.current() {

@@ -59,6 +59,7 @@ mod offload;
 mod pace;
 mod phase;
 mod place;
+mod policy_failures;
 mod question;
 mod quota;
 mod recording;
@@ -98,6 +99,7 @@ use crate::workflow::paths::RunNames;
 use clock::Clock;
 use index::Index;
 use phase::Phase;
+use policy_failures::PolicyOutcomes;
 use seats::Seats;
 use session::Session;
 
@@ -112,6 +114,7 @@ pub struct Run {
     id: RunId,
     workflow: Workflow,
     seats: Seats,
+    policy_outcomes: PolicyOutcomes,
     task_folder: String,
     started_at: UnixMs,
     utc_offset_minutes: i32,
@@ -151,6 +154,7 @@ impl Run {
             id: RunId::new(""),
             workflow: Workflow::default(),
             seats: Seats::default(),
+            policy_outcomes: PolicyOutcomes::default(),
             task_folder: String::new(),
             started_at: UnixMs(0),
             utc_offset_minutes: 0,

@@ -7,7 +7,7 @@ use crate::action::Ending;
 use crate::decision::{Finding, QuotaCause, Review, Staleness};
 use crate::experiment::Assignment;
 use crate::facts::{Billed, OccupancySource, Refusal};
-use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
+use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
 use crate::observation::{Basis, ObjectiveStatus};
 use crate::time::{DurationMs, UnixMs};
@@ -48,12 +48,30 @@ pub struct RunView {
     /// The experiments that it takes part in (M5).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assignments: Vec<Assignment>,
+    /// The policies that failed to answer, with how often.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policy_failures: Vec<PolicyFailureRow>,
     /// The recording that it was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
     /// What it was made from, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRow>,
+}
+
+/// A policy that failed to answer in a run. Questions from which it abstained are not counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyFailureRow {
+    /// Its name.
+    pub policy: String,
+    /// Digest of its component.
+    pub component: Digest,
+    /// Questions on which it failed.
+    pub failed: u32,
+    /// Questions that it answered.
+    pub answered: u32,
+    /// The policies that answered where it failed; `native` is the host itself.
+    pub instead: Vec<String>,
 }
 
 /// What a run was made from.

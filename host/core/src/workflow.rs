@@ -18,8 +18,8 @@ pub use commits::{CommitTime, Commits, branch_fault};
 pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{
-    BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, Layer, ListEdit, Origin, Policies, PoliciesSaid,
-    PolicyChoice, PolicyLayer, Scope, SettingValue, lay_over,
+    BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, ListEdit, Origin,
+    Policies, PoliciesSaid, PolicyChoice, PolicyLayer, Scope, SettingValue, laid_settings, lay_over,
 };
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 pub use sandbox::{Sandbox, SandboxError, SandboxLevel, Target, TargetError, is_public};

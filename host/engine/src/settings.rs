@@ -203,6 +203,19 @@ impl Policy {
         Ok(Configured { policy: self.clone(), settings, next: Arc::default() })
     }
 
+    /// Whether it has a setting of this key for a value of this kind; whether the value is within bounds is said when it is configured.
+    ///
+    /// # Errors
+    /// Why it does not take it. A policy that fails to say what can be set is taken to have it, since configuring it says why it failed.
+    pub fn takes(&self, key: &str, given: &GivenSetting) -> Result<(), String> {
+        let Ok(schema) = self.schema() else { return Ok(()) };
+        let setting = schema.iter().find(|setting| setting.key == key).ok_or_else(|| unknown(schema, key))?;
+        match given {
+            GivenSetting::Value(value) => converted(setting, value).map(|_| ()),
+            GivenSetting::Edit(_) => edits(setting).map(|_| ()),
+        }
+    }
+
     fn refused(&self, problems: Vec<Problem>) -> SettingsError {
         SettingsError::Refused { policy: self.name().to_owned(), problems }
     }
@@ -286,12 +299,7 @@ fn near(schema: &[Setting], key: &str) -> Vec<String> {
 
 /// The default list with these changes.
 fn edited(setting: &Setting, edit: &ListEdit) -> Result<SettingValue, String> {
-    let SettingValue::Texts(list) = &setting.default else {
-        return Err(format!(
-            "{{ add, remove }} changes a list of texts, and this is {}",
-            type_name(&setting.default)
-        ));
-    };
+    let list = edits(setting)?;
     match edit.missing(list).next() {
         None => Ok(SettingValue::Texts(edit.apply(list))),
         Some(missing) => {
@@ -305,13 +313,28 @@ fn edited(setting: &Setting, edit: &ListEdit) -> Result<SettingValue, String> {
     }
 }
 
+/// The list that an edit changes.
+fn edits(setting: &Setting) -> Result<&Vec<String>, String> {
+    match &setting.default {
+        SettingValue::Texts(list) => Ok(list),
+        other => Err(format!("{{ add, remove }} changes a list of texts, and this is {}", type_name(other))),
+    }
+}
+
 /// The value in the type of the setting. A whole number is also a number; nothing else is converted.
+fn converted(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> {
+    match (&setting.default, value) {
+        (SettingValue::Number(_), SettingValue::Integer(whole)) => Ok(SettingValue::Number(*whole as f64)),
+        (default, value) if std::mem::discriminant(default) == std::mem::discriminant(value) => {
+            Ok(value.clone())
+        }
+        (default, value) => Err(format!("expected {}, got {}", type_name(default), type_name(value))),
+    }
+}
+
+/// The value in the type of the setting, within its bounds.
 fn fit(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> {
-    let value = match (&setting.default, value) {
-        (SettingValue::Number(_), SettingValue::Integer(whole)) => SettingValue::Number(*whole as f64),
-        (default, value) if std::mem::discriminant(default) == std::mem::discriminant(value) => value.clone(),
-        (default, value) => return Err(format!("expected {}, got {}", type_name(default), type_name(value))),
-    };
+    let value = converted(setting, value)?;
     match &value {
         SettingValue::Number(number) if !number.is_finite() => {
             return Err(format!("{number} is not a finite number"));

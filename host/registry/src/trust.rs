@@ -63,6 +63,8 @@ impl Unsigned {
 pub struct Trust {
     unsigned: Unsigned,
     rules: Vec<(Rule, Vec<TrustedKey>)>,
+    /// The only rule is a key that a command names.
+    is_by_key: bool,
 }
 
 /// A key, and where it was written.
@@ -217,7 +219,7 @@ impl Rules {
             });
             rules.push((rule.clone(), keys.collect::<Result<_, _>>()?));
         }
-        Ok(Trust { unsigned: self.unsigned, rules })
+        Ok(Trust { unsigned: self.unsigned, rules, is_by_key: false })
     }
 }
 
@@ -234,7 +236,7 @@ impl Trust {
     /// Believes what this key has signed, and nothing else.
     pub fn only(key: TrustedKey) -> Self {
         let rule = Rule { from: "*".into(), keys: Vec::new(), unsigned: Unsigned::Refuse };
-        Self { unsigned: Unsigned::Refuse, rules: vec![(rule, vec![key])] }
+        Self { unsigned: Unsigned::Refuse, rules: vec![(rule, vec![key])], is_by_key: true }
     }
 
     /// Whether a rule is about the place of a policy.
@@ -267,7 +269,7 @@ impl Trust {
                 (signatures, Unsigned::Allow) => Ok(Verdict::Unjudged { signatures }),
             };
         };
-        let rule_name = named(&rule.from);
+        let rule_name = if self.is_by_key { "--key".to_owned() } else { named(&rule.from) };
         if signatures.is_empty() && rule.unsigned == Unsigned::Allow {
             return Ok(Verdict::Unsigned);
         }

@@ -3,6 +3,7 @@
 //! engine's; which of them a person wants is `core::workflow::Policies`'.
 
 mod artifacts;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::{
-    BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue, lay_over,
+    BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Origin, PolicyChoice, Scope, SettingValue,
+    laid_settings, lay_over,
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
@@ -171,9 +173,11 @@ impl Bench {
     /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
     /// validated. Blocking; nothing that decides is disturbed.
     pub(crate) fn load(&self, wanted: &Wanted) -> Result<Vec<Seated>, RuntimeError> {
-        let Wanted { source, reference, settings, grants, from, scope, decides, in_force } = wanted;
+        let Wanted { source, reference, given, grants, from, scope, decides, in_force } = wanted;
         let bytes = bytes_of(source);
         let policy = self.policy_of(wanted)?;
+        let LaidSettings { settings, .. } =
+            laid_settings(given, |key, value| policy.takes(key, value).is_ok());
         let able: Vec<_> = match decides.as_slice() {
             [] => policy.decides().to_vec(),
             named => named.to_vec(),
@@ -183,7 +187,7 @@ impl Bench {
         }
         let seated = |capability| {
             let mut laid = in_force.get(&capability).cloned().unwrap_or_default();
-            lay_over(&mut laid, settings);
+            lay_over(&mut laid, &settings);
             let configured = self.configure(&policy, grants, &laid).map_err(|why| refused(reference, why))?;
             Ok(Seated {
                 pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
@@ -306,13 +310,14 @@ pub(crate) struct Wanted {
     pub(crate) source: PolicySource,
     /// As it was named, for messages.
     pub(crate) reference: String,
-    pub(crate) settings: BTreeMap<String, GivenSetting>,
+    /// What is said of its settings, the farthest first.
+    pub(crate) given: Vec<GivenSettings>,
     pub(crate) grants: Grants,
     pub(crate) from: Origin,
     pub(crate) scope: Scope,
     /// What it is to decide; everything that it can where empty.
     pub(crate) decides: Vec<Capability>,
-    /// Settings over which those of `settings` are laid, for each decision.
+    /// Settings over which those of `given` are laid, for each decision.
     pub(crate) in_force: InForce,
 }
 
@@ -418,13 +423,15 @@ fn choose(
 ) -> Result<Seated, RuntimeError> {
     let role = role_of(workflow, scope);
     let mut chosen: Option<Seated> = None;
-    for candidate in workflow.policies.candidates(scope, role, capability) {
+    let candidates = workflow.policies.candidates(scope, role, capability);
+    let mut asked = Vec::new();
+    for candidate in candidates {
         let source = find(bundle, &candidate.component)?;
-        let Candidate { component, settings, grants, from, explicit, is_layer, .. } = candidate;
+        let Candidate { component, given, grants, from, explicit, is_layer, .. } = candidate;
         let wanted = |decides| Wanted {
             source: source.clone(),
             reference: component.clone(),
-            settings: settings.clone(),
+            given: given.clone(),
             grants: grants.clone(),
             from: from.clone(),
             scope: scope.clone(),
@@ -442,11 +449,17 @@ fn choose(
         if is_layer {
             bench.must_ask_next(&wanted(Vec::new()), capability)?;
         }
+        asked.push(settings::AskedPolicy {
+            policy: bench.policy_of(&wanted(Vec::new()))?,
+            component: component.clone(),
+            given: given.clone(),
+        });
         chosen = match (chosen, able) {
             (Some(chosen), Some(next)) => Some(chosen.before(next)),
             (chosen, able) => chosen.or(able),
         };
     }
+    settings::each_is_taken(capability, &asked)?;
     match chosen {
         Some(chosen) => Ok(chosen),
         None => only(bench.load(&fallback(capability))?, capability, BUILTIN),
@@ -475,7 +488,7 @@ fn shadow(
     Ok(Wanted {
         reference: reference.to_owned(),
         source,
-        settings: choice.settings.clone(),
+        given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
         grants: choice.grants.clone(),
         from: choice.from.clone(),
         scope,
@@ -488,7 +501,7 @@ fn fallback(capability: Capability) -> Wanted {
     Wanted {
         source: PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None },
         reference: BUILTIN.to_owned(),
-        settings: BTreeMap::new(),
+        given: Vec::new(),
         grants: Grants::default(),
         from: Origin::default(),
         scope: Scope::Run,

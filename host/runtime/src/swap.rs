@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_core::grants::Grants;
 use baton_core::input::{ChangeCause, Pin, PinnedLink};
 use baton_core::observation::Capability;
-use baton_core::workflow::{GivenSetting, Layer, Origin, Scope};
+use baton_core::workflow::{GivenSetting, GivenSettings, Layer, Origin, Scope};
 use baton_core::{Digest, Input, Run, RunId};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_store::{ArtifactStore, Journal};
@@ -193,7 +193,7 @@ impl UsePolicy {
         Ok(Wanted {
             source: PolicySource { name: self.name, bytes },
             reference: self.reference,
-            settings: self.settings,
+            given: GivenSettings::own(self.settings, Origin::default()),
             grants: self.grants,
             from: Origin { layer: Layer::Command, ..Origin::default() },
             scope: self.scope,
@@ -325,6 +325,26 @@ pub(crate) fn behind(
             Scope::Shadow { policy } => format!("in the shadow {policy}"),
         };
         return Err(format!("nothing to go back to {place}: nothing was put in place there"));
+    }
+    // Without a decision only one switch is meant, and which one is for a person to say.
+    let mut switches: Vec<(PinnedLink, Vec<&str>)> = Vec::new();
+    for capability in pins.iter().map(|pin| pin.capability) {
+        let Some(now) = run.in_force(scope, capability).map(Pin::first) else { continue };
+        match switches.iter_mut().find(|(link, _)| *link == now) {
+            Some((_, names)) => names.push(capability.name()),
+            None => switches.push((now, vec![capability.name()])),
+        }
+    }
+    if decides.is_empty() && switches.len() > 1 {
+        let said = |(link, names): &(PinnedLink, Vec<&str>)| {
+            format!("`--decides {}` takes back {}@{}", names.join(","), link.policy, link.component.short())
+        };
+        let said: Vec<String> = switches.iter().map(said).collect();
+        return Err(format!(
+            "{} switches are in place, say which one is meant: {}",
+            said.len(),
+            said.join("; ")
+        ));
     }
     Ok(pins)
 }

@@ -98,17 +98,17 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     let is_of_file = |link: PinnedLink| link.policy == name && link.component != digest;
     for seat in run.seats().filter(|seat| seat.pin.links().any(is_of_file)) {
         let Some(candidate) = chosen(policies, run, seat.pin, reference) else { continue };
-        let Candidate { component, settings, grants, from, .. } = candidate;
+        let Candidate { component, given, grants, from, .. } = candidate;
         // One entry for all that it decides with the same settings.
-        let same = wanted.iter_mut().find(|other| {
-            (&other.scope, &other.settings, &other.grants) == (&seat.pin.scope, &settings, &grants)
-        });
+        let same = wanted
+            .iter_mut()
+            .find(|other| (&other.scope, &other.given, &other.grants) == (&seat.pin.scope, &given, &grants));
         match same {
             Some(other) => other.decides.push(seat.pin.capability),
             None => wanted.push(Wanted {
                 source: source.clone(),
                 reference: component,
-                settings,
+                given,
                 grants,
                 from,
                 scope: seat.pin.scope.clone(),

@@ -261,7 +261,7 @@ fn only_what_somebody_trusted_has_signed_is_taken() {
     let verify =
         |key: &str| scene.policy(&["verify", &reference, "--key", &format!("{key}.pub"), "--format", "json"]);
 
-    verify("acme").expect(3).says(&["is not signed", &reference]);
+    verify("acme").expect(3).says(&["is not signed, and --key refuses what is not", &reference]);
     scene.policy(&["verify", &reference]).expect(3);
     let signed = scene.policy(&["sign", &reference, "--key", "mallory.key"]).expect(0);
     assert_eq!(digest(signed.stdout.trim()), digest(&pushed));
@@ -342,7 +342,17 @@ fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
     assert!(lock().contains(digest(&first)) && lock().contains(calm.as_str()), "{}", lock());
 
     // The tag moves; the pin does not, until a person says so.
+    scene.policy(&["keygen", "acme"]).expect(0);
+    scene.policy(&["sign", &reference, "--key", "acme.key"]).expect(0);
+    let verify = || scene.policy(&["verify", &reference, "--key", "acme.pub"]).expect(0).stdout;
+    let verified = verify();
+    assert!(verified.contains("this is what baton.lock pins here"), "{verified}");
+    assert!(!verified.contains("the tag leads elsewhere"), "{verified}");
     let second = scene.push("other.wasm", "1");
+    let verified = verify();
+    let moved = verified.split("the tag leads elsewhere now: ").nth(1).unwrap_or_default();
+    assert!(verified.contains(digest(&first)) && moved.contains(digest(&second)), "{verified}");
+    assert!(moved.contains("is not signed"), "{verified}");
     let plan = scene.plan().expect(0).stdout;
     assert!(plan.contains(calm.as_str()), "{plan}");
     let pinned = scene.list();

@@ -16,11 +16,11 @@ use super::sandbox::lines;
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
 use crate::layers::placed;
-use crate::out;
 use crate::place::Place;
 use crate::render::which::in_place;
 use crate::render::words;
 use crate::task::found::{expect_agent, with_an_agent};
+use crate::{enrolment, out};
 
 /// Check a workflow file, its policies and what is set for them
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         count(objectives, "objective"),
         names.join(", ")
     ))?;
-    for line in remarks(&workflow) {
+    for line in enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)) {
         out::progress(&line);
     }
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.

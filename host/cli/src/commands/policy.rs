@@ -38,6 +38,7 @@ use push::PushArgs;
 use shadow::ShadowArgs;
 use sign::{KeygenArgs, SignArgs};
 use swap::UseArgs;
+pub(crate) use swap::{Grant, flags_of, grant, granted};
 use verify::VerifyArgs;
 use which::WhichArgs;
 

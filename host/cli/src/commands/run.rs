@@ -217,7 +217,8 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
     let way = Launch::of(args.background, args.inline || is_launched, workflow.mode);
     if args.dry_run {
-        let experiments = if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow) };
+        let experiments =
+            if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow, &policies) };
         return show_plan(&place, workflow, &policies, way, args.view, &experiments);
     }
     if way == Launch::Inline {

@@ -96,7 +96,9 @@ fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
                 arm.policy,
                 arm.component.short()
             );
-            for part in settings.into_iter().chain((!counts.is_empty()).then(|| runs_of(runs))) {
+            let granted = (!arm.grants.is_empty()).then(|| format!("granted {}", words::grants(&arm.grants)));
+            for part in settings.into_iter().chain(granted).chain((!counts.is_empty()).then(|| runs_of(runs)))
+            {
                 line.push_str("  ");
                 line.push_str(&part);
             }

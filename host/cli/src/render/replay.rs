@@ -77,12 +77,24 @@ impl OnRuns<'_> {
         Sums { name, can, whose, decides: self.decides, functions: &self.replayed.functions }
     }
 
+    /// The policy as the subject of a warning: where it left questions to the policy behind it, the warnings are of both.
+    fn warner(&self) -> String {
+        let name = self.policy.name;
+        let assess = Capability::Exhaustion.name();
+        let mut asked =
+            self.replayed.functions.iter().filter(|(function, _)| function.split('.').next() == Some(assess));
+        match asked.any(|(_, function)| function.on_course.abstained + function.off_course.abstained > 0) {
+            true => format!("the run with {name} in front (which left questions to the policy behind it)"),
+            false => name.to_owned(),
+        }
+    }
+
     /// What the warnings are worth, in words.
     fn warnings(&self) -> Vec<String> {
         let Replayed { recorded, candidate, off_course_contexts, remembers, .. } = self.replayed;
         let mut said = Vec::new();
         if let Some(candidate) = candidate {
-            let name = self.policy.name;
+            let name = self.warner();
             if candidate.hits + candidate.misses == 0 {
                 said.push("No context was used up, so no warning could have been in time".to_owned());
             } else {
@@ -111,7 +123,7 @@ impl OnRuns<'_> {
                 ));
             }
             if *off_course_contexts > 0 {
-                let all = counted(*off_course_contexts, "context");
+                let (all, name) = (counted(*off_course_contexts, "context"), self.policy.name);
                 said.push(format!(
                     "In {all} {name} would have left the course of the run before: what it says there is right for what happened, \
                      which with {name} would have been something else"

@@ -95,6 +95,9 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     }
     text.push_str(&table(view, look, &Ages::new()));
     text.push('\n');
+    for row in &view.policy_failures {
+        text.push_str(&format!("\n{}\n", look.wrap(&words::policy_failure(row), 0)));
+    }
     if let Some(imported) = &view.imported {
         text.push_str(&format!("\n{}\n", look.wrap(&import::provenance(imported), 0)));
         return text;

@@ -227,6 +227,7 @@ pub(crate) fn running() -> RunView {
         questions: Vec::new(),
         set_aside: false,
         assignments: Vec::new(),
+        policy_failures: Vec::new(),
         imported: None,
         source: None,
     }

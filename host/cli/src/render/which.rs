@@ -41,6 +41,8 @@ pub(crate) struct Which {
     shadows: Vec<Seat>,
     watch: bool,
     breaker: u32,
+    /// What a run would have to do with experiments, in lines.
+    experiments: Vec<String>,
 }
 
 /// Who decides one thing in one scope.
@@ -106,7 +108,13 @@ impl Which {
         seats.sort_by_cached_key(|seat| (place(&seat.scope), seat.scope.clone(), seat.capability));
         let (shadows, seats) = seats.into_iter().partition(|seat| matches!(seat.scope, Scope::Shadow { .. }));
         let policies = &workflow.policies;
-        Self { of, files: Vec::new(), seats, shadows, watch: policies.watch, breaker: policies.breaker }
+        let (watch, breaker) = (policies.watch, policies.breaker);
+        Self { of, files: Vec::new(), seats, shadows, watch, breaker, experiments: Vec::new() }
+    }
+
+    /// Says what a run would have to do with experiments.
+    pub(crate) fn foresee(&mut self, experiments: Vec<String>) {
+        self.experiments = experiments;
     }
 
     /// Names the files that were looked for.
@@ -124,6 +132,12 @@ impl Which {
             Of::Run { run, workflow } => format!("Who decides in run {run} of {workflow} now\n"),
         };
         text.push_str(&self.layers(look));
+        if !self.experiments.is_empty() {
+            text.push('\n');
+        }
+        for line in &self.experiments {
+            text.push_str(&format!("{}\n", look.wrap(line, 0)));
+        }
         for group in self.seats.chunk_by(|a, b| a.scope == b.scope) {
             let Some(first) = group.first() else { continue };
             text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, &scope(&first.scope))));
@@ -203,9 +217,15 @@ impl Which {
     fn details(&self, seat: &Seat, look: &Look) -> Vec<String> {
         let Decides { set, asked, granted, .. } = &seat.decides;
         let is_set = |set: &Set| {
-            let default = look.paint(Tone::Dim, &format!("by default {}", words::setting(&set.default)));
             let from = origin(&set.from, look);
-            format!("{} = {}  {default}  {from}", set.key, words::setting(&set.value))
+            let (value, default) = match edited(&set.value, &set.default) {
+                Some((edits, entries)) => (edits, format!("{entries} entries by default")),
+                None => {
+                    let (value, default) = (words::setting(&set.value), words::setting(&set.default));
+                    (format!("= {value}"), format!("by default {default}"))
+                }
+            };
+            format!("{} {value}  {}  {from}", set.key, look.paint(Tone::Dim, &default))
         };
         let mut lines: Vec<String> = set.iter().map(is_set).collect();
         let refused = granted.lacks(asked);
@@ -265,12 +285,25 @@ impl Which {
             .map(|(layer, file, found)| json!({ "layer": layer, "file": file, "found": found }))
             .collect();
         document.insert("layers".into(), files.into());
+        if !self.experiments.is_empty() {
+            document.insert("experiments".into(), json!(self.experiments));
+        }
         document.insert("seats".into(), self.seats.iter().map(seat).collect::<Vec<_>>().into());
         document.insert("shadows".into(), self.shadows.iter().map(seat).collect::<Vec<_>>().into());
         document.insert("watch".into(), self.watch.into());
         document.insert("breaker".into(), self.breaker.into());
         document.into()
     }
+}
+
+/// What was added to a list and taken out of it, and how many entries it has by default; nothing where more than half of it is another.
+fn edited(value: &SettingValue, default: &SettingValue) -> Option<(String, usize)> {
+    let (SettingValue::Texts(value), SettingValue::Texts(default)) = (value, default) else { return None };
+    let added = value.iter().filter(|text| !default.contains(text)).map(|text| format!("+ {text:?}"));
+    let removed = default.iter().filter(|text| !value.contains(text)).map(|text| format!("- {text:?}"));
+    let kept = default.iter().filter(|text| value.contains(text)).count();
+    let edits: Vec<String> = added.chain(removed).collect();
+    (kept * 2 > default.len() && !edits.is_empty()).then(|| (edits.join(" "), default.len()))
 }
 
 /// Of the pins that a run begins with those that decide; the rest stands behind.

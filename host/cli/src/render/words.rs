@@ -7,7 +7,9 @@ use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{CommitRow, PhaseRow, PhaseStatus, RunStatus, RunView, SessionRow};
+use baton_runtime::core::view::{
+    CommitRow, PhaseRow, PhaseStatus, PolicyFailureRow, RunStatus, RunView, SessionRow,
+};
 use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
@@ -140,6 +142,18 @@ pub(crate) fn count(n: u32, thing: &str) -> String {
 /// "a, b, c".
 pub(crate) fn list<T: ToString>(things: &[T]) -> String {
     things.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// "bad failed on 12 of 12 questions that it did not abstain from; resilience answered".
+pub(crate) fn policy_failure(row: &PolicyFailureRow) -> String {
+    let PolicyFailureRow { policy, failed, answered, instead, .. } = row;
+    let questions = count(failed.saturating_add(*answered), "question");
+    let instead: Vec<&str> =
+        instead.iter().map(|name| if name == "native" { "the host" } else { name }).collect();
+    format!(
+        "{policy} failed on {failed} of {questions} that it did not abstain from; {} answered",
+        list(&instead)
+    )
 }
 
 /// "retry, skip or stop".
@@ -327,7 +341,10 @@ pub(crate) fn run(status: RunStatus) -> (&'static str, Tone) {
 
 #[cfg(test)]
 mod tests {
+    use baton_runtime::core::Digest;
+
     use super::*;
+    use crate::render::{look, report, samples};
 
     #[test]
     fn words_of_others_begin_no_line_and_are_not_left_out() {
@@ -372,5 +389,24 @@ mod tests {
         assert_eq!(turns(3, 0), "3 turns");
         assert_eq!(turns(1, 25), "1 of 25 turns");
         assert_eq!(choices(&[Choice::Retry, Choice::Skip, Choice::Stop]), "retry, skip or stop");
+    }
+
+    // M3
+    #[test]
+    fn a_policy_that_failed_is_told_with_how_often_and_who_answered() {
+        let mut view = samples::finished();
+        view.policy_failures = vec![PolicyFailureRow {
+            policy: "bad".to_owned(),
+            component: Digest::of("bad"),
+            failed: 12,
+            answered: 0,
+            instead: vec!["resilience".to_owned()],
+        }];
+        let said = "bad failed on 12 of 12 questions that it did not abstain from; resilience answered";
+        let look = look::Look::bare(100);
+        let text = report::report(&look, &view, &samples::place(), &report::Aside::default());
+        assert!(text.contains(said), "{text}");
+        let text = report::status(&look, &view, &samples::place(), false);
+        assert!(text.contains(said), "{text}");
     }
 }

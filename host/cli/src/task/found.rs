@@ -49,7 +49,7 @@ pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
         false => Ok(()),
         true => Err(Usage(
             "no agent is named, and none is installed here: `npm install -g @anthropic-ai/claude-code` or \
-             `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows)"
+             `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows). The built-in rehearsal agent needs a script: --script FILE"
                 .into(),
         )),
     }

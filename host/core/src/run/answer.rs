@@ -21,6 +21,7 @@ const SPLIT: &str = "split";
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
+        self.policy_outcomes.count(label);
         let about = self.phase_asked_about(request);
         if let Some(p) = about {
             self.judge_the_judge(&self.scope_of(p, label.capability), label);

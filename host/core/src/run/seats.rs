@@ -31,7 +31,8 @@ struct Seat {
     pin: Pin,
     /// It is good enough to come back by itself: the run began with it, or it has decided without a fault.
     proven: bool,
-    faults_in_row: u32,
+    /// Of each policy of the chain the faults since it last decided, by component and settings. To abstain is neither.
+    faults: BTreeMap<(Digest, Digest), u32>,
     /// What others were put in the place of, the newest last.
     behind: Vec<Replaced>,
     /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
@@ -68,7 +69,7 @@ pub struct SeatView<'a> {
     pub behind: Vec<&'a Pin>,
     /// The newest of those that has decided without a fault: who is asked where this one fails.
     pub proven: Option<&'a Pin>,
-    /// Faults since it last decided.
+    /// Faults since it last decided; of a chain those of the policy that has most.
     pub faults_in_row: u32,
 }
 
@@ -134,7 +135,8 @@ impl Seats {
             Some(seat) => {
                 let replaced = std::mem::replace(&mut seat.pin, pin.clone());
                 seat.behind.push(Replaced { pin: replaced, proven: seat.proven });
-                (seat.proven, seat.faults_in_row) = (false, 0);
+                seat.proven = false;
+                seat.faults.clear();
                 // What the run began with stays, and so does the first of a scope that had none of its own.
                 let over = seat.behind.len().saturating_sub(BEHIND);
                 let first = (seat.began + 1).min(BEHIND);
@@ -148,7 +150,8 @@ impl Seats {
                 };
                 let behind = wider.map(until_then).into_iter().collect();
                 let pin = pin.clone();
-                let seat = Seat { pin, proven: false, faults_in_row: 0, behind, began: 0, follows: true };
+                let seat =
+                    Seat { pin, proven: false, faults: BTreeMap::new(), behind, began: 0, follows: true };
                 self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
             }
         }
@@ -172,7 +175,7 @@ impl Seats {
         } else {
             seat.proven = seat.behind.pop().is_some_and(|replaced| replaced.proven);
             seat.pin = pin.clone();
-            seat.faults_in_row = 0;
+            seat.faults.clear();
         }
     }
 
@@ -197,7 +200,7 @@ impl Run {
             pin: &seat.pin,
             behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
             proven: seat.behind.iter().rev().find(|replaced| replaced.proven).map(|replaced| &replaced.pin),
-            faults_in_row: seat.faults_in_row,
+            faults_in_row: seat.faults.values().copied().max().unwrap_or_default(),
         })
     }
 
@@ -316,7 +319,8 @@ impl Run {
         }
     }
 
-    /// Remembers how the chain that is configured did; after enough faults in a row the one behind it decides again.
+    /// Remembers how the chain that is configured did. After enough faults of one of its policies the one behind it decides again: of faults
+    /// between which that policy decided nothing, however often it abstained or another one of the chain decided.
     pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
@@ -328,22 +332,28 @@ impl Run {
             DecidedBy::Next => seat.pin.then.iter().any(|link| link.component == *component),
             _ => false,
         };
-        let fails = |record: &&FaultRecord| {
-            is_own(record.by, &record.component) && seat.pin.links().any(|link| is_of(record, &link))
+        let own_fault = |record: &FaultRecord| {
+            let link = seat.pin.links().find(|link| is_of(record, link))?;
+            is_own(record.by, &record.component).then_some((link.component, link.settings))
         };
-        let Some(record) = label.faults.iter().find(fails) else {
-            let decided = label.component.as_ref().is_some_and(|component| is_own(label.by, component));
-            if decided || label.abstained.iter().any(|record| is_own(record.by, &record.component)) {
-                seat.proven = true;
-                seat.faults_in_row = 0;
-            }
-            return;
-        };
-        seat.faults_in_row = seat.faults_in_row.saturating_add(1);
-        if most == 0 || seat.faults_in_row < most {
-            return;
+        let failed: Vec<_> =
+            label.faults.iter().filter_map(|record| Some((own_fault(record)?, record))).collect();
+        let decided = label.component.as_ref().filter(|component| is_own(label.by, component));
+        if let Some(decided) = decided {
+            let has_settings = |settings: &Digest| label.settings.as_ref().is_none_or(|own| own == settings);
+            seat.faults.retain(|(component, settings), _| component != decided || !has_settings(settings));
+            seat.proven |= failed.is_empty();
         }
-        let (faults, because) = (seat.faults_in_row, record.fault.to_string());
+        let mut broken = None;
+        for (key, record) in failed {
+            let faults = seat.faults.entry(key).or_default();
+            *faults = faults.saturating_add(1);
+            if broken.is_none() && most > 0 && *faults >= most {
+                broken = Some((*faults, record));
+            }
+        }
+        let Some((faults, record)) = broken else { return };
+        let because = record.fault.to_string();
         let failed = |link: &PinnedLink| is_of(record, link);
         // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
         while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
@@ -367,7 +377,7 @@ impl Run {
         };
         seat.began = seat.began.min(seat.behind.len());
         seat.pin.then.retain(|link| !failed(link));
-        seat.faults_in_row = 0;
+        seat.faults.clear();
         let to = Box::new(seat.pin.clone());
         self.seats.changes += 1;
         self.notify(Notice::PolicyTakenBack { policy, to, faults, because });

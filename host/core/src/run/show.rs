@@ -51,6 +51,7 @@ impl Run {
                 .collect(),
             set_aside: self.set_aside,
             assignments: self.assignments.clone(),
+            policy_failures: self.policy_outcomes.failures(),
             imported: self.workflow.imported.clone(),
             source: self.workflow.source.as_ref().map(SourceRow::from),
         })

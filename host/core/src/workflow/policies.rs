@@ -99,6 +99,10 @@ pub struct PolicyChoice {
     /// Who is asked where it abstains, in order: the rest of a list. Each names a component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<PolicyChoice>,
+    /// The same component, as farther layers name it, if what they set for it holds for this one as well: its own settings are laid over
+    /// theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
 }
 
 impl PolicyChoice {
@@ -195,10 +199,8 @@ impl Scope {
 pub struct Candidate {
     /// Its reference.
     pub component: String,
-    /// What is set for it, by all layers.
-    pub settings: BTreeMap<String, GivenSetting>,
-    /// Where each of its settings was written.
-    pub set_by: BTreeMap<String, Origin>,
+    /// What is said of its settings, the farthest first.
+    pub given: Vec<GivenSettings>,
     /// What it is granted, by the layer that named it.
     pub grants: Grants,
     /// Where it was named.
@@ -207,8 +209,31 @@ pub struct Candidate {
     pub explicit: bool,
     /// Whether it was named as a layer: then it must ask the next policy.
     pub is_layer: bool,
-    /// Whether its settings are those laid over the same component farther away: it stands in a list, and has none there.
-    follows: bool,
+    /// The component whose settings farther away are beneath its own: itself, if it stands in a list and has none there.
+    follows: Option<String>,
+}
+
+/// Settings that one place in a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GivenSettings {
+    /// As they were written.
+    pub settings: BTreeMap<String, GivenSetting>,
+    /// Where.
+    pub from: Origin,
+    /// Whether they were written beside this component, which must take them all. If they were written without a component, each policy of
+    /// the chain takes those that it has, and one of them has to.
+    pub is_own: bool,
+    /// Whether they were written for this decision, and not for all.
+    pub explicit: bool,
+}
+
+/// The settings of a candidate that hold for its policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaidSettings {
+    /// Each, with what closer layers changed.
+    pub settings: BTreeMap<String, GivenSetting>,
+    /// Where each was written.
+    pub set_by: BTreeMap<String, Origin>,
 }
 
 impl Policies {
@@ -243,9 +268,9 @@ impl Policies {
     }
 
     /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
-    /// where the scope is one. Settings without a component are laid over the closest that was chosen so far: those for a
-    /// capability over whoever may decide it, those for all over whoever was named for all. Of a list each stands before the
-    /// next; one behind the first that has no settings there keeps those that were laid over it.
+    /// where the scope is one. Settings without a component are laid over all that were chosen so far: those for a capability over
+    /// each that may decide it, those for all over each that was named for all. Of a list each stands before the next; one behind
+    /// the first that has no settings there keeps those that were laid over it.
     pub fn candidates(
         &self,
         scope: &Scope,
@@ -273,10 +298,8 @@ impl Policies {
                         found.push(Candidate::of(component, choice, explicit));
                     }
                     None => {
-                        let beneath = |chosen: &&mut Candidate| explicit || !chosen.explicit;
-                        if let Some(chosen) = found.iter_mut().rev().find(beneath) {
-                            chosen.set(choice);
-                        }
+                        let beneath = found.iter_mut().filter(|chosen| explicit || !chosen.explicit);
+                        beneath.for_each(|chosen| chosen.lay(choice, explicit));
                     }
                 }
             }
@@ -284,10 +307,11 @@ impl Policies {
         found.reverse();
         for at in 0..found.len() {
             let (near, far) = found.split_at_mut(at + 1);
-            let Some(link) = near.last_mut().filter(|link| link.follows) else { continue };
-            if let Some(laid) = far.iter().find(|farther| farther.component == link.component) {
-                link.settings.clone_from(&laid.settings);
-                link.set_by.clone_from(&laid.set_by);
+            let Some(link) = near.last_mut() else { continue };
+            let Some(follows) = &link.follows else { continue };
+            if let Some(farther) = far.iter().find(|farther| farther.component == *follows) {
+                let own = link.given.iter().filter(|given| !farther.given.contains(given));
+                link.given = farther.given.iter().chain(own).cloned().collect();
             }
         }
         found
@@ -316,30 +340,56 @@ impl Candidate {
     }
 
     fn of(component: &str, choice: &PolicyChoice, explicit: bool) -> Self {
-        let mut candidate = Self {
+        Self {
             component: component.to_owned(),
-            settings: BTreeMap::new(),
-            set_by: BTreeMap::new(),
+            given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
             grants: choice.grants.clone(),
             from: choice.from.clone(),
             explicit,
             is_layer: choice.is_layer,
-            follows: false,
-        };
-        candidate.set(choice);
-        candidate
+            follows: choice.over.clone(),
+        }
     }
 
     /// One of a list, behind the first.
     fn behind(link: &PolicyChoice, explicit: bool) -> Option<Self> {
         let candidate = Self::of(link.component.as_deref()?, link, explicit);
-        Some(Self { follows: link.settings.is_empty(), ..candidate })
+        let follows = link.settings.is_empty().then(|| candidate.component.clone());
+        Some(Self { follows, ..candidate })
     }
 
-    fn set(&mut self, choice: &PolicyChoice) {
-        lay_over(&mut self.settings, &choice.settings);
-        self.set_by.extend(choice.settings.keys().map(|key| (key.clone(), choice.from.clone())));
+    /// Settings that were written without a component.
+    fn lay(&mut self, choice: &PolicyChoice, explicit: bool) {
+        let (settings, from) = (choice.settings.clone(), choice.from.clone());
+        self.given.push(GivenSettings { settings, from, is_own: false, explicit });
     }
+
+    /// What is set for it. `takes` says whether its policy has a setting of this key for a value of this kind; of what was written without a
+    /// component the rest is for another policy of the chain.
+    pub fn laid(&self, takes: impl Fn(&str, &GivenSetting) -> bool) -> LaidSettings {
+        laid_settings(&self.given, takes)
+    }
+}
+
+impl GivenSettings {
+    /// Those that were given with a component; nothing where there are none.
+    pub fn own(settings: BTreeMap<String, GivenSetting>, from: Origin) -> Vec<Self> {
+        let own = Self { settings, from, is_own: true, explicit: true };
+        Some(own).filter(|own| !own.settings.is_empty()).into_iter().collect()
+    }
+}
+
+/// Lays settings over each other, the farthest first. `takes` is as for [`Candidate::laid`].
+pub fn laid_settings(given: &[GivenSettings], takes: impl Fn(&str, &GivenSetting) -> bool) -> LaidSettings {
+    let mut laid = LaidSettings::default();
+    for GivenSettings { settings, from, is_own, .. } in given {
+        let is_taken = |(key, given): &(&String, &GivenSetting)| *is_own || takes(key, given);
+        let taken: BTreeMap<String, GivenSetting> =
+            settings.iter().filter(is_taken).map(|(key, given)| (key.clone(), given.clone())).collect();
+        laid.set_by.extend(taken.keys().map(|key| (key.clone(), from.clone())));
+        lay_over(&mut laid.settings, &taken);
+    }
+    laid
 }
 
 /// The value of a policy's setting (WIT `types.setting-value`).

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use baton_core::bucket::{self, Range};
+use baton_core::grants::Grants;
 use baton_core::ids::{ArmName, ExperimentId};
 use baton_core::observation::Capability;
 use baton_core::workflow::GivenSetting;
@@ -167,6 +168,9 @@ pub struct Arm {
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, GivenSetting>,
+    /// What it is granted beyond the usual.
+    #[serde(default, skip_serializing_if = "Grants::is_empty")]
+    pub grants: Grants,
     /// Its component was taken without the check that it is fit to decide.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
@@ -320,6 +324,9 @@ impl Version {
             }
             if mine.settings != theirs.settings {
                 return Some(format!("other settings are given to {arm}"));
+            }
+            if mine.grants != theirs.grants {
+                return Some(format!("{arm} was granted {}, not {}", theirs.grants, mine.grants));
             }
         }
         let others = [

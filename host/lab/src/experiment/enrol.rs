@@ -175,11 +175,18 @@ pub fn reference(definition: &Definition, arm: &Arm) -> String {
     format!("experiment:{}/{}@{}", definition.name, arm.name, arm.component)
 }
 
-/// The arm, as the closest of the layers for the whole run: what files lay beneath it no longer decides there.
-pub fn layer(definition: &Definition, version: &Version, arm: &Arm) -> PolicyLayer {
+/// The arm, as the closest of the layers for the whole run: what files lay beneath it decides there only if the arm abstains. `over` says how
+/// the files name the same component, if it decides this there: the settings of the arm are laid over theirs.
+pub fn layer(
+    definition: &Definition,
+    version: &Version,
+    arm: &Arm,
+    over: impl Fn(Capability) -> Option<String>,
+) -> PolicyLayer {
     let choice = PolicyChoice {
         component: Some(reference(definition, arm)),
         settings: arm.settings.clone(),
+        grants: arm.grants.clone(),
         from: Origin {
             layer: Layer::Experiment,
             file: format!("{}, arm {}", definition.name, arm.name),
@@ -187,7 +194,8 @@ pub fn layer(definition: &Definition, version: &Version, arm: &Arm) -> PolicyLay
         },
         ..PolicyChoice::default()
     };
-    let by_capability = version.decides.iter().map(|capability| (*capability, choice.clone())).collect();
+    let chosen = |capability| PolicyChoice { over: over(capability), ..choice.clone() };
+    let by_capability = version.decides.iter().map(|capability| (*capability, chosen(*capability))).collect();
     PolicyLayer { all: None, by_capability }
 }
 

@@ -21,6 +21,7 @@ fn definition() -> Definition {
         component: Digest::of(name),
         weight: 0.5,
         settings: Default::default(),
+        grants: Default::default(),
         unchecked: false,
     };
     Definition {
@@ -192,7 +193,8 @@ fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
 // M5
 #[test]
 fn an_arm_decides_in_the_whole_run_and_can_be_taken_off_again() {
-    let definition = definition();
+    let mut definition = definition();
+    definition.versions[0].arms[1].grants.fuel = Some(80_000_000);
     let version = &definition.versions[0];
     let mut workflow = Workflow::default();
     workflow.policies.layers.push(PolicyLayer {
@@ -200,9 +202,10 @@ fn an_arm_decides_in_the_whole_run_and_can_be_taken_off_again() {
         ..PolicyLayer::default()
     });
     let before = workflow.clone();
-    workflow.policies.layers.push(layer(&definition, version, &version.arms[1]));
+    workflow.policies.layers.push(layer(&definition, version, &version.arms[1], |_| None));
     let first = |capability| workflow.policies.candidates(&Scope::Run, None, capability).remove(0);
     assert_eq!(first(Capability::Splitting).from.layer, Layer::Experiment);
+    assert_eq!(first(Capability::Splitting).grants.fuel, Some(80_000_000), "an arm gets what it was granted");
     assert!(first(Capability::Splitting).component.contains(&version.arms[1].component.to_string()));
     assert_eq!(first(Capability::Compaction).component, "/mine.wasm");
     assert_eq!(without_arms(workflow), before);
@@ -219,6 +222,9 @@ fn another_arm_or_weight_is_another_version() {
     let mut other = version.clone();
     (other.arms[0].weight, other.arms[1].weight) = (0.2, 0.8);
     assert!(other.differs_from(&version).unwrap().contains("weight of control"));
+    let mut other = version.clone();
+    other.arms[1].grants.fuel = Some(80_000_000);
+    assert!(other.differs_from(&version).unwrap().contains("eager was granted"));
     let mut other = version.clone();
     other.analysis.alpha = 0.01;
     assert!(other.differs_from(&version).unwrap().contains("alpha"));

@@ -46,7 +46,8 @@ impl Splitting for {{Type}} {
 
 /// Parts of equal size, in the order of the file; every open objective is in exactly one.
 fn parts(open: &[String], most: usize, allowed: usize) -> Vec<SubPhase> {
-    let size = open.len().div_ceil(allowed).max(most);
+    let half = open.len().div_ceil(2);
+    let size = open.len().div_ceil(allowed).max(most.min(half));
     let part = |objectives: &[String]| SubPhase {
         title: caps::cut(&objectives.join(", "), 200).into(),
         objectives: objectives.to_vec(),

@@ -8,17 +8,22 @@ use baton_lab::experiment::definition::{HASH_VERSION, SCHEMA, checked_name};
 use baton_lab::experiment::{
     Analysis, Arm, ArmSpec, Definition, Experiments, Only, State, UnitKind, Version, shares,
 };
-use baton_runtime::core::ids::ExperimentId;
+use baton_runtime::core::grants::Grants;
+use baton_runtime::core::ids::{ArmName, ExperimentId};
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::GivenSetting;
-use baton_runtime::core::{Digest, UnixMs};
+use baton_runtime::core::workflow::{GivenSetting, Policies};
+use baton_runtime::core::{Digest, UnixMs, Workflow};
+use baton_runtime::engine::Policy;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{at, experiments, said};
 use crate::args::{FormatArg, PlaceArgs};
-use crate::commands::policy::{Decides, setting};
+use crate::commands::policy::{Decides, Grant, flags_of, grant, granted, setting};
 use crate::exit::{Exit, Usage};
 use crate::fitness::FitnessArgs;
+use crate::layers::Layers;
+use crate::place::Place;
+use crate::policies::Pinning;
 use crate::registries::RegistryArgs;
 use crate::render::{experiment as render, words};
 use crate::{enrolment, fitness, out, policies};
@@ -32,12 +37,15 @@ Examples:
   baton experiment start percent --control resilience --arm late=resilience --set late.compact-percent=85
   baton experiment start split-v2 --control resilience --arm eager=better.wasm --new-version
   baton experiment start small --control resilience --arm eager=eager.wasm --workflow nightly --coverage 0.2
+  baton experiment start far --control resilience --arm far=foresee.wasm --grant far.fuel=200000000
 
 A number after the last colon is a weight of 100, never a tag: `oci://host/name:50` is the newest of `oci://host/name` with weight \
 50, and the tag 50 is written `oci://host/name:50:50`, or better by digest, `oci://host/name@sha256:…`. Arms without a weight share \
 what the others leave. The components are kept beside the definition: whatever becomes of a file or a tag, an arm stays what it is. \
 With another component, setting or weight it is another experiment: `--new-version` begins the next one under the same name, and \
-the runs of each version are reported by themselves.")]
+the runs of each version are reported by themselves.
+
+New runs of every workflow in every folder take part unless --workflow or --workspace limits it. An arm of the component that the files of a run choose has the settings of those files, beneath its own: control is then what you have. Other policies and settings of the files are set aside for what the arms decide, which the run says when it begins. An arm that asks for more fuel, memory or artifacts than it is granted is refused.")]
 pub(crate) struct StartArgs {
     /// What it is called: ASCII letters, digits, `-`, `_`, `.`
     #[arg(value_name = "NAME", value_parser = name)]
@@ -57,6 +65,9 @@ pub(crate) struct StartArgs {
     /// A setting of an arm's policy; a list as JSON
     #[arg(long = "set", value_name = "ARM.KEY=VALUE", value_parser = arm_setting)]
     settings: Vec<(String, String, GivenSetting)>,
+    /// What an arm's policy may have beyond the usual: `fuel`, `memory_mib` or `artifacts`; may be given several times
+    #[arg(long = "grant", value_name = "ARM.KEY=VALUE", value_parser = arm_grant)]
+    grants: Vec<(String, Grant)>,
     /// The part of all units that takes part, of 1
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     coverage: f64,
@@ -123,17 +134,25 @@ fn arm_setting(given: &str) -> Result<(String, String, GivenSetting), String> {
     Ok((arm.to_owned(), key, value))
 }
 
+/// `arm.key=value`.
+fn arm_grant(given: &str) -> Result<(String, Grant), String> {
+    let (arm, rest) = given.split_once('.').ok_or("expected ARM.KEY=VALUE, like eager.fuel=80000000")?;
+    Ok((arm.to_owned(), grant(rest)?))
+}
+
 pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
     let place = at(args.state_dir.as_deref());
     let experiments = experiments(args.state_dir.as_deref())?;
     let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(Usage)?)
         .chain(args.arms.iter().cloned())
         .collect();
-    if let Some((arm, ..)) =
-        args.settings.iter().find(|(arm, ..)| specs.iter().all(|spec| spec.name.as_str() != arm))
-    {
-        let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-        return Err(Usage(format!("--set names the arm {arm}; there is {}", known.join(", "))).into());
+    let set = args.settings.iter().map(|(arm, ..)| ("--set", arm));
+    let named = set.chain(args.grants.iter().map(|(arm, _)| ("--grant", arm)));
+    for (flag, arm) in named {
+        if specs.iter().all(|spec| spec.name.as_str() != arm) {
+            let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+            return Err(Usage(format!("{flag} names the arm {arm}; there is {}", known.join(", "))).into());
+        }
     }
     let fitted = fitted(&specs, &args, &place)?;
     let held = experiments.hold().map_err(said)?;
@@ -202,6 +221,7 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
     drop(held);
     tell_alike(&definition);
     tell_overlaps(&experiments, &definition);
+    tell_set_aside(&definition, &place)?;
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
     Ok(Exit::Done)
 }
@@ -254,6 +274,7 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
         let settings = named.settings(&given.map(|(_, key, value)| (key.clone(), value.clone())).collect());
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
+        let grants = granted_to(&spec.name, configured.policy(), &args.grants)?;
         if !named.built_in {
             fitness::require(args.fitness, place, &spec.reference, &engine, &configured)?;
         }
@@ -265,6 +286,7 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
                 component: Digest::of(&named.bytes),
                 weight,
                 settings,
+                grants,
                 unchecked: args.fitness.unchecked && !named.built_in,
             },
             decides: configured.policy().decides().to_vec(),
@@ -272,6 +294,21 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         });
     }
     Ok(fitted)
+}
+
+/// What an arm is granted. An arm that gets less than it asks for would be measured by how it fails.
+fn granted_to(arm: &ArmName, policy: &Policy, given: &[(String, Grant)]) -> anyhow::Result<Grants> {
+    let given = given.iter().filter(|(name, _)| name == arm.as_str()).map(|(_, grant)| grant.clone());
+    let (grants, wants) = (granted(&given.collect::<Vec<_>>())?, policy.wants());
+    let refused = grants.lacks(wants);
+    if refused.is_empty() {
+        return Ok(grants);
+    }
+    let (policy, flags) = (policy.name(), flags_of(&refused, &format!("{arm}.")));
+    Err(Usage(format!(
+        "arm {arm}: {policy} asks for {wants}; granted: {grants}; refused: {refused}. To grant it, repeat the command with {flags}"
+    ))
+    .into())
 }
 
 /// What every arm decides. An arm that cannot decide it would leave it to somebody else, and then what is compared?
@@ -333,6 +370,38 @@ fn tell_overlaps(experiments: &Experiments, definition: &Definition) {
     }
 }
 
+/// Says which runs take part, and what the user's file and the one of the folder say that holds in none of them.
+fn tell_set_aside(definition: &Definition, args: &PlaceArgs) -> anyhow::Result<()> {
+    let Some(version) = definition.current() else { return Ok(()) };
+    let Only { workflow, workspace } = &version.only;
+    if workflow.is_none() && workspace.is_none() {
+        out::progress(
+            "new runs of every workflow in every folder take part; --workflow and --workspace limit it to some, with --new-version",
+        );
+    }
+    let mut place = Place::here(args)?;
+    if let Some(folder) = workspace {
+        place.config.workspace.clone_from(folder);
+    }
+    let folder = place.config.workspace.clone();
+    let mut policies = Policies::default();
+    policies.lay(Layers::read(Some(&folder))?.said());
+    let files = Workflow { policies, ..Workflow::default() };
+    // What cannot be read here the run says.
+    let Ok(bundle) = policies::bundle(&files, &folder, args, Pinning::Leave) else { return Ok(()) };
+    for arm in &version.arms {
+        let aside = enrolment::set_aside(&place.config, &files, &bundle, version, arm);
+        if !aside.is_empty() {
+            out::progress(&format!(
+                "arm {} sets aside {}: they hold in no run that draws it, except where it abstains",
+                arm.name,
+                words::list(&aside)
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn now() -> UnixMs {
     enrolment::now()
 }
@@ -352,6 +421,8 @@ mod tests {
             ("late", "compact-percent", SettingValue::Integer(85).into())
         );
         assert!(arm_setting("compact-percent=85").unwrap_err().contains("ARM.KEY=VALUE"));
+        assert_eq!(arm_grant("late.fuel=7").unwrap(), ("late".to_owned(), Grant::Fuel(7)));
+        assert!(arm_grant("fuel=7").unwrap_err().contains("ARM.KEY=VALUE"));
         assert!(name("with space").is_err() && name("split-v2").is_ok());
     }
 }

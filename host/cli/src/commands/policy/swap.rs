@@ -53,7 +53,7 @@ pub(crate) struct UseArgs {
     /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "rollback", conflicts_with_all = ["rollback"], value_hint = ValueHint::FilePath)]
     policy: Option<String>,
-    /// Go back to what decided before
+    /// Revert a switch; if several are in place, --decides says which one
     #[arg(long, conflicts_with_all = ["settings", "grants"])]
     rollback: bool,
     /// In which run [default: the one at work, or else the newest]
@@ -84,7 +84,7 @@ pub(crate) struct UseArgs {
 
 /// One thing that is granted.
 #[derive(Clone, Debug, PartialEq)]
-enum Grant {
+pub(crate) enum Grant {
     Artifacts(String),
     Fuel(u64),
     MemoryMib(u32),
@@ -172,7 +172,7 @@ fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
         let _ = writeln!(text, "{policy}@{digest} decides {} in {place}", words::list(&decides));
         let refused = pin.grants.lacks(&pin.wants);
         if !refused.is_empty() {
-            let flags = flags_of(&refused);
+            let flags = flags_of(&refused, "");
             let _ = writeln!(
                 text,
                 "{policy} asks for {}; granted: {}; refused: {refused}. To grant it, repeat the command with {flags}",
@@ -201,11 +201,11 @@ fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
     text
 }
 
-/// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": what grants this.
-fn flags_of(refused: &Wants) -> String {
-    let artifacts = refused.artifacts.iter().map(|pattern| format!("--grant 'artifacts={pattern}'"));
-    let fuel = refused.fuel.map(|fuel| format!("--grant fuel={fuel}"));
-    let memory = refused.memory_mib.map(|mib| format!("--grant memory_mib={mib}"));
+/// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": what grants this; `of` stands before each key.
+pub(crate) fn flags_of(refused: &Wants, of: &str) -> String {
+    let artifacts = refused.artifacts.iter().map(|pattern| format!("--grant '{of}artifacts={pattern}'"));
+    let fuel = refused.fuel.map(|fuel| format!("--grant {of}fuel={fuel}"));
+    let memory = refused.memory_mib.map(|mib| format!("--grant {of}memory_mib={mib}"));
     let flags: Vec<String> = artifacts.chain(fuel).chain(memory).collect();
     format!("`{}`", flags.join(" "))
 }
@@ -218,7 +218,8 @@ fn record(change: &PolicyChange, run: &RunId, live: bool) -> serde_json::Value {
     })
 }
 
-fn grant(given: &str) -> Result<Grant, String> {
+/// Reads `KEY=VALUE`.
+pub(crate) fn grant(given: &str) -> Result<Grant, String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like artifacts=reports/*")?;
     match key {
         "artifacts" if !value.is_empty() => Ok(Grant::Artifacts(value.to_owned())),
@@ -229,7 +230,8 @@ fn grant(given: &str) -> Result<Grant, String> {
     }
 }
 
-fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
+/// All of it together, held to the bounds of grants.
+pub(crate) fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
     let mut grants = Grants::default();
     for grant in given {
         match grant {

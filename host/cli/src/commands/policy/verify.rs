@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use baton_registry::trust::{Trust, TrustedKey, Verdict};
-use baton_registry::{LOCK_FILE, Lock, OciReference};
+use baton_registry::{LOCK_FILE, Lock, OciReference, RegistryError};
 use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -50,6 +50,10 @@ struct Verified {
     /// Of a policy in a registry.
     manifest: Option<Digest>,
     verdict: Verdict,
+    /// The manifest that `baton.lock` pins, if that is what was verified.
+    pinned: Option<Digest>,
+    /// If the tag leads elsewhere now: to what, and what is to be said of its signatures.
+    tag_now: Option<String>,
 }
 
 pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
@@ -67,6 +71,8 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
         "manifest": verified.manifest,
         "verified": is_signed,
         "verdict": verified.verdict,
+        "pinned": verified.pinned,
+        "tag_now": verified.tag_now,
     });
     match args.format.format {
         Format::Text => {
@@ -74,7 +80,10 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
             let (word, tone) = if is_signed { ("verified", Tone::Good) } else { ("not verified", Tone::Bad) };
             let (word, why) = (look.paint(tone, word), registries::verdict(&verified.verdict));
             let digest = verified.manifest.as_ref().unwrap_or(&verified.component);
-            out::data(&format!("{word}: {}  {digest}\n{why}\n", args.policy))?;
+            let pinned = if verified.pinned.is_some() { "\nthis is what baton.lock pins here" } else { "" };
+            let tag = verified.tag_now.map(|now| format!("\nthe tag leads elsewhere now: {now}"));
+            let tag = tag.unwrap_or_default();
+            out::data(&format!("{word}: {}  {digest}\n{why}{pinned}{tag}\n", args.policy))?;
         }
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
@@ -96,8 +105,16 @@ fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Ver
     // What this folder agreed to is what is meant here.
     let pin = Lock::read(Path::new(LOCK_FILE))?.oci(&reference);
     let delivered = depot.get(&reference, pin.as_ref())?;
+    let tag_now = pin.as_ref().and_then(|pin| match depot.get(&reference, None) {
+        Ok(now) if now.pin.manifest == pin.manifest => None,
+        Ok(now) => Some(format!("{} ({})", now.pin.manifest, registries::verdict(&now.verdict))),
+        Err(RegistryError::Trust(error)) if error.is_refusal() => Some(error.to_string()),
+        // Of a registry that cannot be reached nothing is known.
+        Err(_) => None,
+    });
     let (manifest, component) = (Some(delivered.pin.manifest), delivered.pin.component);
-    Ok(Verified { component, manifest, verdict: delivered.verdict })
+    let pinned = pin.map(|pin| pin.manifest);
+    Ok(Verified { component, manifest, verdict: delivered.verdict, pinned, tag_now })
 }
 
 fn of_file(reference: &str, key: Option<TrustedKey>, registry: &RegistryArgs) -> anyhow::Result<Verified> {
@@ -128,5 +145,6 @@ fn of_file(reference: &str, key: Option<TrustedKey>, registry: &RegistryArgs) ->
         return Err(refused(reference, &why).into());
     }
     let verdict = Verdict::Signed { by: key.name, key: key.key.id() };
-    Ok(Verified { component: Digest::of(&named.bytes), manifest: None, verdict })
+    let component = Digest::of(&named.bytes);
+    Ok(Verified { component, manifest: None, verdict, pinned: None, tag_now: None })
 }

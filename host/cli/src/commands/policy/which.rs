@@ -74,9 +74,11 @@ fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<Which> {
     let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, Pinning::Leave)
         .map_err(placed(&workflow.policies))?;
     // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
-    enrolment::foresee(&place, &workflow).iter().for_each(|line| out::progress(line));
+    let experiments = enrolment::foresee(&place, &workflow, &bundle);
     let of = Of::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
-    planned(args, &workflow, &layers, of, &place, Gatherer::of_bundle(&args.place, bundle)?)
+    let mut which = planned(args, &workflow, &layers, of, &place, Gatherer::of_bundle(&args.place, bundle)?)?;
+    which.foresee(experiments);
+    Ok(which)
 }
 
 /// What is the same for every workflow.

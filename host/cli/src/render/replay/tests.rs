@@ -90,6 +90,18 @@ fn a_person_reads_what_the_warnings_are_worth_first() {
 }
 
 #[test]
+fn warnings_of_the_policy_behind_are_not_those_of_a_candidate_that_abstained() {
+    let mut replayed = replayed();
+    replayed.functions.get_mut("exhaustion.assess").unwrap().on_course.abstained = 1;
+    let digest = Digest::of("careful");
+    let policy = Answered { name: "careful", component: &digest, settings: &digest, decides: &[] };
+    let text = OnRuns { policy, decides: &BTreeSet::new(), replayed: &replayed }.text(&Look::bare(400));
+    let said = "the run with careful in front (which left questions to the policy behind it) would have warned of";
+    assert!(text.contains(said) && !text.contains("; careful would have warned"), "{text}");
+    assert!(with(|found| found.text(&Look::bare(400))).contains("; careful would have warned of"));
+}
+
+#[test]
 fn nobody_misses_what_they_are_not_asked_about() {
     let run = replayed().runs.remove(0);
     let silent = RunSums { candidate: None, ..run.clone() };

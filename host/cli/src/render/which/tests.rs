@@ -46,6 +46,8 @@ fn which(of: Of) -> Which {
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
     let behind = || vec![stands("resilience", Origin::default())];
     let phase = Scope::Phase { phase: "build".into() };
+    let drawn = || "experiment late: a run draws one of control 50 %, late 50 %".to_owned();
+    let experiments = if matches!(of, Of::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
     Which {
         of,
         files: vec![
@@ -71,6 +73,7 @@ fn which(of: Of) -> Which {
         }],
         watch: true,
         breaker: 3,
+        experiments,
     }
 }
 
@@ -98,4 +101,15 @@ fn of_two_pins_for_a_seat_the_later_decides() {
     ];
     let names: Vec<_> = in_place(&pins).into_iter().map(|pin| pin.policy.as_str()).collect();
     assert_eq!(names, ["mine", "resilience", "other"]);
+}
+
+#[test]
+fn a_list_that_was_edited_is_shown_by_what_was_added_and_taken_out() {
+    let texts = |list: &[&str]| SettingValue::Texts(list.iter().map(|text| (*text).to_owned()).collect());
+    let default = texts(&["a", "b", "c"]);
+    let found = edited(&texts(&["a", "c", "my tank is empty"]), &default);
+    assert_eq!(found, Some((r#"+ "my tank is empty" - "b""#.to_owned(), 3)));
+    assert_eq!(edited(&texts(&["x"]), &default), None, "another list is shown whole");
+    assert_eq!(edited(&texts(&["x"]), &texts(&[])), None);
+    assert_eq!(edited(&SettingValue::Integer(1), &SettingValue::Integer(2)), None);
 }

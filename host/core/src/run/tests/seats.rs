@@ -245,16 +245,51 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
         behind: Vec::new(),
         ..by("built-in", &[])
     };
-    for (n, label) in [fails("rules"), fails("rules"), abstains(DecidedBy::Next)].into_iter().enumerate() {
-        assert!(!taken_back(&answer(&mut world, n, label)));
-    }
-    for n in 3..9 {
+    for n in 0..6 {
         assert!(!taken_back(&answer(&mut world, n, abstains(DecidedBy::Next))), "to abstain is its right");
+    }
+    let decides = || Label { by: DecidedBy::Next, ..by("rules", &[]) };
+    for (n, label) in [fails("rules"), fails("rules"), decides()].into_iter().enumerate() {
+        assert!(!taken_back(&answer(&mut world, 6 + n, label)));
     }
     assert!(!taken_back(&answer(&mut world, 9, fails("rules"))));
     assert!(!taken_back(&answer(&mut world, 10, fails("rules"))));
     assert!(taken_back(&answer(&mut world, 11, fails("rules"))), "the chain as a whole is taken back");
     assert_eq!(deciding(&world), ["built-in"]);
+}
+
+#[test]
+fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
+    // M3
+    let mut workflow = workflow(&[("1", &["a", "b"])]);
+    workflow.policies.breaker = 3;
+    let pins = [pin("built-in", Scope::Run), chain("bad", &["built-in"])];
+    let mut world = at_work(workflow, &pins);
+    let abstains = || Label {
+        by: DecidedBy::Next,
+        abstained: vec![AbstentionRecord {
+            by: DecidedBy::Configured,
+            policy: "bad".into(),
+            component: Digest::of("bad"),
+            settings: Digest::of("{}"),
+            fuel: 7,
+            artifacts: Default::default(),
+            behind: Vec::new(),
+        }],
+        ..by("built-in", &[])
+    };
+    let fails = || Label { by: DecidedBy::Next, ..by("built-in", &["bad"]) };
+    for (n, label) in [fails(), abstains(), fails(), abstains()].into_iter().enumerate() {
+        assert!(!taken_back(&answer(&mut world, n, label)));
+    }
+    assert_eq!(world.run.seats().next().unwrap().faults_in_row, 2);
+    assert!(taken_back(&answer(&mut world, 4, fails())));
+    assert_eq!(deciding(&world), ["built-in"]);
+
+    let failures = world.run.view(world.now).unwrap().policy_failures;
+    let [row] = failures.as_slice() else { panic!("{failures:?}") };
+    assert_eq!((row.policy.as_str(), row.failed, row.answered), ("bad", 3, 0));
+    assert_eq!(row.instead, ["built-in"]);
 }
 
 #[test]

@@ -266,6 +266,7 @@ impl<'a, 't> Choices<'a, 't> {
             from: self.origin(layer, choice),
             is_layer,
             then: Vec::new(),
+            over: None,
         };
         let Some(mut behind) = behind else { return chosen };
         let rest = std::mem::take(&mut behind.then);

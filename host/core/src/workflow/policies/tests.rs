@@ -14,6 +14,11 @@ fn choice(component: Option<&str>, settings: &[(&str, i64)], layer: Layer) -> Po
     }
 }
 
+/// What is set for a candidate whose policy has these settings.
+fn laid(candidate: &Candidate, has: &[&str]) -> LaidSettings {
+    candidate.laid(|key, _| has.contains(&key))
+}
+
 fn names(found: &[Candidate]) -> Vec<(&str, Layer)> {
     found.iter().map(|candidate| (candidate.component.as_str(), candidate.from.layer)).collect()
 }
@@ -60,11 +65,16 @@ fn settings_without_a_component_are_laid_over_what_is_chosen_below() {
         PolicyLayer { all: Some(choice(None, &[("b", 2)], Layer::Workflow)), ..Default::default() };
     let policies = Policies { layers: vec![user, workflow], ..Policies::default() };
     let found = policies.candidates(&Scope::Run, None, Capability::Handoff);
-    let set: Vec<_> = found[0].settings.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-    assert_eq!(set, [("a", SettingValue::Integer(1).into()), ("b", SettingValue::Integer(2).into())]);
-    assert!(found[1].settings.is_empty(), "what stands for another component is not laid over this one");
-    let layers: Vec<_> = found[0].set_by.values().map(|from| from.layer).collect();
+    let LaidSettings { settings, set_by } = laid(&found[0], &["a", "b"]);
+    let set: Vec<_> = settings.into_iter().collect();
+    let number = |n| GivenSetting::from(SettingValue::Integer(n));
+    assert_eq!(set, [("a".to_owned(), number(1)), ("b".to_owned(), number(2))]);
+    let layers: Vec<_> = set_by.values().map(|from| from.layer).collect();
     assert_eq!(layers, [Layer::User, Layer::Workflow]);
+    assert_eq!(laid(&found[1], &["b"]).settings, [("b".to_owned(), number(2))].into());
+    let own = laid(&found[0], &["a"]).settings;
+    assert_eq!(own["b"], number(1), "what a policy does not have is for another one of the chain");
+    assert!(laid(&found[1], &["a"]).settings.is_empty(), "what stands beside a component is for it alone");
 }
 
 #[test]
@@ -81,7 +91,8 @@ fn an_edit_of_a_closer_layer_changes_the_list_of_a_farther_one() {
     let layers = vec![layer(edit(&["x", "y"], &["a"])), layer(edit(&["z"], &["x"]))];
     let policies = Policies { layers, ..Policies::default() };
     let found = policies.candidates(&Scope::Run, None, Capability::Handoff);
-    let Some(GivenSetting::Edit(both)) = found[0].settings.get("phrases") else { panic!("{found:?}") };
+    let set = laid(&found[0], &["phrases"]).settings;
+    let Some(GivenSetting::Edit(both)) = set.get("phrases") else { panic!("{found:?}") };
     let list: Vec<String> = ["a", "b"].map(str::to_owned).into();
     assert_eq!(both.apply(&list), ["b", "y", "z"]);
     assert_eq!(both.missing(&list).count(), 0, "x was the farther layer's own");
@@ -103,10 +114,11 @@ fn settings_for_all_leave_alone_what_was_named_for_one_decision() {
     };
     let set = |scope: &Scope| -> Vec<Vec<String>> {
         let found = policies.candidates(scope, None, Capability::Splitting);
-        found.into_iter().map(|candidate| candidate.settings.into_keys().collect()).collect()
+        let keys = |candidate| laid(&candidate, &["b", "c"]).settings.into_keys().collect();
+        found.into_iter().map(keys).collect()
     };
     assert_eq!(set(&Scope::Run), [vec![], vec!["b".to_owned()]]);
-    assert_eq!(set(&Scope::Phase { phase: PhaseId::new("build") }), [["c"], ["b"]]);
+    assert_eq!(set(&Scope::Phase { phase: PhaseId::new("build") }), [vec!["c"], vec!["b", "c"]]);
 }
 
 #[test]
@@ -150,10 +162,36 @@ fn a_list_is_asked_in_its_order_before_what_is_farther_away() {
     let found = policies.candidates(&Scope::Run, None, Capability::Splitting);
     let names: Vec<&str> = found.iter().map(|candidate| candidate.component.as_str()).collect();
     assert_eq!(names, ["team.wasm", "rules.wasm", BUILTIN, "other.wasm", BUILTIN]);
-    let set: Vec<Vec<&str>> =
-        found.iter().map(|candidate| candidate.settings.keys().map(String::as_str).collect()).collect();
+    let set: Vec<Vec<String>> =
+        found.iter().map(|candidate| laid(candidate, &["a"]).settings.into_keys().collect()).collect();
     // What the user set for the built-in policy stays set for it, in the list as behind it.
     assert_eq!(set, [vec!["b"], vec!["c"], vec!["a"], vec![], vec!["a"]]);
-    assert_eq!(found[2].set_by["a"].layer, Layer::User);
+    assert_eq!(laid(&found[2], &["a"]).set_by["a"].layer, Layer::User);
     assert_eq!(policies.references(), [BUILTIN, "other.wasm", "rules.wasm", "team.wasm"]);
+}
+
+#[test]
+fn a_choice_over_the_same_component_lays_its_settings_over_those_of_farther_layers() {
+    // M5
+    let user =
+        PolicyLayer { all: Some(choice(Some("mine.wasm"), &[("a", 1)], Layer::User)), ..Default::default() };
+    let bare =
+        PolicyLayer { all: Some(choice(None, &[("b", 2), ("c", 2)], Layer::Workflow)), ..Default::default() };
+    let mut arm = choice(Some("experiment:x/control@1"), &[("c", 3)], Layer::Experiment);
+    arm.over = Some("mine.wasm".to_owned());
+    let arm = PolicyLayer { all: None, by_capability: [(Capability::Splitting, arm)].into() };
+    let policies = Policies { layers: vec![user, bare, arm], ..Policies::default() };
+    let found = policies.candidates(&Scope::Run, None, Capability::Splitting);
+    assert_eq!(found[0].component, "experiment:x/control@1");
+    let LaidSettings { settings, set_by } = laid(&found[0], &["a", "b", "c"]);
+    let set: Vec<_> = settings.into_iter().zip(set_by.into_values().map(|from| from.layer)).collect();
+    let number = |key: &str, n| (key.to_owned(), GivenSetting::from(SettingValue::Integer(n)));
+    assert_eq!(
+        set,
+        [
+            (number("a", 1), Layer::User),
+            (number("b", 2), Layer::Workflow),
+            (number("c", 3), Layer::Experiment)
+        ]
+    );
 }

@@ -57,6 +57,7 @@ pub fn definition(name: &str, arms: &[(&str, f64)]) -> Definition {
         component: Digest::of(name),
         weight: *weight,
         settings: Default::default(),
+        grants: Default::default(),
         unchecked: false,
     };
     Definition {

@@ -47,11 +47,13 @@ pub(super) enum Sample {
     #[value(alias = "splitting")]
     Split,
     /// budgeting.decide: the same, and 25 turns
+    #[value(alias = "budgeting")]
     Budget,
     /// prompting.compose: the prompt of a successor
-    #[value(alias = "handoff")]
+    #[value(alias = "prompting")]
     Brief,
     /// handoff.compose: what an exhausted session leaves behind
+    #[value(alias = "handoff")]
     Compose,
     /// review.assess: a document
     Review,

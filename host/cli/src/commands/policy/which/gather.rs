@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baton_runtime::core::input::{Pin, PinnedLink};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{
-    BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue,
+    BUILTIN, Candidate, GivenSetting, LaidSettings, Origin, PolicyChoice, Scope, SettingValue,
 };
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
@@ -215,7 +215,7 @@ fn said(
     let configured = |said: &Said| policy.configure(&said.settings).ok();
     let is_pinned =
         |said: &Said| configured(said).is_some_and(|found| *found.settings_digest() == link.settings);
-    if let Some(said) = named(workflow, pin, link).into_iter().find(is_pinned) {
+    if let Some(said) = named(workflow, pin, link, policy).into_iter().find(is_pinned) {
         return said;
     }
     let mut laid = Said {
@@ -224,7 +224,7 @@ fn said(
         settings: BTreeMap::new(),
         set_by: BTreeMap::new(),
     };
-    let layers = said_by_layers(workflow, pin);
+    let layers = said_by_layers(workflow, pin, policy);
     for under in layers.into_iter().filter(|said| is_named_so(link, &said.component)) {
         let Some(found) = configured(&under) else { continue };
         let is_unchanged = |(key, _): &(String, Origin)| {
@@ -236,7 +236,7 @@ fn said(
 }
 
 /// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
-fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink) -> Vec<Said> {
+fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink, policy: &Policy) -> Vec<Said> {
     let is_first = pin.first() == *link;
     if let Scope::Shadow { .. } = &pin.scope {
         let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
@@ -246,7 +246,7 @@ fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink) -> Vec<Said> {
         true => said.from == pin.from,
         false => is_named_so(link, &said.component),
     };
-    said_by_layers(workflow, pin).into_iter().filter(is_named).collect()
+    said_by_layers(workflow, pin, policy).into_iter().filter(is_named).collect()
 }
 
 /// Whether a layer means a policy by this word: a file, one of a registry, or a built-in one.
@@ -258,13 +258,16 @@ fn is_named_so(link: &PinnedLink, component: &str) -> bool {
     names.map(|name| name.trim_end_matches(".wasm")).any(|name| name == link.policy)
 }
 
-/// What every layer says of what decides where a pin does.
-fn said_by_layers(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
+/// What every layer says of what decides where a pin does, as far as it is about this policy.
+fn said_by_layers(workflow: &Workflow, pin: &Pin, policy: &Policy) -> Vec<Said> {
     let role = match &pin.scope {
         Scope::Phase { phase } => role_of(workflow, phase.as_str()),
         Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
     };
-    let of = |Candidate { component, from, settings, set_by, .. }| Said { from, component, settings, set_by };
+    let of = |candidate: Candidate| {
+        let LaidSettings { settings, set_by } = candidate.laid(|key, given| policy.takes(key, given).is_ok());
+        Said { from: candidate.from, component: candidate.component, settings, set_by }
+    };
     workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
 }
 

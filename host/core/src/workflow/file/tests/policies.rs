@@ -65,7 +65,7 @@ fn every_choice_knows_where_it_was_written() {
     let scope = Scope::Phase { phase: PhaseId::from("build") };
     let found = policies.candidates(&scope, Some(&RoleName::from("executor")), Capability::Splitting);
     assert_eq!(found[0].component, "/home/ada/role.wasm");
-    assert_eq!(found[0].set_by["b"].layer, Layer::Phase);
+    assert_eq!(found[0].laid(|_, _| true).set_by["b"].layer, Layer::Phase);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
         ]
     );
     let split = &policies.candidates(&Scope::Run, None, Capability::Splitting)[0];
-    assert_eq!(split.set_by["parts"].file, "w.toml");
+    assert_eq!(split.laid(|_, _| true).set_by["parts"].file, "w.toml");
 }
 
 #[test]
