@@ -259,11 +259,8 @@ fn coded(signal: &Signal) -> Option<Class> {
 impl Found<'_> {
     /// What decides, and where that is a bare code, the words that came beside it.
     pub(crate) fn evidence(&self, signals: &Signals<'_, impl Host>) -> Vec<Evidence> {
-        let evidence = |signal: &Signal, text: String| Evidence {
-            channel: signal.channel,
-            seq: Some(signal.seq),
-            text,
-        };
+        let evidence =
+            |signal: &Signal, text: String| Evidence { channel: signal.channel, seq: Some(signal.seq), text };
         let is_bare = self.at.is_none() && !signals.has_words(self.signal);
         let beside = signals.words_beside(self.signal).filter(|_| is_bare);
         let words = beside.map(|signal| evidence(signal, signals.first_line(signal.text)));
