@@ -229,6 +229,8 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 let reason = format!("the process ended ({how}): {}", last.text);
                 let evidence = vec![last, observed(how)];
                 return Outcome { evidence, recovery: Action::Retry, ..plain(Verdict::Failed, reason) };
+            } else if exit.code.is_none() && exit.signal.is_some() {
+                (Verdict::Failed, format!("the agent was killed ({how})"))
             } else if o.answer_bytes == 0 {
                 (Verdict::Failed, format!("the process ended without a word ({how})"))
             } else {

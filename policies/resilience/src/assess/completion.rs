@@ -563,7 +563,7 @@ fn of_files(objective: &Objective, state: FileState, what: &str) -> Option<Strin
     Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters
         .next()
