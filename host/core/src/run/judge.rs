@@ -417,7 +417,12 @@ impl Run {
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].unproven);
-                self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
+                let about = match judgment.assessment.verdict {
+                    _ if !is_unproven => Pause::Stuck,
+                    Verdict::NeedsInput => Pause::Asked,
+                    _ => Pause::Unproven,
+                };
+                self.pause(p, about, question.clone());
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
                 self.wait_for_quota(p, cause, until, focus, words_of(&judgment.assessment))
