@@ -217,7 +217,7 @@ fn a_live_host_is_asked_answered_and_stopped() {
     let left = view.phases.iter().find(|phase| phase.id.as_str() == "other").unwrap();
     let document = stage.read(&left.handoffs[0].path);
     assert!(document.contains("the run was stopped while") && document.contains("- [ ] b"), "{document}");
-    stage.baton(&["stop"]).expect(2).says(&["no host works"]);
+    stage.baton(&["stop"]).expect(2).says(&["no run is active"]);
 }
 
 #[test]

@@ -111,6 +111,10 @@ pub enum Notice {
         retry_at: Option<UnixMs>,
         /// Which wait of the host's in this phase, from 1.
         time: u32,
+        /// The agent has said that it tries again by itself.
+        by_itself: bool,
+        /// What the limit was noticed by, in the words of the agent or its provider; at most 200 bytes, empty where nobody knows.
+        said: String,
     },
     /// The wait is over. Where nobody had said how long, it is only tried again.
     QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs, is_try: bool },

@@ -266,6 +266,15 @@ impl Workflow {
         self.phases.iter().any(|phase| self.commit_time(phase) != CommitTime::Off)
     }
 
+    /// A sentence that says why this agent works on a phase, for a person who has to choose another one.
+    pub fn agent_choice(&self, phase: &Phase) -> String {
+        let place = self.agent_place(phase);
+        match place.strip_prefix(FOUND_BY) {
+            Some(chose) => format!("Baton {chose}."),
+            None => format!("It is set by {place}."),
+        }
+    }
+
     /// The place that says which agent works on a phase, in words: where a person corrects it.
     pub fn agent_place(&self, phase: &Phase) -> String {
         if phase.agent.is_some() {
@@ -278,12 +287,15 @@ impl Workflow {
             Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
             Some(AgentPlace::Found) => {
                 let agent = String::from(self.role_of(phase).agent.clone());
-                format!("Baton, which chose {agent} because it is installed; `--agent NAME` takes another")
+                format!("{FOUND_BY}chose {agent} because it is installed; `--agent NAME` takes another")
             }
             Some(AgentPlace::Nowhere) | None => "Baton, whose default is `rehearsal`".to_owned(),
         }
     }
 }
+
+/// How the place begins that names no line of a file: Baton itself.
+const FOUND_BY: &str = "Baton, which ";
 
 /// How much effort is spent (A1 names the columns).
 #[derive(

@@ -90,7 +90,7 @@ pub enum RuntimeError {
         run: RunId,
     },
     /// Nobody works on the run, so there is nobody to talk to.
-    #[error("no host works in {}: nothing to {what}", workspace.display())]
+    #[error("no run is active in {}: nothing to {what}", workspace.display())]
     NoHost {
         /// Where.
         workspace: PathBuf,

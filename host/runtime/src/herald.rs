@@ -240,6 +240,8 @@ mod tests {
             until: None,
             retry_at: None,
             time: 1,
+            by_itself: false,
+            said: String::new(),
         }
     }
 

@@ -229,6 +229,8 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 let reason = format!("the process ended ({how}): {}", last.text);
                 let evidence = vec![last, observed(how)];
                 return Outcome { evidence, recovery: Action::Retry, ..plain(Verdict::Failed, reason) };
+            } else if exit.code.is_none() && exit.signal.is_some() {
+                (Verdict::Failed, format!("the agent was killed ({how})"))
             } else if o.answer_bytes == 0 {
                 (Verdict::Failed, format!("the process ended without a word ({how})"))
             } else {
@@ -292,9 +294,8 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
     if let Class::Unauthenticated | Class::Failed = found.class {
         return broken(host, o, signals, found);
     }
-    let said = found.said(signals);
-    let evidence =
-        vec![Evidence { channel: found.signal.channel, seq: Some(found.signal.seq), text: said.clone() }];
+    let evidence = found.evidence(signals);
+    let said = evidence.last().map(|said| said.text.clone()).unwrap_or_default();
     let (verdict, what) = match found.class {
         Class::Exhausted => (Verdict::Exhausted, "the context window is used up"),
         Class::TurnLimit => (Verdict::TurnLimit, "the cap of turns was reached"),
@@ -325,16 +326,14 @@ fn broken<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &
     if let Some(unready) = unready(host, o, signals) {
         return unready;
     }
-    let own =
-        || Evidence { channel: found.signal.channel, seq: Some(found.signal.seq), text: found.said(signals) };
-    let evidence = signals.explained().unwrap_or_else(own);
-    let said = evidence.text.clone();
+    let evidence = signals.explained().map_or_else(|| found.evidence(signals), |said| vec![said]);
+    let said = evidence.last().map(|said| said.text.clone()).unwrap_or_default();
     let (verdict, what) = match found.class {
         Class::Unauthenticated => (Verdict::Unauthenticated, Cause::LoggedOut.what()),
         _ => (Verdict::Failed, "the agent reports an error"),
     };
     let recovery = course(host, o, verdict, &said);
-    Outcome { evidence: vec![evidence], recovery, ..plain(verdict, format!("{what}: {said}")) }
+    Outcome { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
 }
 
 /// The agent could not begin, and no other session could.

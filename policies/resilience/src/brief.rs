@@ -251,7 +251,7 @@ fn opening(page: &mut Page, o: &Observation) {
         Kind::Nudged => {
             page.line(&format!("# Still open in phase {}: {title}", phase.id));
             if let Some(because) = because {
-                page.line(&format!("What is wrong: {because}."));
+                page.line(&format!("Why you are asked again: {because}."));
             }
         }
         Kind::Next => {

@@ -210,7 +210,9 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let word = staleness.name().replace('-', " ");
             ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
         }
-        Notice::QuotaWait { cause, since, until, retry_at, time, .. } => {
+        Notice::QuotaWait { cause, since, until, retry_at, time, by_itself, said, .. } => {
+            // The agent's own words say more than the cause, and are told where Baton waits for it.
+            let said = if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(said)) };
             let waits = match (until, retry_at) {
                 (Some(until), _) if !is_believable_reset(*since, *until) => {
                     let until = look.day_and_time(*until);
@@ -221,21 +223,19 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 (Some(until), _) => format!("waits until {}", look.moment(*until, *since)),
                 (None, Some(at)) => {
                     let time = if *time > 1 { format!(", wait {time} of this phase") } else { String::new() };
-                    format!(
-                        "no reset that can be believed is known; tries again at {}{time}",
-                        look.moment(*at, *since)
-                    )
+                    format!("{said}Baton tries again at {}{time}", look.moment(*at, *since))
                 }
-                // It tries again by itself, and its provider may refuse it for good.
-                (None, None) => "the agent tries again by itself".to_owned(),
+                // Its provider may refuse it for good.
+                (None, None) if *by_itself => "the agent tries again by itself".to_owned(),
+                (None, None) => format!("{said}Baton waits for the agent"),
             };
             ("quota", Tone::Warn, format!("{cause}: {waits}; this does not count as time"))
         }
         Notice::QuotaOver { waited, is_try: true, .. } => {
-            ("quota", Tone::Plain, format!("tries again after {waited}, which did not count"))
+            ("quota", Tone::Plain, format!("waited {waited} (not counted); trying again"))
         }
         Notice::QuotaOver { waited, .. } => {
-            ("quota", Tone::Plain, format!("the agent waited for {waited}, which did not count"))
+            ("quota", Tone::Plain, format!("the agent waited {waited} (not counted)"))
         }
         Notice::Retrying { attempt, of, after, because, .. } => {
             let when = if after.0 == 0 { "now".to_owned() } else { format!("in {after}") };
@@ -301,7 +301,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("verify", Tone::Dim, format!("runs `{}` once before the work", one_line(command)))
         }
         Notice::CheckedFirst { passed: true, .. } => {
-            ("verify", Tone::Dim, "it passes before the work, so passing later will not show it".to_owned())
+            ("verify", Tone::Dim, "it passes before the work, so passing later proves nothing".to_owned())
         }
         Notice::CheckedFirst { code, .. } => {
             let how = code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
@@ -340,13 +340,15 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Answered { question, choice } => {
             ("answer", Tone::Good, format!("{question}: {}", choice.name()))
         }
-        Notice::Resumed { lost } if lost.is_empty() => {
-            ("resume", Tone::Relay, "this host took the run up".to_owned())
-        }
+        Notice::Resumed { lost } if lost.is_empty() => ("resume", Tone::Relay, "resumed".to_owned()),
         Notice::Resumed { lost } => (
             "resume",
             Tone::Relay,
-            format!("this host took the run up; gone with the last one: {}", list(lost)),
+            format!(
+                "resumed; {} {} died with the previous Baton process",
+                if lost.len() == 1 { "session" } else { "sessions" },
+                list(lost)
+            ),
         ),
         Notice::Finished { ending } => match ending {
             Ending::Done => ("finish", Tone::Good, "every objective is done".to_owned()),

@@ -141,7 +141,7 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
         let name = choice.name();
         text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
         if *choice == Choice::Retry {
-            text.push_str("    with --message 'TEXT', the agent that goes on is told TEXT\n");
+            text.push_str("    add --message 'TEXT' to tell the agent something\n");
         }
     }
     text

@@ -18,7 +18,7 @@ const TOLD_BYTES: usize = 2_000;
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
     pub(super) fn pause(&mut self, p: usize, about: Pause, text: String) {
-        if self.is_default_review(p) && matches!(about, Pause::Stuck | Pause::Unproven) {
+        if self.is_default_review(p) && matches!(about, Pause::Stuck | Pause::Unproven | Pause::Asked) {
             return self.end_session(p, AfterEnd::Skip, "the work is verified without this review");
         }
         self.end_session(p, AfterEnd::Pause { about, text }, "the phase waits for a person");

@@ -160,10 +160,24 @@ impl Run {
         self.phases[p].step = Step::Readying { action };
     }
 
+    /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.
+    fn is_begun(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let earlier = &phase.sessions[..phase.sessions.len().saturating_sub(1)];
+        let is_nothing = |id: &SessionId| self.sessions.get(id).is_some_and(Session::never_began);
+        let is_untouched = phase.inherited.is_none()
+            && phase.files_changed() == 0
+            && !phase.has_records()
+            && phase.reported_handoff.is_none()
+            && phase.goals.iter().all(|goal| !goal.is_done() && goal.reported.is_none());
+        let is_unbegun = is_untouched && !earlier.is_empty() && earlier.iter().all(is_nothing);
+        phase.is_begun() && !is_unbegun
+    }
+
     pub(super) fn first_brief(&mut self, p: usize) {
         let phase = &self.phases[p];
         let lead = self.session(p).is_some_and(|session| session.lead);
-        let kind = match (phase.origin, phase.is_begun(), lead) {
+        let kind = match (phase.origin, self.is_begun(p), lead) {
             (_, true, true) => BriefKind::Merging,
             (_, true, false) => BriefKind::Continuing,
             (Origin::Review, false, _) => BriefKind::Reviewing,

@@ -4,7 +4,7 @@ use crate::action::Action;
 use crate::facts::AgentEvent;
 use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::Basis;
+use crate::observation::{Basis, ObjectiveView, PhaseView};
 use crate::view::Origin;
 use crate::workflow::Acceptance;
 
@@ -68,6 +68,24 @@ impl Run {
             Some(text) => self.pause(p, Pause::Stuck, text),
             None => self.check_first_from(p, check + 1),
         }
+    }
+
+    /// The phase, and what its command said before the work where it did not run since.
+    pub(super) fn checked_phase_view(&self, p: usize) -> PhaseView {
+        let view = self.phase_view(p);
+        let phase = &self.phases[p];
+        let mut before = phase.checks().into_iter().zip(&phase.checks_before);
+        let before = || before.find(|((of, _), _)| of.is_none()).map(|(_, passed)| *passed);
+        PhaseView { check_passed: view.check_passed.or_else(before), ..view }
+    }
+
+    /// The same of an objective, and of the command that it is held to alone.
+    pub(super) fn checked_objective_view(&self, p: usize, g: usize) -> ObjectiveView {
+        let view = self.objective_view(p, g);
+        let phase = &self.phases[p];
+        let mut before = phase.checks().into_iter().zip(&phase.checks_before);
+        let before = || before.find(|((of, _), _)| *of == Some(g)).map(|(_, passed)| *passed);
+        ObjectiveView { check_passed: view.check_passed.or_else(before), ..view }
     }
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.

@@ -14,7 +14,7 @@ use crate::workflow::{Permission, Role};
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
-use super::quota::outlasts_its_reset;
+use super::quota::{outlasts_its_reset, words_of};
 use super::session::Session;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
 use super::turns::Asking;
@@ -168,7 +168,9 @@ impl Run {
         if let Ok(Decision::Assess(assessment)) = result {
             self.warn(p, assessment);
             match assessment.verdict {
-                Verdict::Quota { cause, resets_at_ms: until } => self.wait_in_place(p, cause, until),
+                Verdict::Quota { cause, resets_at_ms: until } => {
+                    self.wait_in_place(p, cause, until, words_of(assessment));
+                }
                 Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
                 // Only what has ended is judged; its evidence stays with the session until then.
                 _ => {}
@@ -415,10 +417,15 @@ impl Run {
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].unproven);
-                self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
+                let about = match judgment.assessment.verdict {
+                    _ if !is_unproven => Pause::Stuck,
+                    Verdict::NeedsInput => Pause::Asked,
+                    _ => Pause::Unproven,
+                };
+                self.pause(p, about, question.clone());
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
-                self.wait_for_quota(p, cause, until, focus)
+                self.wait_for_quota(p, cause, until, focus, words_of(&judgment.assessment))
             }
             (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
                 match self.session_mut(p) {

@@ -93,14 +93,14 @@ impl Run {
         let observation = SessionObservation {
             occasion,
             session: self.session_view(p),
-            phase: self.phase_view(p),
+            phase: self.checked_phase_view(p),
             signals,
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
             files_changed: phase.changed_for(&phase.of_prompt(focus)),
             phase_files_changed: phase.files_changed(),
             files_missing: missing as u32,
-            objectives: focus.iter().map(|g| self.objective_view(p, *g)).collect(),
+            objectives: focus.iter().map(|g| self.checked_objective_view(p, *g)).collect(),
             others_open: phase.open_beside(focus).take(OTHERS_OPEN).cloned().collect(),
             // Who reports all of it as done afterwards has finished what the handoff was about.
             handoff_reported: phase.handoff_is_by(phase.session.as_ref())
@@ -238,7 +238,7 @@ impl Run {
         }
     }
 
-    fn phase_view(&self, p: usize) -> PhaseView {
+    pub(super) fn phase_view(&self, p: usize) -> PhaseView {
         let phase = &self.phases[p];
         let count = |status| phase.goals.iter().filter(|g| g.status == status).count() as u32;
         let (done, failed) = (count(ObjectiveStatus::Done), count(ObjectiveStatus::Failed));

@@ -1,13 +1,14 @@
 //! Waiting for a provider (B4–B9): in place while the agent retries by itself, by the host where it gave up, and together
 //! where several agents of one provider work. What is a provider's limit is the policy's to say.
 
-use crate::decision::QuotaCause;
+use crate::decision::{Assessment, QuotaCause};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, SessionState};
 use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 
 use super::Run;
+use super::session::cut;
 use super::step::{Step, Succession};
 
 /// A reset further away than this is a misread date: weekly allowances are the longest there are.
@@ -16,6 +17,20 @@ const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
 /// An agent that waits by itself has gone on this long after the reset, or has hung: its own backing off takes minutes.
 const RESET_GRACE: DurationMs = DurationMs::from_mins(60);
 
+/// Why a prompt comes again after a wait.
+const RESET: &str = "the provider's limit has reset: go on";
+const TRIED_AGAIN: &str = "a provider's limit stopped it, and it is tried again: go on";
+
+/// Bytes of the words by which a limit was noticed that are told.
+const SAID_BYTES: usize = 200;
+
+/// The words by which a policy noticed a limit: after a bare code come those that explain it.
+pub(super) fn words_of(assessment: &Assessment) -> String {
+    let mut said = assessment.evidence.last().map(|said| said.text.clone()).unwrap_or_default();
+    cut(&mut said, SAID_BYTES);
+    said
+}
+
 /// Whether an agent waits in place for a reset that was long ago.
 pub(super) fn outlasts_its_reset(wait: &QuotaRow, now: UnixMs) -> bool {
     let until = wait.until.filter(|at| at.since(wait.since) <= LATEST_RESET);
@@ -23,16 +38,18 @@ pub(super) fn outlasts_its_reset(wait: &QuotaRow, now: UnixMs) -> bool {
 }
 
 /// A wait that is under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wait {
     cause: QuotaCause,
     until: Option<UnixMs>,
     retry_at: UnixMs,
+    /// What it was noticed by.
+    said: String,
 }
 
 impl Run {
     /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
-    pub(super) fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>) {
+    pub(super) fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>, said: String) {
         let (now, phase) = (self.now, self.phases[p].spec.id.clone());
         if !matches!(self.phases[p].step, Step::Working { .. }) {
             return;
@@ -46,9 +63,19 @@ impl Run {
         session.state = SessionState::WaitingQuota;
         session.nudges = 0;
         session.quota = Some(QuotaRow { cause, since: now, until });
-        let session = session.id.clone();
-        let (retry_at, time) = (None, 1);
-        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until, retry_at, time });
+        let (session, by_itself) = (session.id.clone(), session.retries_by_itself());
+        let (since, retry_at, time) = (now, None, 1);
+        self.notify(Notice::QuotaWait {
+            phase,
+            session,
+            cause,
+            since,
+            until,
+            retry_at,
+            time,
+            by_itself,
+            said,
+        });
     }
 
     /// New output, or the end of the prompt, ends the wait (B8).
@@ -74,22 +101,17 @@ impl Run {
         cause: QuotaCause,
         until: Option<UnixMs>,
         focus: &[usize],
+        said: String,
     ) {
         let now = self.now;
         let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
         let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
         self.phases[p].quota_waits += 1;
-        self.begin_wait(p, cause, until, retry_at, focus.to_vec());
+        self.begin_wait(p, Wait { cause, until, retry_at, said }, focus.to_vec());
     }
 
-    fn begin_wait(
-        &mut self,
-        p: usize,
-        cause: QuotaCause,
-        until: Option<UnixMs>,
-        retry_at: UnixMs,
-        focus: Vec<usize>,
-    ) {
+    fn begin_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
+        let Wait { cause, until, retry_at, said } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
@@ -104,10 +126,17 @@ impl Run {
                 session.state = SessionState::WaitingQuota;
             }
         }
-        let told = before.is_some_and(|wait| wait.until == until);
-        if let Some(session) = session.filter(|_| !told) {
-            let retry_at = Some(retry_at);
-            self.notify(Notice::QuotaWait { phase, session, cause, since, until, retry_at, time });
+        let was_told = before.is_some_and(|wait| wait.until == until);
+        let Some(session) = session.filter(|_| !was_told || until.is_none()) else {
+            return;
+        };
+        let (retry_at, by_itself) = (Some(retry_at), false);
+        let notice =
+            Notice::QuotaWait { phase, session, cause, since, until, retry_at, time, by_itself, said };
+        // The agent was waited for, and has given up: nobody was told yet when it is tried again.
+        match was_told {
+            true => self.tell(notice),
+            false => self.notify(notice),
         }
     }
 
@@ -118,7 +147,7 @@ impl Run {
             Step::Quota { cause, until, retry_at, .. }
                 if other != p && retry_at > self.now && self.provider_of(phase) == provider =>
             {
-                Some(Wait { cause, until, retry_at })
+                Some(Wait { cause, until, retry_at, said: String::new() })
             }
             _ => None,
         });
@@ -127,8 +156,7 @@ impl Run {
 
     /// Waits with another phase, for the same time, instead of running into the same limit.
     pub(super) fn join_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
-        let Wait { cause, until, retry_at } = wait;
-        self.begin_wait(p, cause, until, retry_at, focus);
+        self.begin_wait(p, wait, focus);
     }
 
     pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
@@ -142,7 +170,8 @@ impl Run {
             let phase = self.phases[p].spec.id.clone();
             self.notify(Notice::QuotaOver { phase, session, waited, is_try });
         }
-        "the provider's limit has reset".clone_into(&mut self.phases[p].because);
+        let because = if is_try { TRIED_AGAIN } else { RESET };
+        because.clone_into(&mut self.phases[p].because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;

@@ -191,6 +191,16 @@ impl Session {
         self.turns > 0 || self.answer_bytes > 0
     }
 
+    /// Whether it came to nothing: its agent answered no prompt, and called nothing.
+    pub(super) fn never_began(&self) -> bool {
+        self.prompts <= 1 && !self.has_worked() && self.turn.tool_calls == 0 && self.done == 0
+    }
+
+    /// Whether its agent said last that it tries a request again.
+    pub(super) fn retries_by_itself(&self) -> bool {
+        self.signals.back().is_some_and(|newest| newest.signal.retrying)
+    }
+
     pub(super) fn is_alive(&self) -> bool {
         self.state != SessionState::Ended
     }

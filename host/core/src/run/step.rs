@@ -312,6 +312,8 @@ pub(super) enum Pause {
     Stuck,
     /// Nothing shows that objectives are done, or something says that they are not.
     Unproven,
+    /// An agent that has worked asks a person something.
+    Asked,
     /// A ceiling of this phase was reached.
     PhaseCeiling,
     /// A ceiling of the run was reached.
@@ -384,6 +386,8 @@ impl Pause {
     pub(super) fn choices(self) -> Vec<Choice> {
         match self {
             Pause::Unproven => vec![Choice::Accept, Choice::Retry, Choice::Skip, Choice::Stop],
+            // What it asks is answered first.
+            Pause::Asked => vec![Choice::Retry, Choice::Accept, Choice::Skip, Choice::Stop],
             Pause::Stuck | Pause::Conflict => vec![Choice::Retry, Choice::Skip, Choice::Stop],
             Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
         }

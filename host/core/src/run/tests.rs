@@ -14,6 +14,7 @@ mod offload;
 mod parts;
 mod pointers;
 mod properties;
+mod quota;
 mod recovery;
 mod seats;
 mod splits;

@@ -63,9 +63,8 @@ impl Run {
                     session.end(exit, COULD_NOT_START);
                 }
                 let phase = &self.phases[p].spec;
-                let place = self.workflow.agent_place(phase);
-                let text =
-                    format!("Phase {} cannot start its agent: {error}. It is set by {place}.", phase.id);
+                let choice = self.workflow.agent_choice(phase);
+                let text = format!("Phase {} cannot start its agent: {error}. {choice}", phase.id);
                 self.pause(p, Pause::Stuck, text);
             }
             (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),

@@ -247,7 +247,10 @@ fn doubt(
         true => said.insists.as_ref(),
     };
     let full = || answer.and_then(|answer| contrary::stops(host, o, answer));
-    let taken_back = said.answers.then(|| left.filter(|_| is_for_change).cloned().or_else(full)).flatten();
+    // One that has been seen to fail decides, unless the agent leaves the work to somebody.
+    let is_decided_by_check = o.files_changed > 0 && !said.hands_over && fails(o, open);
+    let left = left.filter(|_| is_for_change && !is_decided_by_check);
+    let taken_back = said.answers.then(|| left.cloned().or_else(full)).flatten();
     // A check that follows tells more than words.
     let unclear = said.unclear.as_deref().filter(|_| is_for_change && !checked);
     let what = match (&said.denied, &said.leaves, &said.ahead, trouble) {
@@ -283,8 +286,12 @@ fn doubt(
     let full = nearly_full(host, o);
     let is_reported =
         open.iter().any(|objective| objective.reported.is_some()) || o.phase.progress.done_by_session > 0;
-    let nothing = if is_reported { "nothing more" } else { "nothing" };
-    let what = format!("the agent reported {nothing}, and {what}{}", held_to(o, open));
+    let who = match (said.answers, is_reported) {
+        (true, _) => "the agent",
+        (false, true) => "the agent reported nothing more, and",
+        (false, false) => "the agent reported nothing, and",
+    };
+    let what = format!("{who} {what}{}", held_to(o, open));
     let words = answer.and_then(|answer| {
         let words = said.leaves.as_ref().or(said.ahead.as_ref())?;
         Some(ending::quoted(answer, words.clone()))
@@ -310,7 +317,8 @@ fn doubt(
 fn asks(host: &impl Host, o: &Observation, answer: Option<&Signal>, said: &Said) -> Option<Outcome> {
     let is_asking = !can_ask(host, o) && said.denied.is_none() && said.leaves.is_none() && !said.refuses;
     let is_asking = is_asking && nearly_full(host, o).is_none();
-    let question = one_line(said.asks.as_ref().filter(|_| is_asking)?, NOTE_BYTES);
+    let unbegun = said.wants_to_know.as_ref().filter(|_| o.files_changed == 0);
+    let question = one_line(said.asks.as_ref().or(unbegun).filter(|_| is_asking)?, NOTE_BYTES);
     let recovery = course(host, o, Verdict::NeedsInput, &question);
     let evidence = answer.map(|answer| ending::quoted(answer, question.clone())).into_iter().collect();
     let what = format!("the agent asks: \"{question}\"");
@@ -348,7 +356,11 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
             (true, String::new())
         }
         None if is_checked(o, open) => {
-            let what = "no file changed, so its check may have passed before";
+            let what = match check_passed(o, open) {
+                Some(true) => "no file changed, and its check passed without that",
+                Some(false) => "no file changed since its check failed",
+                None => "no file changed, so its check may have passed before",
+            };
             (false, format!("objective {ids}: {what}{}", held_to(o, open)))
         }
         None => (false, format!("objective {ids}: no file changed, and the agent reported nothing")),
@@ -490,12 +502,30 @@ pub(super) fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
     o.phase.check.is_some() || open.iter().all(|objective| objective.check.is_some())
 }
 
+/// How the checks ended that look at all of them, when they last ran; absent where one did not run yet.
+fn check_passed(o: &Observation, open: &[&Objective]) -> Option<bool> {
+    let of_phase = o.phase.check.as_ref().and(o.phase.check_passed);
+    let each = open.iter().map(|objective| objective.check.as_ref().and(objective.check_passed).or(of_phase));
+    each.into_iter().try_fold(true, |all, passed| passed.map(|passed| all && passed))
+}
+
+/// Whether each of them is held to a check that failed when it last ran: once it passes, something has changed.
+fn fails(o: &Observation, open: &[&Objective]) -> bool {
+    // A check of the phase says nothing of one objective while it waits for others.
+    let of_phase =
+        || o.others_open.is_empty() && o.phase.check.is_some() && o.phase.check_passed == Some(false);
+    let of_objective =
+        |objective: &&Objective| objective.check.is_some() && objective.check_passed == Some(false);
+    !open.is_empty() && open.iter().all(|objective| of_objective(objective) || of_phase())
+}
+
 /// Whether that check can show the work. One that follows on a phase in which no file changed may have passed before the work
-/// began: it is enough only if the workflow takes a check for done.
+/// began: it is enough only if it is known to have failed, or the workflow takes a check for done.
 fn is_shown_by_check(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
     let is_enough = || {
         o.phase_files_changed > 0
             || o.phase.progress.done > 0
+            || fails(o, open)
             || !is_for_change(host, o, open)
             || wanted(host, &o.phase) == Some(Basis::Checked)
     };
@@ -533,7 +563,7 @@ fn of_files(objective: &Objective, state: FileState, what: &str) -> Option<Strin
     Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters
         .next()

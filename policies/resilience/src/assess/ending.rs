@@ -247,6 +247,11 @@ impl<'s> Answer<'s> {
         (Some(last) > self.finished).then_some(last)
     }
 
+    /// Whether somebody else is to go on, and nothing says behind it that all is done.
+    fn hands_over(&self) -> bool {
+        self.successors.iter().any(|(at, start, _)| Some((*at, *start)) > self.finished)
+    }
+
     /// Words of a sentence by which it leaves work, or leaves it to somebody.
     fn leaves_in(&self, sentence: usize) -> impl Iterator<Item = usize> {
         let phrases = [&self.left, &self.successors].into_iter().flatten();

@@ -6,6 +6,7 @@ use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Channel, Evidence, Signal};
 
+use super::completion::capital;
 use super::signals::Signals;
 
 /// A cause that lies with how the agent is set up.
@@ -79,14 +80,14 @@ impl Cause {
             Cause::Variable(_) => "the agent lacks a variable of its environment",
             Cause::Root => "the agent refuses to work as root",
             Cause::Arguments => "the agent does not take its arguments",
-            Cause::Model => "the agent does not get its model",
+            Cause::Model => "the provider refused the model",
             Cause::Network => "the agent does not reach its provider",
         }
     }
 
     /// Asks for what mends it.
     pub(super) fn ask(&self, agent: &str, said: &str) -> Action {
-        let what = self.what().trim_start_matches("the agent");
+        let what = capital(self.what());
         let mend = match self {
             Cause::LoggedOut => login(agent).to_owned(),
             Cause::Variable(Some(name)) => format!(
@@ -112,7 +113,7 @@ impl Cause {
                 "Look at the network, at proxy variables, and at the address of the provider".to_owned()
             }
         };
-        Action::AskPerson(format!("The agent{what} ({said}). {mend}. Then go on?"))
+        Action::AskPerson(format!("{what} ({said}). {mend}. Then go on?"))
     }
 }
 

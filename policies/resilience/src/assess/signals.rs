@@ -149,12 +149,34 @@ impl<'o, H: Host> Signals<'o, H> {
 
     /// The newest words that say why it failed: of the agent, of its provider, or the last on its terminal.
     pub(crate) fn explained(&self) -> Option<Evidence> {
-        let has_words = |signal: &&Signal| {
-            let text = self.phrases().slice(signal.text);
-            !text.trim().is_empty() && !is_note(signal.channel, text)
-        };
-        let said = self.errors().filter(|signal| signal.channel != Channel::Terminal).find(has_words);
+        let mut errors = self.errors().filter(|signal| signal.channel != Channel::Terminal);
+        let said = errors.find(|signal| self.has_words(signal));
         said.map(|signal| self.evidence(signal)).or_else(|| self.last_printed())
+    }
+
+    /// The words of an agent's event or of its provider's error that came right beside a signal: the nearest, and of two the newer.
+    fn words_beside(&self, signal: &Signal) -> Option<&'o Signal> {
+        let distance = |other: &Signal| other.seq.abs_diff(signal.seq);
+        let beside = self.current().filter(|other| {
+            matches!(other.channel, Channel::AgentEvent | Channel::ProviderError)
+                && !other.retrying
+                && other.seq != signal.seq
+                && distance(other) <= ADJACENT_ROWS
+                && self.has_words(other)
+        });
+        beside.min_by_key(|other| distance(other))
+    }
+
+    /// The first line of a text that says something, cut.
+    fn first_line(&self, text: Span) -> String {
+        let line = self.phrases().slice(text).trim().lines().next().unwrap_or_default().trim();
+        line[..line.floor_char_boundary(EVIDENCE_BYTES)].to_owned()
+    }
+
+    /// Whether it says more than its code: the note that a code is an error is the host's.
+    fn has_words(&self, signal: &Signal) -> bool {
+        let text = self.phrases().slice(signal.text);
+        !text.trim().is_empty() && !is_note(signal.channel, text)
     }
 
     /// A signal as evidence: its words, or else its code.
@@ -235,10 +257,20 @@ fn coded(signal: &Signal) -> Option<Class> {
 }
 
 impl Found<'_> {
+    /// What decides, and where that is a bare code, the words that came beside it.
+    pub(crate) fn evidence(&self, signals: &Signals<'_, impl Host>) -> Vec<Evidence> {
+        let evidence =
+            |signal: &Signal, text: String| Evidence { channel: signal.channel, seq: Some(signal.seq), text };
+        let is_bare = self.at.is_none() && !signals.has_words(self.signal);
+        let beside = signals.words_beside(self.signal).filter(|_| is_bare);
+        let words = beside.map(|signal| evidence(signal, signals.first_line(signal.text)));
+        std::iter::once(evidence(self.signal, self.said(signals))).chain(words).collect()
+    }
+
     /// What was seen, in the signal's own words where it has some.
-    pub(crate) fn said(&self, signals: &Signals<'_, impl Host>) -> String {
-        let text = signals.phrases().slice(self.at.map_or(self.signal.text, |at| at.at));
-        let text = text.trim().lines().next().unwrap_or_default().trim();
+    fn said(&self, signals: &Signals<'_, impl Host>) -> String {
+        let text = signals.first_line(self.at.map_or(self.signal.text, |at| at.at));
+        let text = if is_note(self.signal.channel, &text) { "" } else { &text };
         let mut said = match (self.signal.code.as_deref().unwrap_or_default(), self.signal.status, text) {
             ("", Some(status), "") => format!("status {status}"),
             (code, _, "") => code.to_owned(),

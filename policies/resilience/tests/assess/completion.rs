@@ -156,6 +156,17 @@ fn a_check_shows_nothing_of_a_phase_in_which_no_file_changed() {
     let Action::AskPerson(question) = idle(1, None).recovery else { panic!("{:?}", idle(1, None)) };
     assert!(question.contains("its check may have passed before; its check is `make test`"), "{question}");
     assert_eq!(idle(0, Some(Basis::Checked)).verdict, Verdict::Completed);
+    // What was seen before the work is told; a check that failed then shows what came since.
+    let seen = |passed| {
+        answered("Done: parser", |o| {
+            (o.files_changed, o.phase_files_changed, o.nudges) = (0, 0, 1);
+            (o.phase.check, o.phase.check_passed) = (Some("make test".into()), Some(passed));
+            (o.phase.progress.done, o.phase.budget.retries_used) = (0, o.phase.budget.retries);
+        })
+    };
+    let Action::AskPerson(question) = seen(true).recovery else { panic!("{:?}", seen(true)) };
+    assert!(question.contains("no file changed, and its check passed without that"), "{question}");
+    assert_eq!(seen(false).verdict, Verdict::Completed);
 }
 
 #[test]

@@ -132,3 +132,34 @@ fn a_status_is_a_quota_whatever_the_text_says() {
     assert_eq!(cause_in_the_text.verdict, quota(QuotaCause::Billing, None));
     assert!(matches!(cause_in_the_text.recovery, Action::AskPerson(_)));
 }
+
+#[test]
+fn a_bare_code_is_told_in_the_words_that_came_beside_it() {
+    // B4: as Claude Code writes both of them.
+    let of = |event: &str, said: &str, ends: &str| {
+        Scene::new(Occasion::PromptEnded)
+            .event(event)
+            .signal(Channel::ProviderError, "invalid_request_error", said)
+            .signal(Channel::AgentEvent, ends, "the agent calls it an error")
+            .assess()
+    };
+    let unpaid = of("billing_error", "Credit balance is too low", "api_error");
+    assert_eq!(unpaid.verdict, quota(QuotaCause::Billing, None));
+    let Action::AskPerson(question) = &unpaid.recovery else { panic!("{unpaid:#?}") };
+    assert_eq!(question, "The provider wants payment (Credit balance is too low). Go on once it is settled?");
+    let full = of("invalid_request", "Prompt is too long", "prompt_too_long");
+    assert_eq!(full.reason, "the context window is used up: Prompt is too long");
+    let texts: Vec<(Channel, &str)> = full.evidence.iter().map(|e| (e.channel, e.text.as_str())).collect();
+    assert_eq!(
+        texts,
+        [(Channel::AgentEvent, "prompt_too_long"), (Channel::ProviderError, "Prompt is too long")],
+        "what decides comes first"
+    );
+    // What came long before it, or that it tries again, says nothing of it.
+    let apart = Scene::new(Occasion::PromptEnded)
+        .signal(Channel::ProviderError, "", "the agent retries by itself: 1 of 2, in 500 ms")
+        .last(|signal| signal.retrying = true)
+        .event("billing_error")
+        .assess();
+    assert!(apart.reason.ends_with(": billing_error"), "{}", apart.reason);
+}

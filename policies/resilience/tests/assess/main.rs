@@ -251,6 +251,7 @@ fn an_end_without_evidence_is_failed_or_interrupted() {
     let wordless =
         Scene::new(Occasion::SessionEnded).exit(Some(1), None, false).with(|o| o.answer_bytes = 0).assess();
     assert!(wordless.reason.contains("without a word"), "{}", wordless.reason);
+    assert_eq!(ended(None, Some(9), false).reason, "the agent was killed (signal 9)");
     // What its program printed last says why, where nothing else does.
     let failed = Scene::new(Occasion::PromptEnded)
         .signal(Channel::Terminal, "", "reading config\ncannot read config.toml\n")

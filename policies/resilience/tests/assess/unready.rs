@@ -64,7 +64,12 @@ fn a_model_that_nobody_has_and_a_network_that_is_not_there_are_no_reason_to_try_
             NOTE,
         )
     };
-    expect(&of("model_not_found", "not_found_error", model).assess(), Verdict::Failed, model, "`model`");
+    let unknown = of("model_not_found", "not_found_error", model).assess();
+    expect(&unknown, Verdict::Failed, model, "`model`");
+    assert!(unknown.reason.starts_with("the provider refused the model: "), "{}", unknown.reason);
+    assert!(
+        matches!(&unknown.recovery, Action::AskPerson(asked) if asked.starts_with("The provider refused the model ("))
+    );
     let refused = || of("server_error", "connection_failed", network);
     expect(&refused().assess(), Verdict::Failed, network, "proxy");
     // In the middle of the night the network may come back.

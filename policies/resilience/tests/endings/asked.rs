@@ -1,5 +1,6 @@
 //! What an agent that reported nothing has to answer, and what counts once it was asked (A11, A12).
 
+use baton_sdk::exhaustion::Observation;
 use baton_sdk::prelude::*;
 use baton_sdk::recovery::Action;
 use baton_sdk::sample;
@@ -467,6 +468,79 @@ fn a_question_is_put_to_a_person_whatever_file_is_missing_meanwhile() {
     });
     assert_eq!(asked.verdict, Verdict::NeedsInput, "{}", asked.reason);
     assert!(matches!(&asked.recovery, Action::AskPerson(question) if question.contains("CSV or JSON")));
+}
+
+#[test]
+fn a_question_is_put_in_its_words_whatever_check_follows_and_whatever_stands_behind_it() {
+    // A11: a person was asked whether the work is done, since its check may have passed before.
+    for check_passed in [None, Some(false), Some(true)] {
+        for text in [
+            "Before I begin: which format do you want, CSV or JSON? I need to know that before I write anything.",
+            "I looked at calc.py and its tests. Which format do you want, CSV or JSON?",
+        ] {
+            let asked = |nudges| {
+                judge(text, |o| {
+                    let objective = sample::objective("export", "Export all data");
+                    o.objectives =
+                        vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+                    (o.files_changed, o.phase_files_changed, o.nudges) = (0, 0, nudges);
+                    (o.phase.check, o.phase.check_passed) =
+                        (Some("python3 -m unittest".into()), check_passed);
+                    (o.phase.expects_files, o.phase.progress.done, o.phase.progress.open) = (true, 0, 1);
+                })
+            };
+            assert_eq!(asked(0).recovery, Action::Nudge, "{text} {}", asked(0).reason);
+            let again = asked(1);
+            assert_eq!(again.verdict, Verdict::NeedsInput, "{text} {}", again.reason);
+            let Action::AskPerson(question) = &again.recovery else { panic!("{again:#?}") };
+            assert!(question.starts_with("The agent asks: "), "{question}");
+            assert!(question.ends_with("hich format do you want, CSV or JSON?"), "{question}");
+        }
+    }
+    // Who has changed something asks what else there may be to do.
+    let offers =
+        held_to("The parser is in. Shall I add tests? I can do that next.", ("Write it", &[]), "", 1);
+    assert_ne!(offers.verdict, Verdict::NeedsInput, "{}", offers.reason);
+}
+
+#[test]
+fn a_check_that_failed_before_decides_what_an_honest_remark_leaves_open() {
+    // A11: the check was never run, in three sessions, for a remark beside the line that every prompt asks for.
+    let remark = "I could not install left-pad: the command was refused. sub is there.\n\nDone: parser";
+    let of = |text: &str, nudges, change: fn(&mut Observation)| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Add a function sub to calc.py");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, nudges);
+            (o.phase.check, o.phase.check_passed) = (Some("make test".into()), Some(false));
+            change(o);
+        })
+    };
+    for nudges in [0, 1] {
+        assert_eq!(
+            of(remark, nudges, |_| ()).verdict,
+            Verdict::Completed,
+            "{}",
+            of(remark, nudges, |_| ()).reason
+        );
+        // One that passed before, that nobody saw fail, or that is about more than this, shows nothing of it.
+        for change in [
+            (|o| o.phase.check_passed = Some(true)) as fn(&mut Observation),
+            |o| o.phase.check_passed = None,
+            |o| o.others_open = vec!["printer".into()],
+        ] {
+            let asked = of(remark, nudges, change);
+            assert_eq!(asked.verdict, Verdict::Unfinished, "{nudges}");
+            assert!(
+                asked.reason.starts_with("the agent answers that it is done, and leaves work: "),
+                "it has reported something: {}",
+                asked.reason
+            );
+        }
+    }
+    // Who leaves the work to somebody is asked about it.
+    let left = of("sub is there. The rest is left for the next session.\n\nDone: parser", 0, |_| ());
+    assert_eq!((left.verdict, left.recovery), (Verdict::Unfinished, Action::Nudge), "{}", left.reason);
 }
 
 #[test]

@@ -138,6 +138,8 @@ fn notices() -> Vec<Notice> {
             until: Some(at(24)),
             retry_at: Some(at(24)),
             time: 1,
+            by_itself: false,
+            said: String::new(),
         },
         Notice::QuotaWait {
             phase: phase(),
@@ -147,6 +149,8 @@ fn notices() -> Vec<Notice> {
             until: Some(at(20 + 3 * 24 * 3600)),
             retry_at: None,
             time: 1,
+            by_itself: false,
+            said: String::new(),
         },
         Notice::QuotaWait {
             phase: phase(),
@@ -156,6 +160,8 @@ fn notices() -> Vec<Notice> {
             until: Some(at(20 + 30 * 24 * 3600)),
             retry_at: None,
             time: 1,
+            by_itself: false,
+            said: String::new(),
         },
         Notice::QuotaOver {
             phase: phase(),
@@ -171,6 +177,8 @@ fn notices() -> Vec<Notice> {
             until: None,
             retry_at: Some(at(34)),
             time: 2,
+            by_itself: false,
+            said: "You've hit your usage limit. Upgrade to Pro.".into(),
         },
         Notice::QuotaOver {
             phase: phase(),
@@ -186,6 +194,19 @@ fn notices() -> Vec<Notice> {
             until: None,
             retry_at: None,
             time: 1,
+            by_itself: true,
+            said: String::new(),
+        },
+        Notice::QuotaWait {
+            phase: phase(),
+            session: session(),
+            cause: QuotaCause::Billing,
+            since: at(25),
+            until: None,
+            retry_at: None,
+            time: 1,
+            by_itself: false,
+            said: "Credit balance is too low".into(),
         },
         Notice::Stopped {
             phase: phase(),

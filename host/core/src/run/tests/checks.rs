@@ -6,7 +6,7 @@ use crate::action::{Action, Ending};
 use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
 use crate::input::Choice;
 use crate::notice::Notice;
-use crate::observation::{Basis, FileState};
+use crate::observation::{Ask, Basis, FileState};
 use crate::run::phase::Phase;
 use crate::run::step::Step;
 use crate::run::tests::splits::wide;
@@ -182,6 +182,34 @@ fn a_person_is_told_that_a_command_failed_before_the_work_too() {
     world.go();
     let text = world.run.view(world.now).unwrap().questions[0].text.clone();
     assert!(text.ends_with("test_old failed (it failed before the work began, too)"), "{text}");
+}
+
+#[test]
+fn a_policy_is_told_what_a_command_said_before_the_work() {
+    // A11: it asked whether the work is done, since a check that had failed might have passed before.
+    for before in [false, true] {
+        let mut workflow = checked_first();
+        workflow.phases[0].objectives[0].verify = Some("test -f a".into());
+        let world = ended(workflow, &[before, !before, true, true]);
+        let judged = world.actions.iter().find_map(|action| match action {
+            Action::RequestDecision { question, .. } => match &question.ask {
+                Ask::Complete(seen) => Some(seen.session.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        let judged = judged.unwrap();
+        assert_eq!(judged.objectives[0].check_passed, Some(before));
+        assert_eq!(judged.phase.check_passed, Some(!before));
+        let briefed = world.actions.iter().find_map(|action| match action {
+            Action::RequestDecision { question, .. } => match &question.ask {
+                Ask::Brief(seen) => Some(seen.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert_eq!(briefed.unwrap().phase.check_passed, None, "a prompt is about what was made since");
+    }
 }
 
 #[test]

@@ -57,6 +57,29 @@ fn a_person_is_asked_instead_of_waiting_for_a_provider() {
     assert!(!view.questions[0].choices.contains(&Choice::Accept), "nobody can say that the work is done");
 }
 
+// A11
+#[test]
+fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
+    let ask = || RecoveryAction::AskPerson { question: "CSV or JSON?".into() };
+    for (verdict, first) in [(Verdict::NeedsInput, Choice::Retry), (Verdict::Truncated, Choice::Accept)] {
+        let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+        while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+            assert!(world.step());
+        }
+        let session = world.run.session_mut(0).unwrap();
+        session.answer_bytes = 20;
+        let assessment =
+            Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
+        world.run.take_verdict(0, Occasion::PromptEnded, &[0], &assessment);
+        let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+        world.run.take_recovery(0, &[0], &judgment, &ask());
+        world.go();
+        let question = &world.run.view(world.now).unwrap().questions[0];
+        assert_eq!(question.choices[0], first, "{question:?}");
+        assert!(question.choices.contains(&Choice::Accept));
+    }
+}
+
 // A8
 #[test]
 fn a_session_that_failed_may_be_handed_off_and_that_is_a_continuation() {

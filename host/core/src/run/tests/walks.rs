@@ -37,6 +37,25 @@ fn objectives_are_done_one_prompt_each_in_one_session() {
 }
 
 #[test]
+fn an_agent_that_could_not_begin_is_nobodys_predecessor() {
+    // A6: the agent after one that was not logged in was told to pick up where that left off.
+    let mut world = three();
+    world.script = [Does::Die, Does::Die].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world)[..4], [BriefKind::First, BriefKind::First, BriefKind::First, BriefKind::Next]);
+    // Whoever has answered leaves something to go on from.
+    let mut world = three();
+    world.script = [Does::Finish(300), Does::Die].into();
+    world.go();
+    assert_eq!(kinds(&world)[..3], [BriefKind::First, BriefKind::Next, BriefKind::Continuing]);
+    let mut world = three();
+    world.script = [Does::Nothing, Does::Die].into();
+    world.go();
+    assert!(kinds(&world).contains(&BriefKind::Continuing));
+}
+
+#[test]
 fn phases_wait_for_what_they_depend_on() {
     let mut flow = workflow(&[("late", &["b"]), ("early", &["a"])]);
     flow.phases[0].depends_on = vec!["early".into()];

@@ -259,7 +259,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
 /// A JSON type in words a person uses.
 fn said(kind: &str) -> &'static str {
     match kind {
-        "string" => "a text",
+        "string" => "text",
         "integer" => "a whole number",
         "number" => "a number",
         "boolean" => "true or false",

@@ -167,6 +167,10 @@ fn an_agent_says_where_it_is_named() {
         found.agent_place(&found.phases[0]),
         "Baton, which chose claude because it is installed; `--agent NAME` takes another"
     );
+    assert_eq!(
+        found.agent_choice(&found.phases[0]),
+        "Baton chose claude because it is installed; `--agent NAME` takes another."
+    );
     let place = |top: &str, phase: usize| {
         let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
         let named = workflow.agent_place(&workflow.phases[phase]);

@@ -114,7 +114,9 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
         since: UnixMs(1),
         until: None,
         retry_at: None,
-        time: 1
+        time: 1,
+        by_itself: false,
+        said: String::new()
     }));
 }
 

@@ -54,6 +54,8 @@ const SHARE_WORDS: usize = 3;
 const SPENT: [&str; 8] = ["turn", "turns", "run", "runs", "token", "tokens", "context", "window"];
 /// The first words of how much an agent managed, whatever verb stands before them.
 const MEASURES: [&str; 2] = ["as", "what"];
+/// Sentences at the end among which a question stands that somebody is to answer: "I need to know that before I write anything."
+const ASKING_SENTENCES: usize = 3;
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
 const DENIALS: [&str; 11] =
@@ -63,6 +65,8 @@ const DENIALS: [&str; 11] =
 pub(in crate::assess) struct Said {
     /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
     pub(in crate::assess) leaves: Option<String>,
+    /// Somebody else is to go on with the work.
+    pub(in crate::assess) hands_over: bool,
     /// The last sentence that contradicts that all is done, however plainly that is said beside it.
     pub(in crate::assess) contradicts: Option<String>,
     /// The last sentence that does so of the agent's own doing, or of what the objectives are about: however often it says so, work is left.
@@ -91,6 +95,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) denied: Option<String>,
     /// Its last sentence is a question, and nothing says that anything was done.
     pub(in crate::assess) asks: Option<String>,
+    /// The last question close to its end, where nothing says that anything was made: an agent that changed nothing wants to know it.
+    pub(in crate::assess) wants_to_know: Option<String>,
     /// A line of metadata says that the context is exhausted.
     pub(in crate::assess) is_exhausted: bool,
 }
@@ -139,6 +145,9 @@ pub(in crate::assess) fn says(
     let ahead = ahead.filter(|_| !answers && !claims);
     let tells = sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_deed(word));
     let asked = sentences.last().filter(|sentence| asks(sentence) && !tells && !answers);
+    let makes = sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_made_word(word));
+    let mut near_end = sentences.iter().rev().take(ASKING_SENTENCES);
+    let wants_to_know = near_end.find(|sentence| asks(sentence) && !makes && !answers);
     let answer = Answer::new(&sentences, &lexicon);
     let left = answer.left_to_do();
     let is_note = heard == Heard::Note;
@@ -182,6 +191,7 @@ pub(in crate::assess) fn says(
     let unclear = answers.then(|| unclear((said, text), &work, &topic, is_troubled)).flatten();
     Said {
         leaves: left.map(|(at, _)| stretch(said, &sentences[at])),
+        hands_over: answer.hands_over(),
         contradicts: sentences
             .iter()
             .enumerate()
@@ -214,6 +224,7 @@ pub(in crate::assess) fn says(
             _ => None,
         },
         asks: asked.map(|sentence| stretch(said, sentence)),
+        wants_to_know: wants_to_know.map(|sentence| stretch(said, sentence)),
         is_exhausted: status.is_some_and(is_exhausted),
     }
 }
@@ -344,6 +355,11 @@ pub(super) fn is_made(words: &[String], at: usize) -> bool {
 /// "Wrote", "described".
 fn is_deed(word: &str) -> bool {
     DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed") && !word.ends_with("need")
+}
+
+/// "Wrote", "done": that something was made, and not only looked at.
+fn is_made_word(word: &str) -> bool {
+    DONE.contains(&word) || is(word, &MADE) || is(word, &COMPLETE)
 }
 
 /// "60% done", "60 percent".

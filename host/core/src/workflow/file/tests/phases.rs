@@ -37,7 +37,7 @@ fn objectives_are_verified_and_phases_reviewed() {
     );
     let table = refused(&with("", &phase("a", "review = { role = \"reviewer\", score = 101, sore = 1 }")));
     assert!(table.contains("from 1 to 100") && table.contains("unknown key `sore`"), "{table}");
-    assert!(refused(&with("", &phase("a", "review = 3"))).contains("it must be a text or a table"));
+    assert!(refused(&with("", &phase("a", "review = 3"))).contains("it must be text or a table"));
 }
 
 #[test]

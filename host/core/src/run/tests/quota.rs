@@ -1,0 +1,107 @@
+//! What is told of a wait for a provider, and what the prompt after it says (B4–B8).
+
+use super::world::{Does, World, workflow};
+use crate::action::Action;
+use crate::decision::{Assessment, Evidence, QuotaCause, Verdict};
+use crate::facts::{Channel, Signal};
+use crate::ids::Seq;
+use crate::notice::Notice;
+use crate::observation::Ask;
+use crate::run::quota::words_of;
+use crate::time::{DurationMs, UnixMs};
+
+/// A run whose only session has been given its first prompt.
+fn at_work() -> World {
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    world.script = [Does::Hang].into();
+    while world.run.phases.is_empty() || world.run.session(0).is_none_or(|session| session.prompts == 0) {
+        assert!(world.step());
+    }
+    world.run.out.clear();
+    world
+}
+
+/// The waits that were told, as: who tries again, whether by itself, and the words.
+fn told(world: &mut World) -> Vec<(Option<UnixMs>, bool, String)> {
+    let told = world.run.out.drain(..).filter_map(|intent| match intent.action {
+        Action::Notify(Notice::QuotaWait { retry_at, by_itself, said, .. }) => {
+            Some((retry_at, by_itself, said))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
+    // B4: the wait was told once, as one that the agent makes by itself.
+    let mut world = at_work();
+    let hit = || "You've hit your usage limit.".to_owned();
+    let now = world.run.now;
+    world.run.wait_in_place(0, QuotaCause::Usage, None, hit());
+    assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
+    let numbers = world.run.actions;
+    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit());
+    let retry_at = now + world.run.backoff(0);
+    assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
+    assert_eq!(world.run.actions, numbers, "journals of earlier versions fold as they were written");
+
+    // A reset that was told already is not told again.
+    let mut world = at_work();
+    let until = Some(world.run.now + DurationMs::from_mins(5));
+    world.run.wait_in_place(0, QuotaCause::Usage, until, hit());
+    world.run.wait_for_quota(0, QuotaCause::Usage, until, &[0], hit());
+    assert_eq!(told(&mut world), [(None, false, hit())]);
+}
+
+#[test]
+fn an_agent_that_retries_is_told_from_one_that_does_not() {
+    // B4
+    let mut world = at_work();
+    let text = "the agent retries by itself: 1 of 2, in 500 ms".to_owned();
+    let retry = Signal {
+        channel: Channel::ProviderError,
+        code: "rate_limit".into(),
+        status: Some(429),
+        resets_at: None,
+        retrying: true,
+        text,
+    };
+    let now = world.run.now;
+    world.run.session_mut(0).unwrap().notice(Seq(90), now, retry);
+    world.run.wait_in_place(0, QuotaCause::Rate, None, String::new());
+    assert_eq!(told(&mut world), [(None, true, String::new())]);
+}
+
+#[test]
+fn the_words_that_explain_a_code_are_those_of_the_wait() {
+    let evidence = |text: &str| Evidence { channel: Channel::AgentEvent, seq: None, text: text.into() };
+    let assessment = Assessment {
+        verdict: Verdict::Quota { cause: QuotaCause::Billing, resets_at_ms: None },
+        evidence: vec![evidence("billing_error"), evidence("Credit balance is too low")],
+        warning: None,
+        reason: String::new(),
+    };
+    assert_eq!(words_of(&assessment), "Credit balance is too low");
+}
+
+#[test]
+fn the_prompt_after_a_wait_says_that_it_goes_on() {
+    // B8: it called the reset what is wrong.
+    for (reset, because) in [
+        (Some(1), "the provider's limit has reset: go on"),
+        (None, "a provider's limit stopped it, and it is tried again: go on"),
+    ] {
+        let mut world = World::new(workflow(&[("1", &["a"])]));
+        world.script = [Does::Quota(reset)].into();
+        world.go();
+        let asked = world.actions.iter().filter_map(|action| match action {
+            Action::RequestDecision { question, .. } => match &question.ask {
+                Ask::Brief(seen) => seen.because.clone(),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [because]);
+    }
+}
