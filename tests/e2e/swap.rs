@@ -423,7 +423,9 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     let stage = standing("[policies]\nsplitting = { settings = { max-objectives = 50 } }\n");
     let host = stage.start(&["run", "job.toml"]);
     reached(&stage, "one");
-    use_policy(&stage, &["builtin:resilience", "--set", "compact-percent=60"]).expect(0);
+    use_policy(&stage, &["builtin:resilience", "--set", "compact-percent=60"])
+        .expect(0)
+        .says(&[", with compact-percent = 60"]);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 50);
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
     // Each is said to be set by whoever set it.

@@ -219,6 +219,10 @@ impl<'a> Ground<'a> {
         let locked = dot_git.join("worktrees/.baton/locked");
         let mut options = std::fs::OpenOptions::new();
         let _ = options.write(true).create_new(true).open(locked);
+        if let Some(own) = self.own_of_tree() {
+            // Git's settings for this work tree alone: one that the agent made would be the user's as well.
+            let _ = options.open(self.workspace.join(own).join("config.worktree"));
+        }
         if !dot_git.join("reftable").exists() {
             OF_RUNS.iter().for_each(|folder| make_below(&dot_git, Path::new(folder)));
             for branches in self.branches().iter().flatten() {

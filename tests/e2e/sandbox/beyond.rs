@@ -260,6 +260,7 @@ fn a_part_writes_only_branches_of_its_run_and_exchanges_no_folder() {
         "own=$(cut -d' ' -f2 .git); common=${{own%/.git/*}}/.git; run=$(ls $common/refs/heads/baton)\n\
          for of in refs logs/refs; do at=$common/$of/heads/baton\n\
          mv $at/$run $at/away && echo moved >> escaped.txt; touch $at/mine && echo made >> escaped.txt; done\n\
+         for file in config.worktree gitdir; do echo x >> $own/$file && echo written >> escaped.txt; done\n\
          for part in b c d e f g .merge; do ln -sf {} $common/logs/refs/heads/baton/$run/second$part; done",
         victim.display()
     );

@@ -137,16 +137,24 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
         }
     };
     match args.format.format {
-        Format::Text => out::progress(&said(&change, view.run.as_str(), live, &place.flags)),
+        Format::Text => out::progress(&said(&change, &args.settings, view.run.as_str(), live, &place.flags)),
         Format::Json => out::data(&record::pretty(&record(&change, &view.run, live))?)?,
         Format::Jsonl => out::data(&record::line(&record(&change, &view.run, live))?)?,
     }
     Ok(Exit::Done)
 }
 
-/// Who decides what from now on, a line each.
-fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
+/// Who decides what from now on, and with which of the settings that were given, a line each.
+fn said(
+    change: &PolicyChange,
+    given: &[(String, GivenSetting)],
+    run: &str,
+    live: bool,
+    flags: &str,
+) -> String {
     let PolicyChange { pins, unchanged, follows, apart, dropped } = change;
+    let given: Vec<_> = given.iter().map(|(key, value)| format!("{key} = {}", words::given(value))).collect();
+    let set = if given.is_empty() { String::new() } else { format!(", with {}", given.join(", ")) };
     let mut text = String::new();
     if let Some(pin) = unchanged.first() {
         let decides: Vec<_> = unchanged.iter().map(|pin| pin.capability).collect();
@@ -169,7 +177,7 @@ fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
         };
         let place = if *follows { format!("{place}, as in the rest of the run") } else { place };
         let (policy, digest) = (&pin.policy, pin.component.short());
-        let _ = writeln!(text, "{policy}@{digest} decides {} in {place}", words::list(&decides));
+        let _ = writeln!(text, "{policy}@{digest} decides {} in {place}{set}", words::list(&decides));
         let refused = pin.grants.lacks(&pin.wants);
         if !refused.is_empty() {
             let flags = flags_of(&refused, "");
@@ -275,17 +283,17 @@ mod tests {
         // M6
         let mut js = pin("js", Capability::Compaction, Scope::Run);
         js.wants.fuel = Some(200_000_000);
-        let text = said(&of([js.clone()]), "r", true, "");
+        let text = said(&of([js.clone()]), &[], "r", true, "");
         let refused = "js asks for fuel 200000000; granted: nothing; refused: fuel 200000000. To grant it, repeat the command \
                        with `--grant fuel=200000000`\n";
         assert!(text.contains(refused), "{text}");
         js.wants.artifacts = vec!["reports/*".to_owned()];
         js.wants.memory_mib = Some(128);
         js.grants.fuel = Some(200_000_000);
-        let text = said(&of([js.clone()]), "r", true, "");
+        let text = said(&of([js.clone()]), &[], "r", true, "");
         assert!(text.contains("`--grant 'artifacts=reports/*' --grant memory_mib=128`"), "{text}");
         js.grants = js.wants.clone();
-        assert!(!said(&of([js]), "r", true, "").contains("refused"));
+        assert!(!said(&of([js]), &[], "r", true, "").contains("refused"));
     }
 
     #[test]
@@ -297,16 +305,16 @@ mod tests {
             pin("my-split", Capability::Handoff, build),
             pin("resilience", Capability::Exhaustion, Scope::Run),
         ];
-        insta::assert_snapshot!("use_live", said(&of(pins.clone()), "20260212-103000", true, ""));
+        insta::assert_snapshot!("use_live", said(&of(pins.clone()), &[], "20260212-103000", true, ""));
         let apart = OwnPolicies { scope: pins[0].scope.clone(), decides: vec![Capability::Exhaustion] };
         let dropped = vec!["max-objectives".to_owned()];
         let change = PolicyChange { apart: vec![apart], dropped, ..of(pins[2..].to_vec()) };
-        insta::assert_snapshot!("use_apart", said(&change, "20260212-103000", true, ""));
+        insta::assert_snapshot!("use_apart", said(&change, &[], "20260212-103000", true, ""));
         let change = PolicyChange { follows: true, ..of(pins[..1].to_vec()) };
-        insta::assert_snapshot!("use_follows", said(&change, "20260212-103000", true, ""));
+        insta::assert_snapshot!("use_follows", said(&change, &[], "20260212-103000", true, ""));
         insta::assert_snapshot!(
             "use_later",
-            said(&of(pins[2..].to_vec()), "20260212-103000", false, " --workspace w")
+            said(&of(pins[2..].to_vec()), &[], "20260212-103000", false, " --workspace w")
         );
     }
 }

@@ -96,7 +96,8 @@ fn warnings_of_the_policy_behind_are_not_those_of_a_candidate_that_abstained() {
     let digest = Digest::of("careful");
     let policy = Answered { name: "careful", component: &digest, settings: &digest, decides: &[] };
     let text = OnRuns { policy, decides: &BTreeSet::new(), replayed: &replayed }.text(&Look::bare(400));
-    let said = "the run with careful in front (which left questions to the policy behind it) would have warned of";
+    let said =
+        "the run with careful in front (which left questions to the policy behind it) would have warned of";
     assert!(text.contains(said) && !text.contains("; careful would have warned"), "{text}");
     assert!(with(|found| found.text(&Look::bare(400))).contains("; careful would have warned of"));
 }
