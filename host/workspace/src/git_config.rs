@@ -90,6 +90,9 @@ pub const COMMAND_KEYS: &[CommandKey] = &[
     never("uploadpack.packObjectsHook"),
 ];
 
+/// How the references of a repository are stored.
+const REF_STORAGE: &str = "extensions.refstorage";
+
 /// What is taken from a repository: how it is stored, how its files become bytes, and who works in it.
 const KEPT_KEYS: [&str; 23] = [
     "core.autocrlf",
@@ -109,7 +112,7 @@ const KEPT_KEYS: [&str; 23] = [
     "core.trustctime",
     "diff.renamelimit",
     "extensions.objectformat",
-    "extensions.refstorage",
+    REF_STORAGE,
     "i18n.commitencoding",
     "merge.renamelimit",
     "merge.renames",
@@ -120,7 +123,10 @@ const KEPT_KEYS: [&str; 23] = [
 /// The arguments that put [`COMMAND_KEYS`] out of force, and keep git from taking a folder of files for a repository.
 pub(crate) fn arguments() -> impl Iterator<Item = String> {
     let off = COMMAND_KEYS.iter().filter_map(|key| Some(format!("{}={}", key.key, key.off?)));
-    let ours = ["core.quotePath=false", "safe.bareRepository=explicit"].map(str::to_owned);
+    // The filter of git-lfs, where the user has it, would fetch what a file of the tree names from where another one says. Without that
+    // it takes what is there, and leaves the pointer to what is not.
+    let ours =
+        ["core.quotePath=false", "lfs.fetchexclude=*", "safe.bareRepository=explicit"].map(str::to_owned);
     off.chain(ours).flat_map(|setting| ["-c".to_owned(), setting])
 }
 
@@ -157,7 +163,22 @@ impl KeptSettings {
                 kept.take(&listed(file).await?);
             }
         }
+        kept.expect_own_references()?;
         Ok(kept)
+    }
+
+    /// Since git 2.54 this setting can name a folder for the references, anywhere (`files://…`): git would read and write them there.
+    fn expect_own_references(&self) -> io::Result<()> {
+        let is_elsewhere = |value: &&[u8]| !matches!(*value, b"files" | b"reftable");
+        let named =
+            self.kept.iter().filter(|(name, _)| name == REF_STORAGE).map(|(_, value)| value.as_slice());
+        match named.filter(is_elsewhere).map(String::from_utf8_lossy).next() {
+            None => Ok(()),
+            Some(value) => Err(io::Error::other(format!(
+                "the repository's setting {REF_STORAGE} is {value:?}: Baton works only with references that lie in the \
+                 repository itself (files or reftable)"
+            ))),
+        }
     }
 
     /// From `git config --list -z`: the name, a line feed, the value; the name alone is a yes.
@@ -283,6 +304,23 @@ mod tests {
         assert!(kept.filters().iter().eq(["y"]));
         assert_eq!(plain_name("Filter.A.b.Clean"), "filter.A.b.clean");
         assert_eq!(plain_name("Core.fileMode"), "core.filemode");
+    }
+
+    #[tokio::test]
+    async fn references_that_lie_elsewhere_are_refused() {
+        // N6
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let read = async |value: &str| {
+            let text = format!("[extensions]\n\trefStorage = {value}\n\trefStorage = files\n");
+            std::fs::write(&file, text).unwrap();
+            KeptSettings::read(&[&file]).await
+        };
+        assert!(read("files").await.is_ok() && read("reftable").await.is_ok());
+        for elsewhere in ["files:///elsewhere/.git", "reftable://refs", "\"\""] {
+            let error = read(elsewhere).await.unwrap_err().to_string();
+            assert!(error.contains("extensions.refstorage") && error.contains("itself"), "{error}");
+        }
     }
 
     #[tokio::test]
