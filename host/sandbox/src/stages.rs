@@ -119,6 +119,11 @@ fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::
     command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
     landed::land(&spec).context("confining itself")?;
     #[cfg(target_os = "linux")]
+    if spec.level == SandboxLevel::Write {
+        // Those of root: bubblewrap takes them away in `strict`.
+        crate::sys::drop_capabilities().context("giving up capabilities")?;
+    }
+    #[cfg(target_os = "linux")]
     if spec.level == SandboxLevel::Strict {
         crate::sys::deny().context("giving up what no namespace holds")?;
     }

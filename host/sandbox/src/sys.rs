@@ -162,6 +162,25 @@ pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     }
 }
 
+/// Gives up every capability of this thread, which has to be alone in its process, for good: nothing that it becomes gets one back, since
+/// what is confined by Landlock gains no rights by starting a program.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3`, of `linux/capability.h`: two records of effective, permitted and inheritable ones.
+    const VERSION: u32 = 0x2008_0522;
+    let head: [u32; 2] = [VERSION, 0];
+    let none = [0_u32; 6];
+    // SAFETY: `head` and `none` are of the sizes that this version reads, and live until the call returns.
+    let answer = unsafe { libc::syscall(libc::SYS_capset, head.as_ptr(), none.as_ptr()) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has a call fail, without being made. One whose caller is gone is gone.
+pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &Call) {
+    let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: -libc::EPERM, flags: 0 };
+    // SAFETY: `answer` is of the size that this request reads.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+}
+
 /// Lets a call go on as if nobody had looked. One whose caller is gone is gone.
 pub(crate) fn go_on(listener: BorrowedFd<'_>, call: &Call) {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;

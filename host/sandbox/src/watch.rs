@@ -1,7 +1,8 @@
 //! Sees what somebody in a sandbox asks for and does not get. The kernel refuses without a word to anybody else, so the calls
 //! by which something is opened, changed or connected to are announced to the host first (seccomp's notification), which
-//! looks whether what is asked for is there, and lets every call go on. It decides nothing: what it says is for people and
-//! policies, and a program that exchanges an argument after the look is refused all the same.
+//! looks whether what is asked for is there, and lets the call go on. It decides nothing: what it says is for people and
+//! policies, and a program that exchanges an argument after the look is refused all the same. The exceptions are modes, owners, times
+//! and attributes of files at the level `write`, which Landlock does not hold: those calls fail here.
 
 mod judge;
 
@@ -71,10 +72,14 @@ pub(crate) fn watch(listener: UnixListener, spec: Spec, teller: Teller) {
             match sys::next(calls.as_fd()) {
                 Ok(Some(call)) => {
                     // Told first: whoever is let go may end at once.
-                    if let Some((kind, target)) = judge.refused(&call) {
-                        teller.tell(kind, &target);
+                    let refused = judge.refused(&call);
+                    if let Some((kind, target)) = &refused {
+                        teller.tell(*kind, target);
                     }
-                    sys::go_on(calls.as_fd(), &call);
+                    match refused.is_some() && judge.holds(&call) {
+                        true => sys::refuse(calls.as_fd(), &call),
+                        false => sys::go_on(calls.as_fd(), &call),
+                    }
                 }
                 Ok(None) => return,
                 Err(error) => return tracing::warn!(%error, "what a sandbox refuses is not told any more"),

@@ -24,6 +24,9 @@ const LINKS_MAX: u32 = 8;
 /// The longest address of a socket.
 const ADDRESS_BYTES: usize = 128;
 
+/// Of Linux 6.6.
+const FCHMODAT2: i64 = 452;
+
 /// What a call does, with the places of its arguments.
 #[derive(Clone, Copy)]
 enum Asks {
@@ -33,6 +36,10 @@ enum Asks {
     OpensHow(usize, usize, usize),
     /// Changes what a path names: folder, path.
     Changes(Option<usize>, usize),
+    /// Changes the mode, the owner, the times or the attributes of what a path names: folder, path.
+    Attributes(Option<usize>, usize),
+    /// The same of what is open.
+    AttributesOf(usize),
     /// Makes something where nothing is: folder, path.
     Makes(Option<usize>, usize),
     /// Takes a name away: folder, path.
@@ -51,7 +58,10 @@ enum Asks {
 
 /// The calls that are announced.
 fn table() -> Vec<(i64, Asks)> {
-    use Asks::{Changes, Connects, Makes, Moves, Opens, OpensHow, Removes, Sends, Signals, System};
+    use Asks::{
+        Attributes, AttributesOf, Changes, Connects, Makes, Moves, Opens, OpensHow, Removes, Sends, Signals,
+        System,
+    };
     let mut calls = vec![
         (libc::SYS_openat, Opens(Some(0), 1, 2)),
         (libc::SYS_openat2, OpensHow(0, 1, 2)),
@@ -63,11 +73,18 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_renameat2, Moves(Some(0), 1, Some(2), 3)),
         (libc::SYS_renameat, Moves(Some(0), 1, Some(2), 3)),
         (libc::SYS_truncate, Changes(None, 0)),
-        (libc::SYS_fchmodat, Changes(Some(0), 1)),
-        (libc::SYS_fchownat, Changes(Some(0), 1)),
-        (libc::SYS_utimensat, Changes(Some(0), 1)),
-        (libc::SYS_setxattr, Changes(None, 0)),
-        (libc::SYS_lsetxattr, Changes(None, 0)),
+        (libc::SYS_fchmodat, Attributes(Some(0), 1)),
+        (FCHMODAT2, Attributes(Some(0), 1)),
+        (libc::SYS_fchownat, Attributes(Some(0), 1)),
+        (libc::SYS_utimensat, Attributes(Some(0), 1)),
+        (libc::SYS_setxattr, Attributes(None, 0)),
+        (libc::SYS_lsetxattr, Attributes(None, 0)),
+        (libc::SYS_removexattr, Attributes(None, 0)),
+        (libc::SYS_lremovexattr, Attributes(None, 0)),
+        (libc::SYS_fchmod, AttributesOf(0)),
+        (libc::SYS_fchown, AttributesOf(0)),
+        (libc::SYS_fsetxattr, AttributesOf(0)),
+        (libc::SYS_fremovexattr, AttributesOf(0)),
         (libc::SYS_connect, Connects(1, 2)),
         (libc::SYS_sendto, Connects(4, 5)),
         (libc::SYS_sendmsg, Sends(1)),
@@ -97,9 +114,12 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_symlink, Makes(None, 1)),
         (libc::SYS_link, Moves(None, 0, None, 1)),
         (libc::SYS_rename, Moves(None, 0, None, 1)),
-        (libc::SYS_chmod, Changes(None, 0)),
-        (libc::SYS_chown, Changes(None, 0)),
-        (libc::SYS_lchown, Changes(None, 0)),
+        (libc::SYS_chmod, Attributes(None, 0)),
+        (libc::SYS_chown, Attributes(None, 0)),
+        (libc::SYS_lchown, Attributes(None, 0)),
+        (libc::SYS_utime, Attributes(None, 0)),
+        (libc::SYS_utimes, Attributes(None, 0)),
+        (libc::SYS_futimesat, Attributes(Some(0), 1)),
     ]);
     calls
 }
@@ -140,6 +160,12 @@ impl Judge {
                 self.opens(caller, &caller.path(folder(Some(at)), argument(path))?, flags)
             }
             Asks::Changes(at, path) => self.changes(caller, &caller.path(folder(at), argument(path))?),
+            // Without a path they are about what is open.
+            Asks::Attributes(Some(at), path) if argument(path) == 0 => {
+                self.changes_open(caller, argument(at) as i32)
+            }
+            Asks::Attributes(at, path) => self.changes(caller, &caller.path(folder(at), argument(path))?),
+            Asks::AttributesOf(at) => self.changes_open(caller, argument(at) as i32),
             Asks::Makes(at, path) => {
                 let path = caller.path(folder(at), argument(path))?;
                 // What is there already is not made, and nothing is refused.
@@ -176,6 +202,20 @@ impl Judge {
             Asks::System("mount" | "umount" | "pivot_root" | "setns") if self.spec.mounts => None,
             Asks::System(name) => Some((RefusalKind::System, name.to_owned())),
         }
+    }
+
+    /// Whether nothing else holds what is refused of this call.
+    pub(super) fn holds(&self, call: &Call) -> bool {
+        let of_attributes = |asks: &Asks| matches!(asks, Asks::Attributes(..) | Asks::AttributesOf(_));
+        self.spec.level == SandboxLevel::Write
+            && self.table.iter().any(|(number, asks)| *number == call.number && of_attributes(asks))
+    }
+
+    /// What a descriptor of the caller names.
+    fn changes_open(&self, caller: Caller, descriptor: i32) -> Option<Refused> {
+        let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", caller.thread)).ok()?;
+        // A pipe, or a socket.
+        path.is_absolute().then(|| self.changes(caller, &path)).flatten()
     }
 
     fn opens(&self, caller: Caller, path: &Path, flags: u64) -> Option<Refused> {
