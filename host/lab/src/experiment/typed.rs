@@ -23,8 +23,8 @@ pub struct ArmSpec {
 }
 
 impl ArmSpec {
-    /// Reads `REF[:WEIGHT]`. A number after the last colon is a weight, never a tag: whoever means the tag `50` of a registry writes
-    /// a weight behind it (`oci://host/name:50:50`), or names the component by its digest.
+    /// Reads `REF[:WEIGHT]`. A number after the last colon is a weight, but behind the name of a component in a registry, where it is the
+    /// tag: `oci://host/name:50` has no weight, `oci://host/name:50:50` has one.
     pub fn of(name: &str, given: &str) -> Result<ArmSpec, String> {
         checked_name(name)?;
         let number = |text: &str| {
@@ -32,7 +32,13 @@ impl ArmSpec {
                 text.len() <= WEIGHT_CHARS_MAX && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
             plain.then(|| text.parse::<f64>().ok()).flatten()
         };
-        let split = given.rsplit_once(':').and_then(|(reference, weight)| Some((reference, number(weight)?)));
+        // Of a registry nothing can be had without a tag or a digest.
+        let is_whole = |reference: &str| match reference.strip_prefix("oci://") {
+            Some(rest) => rest.rsplit('/').next().is_some_and(|name| name.contains([':', '@'])),
+            None => true,
+        };
+        let split = given.rsplit_once(':').filter(|(reference, _)| is_whole(reference));
+        let split = split.and_then(|(reference, weight)| Some((reference, number(weight)?)));
         let (reference, weight) =
             split.map_or((given, None), |(reference, weight)| (reference, Some(weight)));
         if reference.is_empty() {
