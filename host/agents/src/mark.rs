@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use baton_core::Digest;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
@@ -12,8 +13,11 @@ use crate::proc::{self, Proc};
 
 /// The variable. Its value names the session's folder.
 pub(crate) const MARK: &str = "BATON_SESSION_MARK";
-/// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose.
+/// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose. Its
+/// value is the mark of the run's folder and, after a dot, what no agent can know before a command of this host has told it.
 const OF_HOST: &str = "BATON_COMMAND";
+/// The part of it that is this process's.
+static OWN: OnceLock<Option<String>> = OnceLock::new();
 /// Processes above one another; ids that are recycled meanwhile could make a ring.
 const DEPTH_MAX: u32 = 4096;
 /// How often the processes above one are looked at, where some of them end meanwhile.
@@ -24,6 +28,17 @@ const DIGITS: usize = 32;
 /// The mark of the session with this folder.
 pub fn of(session_dir: &Path) -> String {
     Digest::of(session_dir.as_os_str().as_encoded_bytes()).hex()[..DIGITS].to_owned()
+}
+
+/// What the commands of a run get as `BATON_COMMAND`. `run_dir` is the folder of its sessions.
+pub fn of_command(run_dir: &Path) -> String {
+    let own = OWN.get_or_init(|| {
+        let mut random = [0_u8; 16];
+        // Without random numbers no daemon can be told from an agent's, and none is spared.
+        getrandom::fill(&mut random).ok()?;
+        Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
+    });
+    format!("{}.{}", of(run_dir), own.as_deref().unwrap_or_default())
 }
 
 /// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
@@ -46,10 +61,12 @@ pub enum StartedBy {
     Nobody,
     /// An agent, with the mark of its session where there is one.
     Agent(Option<String>),
+    /// This host: a command of the workflow, which runs what agents wrote, or what it started.
+    Host,
 }
 
 /// Whether a process was started by an agent, of this host or another: it or one above it carries the mark of a session, or came to this
-/// host from a guard that is gone. What this host itself was started in does not count.
+/// host from a guard that is gone; or by a command that this host runs. What this host itself was started in does not count.
 pub fn started_by(pid: u32) -> StartedBy {
     match cfg!(target_os = "linux") {
         true => starter(pid, proc::look),
@@ -76,8 +93,12 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
     let own_mark = std::env::var_os(MARK).map(std::ffi::OsString::into_encoded_bytes);
     let mut next = pid;
     for _ in 0..DEPTH_MAX {
-        if next <= 1 || next == own {
+        if next <= 1 {
             return Some(StartedBy::Nobody);
+        }
+        if next == own {
+            // A host asks nothing of itself by its socket.
+            return Some(if pid == own { StartedBy::Nobody } else { StartedBy::Host });
         }
         let process = look(next)?;
         let mark = variable(next, MARK);
@@ -96,14 +117,15 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
     Some(StartedBy::Agent(None))
 }
 
-/// Whether this process, or one above it, carries one of these marks.
+/// Whether this process, or one above it, carries one of these marks, of sessions or of a run.
 pub fn is_marked(marks: &[String]) -> bool {
+    let is_one = |value: Vec<u8>| {
+        let mark = value.split(|byte| *byte == b'.').next().unwrap_or_default();
+        marks.iter().any(|known| known.as_bytes() == mark)
+    };
     let mut next = std::process::id();
     for _ in 0..DEPTH_MAX {
-        if variable(next, MARK)
-            .and_then(|mark| String::from_utf8(mark).ok())
-            .is_some_and(|mark| marks.contains(&mark))
-        {
+        if [MARK, OF_HOST].into_iter().filter_map(|name| variable(next, name)).any(is_one) {
             return true;
         }
         match proc::look(next).filter(|process| process.parent > 1) {
@@ -139,7 +161,13 @@ pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
 fn is_adopted(process: &Proc) -> bool {
     let own = proc::look(std::process::id());
     own.is_some_and(|own| process.parent == own.pid && process.session != own.session)
-        && variable(process.pid, OF_HOST).is_none()
+        && !variable(process.pid, OF_HOST).is_some_and(|value| is_own_command(&value))
+}
+
+/// Whether this host gave this value to a command.
+fn is_own_command(value: &[u8]) -> bool {
+    let own = value.split(|byte| *byte == b'.').nth(1);
+    OWN.get().and_then(Option::as_ref).is_some_and(|known| own == Some(known.as_bytes()))
 }
 
 fn reap(pid: u32) {

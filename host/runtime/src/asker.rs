@@ -39,10 +39,20 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, OfAgent> {
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
         return Ok(None);
     };
-    if let StartedBy::Agent(mark) = baton_agents::started_by(pid) {
-        let why = format!(
-            "process {pid} was started by an agent (or has ended): an agent may report, and change nothing else of a run"
-        );
+    let (why, mark) = match baton_agents::started_by(pid) {
+        StartedBy::Nobody => (None, None),
+        StartedBy::Agent(mark) => {
+            (Some("was started by an agent (or has ended): an agent may report, and change"), mark)
+        }
+        StartedBy::Host => (
+            Some(
+                "was started by a command that Baton runs, such as a check: that may run what an agent wrote, and changes",
+            ),
+            None,
+        ),
+    };
+    if let Some(why) = why {
+        let why = format!("process {pid} {why} nothing else of a run");
         return Err(OfAgent { why, of: mark.map(OfSession::Mark) });
     }
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -51,14 +61,15 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, OfAgent> {
     Ok(Some(Asker { uid: peer.uid(), pid, command: line(words) }))
 }
 
-/// Whether this process was started by an agent of the run, where no host works on it who would ask.
+/// Whether this process was started by an agent or by a command of the run, where no host works on it who would ask.
 pub(crate) fn expect_nobody_of(state: &StateDir, run: &RunId) -> Result<(), RuntimeError> {
     let folder = state.sessions().join(run.as_str());
     let folders = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let marks: Vec<String> = folders.map(|folder| baton_agents::mark_of(&folder.path())).collect();
+    let sessions = folders.map(|folder| baton_agents::mark_of(&folder.path()));
+    let marks: Vec<String> = sessions.chain([baton_agents::mark_of(&folder)]).collect();
     match baton_agents::is_marked(&marks) {
         true => Err(RuntimeError::Refused(format!(
-            "this command was started by an agent of run {run}: an agent may report, and change nothing else of a run"
+            "this command was started by an agent of run {run}, or by a check of it: an agent may report, and change nothing else of a run"
         ))),
         false => Ok(()),
     }

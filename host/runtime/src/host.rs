@@ -18,7 +18,7 @@ use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use crate::actuate::{Actuator, Parts, trees_of};
+use crate::actuate::{Actuator, Parts, of_run, trees_of};
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
@@ -219,7 +219,7 @@ impl Host {
         let (events, agents) = mpsc::channel(AGENT_EVENTS);
         let (done, results) = mpsc::channel(RESULTS);
         let (ask, asked) = mpsc::channel(ASKED);
-        let workspace = self.workspace.clone().with_own_folder(&begun.task_folder);
+        let workspace = of_run(&self.workspace, &self.state, &run).with_own_folder(&begun.task_folder);
         let trees = begun.trees.clone();
         let projector = Projector::start(trees.clone(), self.artifacts.clone(), run.clone());
         let passes = Passes::new(run.clone(), self.state.clone());

@@ -57,6 +57,8 @@ pub struct Workspace {
     git: Option<GitHome>,
     /// What stands before a command that is run here; empty where nothing confines it.
     within: Vec<OsString>,
+    /// What the host knows its own commands by.
+    command_mark: String,
 }
 
 /// What the trees of a run know of git in one folder.
@@ -77,7 +79,8 @@ impl Workspace {
     /// [`WorkspaceError::NoFolder`] where there is none.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
-        Ok(Self { root: Root::open(root).map_err(refuse)?, own: None, git: None, within: Vec::new() })
+        let root = Root::open(root).map_err(refuse)?;
+        Ok(Self { root, own: None, git: None, within: Vec::new(), command_mark: "1".to_owned() })
     }
 
     /// The canonical path.
@@ -167,7 +170,7 @@ impl Workspace {
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
         self.root.held()?;
-        verify::run(self.root(), &self.within, command, &[], limit).await
+        verify::run(self, command, &[], limit).await
     }
 
     /// The same for a command that tells people something: it gets these variables besides.
@@ -182,7 +185,7 @@ impl Workspace {
     ) -> Result<Verification, WorkspaceError> {
         let of_desktop = DESKTOP.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
         let told: Vec<(&str, String)> = of_desktop.chain(told.iter().cloned()).collect();
-        verify::run(self.root(), &self.within, command, &told, limit).await
+        verify::run(self, command, &told, limit).await
     }
 
     /// Writes a file below the workspace, whole or not at all, making its folders. Blocking; for small files.
@@ -225,6 +228,13 @@ impl Workspace {
     #[must_use]
     pub fn with_own_folder(mut self, folder: &str) -> Self {
         self.own = Some(PathBuf::from(folder));
+        self
+    }
+
+    /// The same workspace, whose commands get this as `BATON_COMMAND`: what they start and leave behind is known by it.
+    #[must_use]
+    pub fn with_command_mark(mut self, mark: String) -> Self {
+        self.command_mark = mark;
         self
     }
 

@@ -345,7 +345,8 @@ impl Trees {
         }
         let links = self.0.links.clone();
         let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()), links });
-        Ok(Workspace { own: self.0.workspace.own.clone(), git, ..Workspace::open(root)? })
+        let Workspace { own, command_mark, .. } = self.0.workspace.clone();
+        Ok(Workspace { own, git, command_mark, ..Workspace::open(root)? })
     }
 
     /// The folder of a tree.

@@ -2,9 +2,7 @@
 //! phase is done is core's to say.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,6 +12,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
+use crate::Workspace;
 use crate::error::WorkspaceError;
 
 /// Of what a command prints, this much is kept: its beginning and, mostly, its end.
@@ -78,22 +77,20 @@ pub struct Verification {
 
 /// Runs the command to its end, or to the limit. `told` are variables that it gets beside those it inherits.
 pub(crate) async fn run(
-    root: &Path,
-    within: &[OsString],
+    at: &Workspace,
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
 ) -> Result<Verification, WorkspaceError> {
-    attempt(root, within, command, told, limit).await.map_err(|source| WorkspaceError::Command {
-        root: root.to_owned(),
+    attempt(at, command, told, limit).await.map_err(|source| WorkspaceError::Command {
+        root: at.root().to_owned(),
         command: command.to_owned(),
         source,
     })
 }
 
 async fn attempt(
-    root: &Path,
-    within: &[OsString],
+    at: &Workspace,
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
@@ -103,14 +100,14 @@ async fn attempt(
     let mut output = Bounded::default();
     let mut child = Command::new("sh")
         .args(["-c", LEADER, "sh"])
-        .args(within)
+        .args(&at.within)
         .args(["sh", "-c", command])
-        .current_dir(root)
+        .current_dir(at.root())
         .env_clear()
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         .envs(told.iter().map(|(name, value)| (name, value)))
-        // A daemon that such a command leaves behind is not an agent's.
-        .env("BATON_COMMAND", "1")
+        // A daemon that such a command leaves behind is not an agent's, and no person either.
+        .env("BATON_COMMAND", &at.command_mark)
         .stdin(Stdio::piped())
         .stdout(writer.try_clone()?)
         .stderr(writer)

@@ -63,6 +63,43 @@ echo 'Done: a'
 }
 
 #[test]
+fn a_check_that_an_agent_wrote_changes_nothing_of_a_run() {
+    // N6
+    let stage = job_of_shell("", "");
+    let baton = env!("CARGO_BIN_EXE_baton");
+    let place =
+        format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    let checked = workflow.replacen("[[phases]]", "[[phases]]\nverify = [\"sh check.sh\"]", 1);
+    assert_ne!(workflow, checked);
+    stage.write("job.toml", checked);
+    // Below the host; in a clean environment; and, when the host is gone, as what the check has left behind.
+    let check = format!(
+        r#"'{baton}' stop {place} > stop.out 2>&1
+'{baton}' policy use builtin:resilience --decides exhaustion {place} > use.out 2>&1
+env -i PATH="$PATH" HOME="$HOME" '{baton}' answer accept {place} > bare.out 2>&1
+setsid sh -c "touch away; while [ ! -e gone ]; do sleep 0.1; done; '{baton}' answer accept {place} > left.tmp 2>&1; mv left.tmp left.out" > /dev/null 2>&1 &
+until [ -e away ]; do sleep 0.05; done
+exit 1
+"#
+    );
+    let script = format!("cat > check.sh <<'END'\n{check}END\necho done > a.txt\necho 'Done: a'");
+    stage.write("agent.sh", format!("#!/bin/sh\ncat > /dev/null\n{script}\n"));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    fs::write(stage.workspace.join("gone"), "").unwrap();
+    until("what the check left has asked", || stage.workspace.join("left.out").exists());
+    for told in ["stop.out", "use.out", "bare.out", "left.out"] {
+        let said = stage.read(told);
+        assert!(
+            said.contains("changes nothing else of a run") || said.contains("by a check of it"),
+            "{told}: {said}"
+        );
+    }
+    assert_eq!(asked(&stage), []);
+    assert_eq!(stage.story().view.status, RunStatus::Paused);
+}
+
+#[test]
 fn an_agent_answers_no_question_where_no_host_is() {
     // Its daemon answers once the host has stopped at a question.
     let stage = job_of_shell("", "");

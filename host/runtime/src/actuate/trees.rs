@@ -21,7 +21,14 @@ use super::Effects;
 pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> Trees {
     let hidden = [state.path().to_owned(), state.aot_cache()];
     let hidden: Vec<_> = hidden.iter().map(PathBuf::as_path).collect();
+    let workspace = &of_run(workspace, state, run);
     Trees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
+}
+
+/// The workspace as a run works in it: what its commands leave behind is known.
+pub(crate) fn of_run(workspace: &Workspace, state: &StateDir, run: &RunId) -> Workspace {
+    let mark = baton_agents::mark_of_command(&state.sessions().join(run.as_str()));
+    workspace.clone().with_command_mark(mark)
 }
 
 /// Where the phases of a run work, as far as it has come.
