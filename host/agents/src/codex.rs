@@ -21,6 +21,7 @@ use crate::driver::{self, AgentHandle, Command, Events, Feed, Shared};
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
+use crate::trust::untrusted_by_codex;
 
 /// What the app server can do.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -122,8 +123,12 @@ fn thread_start(launch: &Launch) -> Value {
             (server.name.clone(), config)
         })
         .collect();
-    if !servers.is_empty() {
-        params["config"] = json!({ "mcp_servers": servers });
+    let projects = untrusted_by_codex(&launch.workspace, &launch.inherit);
+    let config =
+        [("mcp_servers", servers), ("projects", projects)].into_iter().filter(|(_, what)| !what.is_empty());
+    let config: Map<String, Value> = config.map(|(key, what)| (key.to_owned(), what.into())).collect();
+    if !config.is_empty() {
+        params["config"] = config.into();
     }
     params
 }

@@ -27,18 +27,22 @@ mod ready;
 mod rehearsal;
 mod relay;
 mod survey;
+mod trust;
 
-pub use confine::{Confined, Ground};
+pub use confine::{Confined, Ground, held_paths};
 pub use driver::{AgentHandle, DriverError};
 pub use files::Mask;
 pub use guard::guard_main;
 pub use launch::{
     Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
 };
-pub use mark::{StartedBy, adopt_orphans, is_marked, of as mark_of, started_by};
+pub use mark::{
+    StartedBy, adopt_orphans, is_marked, of as mark_of, of_command as mark_of_command, started_by,
+};
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
 pub use ready::check_ready;
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use survey::{KnownBy, SurveyedAgent, survey};
+pub use trust::expect_trusted;

@@ -36,7 +36,7 @@ use crate::socket::{self, Asked};
 
 use documents::Leaving;
 
-pub(crate) use trees::trees_of;
+pub(crate) use trees::{of_run, trees_of};
 
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -244,8 +244,11 @@ impl Effects {
         };
         // An agent may have deleted what its successor is told to read.
         self.restorer.restore(&spec.tree).await;
-        let confined = match self.boundaries.of_session(&spec, &role, workspace.root()) {
-            Ok(confined) => confined,
+        let kept = self.boundaries.of_session(&spec, &role, workspace.root());
+        let kept =
+            kept.and_then(|confined| Ok((confined, self.boundaries.held(&spec, &role, workspace.root())?)));
+        let (confined, held) = match kept {
+            Ok(kept) => kept,
             Err(NotStarted { error, needs_a_person }) => {
                 self.sessions.gone(&spec.session);
                 return match needs_a_person {
@@ -279,6 +282,7 @@ impl Effects {
             inherit: self.environment.clone(),
             tools,
             mcp_servers,
+            held,
             spec,
         };
         match self.sessions.start(launch, confined, self.events.clone()).await {

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_agents::{Confined, Ground, SpawnError};
 use baton_core::action::SpawnSpec;
-use baton_core::workflow::{Role, Sandbox};
+use baton_core::workflow::{AgentKind, Permission, Role, Sandbox, SandboxLevel};
 use baton_core::{RunId, SessionId};
-use baton_sandbox::{Boundary, BoundaryError, Machine, Refused, Remaining};
+use baton_sandbox::{Boundary, BoundaryError, HeldSettings, Machine, Refused, Remaining};
 use baton_store::StateDir;
 use baton_workspace::Workspace;
 
@@ -117,7 +117,7 @@ impl Boundaries {
         let remaining = self.0.remaining.paths();
         let Some(first) = remaining.first() else { return Ok(()) };
         let error = format!(
-            "an agent in a sandbox has made {}, which others would run, and it could not be renamed: look at it, remove it, and retry",
+            "an agent has made {}, which others would run, and it could not be renamed: look at it, remove it, and retry",
             first.display()
         );
         Err(NotStarted { needs_a_person: true, error })
@@ -131,13 +131,18 @@ impl Boundaries {
         tree: &Path,
     ) -> Result<Option<Confined>, NotStarted> {
         self.expect_nothing_remains()?;
-        if !role.sandbox.is_on() {
-            return Ok(None);
-        }
         let not_started = |error: SpawnError| {
             let needs_a_person = error.needs_a_person();
             NotStarted { needs_a_person, error: error.to_string() }
         };
+        if role.sandbox.level != SandboxLevel::Strict {
+            let (workspace, environment) = (&self.0.workspace, &self.0.environment);
+            baton_agents::expect_trusted(&spec.agent, role, tree, workspace, environment)
+                .map_err(not_started)?;
+        }
+        if !role.sandbox.is_on() {
+            return Ok(None);
+        }
         let conversations = self.0.conversations(spec).map_err(|error| NotStarted {
             error: format!("the folder for its conversations was not made: {error}"),
             needs_a_person: false,
@@ -151,6 +156,36 @@ impl Boundaries {
                 Err(NotStarted { needs_a_person, error: error.to_string() })
             }
         }
+    }
+
+    /// The settings in the tree that an agent of this role may not edit, where no boundary keeps them: whatever the agent's own
+    /// permissions let it do, they are put back. A `process:` agent knows no permission.
+    pub(crate) fn held(
+        &self,
+        spec: &SpawnSpec,
+        role: &Role,
+        tree: &Path,
+    ) -> Result<Option<HeldSettings>, NotStarted> {
+        let may_edit_all =
+            role.permission == Permission::Full || matches!(spec.agent, AgentKind::Process { .. });
+        if may_edit_all || role.sandbox.level == SandboxLevel::Strict {
+            return Ok(None);
+        }
+        let parts = &*self.0;
+        let paths = baton_agents::held_paths(tree, &parts.environment);
+        let folder = parts.folder(&spec.session);
+        let held = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .and_then(|()| HeldSettings::hold(tree, &folder, paths, parts.remaining.clone()));
+        held.map(Some).map_err(|error| NotStarted {
+            error: format!(
+                "the settings that its agent may not edit were not copied to {}: {error}",
+                folder.display()
+            ),
+            needs_a_person: false,
+        })
     }
 
     /// A tree in which commands of the workflow are run.

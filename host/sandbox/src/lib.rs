@@ -9,6 +9,7 @@
 
 mod boundary;
 mod enter;
+mod held;
 #[cfg(target_os = "linux")]
 mod laid;
 mod landed;
@@ -25,6 +26,7 @@ mod sys;
 mod watch;
 
 pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
+pub use held::{HeldSettings, clear_held};
 pub use machine::{Machine, Missing};
 pub use planted::{Remaining, clear};
 pub use refusals::Refused;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 const RECORD: &str = ".not-there.json";
 /// What stands behind a name that was taken away.
 #[cfg(target_os = "linux")]
-const SUFFIX: &str = ".from-sandbox";
+const SUFFIX: &str = ".from-agent";
 /// Names that are tried if the first are taken; half of them are random, which nobody can take before.
 #[cfg(target_os = "linux")]
 const NAMES_MAX: u32 = 64;
@@ -97,6 +97,16 @@ impl Planted {
         planted
     }
 
+    /// These paths, whatever is there.
+    pub(crate) fn all(tree: &Path, paths: Vec<PathBuf>) -> Self {
+        Self { tree: tree.to_owned(), absent: paths, ..Self::default() }
+    }
+
+    /// Whether something is done about this path already.
+    pub(crate) fn knows(&self, path: &Path) -> bool {
+        self.absent.iter().chain(self.links.iter().map(|(path, _)| path)).any(|known| known == path)
+    }
+
     /// Writes it down beside a boundary's folder.
     pub(crate) fn note(&self, boundary: &Path) -> io::Result<()> {
         let Some(record) = record(boundary) else { return Ok(()) };
@@ -168,8 +178,8 @@ impl Planted {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn told(path: &Path, what: &str) -> Refusal {
+/// What was done about a path.
+pub(crate) fn told(path: &Path, what: &str) -> Refusal {
     let target = format!("{} ({what})", path.display());
     Refusal { kind: baton_core::facts::RefusalKind::Write, target }
 }
@@ -277,7 +287,7 @@ mod tests {
         planted.note(&boundary).unwrap();
         assert_eq!(planted.sweep(&Remaining::default()), []);
         fs::write(tree.join(".claude/settings.json"), "1").unwrap();
-        fs::write(tree.join(".claude/settings.json.from-sandbox"), "0").unwrap();
+        fs::write(tree.join(".claude/settings.json.from-agent"), "0").unwrap();
         fs::write(tree.join("baton.toml"), "2").unwrap();
         // A link in the way leads nowhere.
         fs::create_dir(root.join("outside")).unwrap();
@@ -288,10 +298,10 @@ mod tests {
             clear(&boundary, &Remaining::default()).into_iter().map(|refusal| refusal.target).collect();
         assert_eq!(swept.len(), 2, "{swept:?}");
         assert!(
-            swept[0].ends_with("settings.json (it is called settings.json.from-sandbox-1 now)"),
+            swept[0].ends_with("settings.json (it is called settings.json.from-agent-1 now)"),
             "{swept:?}"
         );
-        assert_eq!(fs::read_to_string(tree.join("baton.toml.from-sandbox")).unwrap(), "2");
+        assert_eq!(fs::read_to_string(tree.join("baton.toml.from-agent")).unwrap(), "2");
         assert_eq!(fs::read_to_string(tree.join(".mcp.json")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(root.join("outside/config.toml")).unwrap(), "theirs");
         assert!(!boundary.exists() && clear(&boundary, &Remaining::default()).is_empty());
@@ -314,7 +324,7 @@ mod tests {
         for name in [".claude", ".codex", ".gemini"] {
             assert_eq!(fs::read_link(tree.join(name)).unwrap(), Path::new("tools"), "{name}");
         }
-        assert!(tree.join(".claude.from-sandbox").is_dir());
+        assert!(tree.join(".claude.from-agent").is_dir());
         assert_eq!(planted.sweep(&Remaining::default()), []);
     }
 

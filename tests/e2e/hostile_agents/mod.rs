@@ -9,6 +9,7 @@ mod readers;
 mod root;
 mod rule;
 mod secrets;
+mod settings;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -88,7 +88,7 @@ fn a_bare_repository_among_the_files_is_none_for_whoever_comes_next() {
         "mkdir objects refs && echo 'ref: refs/heads/x' > HEAD && echo '[core] bare = false' > config";
     tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&["HEAD"]);
     let at = |name: &str| stage.workspace.join(name);
-    assert!(!at("HEAD").exists() && at("HEAD.from-sandbox").exists());
+    assert!(!at("HEAD").exists() && at("HEAD.from-agent").exists());
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_phase_that_works_while_another_one_is_split_is_blamed_for_nothing() {
         let left: Vec<_> = fs::read_dir(stage.workspace.join(".git"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .filter(|name| name.contains("from-sandbox"))
+            .filter(|name| name.contains("from-agent"))
             .collect();
         assert_eq!(left, Vec::<String>::new());
     }
@@ -299,7 +299,7 @@ fn what_cannot_be_renamed_at_first_is_renamed_and_told() {
         return;
     }
     let stage = Stage::new();
-    let plant = "echo x > .mcp.json; touch .mcp.json.from-sandbox; chmod 555 .";
+    let plant = "echo x > .mcp.json; touch .mcp.json.from-agent; chmod 555 .";
     tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&[".mcp.json"]);
     assert!(!stage.workspace.join(".mcp.json").exists());
 }

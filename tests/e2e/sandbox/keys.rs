@@ -138,14 +138,11 @@ fn what_others_would_run_does_not_stay_where_it_was_planted() {
     }
     let script = "mkdir .claude; echo '{}' > .claude/settings.json; echo '{}' > .mcp.json; git init -q .";
     let stage = job(script, "sandbox = \"strict\"", "");
-    stage
-        .baton(&["run", "job.toml"])
-        .expect(0)
-        .says(&["/.mcp.json (it is called .mcp.json.from-sandbox now)"]);
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["/.mcp.json (it is called .mcp.json.from-agent now)"]);
     for name in [".mcp.json", ".git", ".claude"] {
         let there = stage.workspace.join(name).exists();
         assert_eq!(
-            (there, stage.workspace.join(format!("{name}.from-sandbox")).exists()),
+            (there, stage.workspace.join(format!("{name}.from-agent")).exists()),
             (false, true),
             "{name}"
         );
@@ -168,7 +165,7 @@ fn what_was_planted_before_the_host_was_killed_is_told_by_the_next_one() {
     }
     host.kill().unwrap();
     host.wait().unwrap();
-    let renamed = "/.mcp.json (it is called .mcp.json.from-sandbox now)";
+    let renamed = "/.mcp.json (it is called .mcp.json.from-agent now)";
     stage.baton(&["resume"]).expect(0).says(&[renamed]);
     assert!(!stage.workspace.join(".mcp.json").exists());
     let log = stage.baton(&["log"]).expect(0).stdout;

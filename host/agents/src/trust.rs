@@ -1,0 +1,204 @@
+//! Whether the user trusts a folder with an agent: what lies in it may have the agent run commands as soon as it begins there. Without a
+//! person who could be asked, Claude Code takes the settings of a folder as they are, and Codex notes the folder as trusted.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::workflow::{AgentKind, Role};
+use serde_json::{Map, Value, json};
+
+use crate::confine::is_called;
+use crate::launch::SpawnError;
+
+/// Settings of Claude Code by which it runs a command without a model asking for it (its documentation of settings, hooks and plugins).
+const COMMANDS_OF_CLAUDE: [&str; 8] = [
+    "apiKeyHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
+    "hooks",
+    "otelHeadersHelper",
+    "statusLine",
+];
+/// Files of settings that are larger are not read.
+const SETTINGS_BYTES: u64 = 8 << 20;
+
+/// Refuses to begin where the folder would have the agent run commands, and the user has not told the agent that it may. `tree` is where
+/// it begins, which may be a work tree of the `workspace`; `environment` is that of the host.
+///
+/// # Errors
+/// [`SpawnError::NotReady`], with what the folder brings and how the user trusts it.
+pub fn expect_trusted(
+    agent: &AgentKind,
+    role: &Role,
+    tree: &Path,
+    workspace: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Result<(), SpawnError> {
+    // Whoever chooses the settings has thought of it.
+    let chooses = role.args.iter().any(|arg| arg.starts_with("--setting-sources"));
+    if !is_called(agent, "claude") || chooses {
+        return Ok(());
+    }
+    let brought = brought_for_claude(tree);
+    if brought.is_empty() || claude_trusts(workspace, environment) {
+        return Ok(());
+    }
+    Err(SpawnError::NotReady {
+        why: format!(
+            "this folder has Claude Code run commands as soon as it begins here ({}), and nobody has told Claude Code to trust it",
+            brought.join(", ")
+        ),
+        mend: "look at them, then run `claude` in the folder once and accept it, or confine the agent with `--sandbox strict`".to_owned(),
+    })
+}
+
+/// What of a folder has Claude Code run commands, by file and key.
+fn brought_for_claude(tree: &Path) -> Vec<String> {
+    let mut brought = Vec::new();
+    for file in [".claude/settings.json", ".claude/settings.local.json"] {
+        let settings = object(&tree.join(file));
+        let is_there = |key: &&&str| settings.get(**key).is_some_and(is_something);
+        brought.extend(COMMANDS_OF_CLAUDE.iter().filter(is_there).map(|key| format!("{file}: {key}")));
+    }
+    if object(&tree.join(".mcp.json")).get("mcpServers").is_some_and(is_something) {
+        brought.push(".mcp.json".to_owned());
+    }
+    brought
+}
+
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    }
+}
+
+/// Whether the user has accepted the folder, or one above it, in Claude Code's own dialogue.
+fn claude_trusts(folder: &Path, environment: &BTreeMap<OsString, OsString>) -> bool {
+    let variable = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
+    let Some(home) = variable("CLAUDE_CONFIG_DIR").or_else(|| variable("HOME")) else { return false };
+    let settings = object(&Path::new(home).join(".claude.json"));
+    let accepted = |folder: &Path| {
+        let project = settings.get("projects")?.get(folder.to_str()?)?;
+        project.get("hasTrustDialogAccepted")?.as_bool()
+    };
+    folder.ancestors().any(|folder| accepted(folder) == Some(true))
+}
+
+/// What Codex is told of a folder that the user has not told it to trust: it neither takes the settings in it nor notes, for good, that the
+/// user trusts it.
+pub(crate) fn untrusted_by_codex(
+    tree: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Map<String, Value> {
+    let variable = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
+    let folder = variable("CODEX_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(home).join(".codex")));
+    let settings = folder.and_then(|folder| text(&folder.join("config.toml"))).unwrap_or_default();
+    let settings: toml::Table = settings.parse().unwrap_or_default();
+    let known = |folder: &str| {
+        let project = settings.get("projects")?.get(folder)?;
+        project.get("trust_level").cloned()
+    };
+    // Codex knows a work tree by the repository that it belongs to.
+    let folders = [Some(tree.to_owned()), main_of(tree)].into_iter().flatten();
+    let names: Vec<String> = folders.filter_map(|folder| folder.to_str().map(str::to_owned)).collect();
+    if names.iter().any(|name| known(name).is_some()) {
+        return Map::new();
+    }
+    names.into_iter().map(|name| (name, json!({ "trust_level": "untrusted" }))).collect()
+}
+
+/// The folder of the repository that a work tree belongs to, or that a folder lies in.
+fn main_of(tree: &Path) -> Option<PathBuf> {
+    let top = tree.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+    let link = text(&top.join(".git"));
+    let own = link
+        .as_deref()
+        .and_then(|link| Some(Path::new(link.strip_prefix("gitdir: ")?.trim_end()).to_owned()));
+    match own.filter(|own| own.parent().is_some_and(|list| list.ends_with(".git/worktrees"))) {
+        Some(own) => own.ancestors().nth(3).map(Path::to_owned),
+        None => Some(top.to_owned()),
+    }
+}
+
+fn object(file: &Path) -> Map<String, Value> {
+    text(file).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// A regular file of settings.
+fn text(file: &Path) -> Option<String> {
+    let is_file = file.metadata().is_ok_and(|found| found.is_file());
+    let mut text = String::new();
+    is_file.then(|| std::fs::File::open(file).ok())??.take(SETTINGS_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
+        BTreeMap::from([("HOME".into(), home.into())])
+    }
+
+    #[test]
+    fn a_folder_that_has_claude_run_commands_is_refused_until_the_user_trusts_it() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let (home, folder) = (place.path().join("home"), place.path().join("work/clone"));
+        fs::create_dir_all(folder.join(".claude")).unwrap();
+        fs::create_dir_all(&home).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+        let trusted = |role: &Role| expect_trusted(&role.agent, role, &folder, &folder, &environment(&home));
+        let role = Role::of(AgentKind::Claude);
+        write(".claude/settings.json", r#"{"permissions": {"allow": []}, "hooks": {}}"#);
+        write(".mcp.json", r#"{"mcpServers": {}}"#);
+        assert!(trusted(&role).is_ok(), "nothing in it runs anything");
+        write(".claude/settings.json", r#"{"hooks": {"SessionStart": [{}]}}"#);
+        write(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh"}}}"#);
+        let error = trusted(&role).unwrap_err().to_string();
+        assert!(error.contains("(.claude/settings.json: hooks, .mcp.json)"), "{error}");
+        let adapter = "acp:claude-agent-acp".parse().unwrap();
+        assert!(trusted(&Role::of(adapter)).is_err(), "its adapter takes the same settings");
+        assert!(trusted(&Role::of(AgentKind::Codex)).is_ok());
+        let chosen = Role { args: vec!["--setting-sources=user".to_owned()], ..role.clone() };
+        assert!(trusted(&chosen).is_ok());
+        // As Claude Code writes it where a person accepts the folder above.
+        let above = folder.parent().unwrap().to_str().unwrap();
+        let accepted = json!({ "projects": { above: { "hasTrustDialogAccepted": true } } });
+        fs::write(home.join(".claude.json"), accepted.to_string()).unwrap();
+        assert!(trusted(&role).is_ok());
+    }
+
+    #[test]
+    fn codex_is_told_that_a_folder_is_not_trusted_unless_the_user_has_said_something() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let (home, main) = (place.path().join("home"), place.path().join("main"));
+        let tree = place.path().join("tree");
+        for folder in [home.join(".codex"), main.join(".git/worktrees/tree"), tree.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(tree.join(".git"), format!("gitdir: {}\n", main.join(".git/worktrees/tree").display()))
+            .unwrap();
+        let told = |folder: &Path| untrusted_by_codex(folder, &environment(&home));
+        let names = |told: Map<String, Value>| told.keys().cloned().collect::<Vec<_>>();
+        let name = |folder: &Path| folder.to_str().unwrap().to_owned();
+        assert_eq!(names(told(&main)), [name(&main)]);
+        assert_eq!(names(told(&tree)), [name(&tree), name(&main)]);
+        let settings = format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", name(&main));
+        fs::write(home.join(".codex/config.toml"), settings).unwrap();
+        assert!(told(&main).is_empty() && told(&tree).is_empty());
+    }
+}
