@@ -16,9 +16,12 @@ use baton_runtime::core::workflow::{
 
 use crate::exit::Usage;
 use crate::registries;
+use crate::render::words;
 
 /// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
 const WORKSPACE_FILE: &str = "baton.toml";
+/// Of what it chooses, this much is told when a run begins.
+const SAID_MAX: usize = 6;
 /// The file of a user, in the folder of configurations.
 const USER_FILE: &str = "baton/config.toml";
 
@@ -86,6 +89,33 @@ impl Layers {
     pub(crate) fn files(&self) -> &[LayerFile] {
         &self.files
     }
+}
+
+/// "baton.toml of this folder chooses policies: splitting = team.wasm, max-asks = 0; …": what a run is judged by because the folder says so,
+/// for whoever has the folder from others. Nothing where it says nothing.
+pub(crate) fn said_by_folder(policies: &Policies) -> Option<String> {
+    let of_folder = policies.choices().filter(|choice| choice.from.layer == Layer::Workspace);
+    let said = of_folder.flat_map(|choice| {
+        let name = |component: &str| component.rsplit('/').next().unwrap_or(component).to_owned();
+        let component = choice.component.as_deref().map(name);
+        let set = choice.settings.iter().map(|(key, value)| format!("{key} = {}", words::given(value)));
+        component.into_iter().chain(set)
+    });
+    let mut all: Vec<String> = Vec::new();
+    for one in said {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    let more = all.len().saturating_sub(SAID_MAX);
+    all.truncate(SAID_MAX);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!all.is_empty()).then(|| {
+        format!(
+            "{WORKSPACE_FILE} of this folder chooses how the work is judged: {}{more} (`baton policy which` shows it all)",
+            all.join(", ")
+        )
+    })
 }
 
 /// Says which file and line an error about a policy comes from: what names it, or what sets for it what it does not take.

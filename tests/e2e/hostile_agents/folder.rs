@@ -5,6 +5,31 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 
 use super::job_of_shell;
+use crate::support::Stage;
+
+#[test]
+fn what_a_folder_chooses_to_be_judged_by_is_told_when_a_run_begins() {
+    // N6
+    let stage = job_of_shell("echo done > a.txt; echo 'Done: a'", "");
+    let loose = "[policies]\nsettings = { accept = \"answer\", max-asks = 0 }\n";
+    fs::write(stage.workspace.join("baton.toml"), loose).unwrap();
+    let told = "baton.toml of this folder chooses how the work is judged: accept = \"answer\", max-asks = 0";
+    stage.baton(&["run", "job.toml"]).expect(0).says(&[told]);
+}
+
+#[test]
+fn a_folder_that_has_an_agent_run_commands_is_not_begun_in_until_the_user_trusts_it() {
+    // N6
+    let stage = Stage::job_of_program("cat > /dev/null\nexit 3");
+    fs::create_dir(stage.workspace.join(".claude")).unwrap();
+    let hooks = "{\"hooks\": {\"SessionStart\": [{\"hooks\": []}]}}";
+    fs::write(stage.workspace.join(".claude/settings.json"), hooks).unwrap();
+    stage.baton(&["run", "job.toml"]).expect(5).says(&[
+        "has Claude Code run commands as soon as it begins here (.claude/settings.json: hooks)",
+        "run `claude` in the folder once and accept it",
+    ]);
+    assert!(!stage.path("starts").exists(), "nothing was started");
+}
 
 #[test]
 fn a_registry_that_only_the_folder_names_is_not_asked() {

@@ -18,7 +18,7 @@ use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::launch::{HostArgs, Launch, launch};
-use crate::layers::placed;
+use crate::layers::{self, placed};
 use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
@@ -200,6 +200,12 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     }
     if !is_launched && let Some(remark) = task.remark() {
         out::progress(&remark);
+    }
+    if !is_launched
+        && !args.dry_run
+        && let Some(told) = layers::said_by_folder(&workflow.policies)
+    {
+        out::progress(&told);
     }
     let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
     let mut policies = bundle(&task.base()?, &workflow, &args.place, pinning)?;
