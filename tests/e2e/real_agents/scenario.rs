@@ -31,6 +31,9 @@ pub(crate) fn success(agent: &RealAgent) {
     scene.expect_done(&run);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+    // N6: what Codex would note for good of any folder that it may write in.
+    let settings = scene.settings_of_codex();
+    assert!(!settings.contains("trust_level"), "{settings}");
 }
 
 /// The agent reports by Baton's own tools, whatever its role may do, and nobody is asked.

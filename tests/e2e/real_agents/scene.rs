@@ -249,6 +249,11 @@ impl<'a> Scene<'a> {
         objectives.map(|objective| (text(&objective["id"]), text(&objective["status"]))).collect()
     }
 
+    /// The settings of Codex, as they are by now; empty where it has none.
+    pub(crate) fn settings_of_codex(&self) -> String {
+        fs::read_to_string(self.home.join(".codex/config.toml")).unwrap_or_default()
+    }
+
     /// What is left of these groups, and of whatever left them: what works in the workspace, or has the agent's home.
     pub(crate) fn left(&self, groups: &BTreeSet<i32>) -> Vec<String> {
         let home = format!("HOME={}", self.home.display());
