@@ -1,14 +1,15 @@
-//! Whether a decision makes sense for what was asked, as far as the question itself tells. A run holds what it is told to
-//! the same rules and goes on without the decision; who tries a policy out before a run learns of it here.
+//! Whether a run can follow a decision, as far as the question itself tells. The router holds every answer to these rules: one that
+//! breaks them is a fault of its policy ([`crate::decision::Fault::Refused`]), and the next policy is asked. `baton policy check` uses the same rules.
 
 use std::collections::BTreeMap;
 
 use crate::decision::{Decision, SplitAction, SubPhase, Verdict};
 use crate::ids::{ObjectiveId, PhaseId};
 use crate::observation::{
-    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits,
+    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits, SplitOccasion,
     SplittingObservation,
 };
+use crate::workflow::SplitTime;
 
 /// Whether core could act on a decision. An error says which rule it breaks.
 pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
@@ -58,6 +59,10 @@ fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), St
 }
 
 fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
+    // An agent that asks for a split is answered whatever the workflow says.
+    if seen.wish == SplitTime::Never && seen.occasion != SplitOccasion::Requested {
+        return Err(format!("the workflow says split = \"never\" for phase {}", seen.phase.id));
+    }
     // What has failed is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
