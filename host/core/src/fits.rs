@@ -59,13 +59,18 @@ fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), St
 }
 
 fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
-    // An agent that asks for a split is answered whatever the workflow says.
-    if seen.wish == SplitTime::Never && seen.occasion != SplitOccasion::Requested {
-        return Err(format!("the workflow says split = \"never\" for phase {}", seen.phase.id));
-    }
+    may_be_split(&seen.phase.id, seen.wish, seen.occasion)?;
     // What has failed is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
+}
+
+/// A request by an agent is judged whatever the workflow says of its phase.
+fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitOccasion) -> Result<(), String> {
+    if wish == SplitTime::Never && occasion != SplitOccasion::Requested {
+        return Err(format!("the workflow says split = \"never\" for phase {phase}"));
+    }
+    Ok(())
 }
 
 /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
@@ -132,5 +137,18 @@ mod tests {
         assert_eq!(why(&[&["a", "b", "c"]]), "1 parts; allowed are 2 to 2");
         assert_eq!(why(&[&["a"], &["b"], &["c"]]), "3 parts; allowed are 2 to 2");
         assert!(why(&[&["a", "b", "c"], &[]]).contains("has no objective"));
+    }
+
+    #[test]
+    fn a_phase_that_the_workflow_leaves_whole_is_split_only_if_its_agent_asks() {
+        // D2
+        let asked = |wish, occasion| may_be_split(&"20".into(), wish, occasion);
+        use SplitOccasion::{Boundary, OutOfContinuations, PhaseStart, Requested};
+        for occasion in [PhaseStart, Boundary, OutOfContinuations] {
+            let why = asked(SplitTime::Never, occasion).unwrap_err();
+            assert_eq!(why, "the workflow says split = \"never\" for phase 20");
+            assert_eq!(asked(SplitTime::During, occasion), Ok(()));
+        }
+        assert_eq!(asked(SplitTime::Never, Requested), Ok(()));
     }
 }

@@ -92,15 +92,18 @@ impl<'a, 't> Choices<'a, 't> {
     pub(super) fn layer(&mut self, place: &str, layer: Layer, shape: ChoicesShape) -> PolicyLayer {
         let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
-            let is_whole = |all: &PolicyShape| matches!(all, PolicyShape::Set(_) | PolicyShape::Chain(_));
-            if shape.all.as_ref().is_some_and(|all| is_whole(all.get())) {
-                let what = format!("`settings` {place} stands beside `all`, which is a table or a list");
-                let hint = "write them as all = { component = \"…\", settings = { … } }";
-                self.problems.at(settings.span(), "settings", what, hint);
-            }
             let from = self.origin(layer, &settings);
-            let choice = all.get_or_insert_with(|| PolicyChoice { from, ..PolicyChoice::default() });
-            choice.settings = settings.into_inner();
+            let span = settings.span();
+            let given = PolicyChoice { settings: settings.into_inner(), from, ..PolicyChoice::default() };
+            match &mut all {
+                Some(choice) if choice.component.is_some() => choice.for_chain = Some(Box::new(given)),
+                // The problems of a choice that says nothing are told already.
+                Some(choice) if !choice.settings.is_empty() => {
+                    let what = format!("`settings` {place} stands beside `all`, which has settings alone");
+                    self.problems.at(span, "settings", what, "write them in one place");
+                }
+                _ => all = Some(given),
+            }
         }
         let named = [
             (Capability::Exhaustion, shape.exhaustion),
@@ -265,8 +268,7 @@ impl<'a, 't> Choices<'a, 't> {
                 .unwrap_or_default(),
             from: self.origin(layer, choice),
             is_layer,
-            then: Vec::new(),
-            over: None,
+            ..PolicyChoice::default()
         };
         let Some(mut behind) = behind else { return chosen };
         let rest = std::mem::take(&mut behind.then);
