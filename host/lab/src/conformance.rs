@@ -40,6 +40,11 @@ const ROUND: u64 = 64;
 /// are put to it.
 const FAULTS_ENOUGH: u64 = 20;
 
+/// The sentence of a rule, by its name.
+pub fn rule_says(name: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.name == name).map(|rule| rule.says)
+}
+
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {

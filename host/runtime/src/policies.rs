@@ -491,7 +491,7 @@ fn shadow(
     Ok(Wanted {
         reference: reference.to_owned(),
         source,
-        given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
+        given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
         grants: choice.grants.clone(),
         from: choice.from.clone(),
         scope,

@@ -172,7 +172,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
         }
         Notice::Stopped { verdict, evidence, reason, .. } => {
-            // What the host itself has seen, and the reason says already, is not said twice.
+            // What names no signal, and the reason says already, is not said twice.
             let told = evidence.iter().filter(|seen| seen.seq.is_some() || !reason.contains(&seen.text));
             more.extend(told.map(|seen| format!("evidence: {} \"{}\"", source(seen), one_line(&seen.text))));
             (

@@ -87,6 +87,9 @@ pub struct PolicyChoice {
     /// As given; loading the component makes them canonical.
     #[serde(default)]
     pub settings: BTreeMap<String, GivenSetting>,
+    /// The file of rules that its settings come from, absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_file: Option<String>,
     /// What the component may have beyond the usual (M6).
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
@@ -109,6 +112,14 @@ pub struct PolicyChoice {
 }
 
 impl PolicyChoice {
+    /// Where its own settings were written: beside it, or in its file of rules.
+    pub fn settings_from(&self) -> Origin {
+        match &self.rules_file {
+            Some(file) => Origin { layer: self.from.layer, file: file.clone(), line: 0 },
+            None => self.from.clone(),
+        }
+    }
+
     /// It, and who is asked where it abstains.
     pub fn links(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.then)
@@ -328,8 +339,7 @@ impl Policies {
     pub fn choices(&self) -> impl Iterator<Item = &PolicyChoice> {
         let layers = self.layers.iter().chain(self.roles.values()).chain(self.phases.values());
         let choices = layers.flat_map(|layer| layer.all.iter().chain(layer.by_capability.values()));
-        let for_chain = |choice: &'_ PolicyChoice| choice.for_chain.as_deref();
-        choices.chain(&self.shadow).flat_map(move |choice| choice.links().chain(for_chain(choice)))
+        choices.chain(&self.shadow).flat_map(|choice| choice.links().chain(choice.for_chain.as_deref()))
     }
 
     /// Every reference that any layer or shadow names, each once.
@@ -350,7 +360,7 @@ impl Candidate {
     fn of(component: &str, choice: &PolicyChoice, explicit: bool) -> Self {
         Self {
             component: component.to_owned(),
-            given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
+            given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
             grants: choice.grants.clone(),
             from: choice.from.clone(),
             explicit,

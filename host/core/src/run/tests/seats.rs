@@ -374,6 +374,25 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
 }
 
 #[test]
+fn the_view_says_who_decided_even_if_it_decides_no_more() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), chain("bad", &["built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let decided = |world: &World| -> Vec<(String, u32)> {
+        let rows = world.run.view(world.now).unwrap().policy_decisions;
+        rows.into_iter().map(|row| (row.policy, row.decided[&ASKED])).collect()
+    };
+    let before = decided(&world);
+    answer(&mut world, 0, by("bad", &[]));
+    answer(&mut world, 1, by("bad", &[]));
+    (2..5).for_each(|n| drop(answer(&mut world, n, next("built-in", &[("bad", DecidedBy::Configured)]))));
+    assert_eq!(deciding(&world), ["built-in"]);
+    let now = decided(&world);
+    assert!(before.is_empty(), "one policy decided everything");
+    assert_eq!(now, [("bad".to_owned(), 2), ("built-in".to_owned(), 3)]);
+}
+
+#[test]
 fn what_is_put_in_place_keeps_the_chain_behind_it() {
     // M3, M4: what it abstains from is decided as before.
     let run = run_of(&[chain("team", &["rules", "built-in"])]);
