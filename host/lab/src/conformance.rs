@@ -1,5 +1,5 @@
 //! Is a policy fit to decide? Puts generated questions to it and holds its answers to rules that every policy has to keep.
-//! Passing says that it does no harm, and nothing about whether its judgment is any good.
+//! Passing says that it keeps the contract, and nothing about whether its judgment is any good.
 //!
 //! | file | part |
 //! |---|---|

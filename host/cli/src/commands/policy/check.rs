@@ -39,7 +39,7 @@ Examples:
   baton policy check careful.wasm --golden golden --update  writes them as they are now
   baton policy check careful.wasm --format json
 
-A policy that is fit does no harm; whether it decides well is for `baton policy try` to show.")]
+A policy that is fit keeps the contract; whether it decides well is for `baton policy try` to show.")]
 pub(crate) struct CheckArgs {
     /// A component, a policy that is part of the host, or a file of rules as `rules:FILE`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
