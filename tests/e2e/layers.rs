@@ -561,7 +561,11 @@ fn settings_without_a_component_are_for_the_policy_that_has_them() {
     let (alone, list) = ("\"rules:house.toml\"", "[\"rules:house.toml\", \"builtin:resilience\"]");
     for (all, is_beside) in [(alone, true), (list, true), (alone, false), (list, false)] {
         let all = format!("all = {all}\n");
-        let (folder, beside) = if is_beside { ("", all.replace("rules:", "rules:work/")) } else { (all.as_str(), String::new()) };
+        let (folder, beside) = if is_beside {
+            ("", all.replace("rules:", "rules:work/"))
+        } else {
+            (all.as_str(), String::new())
+        };
         stage.write("work/baton.toml", format!("[policies]\n{folder}"));
         workflow(&format!(
             "{beside}settings = {{ max-objectives = 4, compact-percent = 60 }}\n\

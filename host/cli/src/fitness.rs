@@ -132,7 +132,14 @@ mod tests {
             broken(&names(&["makes-sense"])),
             "the rule \"every decision is one that a run can follow\" (makes-sense)"
         );
-        let many = broken(&names(&["no-trap", "within-limits", "under-caps", "well-formed", "same-again", "makes-sense"]));
+        let many = broken(&names(&[
+            "no-trap",
+            "within-limits",
+            "under-caps",
+            "well-formed",
+            "same-again",
+            "makes-sense",
+        ]));
         assert!(many.starts_with("the rules \"no question makes it trap\" (no-trap), "), "{many}");
         assert!(many.ends_with(" and 2 more"), "{many}");
         assert_eq!(broken(&names(&["answers-in-time"])), "the rule answers-in-time");

@@ -44,7 +44,9 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
 /// Every open objective in exactly one part, no other, within what the workflow allows.
 fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
     if seen.wish == Time::Never && seen.occasion != Occasion::Requested {
-        return Some("the workflow says split = \"never\" for this phase, and no agent asks for a split".to_owned());
+        return Some(
+            "the workflow says split = \"never\" for this phase, and no agent asks for a split".to_owned(),
+        );
     }
     if parts.len() < 2 {
         return Some(format!("a split has at least two parts, this one has {}", parts.len()));

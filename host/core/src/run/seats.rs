@@ -406,7 +406,8 @@ impl Run {
             while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
                 seat.behind.pop();
             }
-            let wider = wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
+            let wider =
+                wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
             if let Some(wider) = wider {
                 self.seats.seats.remove(&key);
                 return self.tell_taken_back(record, Pin { scope: scope.clone(), ..wider }, faults);

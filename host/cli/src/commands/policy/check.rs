@@ -241,9 +241,8 @@ fn abstained(checked: &Checked, look: &Look) -> String {
                 "it abstained from all {questions} generated questions of {function}: the rules say nothing of its decisions"
             ),
             false => format!(
-                "no rule of the file applied to any of the {questions} generated questions of {function}, which have other words, phases \
-                 and modes than the rules name: nothing that the rules decide there was checked. `baton policy try` with this file shows \
-                 what they decide on the questions of a run"
+                "no rule of the file applies to any of the {questions} generated questions of {function}, which have other words: what it \
+                 decides there was not checked. `baton policy try` shows it on the questions of a run"
             ),
         };
         format!("{}: {}\n", look.paint(Tone::Warn, "warning"), look.wrap(&why, 9))

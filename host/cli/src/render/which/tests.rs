@@ -123,7 +123,10 @@ fn settings_of_a_policy_that_stands_twice_behind_another_say_which_one_is_meant(
     let workflow = Decides { set: set.clone(), ..decides("resilience", at(Layer::Workflow, "flow.toml", 9)) };
     which.seats[0].then = vec![workflow, Decides { set, ..decides("resilience", Origin::default()) }];
     let text = which.text(&Look::bare(100));
-    for whose in ["  resilience (workflow): compact-at-percent = 75", "  resilience (built in): compact-at-percent = 75"] {
+    for whose in [
+        "  resilience (workflow): compact-at-percent = 75",
+        "  resilience (built in): compact-at-percent = 75",
+    ] {
         assert!(text.contains(whose), "{text}");
     }
 }

@@ -556,5 +556,8 @@ fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
     (1..=3).for_each(|n| drop(answer(&mut world, n, fails())));
     let seat = world.run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
     assert_eq!(links(seat.pin), ["rules", "built-in"]);
-    assert_eq!((seat.behind.into_iter().map(links).collect::<Vec<_>>(), seat.faults_in_row), (vec![vec!["built-in".to_owned()]], 0));
+    assert_eq!(
+        (seat.behind.into_iter().map(links).collect::<Vec<_>>(), seat.faults_in_row),
+        (vec![vec!["built-in".to_owned()]], 0)
+    );
 }

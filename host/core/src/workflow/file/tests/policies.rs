@@ -190,6 +190,9 @@ fn settings_beside_all_are_read_apart_from_those_of_its_component() {
         assert_eq!(place(for_chain).2, place(all).2 + 1);
         let settings = |found: &Candidate| found.laid(|_, _| true).settings.len();
         let found = policies.candidates(&Scope::Run, None, Capability::Compaction);
-        assert_eq!(found.iter().map(settings).collect::<Vec<_>>(), vec![[1 + own].as_slice(), &vec![1; found.len() - 1]].concat());
+        assert_eq!(
+            found.iter().map(settings).collect::<Vec<_>>(),
+            vec![[1 + own].as_slice(), &vec![1; found.len() - 1]].concat()
+        );
     }
 }

@@ -53,7 +53,9 @@ fn a_file_of_rules_is_the_settings_of_the_policy_rules() {
     for asked in [Capability::Exhaustion, Capability::Splitting] {
         let set_by = policies.candidates(&Scope::Run, None, asked)[0].laid(|_, _| true).set_by;
         assert_eq!(set_by.len(), 3);
-        assert!(set_by.values().all(|from| from.file == "/home/ada/house.toml" && from.layer == Layer::Workflow));
+        assert!(
+            set_by.values().all(|from| from.file == "/home/ada/house.toml" && from.layer == Layer::Workflow)
+        );
     }
 }
 
