@@ -58,10 +58,16 @@ fn the_documented_rules_are_fit_and_a_component_that_only_abstains_is_not() {
     stage.write("house.toml", rules.expect("the guide has a file of rules"));
     let ended = stage.baton(&["policy", "check", "rules:house.toml", "--questions", "200"]).expect(0);
     assert!(ended.stdout.starts_with("fit to decide: exhaustion, recovery, "), "{}", ended.stdout);
-    ended.says(&["no rule of the file applies", "recovery.decide", "baton policy try"]);
+    for said in ["no rule of the file applies", "recovery.decide", "baton policy try"] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
     stage.write("mute.wasm", Guest::abstaining().build());
     let ended = stage.baton(&["policy", "check", "mute.wasm", "--questions", "64"]).expect(3);
-    ended.says(&["it abstained from every question of compaction.decide"]);
+    assert!(
+        ended.stdout.contains("it abstained from every question of compaction.decide"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
