@@ -558,11 +558,19 @@ fn settings_without_a_component_are_for_the_policy_that_has_them() {
         stage.write("ruled.toml", format!("{text}[roles.executor]\nscript = \"script.toml\"\n{phase}"));
     };
     stage.write("work/house.toml", "compact-percent = [\"* = 55\"]\n");
-    for all in ["\"rules:house.toml\"", "[\"rules:house.toml\", \"builtin:resilience\"]"] {
-        stage.write("work/baton.toml", format!("[policies]\nall = {all}\n"));
-        workflow(
-            "settings = { max-objectives = 4, compact-percent = 60 }\nreview = { settings = { placeholder-phrases = { add = [\"xyzzy\"] } } }",
-        );
+    let (alone, list) = ("\"rules:house.toml\"", "[\"rules:house.toml\", \"builtin:resilience\"]");
+    for (all, is_beside) in [(alone, true), (list, true), (alone, false), (list, false)] {
+        let all = format!("all = {all}\n");
+        let (folder, beside) = if is_beside {
+            ("", all.replace("rules:", "rules:work/"))
+        } else {
+            (all.as_str(), String::new())
+        };
+        stage.write("work/baton.toml", format!("[policies]\n{folder}"));
+        workflow(&format!(
+            "{beside}settings = {{ max-objectives = 4, compact-percent = 60 }}\n\
+             review = {{ settings = {{ placeholder-phrases = {{ add = [\"xyzzy\"] }} }} }}"
+        ));
         placed(&stage, &["check", "ruled.toml"]).expect(0);
         let planned = which(&stage, &["ruled.toml"]);
         let seat = |decision: &str| {
@@ -570,7 +578,9 @@ fn settings_without_a_component_are_for_the_policy_that_has_them() {
             seats.into_iter().find(|seat| seat["decision"] == decision).unwrap().clone()
         };
         let compaction = seat("compaction");
-        assert_eq!(compaction["settings"]["compact-percent"]["value"][0], "* = 55", "{compaction}");
+        let rule = &compaction["settings"]["compact-percent"];
+        assert_eq!(rule["value"][0], "* = 55", "{compaction}");
+        assert!(rule["from"]["file"].as_str().unwrap().ends_with("work/house.toml"), "{compaction}");
         let next = &compaction["where_it_abstains"][0];
         assert_eq!(next["settings"]["compact-percent"]["value"], 60.0, "{compaction}");
         assert_eq!(next["settings"]["max-objectives"]["value"], 4, "{compaction}");

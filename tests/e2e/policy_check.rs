@@ -49,6 +49,27 @@ fn a_policy_that_breaks_a_rule_is_refused_and_shown_with_what() {
     assert_eq!(&saved["broken"][0], broken[0]);
 }
 
+/// The file of rules of host/cli/docs/policies.md is fit; what abstains from everything and is no file of rules is not.
+#[test]
+fn the_documented_rules_are_fit_and_a_component_that_only_abstains_is_not() {
+    let stage = Stage::new();
+    let docs = include_str!("../../host/cli/docs/policies.md");
+    let rules = docs.split("# house.toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    stage.write("house.toml", rules.expect("the guide has a file of rules"));
+    let ended = stage.baton(&["policy", "check", "rules:house.toml", "--questions", "200"]).expect(0);
+    assert!(ended.stdout.starts_with("fit to decide: exhaustion, recovery, "), "{}", ended.stdout);
+    for said in ["no rule of the file applies", "recovery.decide", "baton policy try"] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
+    stage.write("mute.wasm", Guest::abstaining().build());
+    let ended = stage.baton(&["policy", "check", "mute.wasm", "--questions", "64"]).expect(3);
+    assert!(
+        ended.stdout.contains("it abstained from every question of compaction.decide"),
+        "{}",
+        ended.stdout
+    );
+}
+
 #[test]
 fn a_policy_that_answers_nothing_is_not_asked_for_ever() {
     let stage = Stage::new();

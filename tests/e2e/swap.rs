@@ -137,6 +137,9 @@ fn a_policy_for_one_phase_decides_there_alone() {
         .expect(2)
         .says(&["no phase four", "one, two, three"]);
     use_policy(&stage, &["mine.wasm", "--phase", "two", "--set", "stall-ms=100000"]).expect(0);
+    use_policy(&stage, &["--rollback"])
+        .expect(2)
+        .says(&["nothing to go back to in this run", "in the phase two: --phase two"]);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }

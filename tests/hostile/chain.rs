@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use baton_core::decision::{DecidedBy, Decision, RecoveryAction, Verdict};
-use baton_core::observation::{Ask, Capability, Occasion, Question, RecoveryObservation, ReviewObservation};
-use baton_core::workflow::{Scope, SettingValue};
+use baton_core::decision::{DecidedBy, Decision, Fault, RecoveryAction, SplitAction, Verdict};
+use baton_core::observation::{
+    Ask, Capability, Occasion, Question, RecoveryObservation, ReviewObservation, SplitOccasion,
+    SplittingObservation,
+};
+use baton_core::workflow::{Scope, SettingValue, SplitTime};
 use baton_core::{Digest, Text};
 use baton_engine::{
     ArtifactSource, BUILTIN_NAME, Chain, Configured, Engine, Grants, Limits, NATIVE_NAME, Router,
-    RouterError, SettingsError, builtin_bytes,
+    RouterError, SettingsError, builtin_bytes, followed,
 };
 
 use crate::hostile::guests::{ANSWER, DECISION, Guest, REASON};
@@ -211,6 +214,98 @@ fn those_who_abstain_are_passed_over_in_order() {
         .expect("a router");
     let (_, label) = router.decide(&questions::compaction());
     assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecidedBy::Native, 2, 0));
+}
+
+/// Answers a question about a split with parts of these objectives, whatever it is asked. No text or place has a byte of 128 or more.
+fn splitter(parts: &[&[&str]]) -> Guest {
+    let (reason, parts_at, lists_at, texts_at) = (1024, 2048, 3072, 4096);
+    let word = |number: usize| -> String { (number as u32).to_le_bytes().map(char::from).iter().collect() };
+    let (mut records, mut lists, mut texts) = (String::new(), String::new(), String::new());
+    for part in parts {
+        // Title, objectives, order, turns.
+        records += &[word(reason), word(4), word(lists_at + lists.len()), word(part.len())].concat();
+        records += &[word(0), word(0), word(0)].concat();
+        for id in *part {
+            lists += &[word(texts_at + texts.len()), word(id.len())].concat();
+            texts += id;
+        }
+    }
+    let store = |at: u32, number: usize| format!("(i32.store (i32.const {at}) (i32.const {number}))");
+    let decide = [
+        store(DECISION, 1),
+        store(DECISION + 4, parts_at),
+        store(DECISION + 8, parts.len()),
+        store(DECISION + 12, reason),
+        store(DECISION + 16, 4),
+        format!("(i32.const {ANSWER})"),
+    ];
+    Guest::new("splitting-policy")
+        .body("decide", &decide.concat())
+        .data(reason as u32, "because")
+        .data(parts_at as u32, &records)
+        .data(lists_at as u32, &lists)
+        .data(texts_at as u32, &texts)
+}
+
+/// D2, M3: what no run can follow is a fault of who said it, and the next policy is asked.
+#[test]
+fn an_answer_that_no_run_can_follow_is_a_fault_and_the_next_one_decides() {
+    let engine = engine();
+    let of = |name: &str, parts: &[&[&str]]| configured(&engine, name, &splitter(parts));
+    let (leaves_out, whole) = (of("bad", &[&["a"], &["c"]]), of("good", &[&["a"], &["b"]]));
+    let router = |first: &Configured| {
+        let chain = Chain::new(first.clone(), vec![whole.clone()]);
+        let chain = BTreeMap::from([(Capability::Splitting, chain)]);
+        Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router")
+    };
+    let asked = |wish, occasion| {
+        let seen = SplittingObservation { wish, occasion, ..questions::splitting() };
+        Question::new(Ask::Split(Box::new(seen)), Vec::new())
+    };
+    let question = asked(SplitTime::During, SplitOccasion::PhaseStart);
+    let (result, label) = router(&leaves_out).decide(&question);
+    let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
+    assert!(matches!(&split.action, SplitAction::Split { sub_phases } if sub_phases.len() == 2), "{split:?}");
+    assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Next, "good"));
+    let fault = Fault::Refused { message: "c is no open objective of phase 20".to_owned() };
+    assert_eq!((label.faults.len(), &label.faults[0].fault), (1, &fault));
+    // Asked alone, as a replay does, it gives the same answer, which is refused again.
+    let answer = leaves_out.evaluate(&question).result;
+    assert_eq!(followed(&question, answer), Err(fault));
+
+    // A phase that its workflow leaves whole is split by no policy, unless its agent asks.
+    let never = |occasion| router(&whole).decide(&asked(SplitTime::Never, occasion));
+    let (result, label) = never(SplitOccasion::Boundary);
+    let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
+    assert_eq!((&split.action, label.by), (&SplitAction::Keep, DecidedBy::BuiltIn));
+    let why = format!("{}", label.faults[0].fault);
+    assert_eq!(why, "gave an answer that was refused: the workflow says split = \"never\" for phase 20");
+    assert_eq!(never(SplitOccasion::Requested).1.by, DecidedBy::Configured);
+}
+
+/// M3, M4: after a fault the rest of a list is asked in its order, as the list is, also if it has decided before.
+#[test]
+fn a_list_that_nobody_put_in_place_is_asked_in_its_order_after_a_fault() {
+    let engine = engine();
+    let good = |name: &str| configured(&engine, name, &Guest::good(name));
+    let bad = configured(&engine, "bad", &Guest::deciding("unreachable"));
+    let chain = Chain::new(bad, vec![good("growth"), good("last")]);
+    let chain = BTreeMap::from([(Capability::Compaction, chain)]);
+    let router = Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router");
+    let (scope, asked) = (Scope::Run, Capability::Compaction);
+    let decides = || {
+        let label = router.decide(&questions::compaction()).1;
+        (label.by, label.policy)
+    };
+    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
+    // Another one that stands behind is asked first, until the chain stands alone again.
+    router.stand_behind(&scope, asked, good("before")).expect("it decides compaction");
+    assert_eq!(decides(), (DecidedBy::LastGood, "before".to_owned()));
+    router.stand_alone(&scope, asked);
+    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
+    // What decided before is the very same list.
+    router.stand_behind(&scope, asked, router.configured(&scope, asked)).expect("it decides compaction");
+    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
 }
 
 /// M6: each link gives its place back before the next is asked, so that chains do not wait for each other.

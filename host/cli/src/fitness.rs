@@ -88,14 +88,25 @@ pub(crate) fn require(
     if found.broken.is_empty() {
         return Ok(());
     }
-    let mut rules = found.broken.iter().take(RULES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if found.broken.len() > RULES_SHOWN {
-        rules.push_str(&format!(" and {} more", found.broken.len() - RULES_SHOWN));
-    }
+    let rules = broken(&found.broken);
     let why = format!(
         "it is not fit to decide: it breaks {rules}. `baton policy check {reference}` shows the questions; --unchecked takes it all the same"
     );
     Err(refused(reference, &why).into())
+}
+
+/// "the rule \"every decision has a reason\" (gives-reason)", for the first of them.
+fn broken(names: &[String]) -> String {
+    let said = |name: &String| match conformance::rule_says(name) {
+        Some(says) => format!("\"{says}\" ({name})"),
+        None => name.clone(),
+    };
+    let mut rules = names.iter().take(RULES_SHOWN).map(said).collect::<Vec<_>>().join(", ");
+    if names.len() > RULES_SHOWN {
+        rules.push_str(&format!(" and {} more", names.len() - RULES_SHOWN));
+    }
+    let rule = if names.len() == 1 { "the rule" } else { "the rules" };
+    format!("{rule} {rules}")
 }
 
 /// What the result is bound to.
@@ -108,4 +119,29 @@ fn keep(folder: &Path, path: &Path, found: &Found) -> anyhow::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("making {}", folder.display()))?;
     write_whole(path, &serde_json::to_vec(found)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_rule_is_said_in_words_with_the_name_that_check_shows() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            broken(&names(&["makes-sense"])),
+            "the rule \"every decision is one that a run can follow\" (makes-sense)"
+        );
+        let many = broken(&names(&[
+            "no-trap",
+            "within-limits",
+            "under-caps",
+            "well-formed",
+            "same-again",
+            "makes-sense",
+        ]));
+        assert!(many.starts_with("the rules \"no question makes it trap\" (no-trap), "), "{many}");
+        assert!(many.ends_with(" and 2 more"), "{many}");
+        assert_eq!(broken(&names(&["answers-in-time"])), "the rule answers-in-time");
+    }
 }

@@ -238,8 +238,8 @@ mod tests {
             says(RuntimeError::PolicyRefused { policy: policy.into(), why: why.into() }.into())
         };
         assert_eq!(refused("/c/other.wasm", "it decides nothing"), "/c/config.toml:4");
-        assert_eq!(refused("/c/mine.wasm", "setting `a`: there is none"), "/c/config.toml:2");
-        assert_eq!(refused("/c/mine.wasm", "setting `b`: too small"), "/c/config.toml:2, /w/baton.toml:2");
+        assert_eq!(refused("/c/mine.wasm", "setting `a`: there is none"), "/c/config.toml:3");
+        assert_eq!(refused("/c/mine.wasm", "setting `b`: too small"), "/c/config.toml:3, /w/baton.toml:2");
         assert_eq!(refused("/x/new.wasm", "why"), "policy /x/new.wasm is refused: why");
         let error = placed(&policies)(
             RuntimeError::PolicyRefused { policy: "/c/other.wasm".into(), why: "no".into() }.into(),

@@ -63,6 +63,12 @@ pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Nam
         let rules = rules_file(&text, file)?;
         return Ok(Named { rules, ..named(RULES, asked)? });
     }
+    if reference.ends_with(".toml") {
+        return Err(Usage(format!(
+            "{reference} is no component; a file of rules is named rules:{reference}"
+        ))
+        .into());
+    }
     match resolve(reference, Path::new(""))? {
         Resolved::File(Component { name, bytes, .. }) => Ok(Named::of(name, Cow::Owned(bytes))),
         Resolved::BuiltIn { name, pin } => {

@@ -428,10 +428,16 @@ pub enum Fault {
         /// Bytes allowed.
         limit_bytes: u64,
     },
-    /// Its answer is not what the contract or core allows.
+    /// Its answer is not what the contract allows.
     #[error("gave an answer that is not valid: {message}")]
     Invalid {
         /// What is wrong with it.
+        message: String,
+    },
+    /// Its answer is valid, and no run can follow it ([`crate::fits`]).
+    #[error("gave an answer that was refused: {message}")]
+    Refused {
+        /// Which rule it breaks.
         message: String,
     },
     /// It could not be loaded or instantiated.

@@ -1,14 +1,15 @@
-//! Whether a decision makes sense for what was asked, as far as the question itself tells. A run holds what it is told to
-//! the same rules and goes on without the decision; who tries a policy out before a run learns of it here.
+//! Whether a run can follow a decision, as far as the question itself tells. The router holds every answer to these rules: one that
+//! breaks them is a fault of its policy ([`crate::decision::Fault::Refused`]), and the next policy is asked. `baton policy check` uses the same rules.
 
 use std::collections::BTreeMap;
 
 use crate::decision::{Decision, SplitAction, SubPhase, Verdict};
 use crate::ids::{ObjectiveId, PhaseId};
 use crate::observation::{
-    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits,
+    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits, SplitOccasion,
     SplittingObservation,
 };
+use crate::workflow::SplitTime;
 
 /// Whether core could act on a decision. An error says which rule it breaks.
 pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
@@ -58,9 +59,18 @@ fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), St
 }
 
 fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
+    may_be_split(&seen.phase.id, seen.wish, seen.occasion)?;
     // What has failed is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
+}
+
+/// A request by an agent is judged whatever the workflow says of its phase.
+fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitOccasion) -> Result<(), String> {
+    if wish == SplitTime::Never && occasion != SplitOccasion::Requested {
+        return Err(format!("the workflow says split = \"never\" for phase {phase}"));
+    }
+    Ok(())
 }
 
 /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
@@ -127,5 +137,18 @@ mod tests {
         assert_eq!(why(&[&["a", "b", "c"]]), "1 parts; allowed are 2 to 2");
         assert_eq!(why(&[&["a"], &["b"], &["c"]]), "3 parts; allowed are 2 to 2");
         assert!(why(&[&["a", "b", "c"], &[]]).contains("has no objective"));
+    }
+
+    #[test]
+    fn a_phase_that_the_workflow_leaves_whole_is_split_only_if_its_agent_asks() {
+        // D2
+        let asked = |wish, occasion| may_be_split(&"20".into(), wish, occasion);
+        use SplitOccasion::{Boundary, OutOfContinuations, PhaseStart, Requested};
+        for occasion in [PhaseStart, Boundary, OutOfContinuations] {
+            let why = asked(SplitTime::Never, occasion).unwrap_err();
+            assert_eq!(why, "the workflow says split = \"never\" for phase 20");
+            assert_eq!(asked(SplitTime::During, occasion), Ok(()));
+        }
+        assert_eq!(asked(SplitTime::Never, Requested), Ok(()));
     }
 }

@@ -149,14 +149,14 @@ pub enum Notice {
     Verified { phase: PhaseId, passed: bool, code: Option<i32>, attempt: u32 },
     /// A phase is done.
     PhaseDone { phase: PhaseId },
-    /// A decision was not made by the component configured for it, or was refused.
-    FellBack { capability: Capability, by: DecidedBy, because: String },
+    /// A decision was not made by the component configured for it, or was refused. `policy` made it; nothing where no component did.
+    FellBack { capability: Capability, by: DecidedBy, policy: String, because: String },
     /// A policy asks for more than every policy has; said before it is asked anything.
     PolicyWants { policy: String, wants: Wants, granted: Grants, refused: Wants },
     /// Others decide from now on; `was` names those before, where there was somebody in that very scope.
     PolicyChanged { pins: Vec<Pin>, was: Vec<String>, cause: ChangeCause },
-    /// A policy had so many faults in a row that the one before it decides again.
-    PolicyTakenBack { policy: String, to: Box<Pin>, faults: u32, because: String },
+    /// A policy had so many faults in a row that it is asked no more. `to` decides instead; `again` says that it has decided this before.
+    PolicyTakenBack { policy: String, to: Box<Pin>, again: bool, faults: u32, because: String },
     /// A policy that was to decide was refused; nothing has changed.
     PolicyRefused { policy: String, why: String },
     /// A report through a file was refused; the reason is beside the file as well.

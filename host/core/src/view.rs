@@ -1,5 +1,7 @@
 //! The state of a run as people and programs see it: names, counts, status, references. Schema version 1.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use crate::experiment::Assignment;
 use crate::facts::{Billed, OccupancySource, Refusal};
 use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
-use crate::observation::{Basis, ObjectiveStatus};
+use crate::observation::{Basis, Capability, ObjectiveStatus};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
 use crate::workflow::{Imported, Source};
@@ -51,6 +53,9 @@ pub struct RunView {
     /// The policies that failed to answer, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_failures: Vec<PolicyFailureRow>,
+    /// Who made how many of its decisions, if more than one policy made some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policy_decisions: Vec<PolicyDecisionsRow>,
     /// The recording that it was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
@@ -72,6 +77,17 @@ pub struct PolicyFailureRow {
     pub answered: u32,
     /// The policies that answered where it failed; `native` is the host itself.
     pub instead: Vec<String>,
+}
+
+/// A policy that has decided in a run, whether it still does or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyDecisionsRow {
+    /// Its name.
+    pub policy: String,
+    /// Digest of its component.
+    pub component: Digest,
+    /// Questions that it answered, by decision.
+    pub decided: BTreeMap<Capability, u32>,
 }
 
 /// What a run was made from.

@@ -51,6 +51,6 @@ pub use load::{LoadError, Policy};
 pub use native::answer_without_component;
 pub use outline::{Import, Outline};
 pub use reuse::{COMPARED_EVERY, COMPARED_FIRST, Remembers, Reusing};
-pub use router::{BUILTIN_NAME, Chain, Decided, NATIVE_NAME, Router, RouterError, builtin_bytes};
+pub use router::{BUILTIN_NAME, Chain, Decided, NATIVE_NAME, Router, RouterError, builtin_bytes, followed};
 pub use settings::{Configured, Problem, Setting, SettingsError};
 pub use state::{LogLevel, LogLine};

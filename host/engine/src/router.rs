@@ -1,6 +1,6 @@
 //! Who decides: for each capability the chain configured for it, each link where all before it abstain; after a fault first
-//! the chain that last decided without one; then the built-in policy, then no component at all. Every decision carries a
-//! label that says who made it and what the others did. Neither a fault nor an abstention stops the work.
+//! the chain that last decided without one; then the built-in policy, then no component at all. An answer that no run can follow is a
+//! fault. Every decision carries a label that says who made it and what the others did. Neither a fault nor an abstention stops the work.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,11 +9,12 @@ use std::time::Instant;
 
 use baton_core::Digest;
 use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
+use baton_core::fits::fits;
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::Scope;
 
 use crate::engine::Engine;
-use crate::evaluate::{Evaluation, askable};
+use crate::evaluate::{Evaluation, PolicyAnswer, askable};
 use crate::limits::{CHAIN_LINKS_MAX, Limits};
 use crate::load::LoadError;
 use crate::native;
@@ -177,6 +178,13 @@ impl Router {
         Ok(())
     }
 
+    /// Says that after a fault of the chain in place its own rest is asked, as nobody put it in the place of another one.
+    pub fn stand_alone(&self, scope: &Scope, capability: Capability) {
+        if let Some(slot) = self.slots().get_mut(&(scope.clone(), capability)) {
+            slot.last_good = None;
+        }
+    }
+
     /// Who is asked for a capability in a scope.
     pub fn configured(&self, scope: &Scope, capability: Capability) -> Chain {
         slot(&self.slots(), scope, capability).configured.clone()
@@ -217,7 +225,7 @@ impl Router {
             let policy = configured.policy().name().to_owned();
             let settings = configured.settings_digest().clone();
             let artifacts = artifacts.into_iter().collect();
-            match result {
+            match followed(question, result) {
                 Ok(Some(decision)) => {
                     let label = Label {
                         by,
@@ -305,6 +313,15 @@ impl Router {
     }
 }
 
+/// The answer of a policy, as the router takes it: a decision that no run can follow is a fault.
+pub fn followed(question: &Question, answer: PolicyAnswer) -> PolicyAnswer {
+    let answer = answer?;
+    match answer.as_ref().map(|decision| fits(&question.ask, decision)) {
+        Some(Err(message)) => Err(Fault::Refused { message }),
+        Some(Ok(())) | None => Ok(answer),
+    }
+}
+
 /// What came up while the chain was asked.
 #[derive(Default)]
 struct Asked {
@@ -364,9 +381,10 @@ impl Line {
         rest.into()
     }
 
-    /// One of them failed: before the rest, the chain that was good before is asked.
+    /// One of them failed: before the rest, the chain that was good before is asked, if that is another one.
     fn fall_back(&mut self) {
-        let good: Vec<Configured> = self.last_good.take().iter().flat_map(Chain::links).cloned().collect();
+        let good = self.last_good.take().filter(|good| !good.is_same_as(&self.configured));
+        let good: Vec<Configured> = good.iter().flat_map(Chain::links).cloned().collect();
         for candidate in good.into_iter().rev() {
             self.ahead.push_front((DecidedBy::LastGood, candidate));
         }

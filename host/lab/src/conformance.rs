@@ -1,5 +1,5 @@
 //! Is a policy fit to decide? Puts generated questions to it and holds its answers to rules that every policy has to keep.
-//! Passing says that it does no harm, and nothing about whether its judgment is any good.
+//! Passing says that it keeps the contract, and nothing about whether its judgment is any good.
 //!
 //! | file | part |
 //! |---|---|
@@ -39,6 +39,11 @@ const ROUND: u64 = 64;
 /// A policy that has left so many questions unanswered is not fit, and each may have taken all the time there is: no more
 /// are put to it.
 const FAULTS_ENOUGH: u64 = 20;
+
+/// The sentence of a rule, by its name.
+pub fn rule_says(name: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.name == name).map(|rule| rule.says)
+}
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,23 +78,17 @@ impl Depot {
         }
     }
 
-    /// The same without asking anybody: what was pulled before, by digest, by pin, or under this very reference.
+    /// The same without asking a registry: what was pulled before, by digest or by pin.
     ///
     /// # Errors
-    /// [`RegistryError::NotPulled`] if it was not, and a refusal by the rules.
+    /// [`RegistryError::NotPinned`] for a tag without a pin: what was pulled under it may be another policy than it names now, which a run would
+    /// take. [`RegistryError::NotPulled`] if it is not here, and a refusal by the rules.
     pub fn kept(&self, reference: &OciReference, pin: Option<&OciPin>) -> Result<Delivered, RegistryError> {
         let pin = pin.filter(|pin| reference.digest().is_none_or(|digest| *digest == pin.manifest));
         let absent = || RegistryError::NotPulled { reference: reference.to_string() };
-        let meant = match reference.digest().or(pin.map(|pin| &pin.manifest)) {
-            Some(digest) => digest.clone(),
-            None => {
-                let name = reference.to_string();
-                let entries = self.store.entries()?;
-                let newest = entries.into_iter().rev().find(|entry| entry.references.last() == Some(&name));
-                newest.ok_or_else(absent)?.manifest
-            }
-        };
-        let kept = self.store.get(&meant)?.ok_or_else(absent)?;
+        let meant = reference.digest().or(pin.map(|pin| &pin.manifest));
+        let meant = meant.ok_or_else(|| RegistryError::NotPinned { reference: reference.to_string() })?;
+        let kept = self.store.get(meant)?.ok_or_else(absent)?;
         let verdict = self.judge(reference, &kept.entry)?;
         let pin = OciPin { manifest: kept.entry.manifest, component: kept.entry.component };
         Ok(Delivered {

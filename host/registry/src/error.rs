@@ -32,6 +32,14 @@ pub enum RegistryError {
         /// What is meant.
         reference: String,
     },
+    /// It is named by a tag, and what the tag names now is not known without asking.
+    #[error(
+        "{reference} is not pinned, and this command asks no registry what its tag names now: `baton policy lock WORKFLOW.toml` asks and pins it, as a run does"
+    )]
+    NotPinned {
+        /// What is meant.
+        reference: String,
+    },
     /// A folder names a place that the user never named.
     #[error(
         "{reference} is named by {by}, which came with the folder, and by nothing of yours: nobody is asked for it. If you want it, pin it with `baton policy lock`, or name its registry under [trust] in your config"
@@ -220,7 +228,11 @@ impl RegistryError {
     /// Whether the reference, or the place that it names, is what is wrong.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::NotFound { .. } | Self::NotPulled { .. } | Self::Unknown { .. } | Self::Push { .. } => true,
+            Self::NotFound { .. }
+            | Self::NotPulled { .. }
+            | Self::NotPinned { .. }
+            | Self::Unknown { .. }
+            | Self::Push { .. } => true,
             Self::Trust(error) => !error.is_refusal(),
             _ => false,
         }

@@ -162,7 +162,10 @@ impl Bench {
         let placed = router.configure(scope.clone(), capability, chain).and_then(|()| {
             match behind.and_then(|pin| self.chain_of(pin)) {
                 Some(good) => router.stand_behind(scope, capability, good),
-                None => Ok(()),
+                None => {
+                    router.stand_alone(scope, capability);
+                    Ok(())
+                }
             }
         });
         if let Err(error) = placed {
@@ -488,7 +491,7 @@ fn shadow(
     Ok(Wanted {
         reference: reference.to_owned(),
         source,
-        given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
+        given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
         grants: choice.grants.clone(),
         from: choice.from.clone(),
         scope,

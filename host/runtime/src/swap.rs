@@ -306,6 +306,27 @@ pub(crate) fn load(bench: &Bench, journal: &Journal, wanted: &[Wanted]) -> Resul
     Ok(pins)
 }
 
+/// The other scopes in which a switch is in place, with the options that name each; nothing if there are none.
+fn switched_elsewhere(run: &Run, scope: &Scope) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for seat in run.seats() {
+        let pin = seat.pin;
+        if pin.scope == *scope || run.step_back(&pin.scope, pin.capability).is_none() {
+            continue;
+        }
+        let place = match &pin.scope {
+            Scope::Run => "in the run: without --phase and --role".to_owned(),
+            Scope::Role { role } => format!("for the role {role}: --role {role}"),
+            Scope::Phase { phase } => format!("in the phase {phase}: --phase {phase}"),
+            Scope::Shadow { .. } => continue,
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    if places.is_empty() { String::new() } else { format!(". A switch is in place {}", places.join("; ")) }
+}
+
 /// What stands behind those that decide these things in a scope.
 pub(crate) fn behind(
     run: &Run,
@@ -324,7 +345,8 @@ pub(crate) fn behind(
             Scope::Phase { phase } => format!("in the phase {phase}"),
             Scope::Shadow { policy } => format!("in the shadow {policy}"),
         };
-        return Err(format!("nothing to go back to {place}: nothing was put in place there"));
+        let elsewhere = switched_elsewhere(run, scope);
+        return Err(format!("nothing to go back to {place}: nothing was put in place there{elsewhere}"));
     }
     // Without a decision only one switch is meant, and which one is for a person to say.
     let mut switches: Vec<(PinnedLink, Vec<&str>)> = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::exhaustion::{Occasion, Verdict};
-use crate::splitting::{Action as Scope, Observation, SubPhase};
+use crate::exhaustion::{Occasion as Moment, Verdict};
+use crate::splitting::{Action as Scope, Observation, Occasion, SubPhase, Time};
 use crate::types::ObjectiveStatus;
 use crate::{Answer, Ask};
 
@@ -11,7 +11,7 @@ use crate::{Answer, Ask};
 pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
     match (ask, answer) {
         (Ask::Assess(seen), Answer::Assess(answer)) => {
-            let ended = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            let ended = matches!(seen.occasion, Moment::PromptEnded | Moment::SessionEnded);
             (ended && answer.verdict == Verdict::Healthy)
                 .then(|| "it calls healthy what has ended".to_owned())
         }
@@ -43,6 +43,11 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
 
 /// Every open objective in exactly one part, no other, within what the workflow allows.
 fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
+    if seen.wish == Time::Never && seen.occasion != Occasion::Requested {
+        return Some(
+            "the workflow says split = \"never\" for this phase, and no agent asks for a split".to_owned(),
+        );
+    }
     if parts.len() < 2 {
         return Some(format!("a split has at least two parts, this one has {}", parts.len()));
     }

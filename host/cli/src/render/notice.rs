@@ -172,7 +172,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
         }
         Notice::Stopped { verdict, evidence, reason, .. } => {
-            // What the host itself has seen, and the reason says already, is not said twice.
+            // What names no signal, and the reason says already, is not said twice.
             let told = evidence.iter().filter(|seen| seen.seq.is_some() || !reason.contains(&seen.text));
             more.extend(told.map(|seen| format!("evidence: {} \"{}\"", source(seen), one_line(&seen.text))));
             (
@@ -457,15 +457,16 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
 /// What a notice says about who decides; nothing where it is about something else.
 pub(crate) fn about_policies(notice: &Notice) -> (Tone, String) {
     match notice {
-        Notice::FellBack { capability, by, because } => {
-            let by = match by {
+        Notice::FellBack { capability, by, policy, because } => {
+            let role = match by {
                 DecidedBy::Configured => "the configured policy",
                 DecidedBy::Next => "the next policy of its chain",
-                DecidedBy::LastGood => "the policy that last decided without a fault",
+                DecidedBy::LastGood => "which last decided without a fault",
                 DecidedBy::BuiltIn => "the built-in policy",
                 DecidedBy::Native => "the host itself, which keeps going or pauses",
                 DecidedBy::Recording => "the recording that the run was made from",
             };
+            let by = if policy.is_empty() { role.to_owned() } else { format!("{policy}, {role}") };
             (Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }
         Notice::PolicyWants { policy, wants, granted, refused } => {
@@ -474,16 +475,18 @@ pub(crate) fn about_policies(notice: &Notice) -> (Tone, String) {
             (tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
         }
         Notice::PolicyChanged { pins, was, cause } => (Tone::Relay, changed(pins, was, *cause)),
-        Notice::PolicyTakenBack { policy, to, faults, because } => (
-            Tone::Warn,
-            format!(
-                "{policy} is taken back after {} in a row ({}); {} decides {} again",
+        Notice::PolicyTakenBack { policy, to, again, faults, because } => {
+            let again = if *again { " again" } else { "" };
+            let then: String = to.then.iter().map(|link| format!(", then {}", link.policy)).collect();
+            let text = format!(
+                "{policy} is taken back after {} in a row ({}); {} decides {}{again}{then}",
                 count(*faults, "fault"),
                 one_line(because),
                 to.policy,
                 to.capability
-            ),
-        ),
+            );
+            (Tone::Warn, text)
+        }
         Notice::PolicyRefused { policy, why } => {
             (Tone::Warn, format!("{policy} was not put in place, nothing has changed: {}", one_line(why)))
         }

@@ -228,6 +228,7 @@ pub(crate) fn running() -> RunView {
         set_aside: false,
         assignments: Vec::new(),
         policy_failures: Vec::new(),
+        policy_decisions: Vec::new(),
         imported: None,
         source: None,
     }

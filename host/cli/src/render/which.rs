@@ -249,8 +249,16 @@ impl Which {
                 seat.then.iter().map(|link| stands(&link.policy, &link.component, &link.from)).collect();
             let way = if is_layer { "a layer over" } else { "where it abstains:" };
             lines.push(format!("{way} {}", then.join(", then ")));
-            let of_links = seat.then.iter().flat_map(|link| link.set.iter().map(move |set| (link, set)));
-            lines.extend(of_links.map(|(link, set)| format!("  {}: {}", link.policy, is_set(set))));
+            // One policy may stand there twice, with other settings.
+            let is_twice =
+                |link: &Decides| seat.then.iter().filter(|other| other.policy == link.policy).count() > 1;
+            for link in &seat.then {
+                let whose = match is_twice(link) {
+                    true => format!("{} ({})", link.policy, words::layer(link.from.layer)),
+                    false => link.policy.clone(),
+                };
+                lines.extend(link.set.iter().map(|set| format!("  {whose}: {}", is_set(set))));
+            }
         }
         if !seat.behind.is_empty() {
             let behind: Vec<String> = seat

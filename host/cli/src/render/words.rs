@@ -8,7 +8,7 @@ use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{
-    CommitRow, PhaseRow, PhaseStatus, PolicyFailureRow, RunStatus, RunView, SessionRow,
+    CommitRow, PhaseRow, PhaseStatus, PolicyDecisionsRow, PolicyFailureRow, RunStatus, RunView, SessionRow,
 };
 use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
@@ -156,6 +156,13 @@ pub(crate) fn policy_failure(row: &PolicyFailureRow) -> String {
     )
 }
 
+/// "growth made 14 decisions: exhaustion 13, compaction 1".
+pub(crate) fn policy_decisions(row: &PolicyDecisionsRow) -> String {
+    let all = row.decided.values().fold(0, |sum: u32, decided| sum.saturating_add(*decided));
+    let each: Vec<String> = row.decided.iter().map(|(what, decided)| format!("{what} {decided}")).collect();
+    format!("{} made {}: {}", row.policy, count(all, "decision"), each.join(", "))
+}
+
 /// "retry, skip or stop".
 pub(crate) fn choices(choices: &[Choice]) -> String {
     match choices {
@@ -225,7 +232,8 @@ pub(crate) fn committed(commit: &CommitRow) -> String {
 /// Where a piece of evidence came from.
 pub(crate) fn source(evidence: &Evidence) -> &'static str {
     match evidence.channel {
-        _ if evidence.seq.is_none() => "the host sees",
+        // It names no signal, so nothing in the journal shows it.
+        _ if evidence.seq.is_none() => "the policy says",
         Channel::AgentEvent => "the agent reports",
         Channel::ProviderError => "the provider says",
         Channel::AgentText => "the agent writes",
@@ -342,6 +350,7 @@ pub(crate) fn run(status: RunStatus) -> (&'static str, Tone) {
 #[cfg(test)]
 mod tests {
     use baton_runtime::core::Digest;
+    use baton_runtime::core::observation::Capability;
 
     use super::*;
     use crate::render::{look, report, samples};
@@ -408,5 +417,26 @@ mod tests {
         assert!(text.contains(said), "{text}");
         let text = report::status(&look, &view, &samples::place(), false);
         assert!(text.contains(said), "{text}");
+    }
+
+    // M3
+    #[test]
+    fn who_decided_is_told_below_the_table_if_there_were_several() {
+        let mut view = samples::finished();
+        let row = |policy: &str, decided: &[(Capability, u32)]| PolicyDecisionsRow {
+            policy: policy.to_owned(),
+            component: Digest::of(policy),
+            decided: decided.iter().copied().collect(),
+        };
+        view.policy_decisions = vec![
+            row("growth", &[(Capability::Compaction, 1), (Capability::Exhaustion, 13)]),
+            row("resilience", &[(Capability::Splitting, 1)]),
+        ];
+        // A long chain leaves no room for the column of policies.
+        view.phases.iter_mut().for_each(|phase| phase.policy = "growth (exhaustion), resilience ".repeat(9));
+        let text = report::status(&look::Look::bare(80), &view, &samples::place(), false);
+        let said = "growth made 14 decisions: exhaustion 13, compaction 1\nresilience made 1 decision: splitting 1\n";
+        assert!(text.contains(said), "{text}");
+        assert!(!text.contains("POLICY"), "{text}");
     }
 }

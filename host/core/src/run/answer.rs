@@ -55,7 +55,8 @@ impl Run {
                 None if !label.abstained.is_empty() => "every policy abstained".to_owned(),
                 None => "no component could be asked".to_owned(),
             };
-            self.notify(Notice::FellBack { capability: label.capability, by: label.by, because });
+            let policy = label.component.as_ref().map_or_else(String::new, |_| label.policy.clone());
+            self.notify(Notice::FellBack { capability: label.capability, by: label.by, policy, because });
         }
     }
 
@@ -146,6 +147,7 @@ impl Run {
                     self.notify(Notice::FellBack {
                         capability: Capability::Splitting,
                         by: DecidedBy::Native,
+                        policy: String::new(),
                         because: format!("the split was refused: {why}"),
                     });
                     self.keep_scope(p, occasion, &why);

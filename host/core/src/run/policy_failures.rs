@@ -1,37 +1,51 @@
 //! How often each policy answered or failed in a run, for reports. An abstention is neither.
 
+use std::collections::BTreeMap;
+
 use crate::decision::Label;
 use crate::ids::Digest;
-use crate::view::PolicyFailureRow;
+use crate::observation::Capability;
+use crate::view::{PolicyDecisionsRow, PolicyFailureRow};
 
 /// The policies that were asked, in the order in which they first answered or failed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct PolicyOutcomes(Vec<PolicyFailureRow>);
+pub(super) struct PolicyOutcomes(Vec<Outcomes>);
+
+/// What one policy made of the questions that it was asked.
+#[derive(Clone, Debug, PartialEq)]
+struct Outcomes {
+    policy: String,
+    component: Digest,
+    failed: u32,
+    answered: BTreeMap<Capability, u32>,
+    /// Who answered where it failed.
+    instead: Vec<String>,
+}
 
 impl PolicyOutcomes {
     /// Counts what the policies made of one question.
     pub(super) fn count(&mut self, label: &Label) {
         for record in &label.faults {
-            let row = self.row(&record.policy, &record.component);
-            row.failed = row.failed.saturating_add(1);
-            if !row.instead.contains(&label.policy) {
-                row.instead.push(label.policy.clone());
+            let of = self.of(&record.policy, &record.component);
+            of.failed = of.failed.saturating_add(1);
+            if !of.instead.contains(&label.policy) {
+                of.instead.push(label.policy.clone());
             }
         }
         if let Some(component) = &label.component {
-            let row = self.row(&label.policy, component);
-            row.answered = row.answered.saturating_add(1);
+            let answered = self.of(&label.policy, component).answered.entry(label.capability).or_default();
+            *answered = answered.saturating_add(1);
         }
     }
 
-    fn row(&mut self, policy: &str, component: &Digest) -> &mut PolicyFailureRow {
-        let is_it = |row: &PolicyFailureRow| row.policy == policy && row.component == *component;
+    fn of(&mut self, policy: &str, component: &Digest) -> &mut Outcomes {
+        let is_it = |known: &Outcomes| known.policy == policy && known.component == *component;
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(PolicyFailureRow {
+            self.0.push(Outcomes {
                 policy: policy.to_owned(),
                 component: component.clone(),
                 failed: 0,
-                answered: 0,
+                answered: BTreeMap::new(),
                 instead: Vec::new(),
             });
             self.0.len() - 1
@@ -41,6 +55,25 @@ impl PolicyOutcomes {
 
     /// Those that failed.
     pub(super) fn failures(&self) -> Vec<PolicyFailureRow> {
-        self.0.iter().filter(|row| row.failed > 0).cloned().collect()
+        let failed = self.0.iter().filter(|of| of.failed > 0);
+        let row = |of: &Outcomes| PolicyFailureRow {
+            policy: of.policy.clone(),
+            component: of.component.clone(),
+            failed: of.failed,
+            answered: of.answered.values().fold(0, |sum, answered| sum.saturating_add(*answered)),
+            instead: of.instead.clone(),
+        };
+        failed.map(row).collect()
+    }
+
+    /// Those that decided; nothing if one policy decided everything.
+    pub(super) fn decisions(&self) -> Vec<PolicyDecisionsRow> {
+        let decided = self.0.iter().filter(|of| !of.answered.is_empty());
+        let row = |of: &Outcomes| PolicyDecisionsRow {
+            policy: of.policy.clone(),
+            component: of.component.clone(),
+            decided: of.answered.clone(),
+        };
+        Some(decided.map(row).collect::<Vec<_>>()).filter(|rows| rows.len() > 1).unwrap_or_default()
     }
 }

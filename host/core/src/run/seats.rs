@@ -1,7 +1,7 @@
 //! Who decides where: the pins of a run, what stands behind each, and the breaker that takes one back that keeps failing (M3).
 //! A question goes to the narrowest scope that has a pin. Loads nothing: the host follows what is said here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::{DecidedBy, FaultRecord, Label};
 use crate::ids::{Digest, PhaseId};
@@ -23,6 +23,8 @@ const CHAIN_LINKS_MAX: usize = 5;
 pub(super) struct Seats {
     seats: BTreeMap<(Scope, Capability), Seat>,
     changes: u64,
+    /// The components that have made such a decision in this run, in any scope.
+    decided: BTreeSet<(Capability, Digest)>,
 }
 
 /// Who decides one thing in one scope.
@@ -54,9 +56,76 @@ impl Seat {
         self.follows || self.behind.len() > self.began
     }
 
+    /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with is replaced by nobody:
+    /// after a fault the rest of its own chain is asked.
+    fn last_proven(&self) -> Option<&Pin> {
+        let swapped = self.behind.iter().rev().filter(|_| self.is_swapped());
+        swapped.filter(|replaced| replaced.proven).map(|replaced| &replaced.pin).next()
+    }
+
     /// The next step back leaves this scope to the next wider one.
     fn leaves(&self) -> bool {
         self.follows && self.behind.len() <= 1
+    }
+
+    /// Counts what the policies of the chain made of one question. Gives the first that has failed `most` times in a row, with how often;
+    /// 0 is never.
+    fn count<'l>(&mut self, label: &'l Label, most: u32) -> Option<(u32, &'l FaultRecord)> {
+        // Answers of one that has been replaced meanwhile say nothing about this one.
+        let is_own = |by: DecidedBy, component: &Digest| match by {
+            DecidedBy::Configured => *component == self.pin.component,
+            DecidedBy::Next => self.pin.then.iter().any(|link| link.component == *component),
+            _ => false,
+        };
+        let own_fault = |record: &FaultRecord| {
+            let link = self.pin.links().find(|link| is_of(record, link))?;
+            is_own(record.by, &record.component).then_some((link.component, link.settings))
+        };
+        let failed: Vec<_> =
+            label.faults.iter().filter_map(|record| Some((own_fault(record)?, record))).collect();
+        let decided = label.component.as_ref().filter(|component| is_own(label.by, component));
+        if let Some(decided) = decided {
+            let has_settings = |settings: &Digest| label.settings.as_ref().is_none_or(|own| own == settings);
+            self.faults.retain(|(component, settings), _| component != decided || !has_settings(settings));
+            self.proven |= failed.is_empty();
+        }
+        let mut broken = None;
+        for (key, record) in failed {
+            let faults = self.faults.entry(key).or_default();
+            *faults = faults.saturating_add(1);
+            if broken.is_none() && most > 0 && *faults >= most {
+                broken = Some((*faults, record));
+            }
+        }
+        broken
+    }
+
+    /// One step back, without the links that failed.
+    fn go_back(&mut self, back: Replaced, failed: impl Fn(&PinnedLink) -> bool) {
+        (self.pin, self.proven) = (back.pin, back.proven);
+        self.began = self.began.min(self.behind.len());
+        self.pin.then.retain(|link| !failed(link));
+        self.faults.clear();
+    }
+
+    /// Takes the links that failed out of the chain, and out of what it was put in the place of; the others keep their places. False if none
+    /// would be left.
+    fn leave_out(&mut self, failed: impl Fn(&PinnedLink) -> bool) -> bool {
+        let Some(pin) = without(&self.pin, &failed) else { return false };
+        self.pin = pin;
+        for replaced in &mut self.behind {
+            replaced.pin = without(&replaced.pin, &failed).unwrap_or_else(|| replaced.pin.clone());
+        }
+        // What the run began with behind the chain is all that is left of it.
+        if !self.is_swapped() && self.behind.last().is_some_and(|last| last.pin.is_same_as(&self.pin)) {
+            self.pin = self.behind.pop().map_or_else(|| self.pin.clone(), |last| last.pin);
+            self.began = self.behind.len();
+        }
+        let is_left = |(component, settings): &(Digest, Digest)| {
+            self.pin.links().any(|link| link.component == *component && link.settings == *settings)
+        };
+        self.faults.retain(|key, _| is_left(key));
+        true
     }
 }
 
@@ -67,7 +136,8 @@ pub struct SeatView<'a> {
     pub pin: &'a Pin,
     /// What it stands in the place of, the newest last.
     pub behind: Vec<&'a Pin>,
-    /// The newest of those that has decided without a fault: who is asked where this one fails.
+    /// The newest of those that has decided without a fault, if the one in place was put in its place: after a fault it is asked before
+    /// the rest of the chain.
     pub proven: Option<&'a Pin>,
     /// Faults since it last decided; of a chain those of the policy that has most.
     pub faults_in_row: u32,
@@ -199,7 +269,7 @@ impl Run {
         self.seats.seats.values().map(|seat| SeatView {
             pin: &seat.pin,
             behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
-            proven: seat.behind.iter().rev().find(|replaced| replaced.proven).map(|replaced| &replaced.pin),
+            proven: seat.last_proven(),
             faults_in_row: seat.faults.values().copied().max().unwrap_or_default(),
         })
     }
@@ -319,69 +389,58 @@ impl Run {
         }
     }
 
-    /// Remembers how the chain that is configured did. After enough faults of one of its policies the one behind it decides again: of faults
-    /// between which that policy decided nothing, however often it abstained or another one of the chain decided.
+    /// Remembers how the chain that is configured did. A policy of it that has failed often enough is asked no more: of faults between which
+    /// that policy decided nothing, however often it abstained or another one of the chain decided. The others stay as they are.
     pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
+        if let Some(component) = label.component.clone() {
+            self.seats.decided.insert((label.capability, component));
+        }
         let wider = self.seats.wider(scope, label.capability, &self.workflow).cloned();
         let Some(seat) = self.seats.seats.get_mut(&key) else { return };
-        // Answers of one that has been replaced meanwhile say nothing about this one.
-        let is_own = |by: DecidedBy, component: &Digest| match by {
-            DecidedBy::Configured => *component == seat.pin.component,
-            DecidedBy::Next => seat.pin.then.iter().any(|link| link.component == *component),
-            _ => false,
-        };
-        let own_fault = |record: &FaultRecord| {
-            let link = seat.pin.links().find(|link| is_of(record, link))?;
-            is_own(record.by, &record.component).then_some((link.component, link.settings))
-        };
-        let failed: Vec<_> =
-            label.faults.iter().filter_map(|record| Some((own_fault(record)?, record))).collect();
-        let decided = label.component.as_ref().filter(|component| is_own(label.by, component));
-        if let Some(decided) = decided {
-            let has_settings = |settings: &Digest| label.settings.as_ref().is_none_or(|own| own == settings);
-            seat.faults.retain(|(component, settings), _| component != decided || !has_settings(settings));
-            seat.proven |= failed.is_empty();
-        }
-        let mut broken = None;
-        for (key, record) in failed {
-            let faults = seat.faults.entry(key).or_default();
-            *faults = faults.saturating_add(1);
-            if broken.is_none() && most > 0 && *faults >= most {
-                broken = Some((*faults, record));
-            }
-        }
-        let Some((faults, record)) = broken else { return };
-        let because = record.fault.to_string();
+        let Some((faults, record)) = seat.count(label, most) else { return };
         let failed = |link: &PinnedLink| is_of(record, link);
-        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
-        while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
-            seat.behind.pop();
-        }
-        let wider = wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
-        if let Some(wider) = wider {
-            let (policy, to) = (seat.pin.policy.clone(), Box::new(Pin { scope: scope.clone(), ..wider }));
-            self.seats.seats.remove(&key);
-            self.seats.changes += 1;
-            return self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
-        }
-        let policy = match seat.behind.pop() {
-            Some(back) => {
-                seat.proven = back.proven;
-                std::mem::replace(&mut seat.pin, back.pin).policy
+        if seat.is_swapped() && failed(&seat.pin.first()) {
+            // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
+            while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
+                seat.behind.pop();
             }
-            // Whoever stands before it did nothing wrong.
-            None if !failed(&seat.pin.first()) => record.policy.clone(),
-            None => return,
-        };
-        seat.began = seat.began.min(seat.behind.len());
-        seat.pin.then.retain(|link| !failed(link));
-        seat.faults.clear();
-        let to = Box::new(seat.pin.clone());
-        self.seats.changes += 1;
-        self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
+            let wider =
+                wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
+            if let Some(wider) = wider {
+                self.seats.seats.remove(&key);
+                return self.tell_taken_back(record, Pin { scope: scope.clone(), ..wider }, faults);
+            }
+            match seat.behind.pop() {
+                Some(back) => seat.go_back(back, failed),
+                None if !seat.leave_out(failed) => return,
+                None => {}
+            }
+        } else if !seat.leave_out(failed) {
+            // It is alone, so what the run began with before it decides.
+            let Some(back) = seat.behind.pop() else { return };
+            seat.go_back(back, failed);
+        }
+        let to = seat.pin.clone();
+        self.tell_taken_back(record, to, faults);
     }
+
+    /// The policy of this record is asked no more; `to` decides.
+    fn tell_taken_back(&mut self, record: &FaultRecord, to: Pin, faults: u32) {
+        self.seats.changes += 1;
+        let again = self.seats.decided.contains(&(to.capability, to.component.clone()));
+        let (policy, because) = (record.policy.clone(), record.fault.to_string());
+        self.notify(Notice::PolicyTakenBack { policy, to: Box::new(to), again, faults, because });
+    }
+}
+
+/// The chain without the links that failed, if one is left.
+fn without(pin: &Pin, failed: impl Fn(&PinnedLink) -> bool) -> Option<Pin> {
+    let mut links = pin.links().filter(|link| !failed(link));
+    let PinnedLink { policy, component, settings, wants, grants } = links.next()?;
+    let then = links.collect();
+    Some(Pin { policy, component, settings, wants, grants, then, ..pin.clone() })
 }
 
 /// Whether a fault is this policy's: the same component with other settings is another one.

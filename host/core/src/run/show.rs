@@ -52,6 +52,7 @@ impl Run {
             set_aside: self.set_aside,
             assignments: self.assignments.clone(),
             policy_failures: self.policy_outcomes.failures(),
+            policy_decisions: self.policy_outcomes.decisions(),
             imported: self.workflow.imported.clone(),
             source: self.workflow.source.as_ref().map(SourceRow::from),
         })

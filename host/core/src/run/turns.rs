@@ -2,8 +2,8 @@
 //! with (A1), and a session that follows gets what is left (A6). Where they are used up, `budgeting` is asked again, with what came of
 //! them: while the agent works, between two prompts, or before another session. All of it ends at a ceiling.
 
-use crate::decision::{Decision, Evidence, Fault, TurnBudget};
-use crate::facts::{ChangedFile, Channel, WorkspaceFacts};
+use crate::decision::{Decision, Fault, TurnBudget};
+use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::{ActionId, RequestId};
 use crate::input::Outcome;
 use crate::notice::Notice;
@@ -279,8 +279,8 @@ impl Run {
         let phase = self.phases[p].spec.id.clone();
         if let Some(session) = self.session_mut(p) {
             TURN_LIMIT.clone_into(&mut session.ending);
-            let text = format!("{} turns of this session", session.turns);
-            let evidence = vec![Evidence { channel: Channel::AgentEvent, seq: None, text }];
+            // The host counts turns itself: what a policy names as evidence is its own claim.
+            let evidence = Vec::new();
             let session = session.id.clone();
             let verdict = TURN_LIMIT.to_owned();
             self.notify(Notice::Stopped { phase, session, verdict, evidence, reason: reason.clone() });

@@ -87,6 +87,9 @@ pub struct PolicyChoice {
     /// As given; loading the component makes them canonical.
     #[serde(default)]
     pub settings: BTreeMap<String, GivenSetting>,
+    /// The file of rules that its settings come from, absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_file: Option<String>,
     /// What the component may have beyond the usual (M6).
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
@@ -99,6 +102,9 @@ pub struct PolicyChoice {
     /// Who is asked where it abstains, in order: the rest of a list. Each names a component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<PolicyChoice>,
+    /// `settings` of the same table, where this is its `all`: they are laid over the list and over what farther layers chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_chain: Option<Box<PolicyChoice>>,
     /// The same component, as farther layers name it, if what they set for it holds for this one as well: its own settings are laid over
     /// theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +112,14 @@ pub struct PolicyChoice {
 }
 
 impl PolicyChoice {
+    /// Where its own settings were written: beside it, or in its file of rules.
+    pub fn settings_from(&self) -> Origin {
+        match &self.rules_file {
+            Some(file) => Origin { layer: self.from.layer, file: file.clone(), line: 0 },
+            None => self.from.clone(),
+        }
+    }
+
     /// It, and who is asked where it abstains.
     pub fn links(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.then)
@@ -114,6 +128,7 @@ impl PolicyChoice {
     fn forget_place(&mut self) {
         self.from = Origin::default();
         self.then.iter_mut().for_each(Self::forget_place);
+        self.for_chain.iter_mut().for_each(|choice| choice.forget_place());
     }
 }
 
@@ -269,7 +284,7 @@ impl Policies {
 
     /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
     /// where the scope is one. Settings without a component are laid over all that were chosen so far: those for a capability over
-    /// each that may decide it, those for all over each that was named for all. Of a list each stands before the next; one behind
+    /// each that may decide it, those for all over each that was named for all, the `all` of their own table included. Of a list each stands before the next; one behind
     /// the first that has no settings there keeps those that were laid over it.
     pub fn candidates(
         &self,
@@ -294,13 +309,16 @@ impl Policies {
                 match &choice.component {
                     Some(component) => {
                         let rest = choice.then.iter().rev();
+                        let farther = found.len();
                         found.extend(rest.filter_map(|link| Candidate::behind(link, explicit)));
                         found.push(Candidate::of(component, choice, explicit));
+                        if let Some(settings) = choice.for_chain.as_deref() {
+                            let (farther, own) = found.split_at_mut(farther);
+                            lay_over_chosen(farther, settings, explicit);
+                            own.iter_mut().for_each(|chosen| chosen.lay_beneath(settings, explicit));
+                        }
                     }
-                    None => {
-                        let beneath = found.iter_mut().filter(|chosen| explicit || !chosen.explicit);
-                        beneath.for_each(|chosen| chosen.lay(choice, explicit));
-                    }
+                    None => lay_over_chosen(&mut found, choice, explicit),
                 }
             }
         }
@@ -321,7 +339,7 @@ impl Policies {
     pub fn choices(&self) -> impl Iterator<Item = &PolicyChoice> {
         let layers = self.layers.iter().chain(self.roles.values()).chain(self.phases.values());
         let choices = layers.flat_map(|layer| layer.all.iter().chain(layer.by_capability.values()));
-        choices.chain(&self.shadow).flat_map(PolicyChoice::links)
+        choices.chain(&self.shadow).flat_map(|choice| choice.links().chain(choice.for_chain.as_deref()))
     }
 
     /// Every reference that any layer or shadow names, each once.
@@ -342,7 +360,7 @@ impl Candidate {
     fn of(component: &str, choice: &PolicyChoice, explicit: bool) -> Self {
         Self {
             component: component.to_owned(),
-            given: GivenSettings::own(choice.settings.clone(), choice.from.clone()),
+            given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
             grants: choice.grants.clone(),
             from: choice.from.clone(),
             explicit,
@@ -360,8 +378,12 @@ impl Candidate {
 
     /// Settings that were written without a component.
     fn lay(&mut self, choice: &PolicyChoice, explicit: bool) {
-        let (settings, from) = (choice.settings.clone(), choice.from.clone());
-        self.given.push(GivenSettings { settings, from, is_own: false, explicit });
+        self.given.push(GivenSettings::bare(choice, explicit));
+    }
+
+    /// The same, where what stands beside the component is closer than they are.
+    fn lay_beneath(&mut self, choice: &PolicyChoice, explicit: bool) {
+        self.given.insert(0, GivenSettings::bare(choice, explicit));
     }
 
     /// What is set for it. `takes` says whether its policy has a setting of this key for a value of this kind; of what was written without a
@@ -371,7 +393,19 @@ impl Candidate {
     }
 }
 
+/// Lays settings that were written without a component over what was chosen so far: those for all decisions leave alone what was named for
+/// one.
+fn lay_over_chosen(chosen: &mut [Candidate], settings: &PolicyChoice, explicit: bool) {
+    let beneath = chosen.iter_mut().filter(|chosen| explicit || !chosen.explicit);
+    beneath.for_each(|chosen| chosen.lay(settings, explicit));
+}
+
 impl GivenSettings {
+    fn bare(choice: &PolicyChoice, explicit: bool) -> Self {
+        let (settings, from) = (choice.settings.clone(), choice.from.clone());
+        Self { settings, from, is_own: false, explicit }
+    }
+
     /// Those that were given with a component; nothing where there are none.
     pub fn own(settings: BTreeMap<String, GivenSetting>, from: Origin) -> Vec<Self> {
         let own = Self { settings, from, is_own: true, explicit: true };

@@ -15,7 +15,7 @@ use baton_core::{Digest, Input, Stamped};
 use baton_engine::limits::ARTIFACT_READ_BYTES;
 use baton_engine::{
     ArtifactSource, BUILTIN_NAME, Configured, Engine, Grants as Granted, answer_without_component,
-    builtin_bytes,
+    builtin_bytes, followed,
 };
 use baton_store::{ArtifactStore, Journal};
 
@@ -165,9 +165,14 @@ impl<'j> Witnesses<'j> {
         if let Some(why) = differs_behind(asked.behind, &evaluation.behind, is_same_engine) {
             return why;
         }
+        // Earlier hosts passed such an answer on to core, so only what is recorded as refused is held to the rules of a run again.
+        let result = match asked.fault {
+            Some(Fault::Refused { .. }) => followed(question, evaluation.result),
+            _ => evaluation.result,
+        };
         match is_same_engine {
-            true => Answer::Given { result: evaluation.result, fuel: evaluation.fuel },
-            false => Answer::OtherEngine { result: evaluation.result },
+            true => Answer::Given { result, fuel: evaluation.fuel },
+            false => Answer::OtherEngine { result },
         }
     }
 

@@ -22,6 +22,12 @@ bool exports_splitting_decide(questions_splitting_observation_t *o, questions_sp
         answer->reason = format("%zu open objectives are few enough", open.len);
         return true;
     }
+    // The workflow's word holds, unless the agent itself asks for a split: the host refuses another answer.
+    if (o->wish == QUESTIONS_SPLIT_TIME_NEVER && o->occasion.tag != QUESTIONS_SPLIT_OCCASION_REQUESTED) {
+        answer->action.tag = QUESTIONS_SPLIT_ACTION_KEEP;
+        answer->reason = format("the workflow leaves it whole");
+        return true;
+    }
     // Parts of equal size, in the order of the file; every open objective is in exactly one.
     size_t allowed = o->limits.parts < 2 ? 2 : o->limits.parts;
     size_t half = divided(open.len, 2), share = divided(open.len, allowed), size = most < half ? most : half;

@@ -1,8 +1,8 @@
 // What is split, and into what.
 #include "host.h"
 
-static questions_split_action_t decide(size_t count, uint32_t parts, uint32_t depth) {
-    questions_splitting_observation_t o = {.limits = {parts, depth}};
+static questions_split_action_t decide_as(size_t count, uint32_t parts, uint32_t depth, questions_split_time_t wish) {
+    questions_splitting_observation_t o = {.limits = {parts, depth}, .wish = wish};
     list(&o.objectives, count);
     while (o.objectives.len < count) {
         string id = format("o%zu", o.objectives.len);
@@ -13,11 +13,16 @@ static questions_split_action_t decide(size_t count, uint32_t parts, uint32_t de
     return answer.action;
 }
 
+static questions_split_action_t decide(size_t count, uint32_t parts, uint32_t depth) {
+    return decide_as(count, parts, depth, QUESTIONS_SPLIT_TIME_DURING);
+}
+
 int main(void) {
     host();
     // A small phase is kept, and so is one that the workflow does not allow to be split.
     assert(decide(4, 26, 2).tag == QUESTIONS_SPLIT_ACTION_KEEP);
     assert(decide(9, 26, 0).tag == QUESTIONS_SPLIT_ACTION_KEEP);
+    assert(decide_as(9, 26, 2, QUESTIONS_SPLIT_TIME_NEVER).tag == QUESTIONS_SPLIT_ACTION_KEEP);
     // Every open objective is in exactly one part, and there are as many parts as may be.
     for (size_t count = 5; count < 60; count++) {
         for (uint32_t allowed = 2; allowed < 9; allowed++) {

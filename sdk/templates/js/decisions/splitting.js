@@ -17,6 +17,10 @@ export const splitting = {
     if (open.length <= most || o.phase.depth > 0 || o.limits.depth === 0) {
       return { action: { tag: 'keep' }, reason: `${open.length} open objectives are few enough` };
     }
+    // The workflow's word holds, unless the agent itself asks for a split: the host refuses another answer.
+    if (o.wish === 'never' && o.occasion.tag !== 'requested') {
+      return { action: { tag: 'keep' }, reason: 'the workflow leaves it whole' };
+    }
     const parts = divided(open, most, Math.max(o.limits.parts, 2));
     const reason = `${open.length} open objectives are more than ${most}: ${parts.length} parts`;
     return { action: { tag: 'split', val: parts }, reason };

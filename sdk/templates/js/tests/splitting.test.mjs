@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import * as policy from '../policy.js';
 import { host } from './host.mjs';
 
-function decide(count, limits = { parts: 26, depth: 2 }) {
+function decide(count, limits = { parts: 26, depth: 2 }, wish = 'during') {
   host(policy);
   const objectives = Array.from({ length: count }, (_, n) => ({ id: `o${n + 1}`, status: 'open' }));
-  return policy.splitting.decide({ objectives, phase: { depth: 0 }, limits });
+  return policy.splitting.decide({ occasion: { tag: 'boundary' }, objectives, phase: { depth: 0 }, limits, wish });
 }
 
 test('a small phase is kept', () => assert.equal(decide(4).action.tag, 'keep'));
@@ -25,4 +25,5 @@ test('every open objective is in exactly one part, and there are as many parts a
 
 test('what the workflow does not allow is kept', () => {
   assert.equal(decide(9, { parts: 26, depth: 0 }).action.tag, 'keep');
+  assert.equal(decide(9, { parts: 26, depth: 2 }, 'never').action.tag, 'keep');
 });

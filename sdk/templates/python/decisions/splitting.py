@@ -2,7 +2,15 @@
 
 from wit_world import exports
 from wit_world.imports import config
-from wit_world.imports.questions import Order, SplitAction_Keep, SplitAction_Split, SplitDecision, SubPhase
+from wit_world.imports.questions import (
+    Order,
+    SplitAction_Keep,
+    SplitAction_Split,
+    SplitDecision,
+    SplitOccasion_Requested,
+    SplitTime,
+    SubPhase,
+)
 from wit_world.imports.types import ObjectiveStatus
 
 from settings import integer
@@ -20,6 +28,10 @@ class Splitting(exports.Splitting):
         # What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
         if len(open_ids) <= most or observation.phase.depth > 0 or observation.limits.depth == 0:
             return SplitDecision(SplitAction_Keep(), f"{len(open_ids)} open objectives are few enough")
+        # The workflow's word holds, unless the agent itself asks for a split: the host refuses another answer.
+        is_requested = isinstance(observation.occasion, SplitOccasion_Requested)
+        if observation.wish == SplitTime.NEVER and not is_requested:
+            return SplitDecision(SplitAction_Keep(), "the workflow leaves it whole")
         parts = divided(open_ids, most, max(observation.limits.parts, 2))
         reason = f"{len(open_ids)} open objectives are more than {most}: {len(parts)} parts"
         return SplitDecision(SplitAction_Split(parts), reason)

@@ -5,14 +5,16 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.imports.questions import SplitAction_Keep
+from wit_world.imports.questions import SplitAction_Keep, SplitOccasion_Boundary, SplitTime
 
 
-def decide(count, parts=26, depth=2):
+def decide(count, parts=26, depth=2, wish=SplitTime.DURING):
     host(policy)
     objectives = [Seen(id=f"o{n + 1}", status=types.ObjectiveStatus.OPEN) for n in range(count)]
     limits = Seen(parts=parts, depth=depth)
-    return policy.Splitting().decide(Seen(objectives=objectives, phase=Seen(depth=0), limits=limits))
+    phase, occasion = Seen(depth=0), SplitOccasion_Boundary()
+    seen = Seen(occasion=occasion, objectives=objectives, phase=phase, limits=limits, wish=wish)
+    return policy.Splitting().decide(seen)
 
 
 class SplittingTest(unittest.TestCase):
@@ -29,3 +31,4 @@ class SplittingTest(unittest.TestCase):
 
     def test_what_the_workflow_does_not_allow_is_kept(self):
         self.assertEqual(decide(9, depth=0).action, SplitAction_Keep())
+        self.assertEqual(decide(9, wish=SplitTime.NEVER).action, SplitAction_Keep())

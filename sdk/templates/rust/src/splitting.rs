@@ -1,7 +1,7 @@
 //! Whether a scope is too large, and where its seams are.
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Order, SubPhase};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, Time};
 
 use crate::{{Type}};
 
@@ -27,6 +27,10 @@ impl Splitting for {{Type}} {
         if open.len() <= most {
             let reason = format!("{} open objectives are few enough", open.len());
             return Some(Decision::new(Action::Keep, reason));
+        }
+        // The workflow's word holds, unless the agent itself asks for a split: the host refuses another answer.
+        if o.wish == Time::Never && o.occasion != Occasion::Requested {
+            return Some(Decision::new(Action::Keep, "the workflow leaves it whole"));
         }
         // What is a part already stays whole; how deep splits may go is the workflow's to say.
         let allowed = o.limits.parts as usize;

@@ -39,9 +39,9 @@ Examples:
   baton policy check careful.wasm --golden golden --update  writes them as they are now
   baton policy check careful.wasm --format json
 
-A policy that is fit does no harm; whether it decides well is for `baton policy try` to show.")]
+A policy that is fit keeps the contract; whether it decides well is for `baton policy try` to show.")]
 pub(crate) struct CheckArgs {
-    /// A component, or a policy that is part of the host
+    /// A component, a policy that is part of the host, or a file of rules as `rules:FILE`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     policy: String,
     /// How many questions are put to it
@@ -142,15 +142,16 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let mut asking = Asking::new(plan.questions, Some("`--questions 500`"));
     let report = conformance::check(&engine, &configured, plan, |asked| asking.at(asked));
     asking.end();
+    let fit = report.is_fit()
+        && goldens.as_ref().is_none_or(Goldens::all_stand)
+        && unseen(&report, goldens.as_ref(), &rules).next().is_none();
     Ok(Checked {
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
         outline: policy.outline().clone(),
         wants: policy.wants().clone(),
         settings,
-        fit: report.is_fit()
-            && goldens.as_ref().is_none_or(Goldens::all_stand)
-            && unseen(&report, goldens.as_ref()).next().is_none(),
+        fit,
         golden: goldens,
         report,
         rules,
@@ -182,7 +183,7 @@ fn text(checked: &Checked, look: &Look) -> String {
     let Checked { name, bytes, decides, outline, settings, report, .. } = checked;
     let name = look.paint(Tone::Strong, name);
     let mut text = format!("{}\n", verdict(checked, look));
-    text.push_str(&abstained(report, look));
+    text.push_str(&abstained(checked, look));
     text.push('\n');
     text.push_str(&format!("{name}  {}  {}\n", report.component, words::bytes(*bytes as u64)));
     text.push_str(&format!("decides    {}\n", decides.join(", ")));
@@ -221,22 +222,32 @@ fn text(checked: &Checked, look: &Look) -> String {
     text
 }
 
-/// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time.
-fn unseen<'r>(report: &'r Report, goldens: Option<&'r Goldens>) -> impl Iterator<Item = &'r str> {
-    let mute = report.mute().map(|function| function.function.as_str());
+/// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time. Rules abstain from what
+/// they do not name, and generated questions have other words, phases and modes than theirs.
+fn unseen<'r>(
+    report: &'r Report,
+    goldens: Option<&'r Goldens>,
+    rules: &BTreeMap<String, GivenSetting>,
+) -> impl Iterator<Item = &'r str> {
+    let mute = report.mute().filter(|_| rules.is_empty()).map(|function| function.function.as_str());
     mute.filter(move |function| goldens.is_none_or(|goldens| !goldens.shows(function)))
 }
 
 /// A line for each function of which no generated question got a decision. A golden file shows one decision, and no more.
-fn abstained(report: &Report, look: &Look) -> String {
-    let line = |function: &FunctionReport| {
-        let why = format!(
-            "it abstained from all {} generated questions of {}: the rules say nothing of its decisions",
-            function.questions, function.function
-        );
+fn abstained(checked: &Checked, look: &Look) -> String {
+    let line = |FunctionReport { function, questions, .. }: &FunctionReport| {
+        let why = match checked.rules.is_empty() {
+            true => format!(
+                "it abstained from all {questions} generated questions of {function}: the rules say nothing of its decisions"
+            ),
+            false => format!(
+                "no rule of the file applies to any of the {questions} generated questions of {function}, which have other words: what it \
+                 decides there was not checked. `baton policy try` shows it on the questions of a run"
+            ),
+        };
         format!("{}: {}\n", look.paint(Tone::Warn, "warning"), look.wrap(&why, 9))
     };
-    report.mute().map(line).collect()
+    checked.report.mute().map(line).collect()
 }
 
 /// "fit to decide: splitting", or how many rules are broken.
@@ -252,7 +263,7 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     if broken > 0 {
         why.push(format!("{broken} of {applied} rules {are} broken"));
     }
-    let unseen: Vec<&str> = unseen(report, checked.golden.as_ref()).collect();
+    let unseen: Vec<&str> = unseen(report, checked.golden.as_ref(), &checked.rules).collect();
     if !unseen.is_empty() {
         why.push(format!(
             "it abstained from every question of {}, and no golden file shows what it decides",
@@ -281,7 +292,8 @@ fn rules(report: &Report, look: &Look) -> String {
         };
         text.push_str(&format!("{:width$}  {:>7}  {broken}\n", rule.says, rule.asked));
         if let Some(example) = &rule.counterexample {
-            let why = format!("question {}: {}", example.index, example.why.replace('\n', " "));
+            let why =
+                format!("{}, question {}: {}", rule.name, example.index, example.why.replace('\n', " "));
             text.push_str(&format!("    {}\n", look.wrap(&why, 4)));
             text.push_str(&format!("    {}\n", look.wrap(&format!("why it matters: {}", rule.because), 4)));
         }
@@ -320,6 +332,7 @@ mod tests {
     use baton_lab::conformance::{Answer, Bounds, Counterexample};
     use baton_runtime::core::Text;
     use baton_runtime::core::observation::{Ask, Question, ReviewObservation, TextId};
+    use baton_runtime::core::workflow::SettingValue;
     use baton_runtime::engine::Import;
 
     use super::*;
@@ -405,8 +418,15 @@ mod tests {
         insta::assert_snapshot!("policy_check_broken", text(&checked(3), &Look::bare(100)));
         let mut mute = checked(0);
         mute.report.functions[0].abstained = mute.report.functions[0].questions;
-        mute.fit = unseen(&mute.report, None).next().is_none();
+        mute.fit = unseen(&mute.report, None, &mute.rules).next().is_none();
         insta::assert_snapshot!("policy_check_mute", text(&mute, &Look::bare(100)));
+        // Rules are for what they name, so that they are not unfit for abstaining.
+        let rules = BTreeMap::from([("after-failed".to_owned(), SettingValue::Text("ask".into()).into())]);
+        let mut of_rules = checked(0);
+        of_rules.report.functions[0].abstained = of_rules.report.functions[0].questions;
+        of_rules.rules = rules;
+        of_rules.fit = unseen(&of_rules.report, None, &of_rules.rules).next().is_none();
+        insta::assert_snapshot!("policy_check_rules", text(&of_rules, &Look::bare(100)));
         // A golden file makes it fit, and the warning stays.
         mute.fit = true;
         let text = text(&mute, &Look::bare(100));

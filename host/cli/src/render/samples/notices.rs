@@ -272,6 +272,7 @@ fn notices() -> Vec<Notice> {
         Notice::FellBack {
             capability: Capability::Splitting,
             by: DecidedBy::BuiltIn,
+            policy: "resilience".into(),
             because: "mine.wasm trapped: unreachable".into(),
         },
         Notice::PolicyWants {
@@ -291,6 +292,7 @@ fn notices() -> Vec<Notice> {
         Notice::PolicyTakenBack {
             policy: "my-split".into(),
             to: Box::new(pin("resilience", Capability::Splitting, Scope::Run)),
+            again: true,
             faults: 3,
             because: "trapped: unreachable".into(),
         },

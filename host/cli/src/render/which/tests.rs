@@ -113,3 +113,20 @@ fn a_list_that_was_edited_is_shown_by_what_was_added_and_taken_out() {
     assert_eq!(edited(&texts(&["x"]), &texts(&[])), None);
     assert_eq!(edited(&SettingValue::Integer(1), &SettingValue::Integer(2)), None);
 }
+
+#[test]
+fn settings_of_a_policy_that_stands_twice_behind_another_say_which_one_is_meant() {
+    // M4
+    let mut which = which(Of::Everything);
+    let set = which.seats[1].decides.set.clone();
+    which.seats.retain(|seat| seat.decides.policy == "eager-split");
+    let workflow = Decides { set: set.clone(), ..decides("resilience", at(Layer::Workflow, "flow.toml", 9)) };
+    which.seats[0].then = vec![workflow, Decides { set, ..decides("resilience", Origin::default()) }];
+    let text = which.text(&Look::bare(100));
+    for whose in [
+        "  resilience (workflow): compact-at-percent = 75",
+        "  resilience (built in): compact-at-percent = 75",
+    ] {
+        assert!(text.contains(whose), "{text}");
+    }
+}

@@ -254,7 +254,88 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
     }
     assert!(!taken_back(&answer(&mut world, 9, fails("rules"))));
     assert!(!taken_back(&answer(&mut world, 10, fails("rules"))));
-    assert!(taken_back(&answer(&mut world, 11, fails("rules"))), "the chain as a whole is taken back");
+    assert!(taken_back(&answer(&mut world, 11, fails("rules"))));
+    assert_eq!(links(world.run.pins().next().unwrap()), ["team", "built-in"], "the others did nothing wrong");
+}
+
+/// What is said when a policy is taken back: who, for whom, and whether that one has decided before.
+fn told_back(actions: &[Action]) -> (String, Vec<String>, bool) {
+    let told = actions.iter().find_map(|action| match action {
+        Action::Notify(Notice::PolicyTakenBack { policy, to, again, .. }) => {
+            Some((policy.clone(), links(to), *again))
+        }
+        _ => None,
+    });
+    told.expect("it is taken back")
+}
+
+/// A label of a policy behind the first, after these faults of the whole chain.
+fn next(policy: &str, faulty: &[(&str, DecidedBy)]) -> Label {
+    let names: Vec<&str> = faulty.iter().map(|(policy, _)| *policy).collect();
+    let mut label = Label { by: DecidedBy::Next, ..by(policy, &names) };
+    for (record, (_, by)) in label.faults.iter_mut().zip(faulty) {
+        record.by = *by;
+    }
+    label
+}
+
+#[test]
+fn a_policy_that_keeps_failing_leaves_the_rest_of_its_list_in_place() {
+    // M3, M4
+    let pins = [pin("built-in", Scope::Run), chain("bad", &["growth", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let fault = ("bad", DecidedBy::Configured);
+    assert!(!taken_back(&answer(&mut world, 0, next("growth", &[fault]))));
+    assert!(!taken_back(&answer(&mut world, 1, next("growth", &[fault]))));
+    let told = answer(&mut world, 2, next("growth", &[fault]));
+    assert_eq!(told_back(&told), ("bad".into(), vec!["growth".into(), "built-in".into()], true));
+    let seat = world.run.seats().next().unwrap();
+    assert_eq!(links(seat.pin), ["growth", "built-in"]);
+    assert_eq!((seat.proven, seat.behind.len()), (None, 1), "after a fault the rest of the list is asked");
+    // The next one that fails is taken out as well; what is left is what the run has of its own.
+    let fault = ("growth", DecidedBy::Configured);
+    answer(&mut world, 3, next("built-in", &[fault]));
+    answer(&mut world, 4, next("built-in", &[fault]));
+    let told = answer(&mut world, 5, by("built-in", &["growth"]));
+    assert_eq!(told_back(&told), ("growth".into(), vec!["built-in".into()], true));
+    assert_eq!(world.run.seats().next().unwrap().behind.len(), 0);
+}
+
+#[test]
+fn what_takes_over_decides_again_only_if_it_has_decided() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), chain("bad", &["growth", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let both = [("bad", DecidedBy::Configured), ("growth", DecidedBy::Next)];
+    answer(&mut world, 0, next("built-in", &both));
+    answer(&mut world, 1, next("built-in", &both));
+    let told = answer(&mut world, 2, next("built-in", &both));
+    assert_eq!(told_back(&told), ("bad".into(), vec!["growth".into(), "built-in".into()], false));
+}
+
+#[test]
+fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
+    // M3: rules stands first and abstains; its later answers are its own.
+    let pins = [pin("built-in", Scope::Run), chain("rules", &["bad", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let fault = ("bad", DecidedBy::Next);
+    answer(&mut world, 0, next("built-in", &[fault]));
+    answer(&mut world, 1, next("built-in", &[fault]));
+    let told = answer(&mut world, 2, next("built-in", &[fault]));
+    assert_eq!(told_back(&told), ("bad".into(), vec!["rules".into(), "built-in".into()], false));
+    assert_eq!(deciding(&world), ["rules"]);
+
+    // A switch is not taken back for what stands behind it, and what it replaced loses the failing one as well.
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    for policy in ["house", "rules"] {
+        let put = world.run.with_rest(pin(policy, Scope::Run), ChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+    }
+    let fault = ("house", DecidedBy::Next);
+    (0..3).for_each(|n| drop(answer(&mut world, n, next("built-in", &[fault]))));
+    let seat = world.run.seats().next().unwrap();
+    assert_eq!(links(seat.pin), ["rules", "built-in"]);
+    assert!(step_back(&mut world.run, Scope::Run));
     assert_eq!(deciding(&world), ["built-in"]);
 }
 
@@ -290,6 +371,25 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
     let [row] = failures.as_slice() else { panic!("{failures:?}") };
     assert_eq!((row.policy.as_str(), row.failed, row.answered), ("bad", 3, 0));
     assert_eq!(row.instead, ["built-in"]);
+}
+
+#[test]
+fn the_view_says_who_decided_even_if_it_decides_no_more() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), chain("bad", &["built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let decided = |world: &World| -> Vec<(String, u32)> {
+        let rows = world.run.view(world.now).unwrap().policy_decisions;
+        rows.into_iter().map(|row| (row.policy, row.decided[&ASKED])).collect()
+    };
+    let before = decided(&world);
+    answer(&mut world, 0, by("bad", &[]));
+    answer(&mut world, 1, by("bad", &[]));
+    (2..5).for_each(|n| drop(answer(&mut world, n, next("built-in", &[("bad", DecidedBy::Configured)]))));
+    assert_eq!(deciding(&world), ["built-in"]);
+    let now = decided(&world);
+    assert!(before.is_empty(), "one policy decided everything");
+    assert_eq!(now, [("bad".to_owned(), 2), ("built-in".to_owned(), 3)]);
 }
 
 #[test]
@@ -456,5 +556,8 @@ fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
     (1..=3).for_each(|n| drop(answer(&mut world, n, fails())));
     let seat = world.run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
     assert_eq!(links(seat.pin), ["rules", "built-in"]);
-    assert_eq!((seat.behind.len(), seat.faults_in_row), (0, 0));
+    assert_eq!(
+        (seat.behind.into_iter().map(links).collect::<Vec<_>>(), seat.faults_in_row),
+        (vec![vec!["built-in".to_owned()]], 0)
+    );
 }

@@ -22,6 +22,8 @@ use crate::workflow::{
 const BUILT_IN: [&str; 2] = [BUILTIN, RULES];
 /// How a reference to a registry begins.
 const OCI: &str = "oci://";
+/// How the name of a file of rules ends.
+const TOML: &str = ".toml";
 /// What a component can be, for messages.
 const REFERENCES: &str = "write the path of a component, \"rules:house.toml\" for a file of rules, \"builtin:resilience\", or \
      \"oci://host/name:tag\" for one of a registry";
@@ -92,15 +94,18 @@ impl<'a, 't> Choices<'a, 't> {
     pub(super) fn layer(&mut self, place: &str, layer: Layer, shape: ChoicesShape) -> PolicyLayer {
         let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
-            let is_whole = |all: &PolicyShape| matches!(all, PolicyShape::Set(_) | PolicyShape::Chain(_));
-            if shape.all.as_ref().is_some_and(|all| is_whole(all.get())) {
-                let what = format!("`settings` {place} stands beside `all`, which is a table or a list");
-                let hint = "write them as all = { component = \"…\", settings = { … } }";
-                self.problems.at(settings.span(), "settings", what, hint);
-            }
             let from = self.origin(layer, &settings);
-            let choice = all.get_or_insert_with(|| PolicyChoice { from, ..PolicyChoice::default() });
-            choice.settings = settings.into_inner();
+            let span = settings.span();
+            let given = PolicyChoice { settings: settings.into_inner(), from, ..PolicyChoice::default() };
+            match &mut all {
+                Some(choice) if choice.component.is_some() => choice.for_chain = Some(Box::new(given)),
+                // The problems of a choice that says nothing are told already.
+                Some(choice) if !choice.settings.is_empty() => {
+                    let what = format!("`settings` {place} stands beside `all`, which has settings alone");
+                    self.problems.at(span, "settings", what, "write them in one place");
+                }
+                _ => all = Some(given),
+            }
         }
         let named = [
             (Capability::Exhaustion, shape.exhaustion),
@@ -207,10 +212,12 @@ impl<'a, 't> Choices<'a, 't> {
         choice: &At<PolicyShape>,
         component: &str,
     ) -> PolicyChoice {
+        let rules_file = self.rules_path(component);
         let (component, settings) = self.reference(key, place, choice, component);
         PolicyChoice {
             component: Some(component),
             settings,
+            rules_file,
             from: self.origin(layer, choice),
             ..PolicyChoice::default()
         }
@@ -250,6 +257,7 @@ impl<'a, 't> Choices<'a, 't> {
             self.problems.at(choice.span(), key, what, hint);
         }
         let has_component = component.is_some();
+        let rules_file = component.as_deref().and_then(|component| self.rules_path(component));
         let reference = component.map(|component| self.reference(key, place, choice, &component));
         let (component, rules) = reference.unzip();
         let rules = rules.unwrap_or_default();
@@ -260,13 +268,13 @@ impl<'a, 't> Choices<'a, 't> {
         let chosen = PolicyChoice {
             component,
             settings: if rules.is_empty() { settings } else { rules },
+            rules_file,
             grants: grants
                 .map(|grants| self.grants(key, place, choice, layer, has_component, grants))
                 .unwrap_or_default(),
             from: self.origin(layer, choice),
             is_layer,
-            then: Vec::new(),
-            over: None,
+            ..PolicyChoice::default()
         };
         let Some(mut behind) = behind else { return chosen };
         let rest = std::mem::take(&mut behind.then);
@@ -297,6 +305,11 @@ impl<'a, 't> Choices<'a, 't> {
             self.problems.at(choice.span(), "grants", format!("{what}: {error}"), "");
         }
         grants
+    }
+
+    /// The file of rules that is named, if one is.
+    fn rules_path(&self, written: &str) -> Option<String> {
+        written.strip_prefix(RULES_FILE).map(|file| join(self.base, file))
     }
 
     /// What decides, and what is set for it by a file of rules.
@@ -368,6 +381,10 @@ impl<'a, 't> Choices<'a, 't> {
         if component.contains("://") {
             let what = format!("`{key}` {place} names \"{shown}\", and policies are not taken from there");
             self.problems.at(choice.span(), key, what, REFERENCES);
+        }
+        if component.ends_with(TOML) {
+            let what = format!("`{key}` {place} names \"{shown}\", which is no component");
+            self.problems.at(choice.span(), key, what, format!("a file of rules is named \"rules:{shown}\""));
         }
         join(self.base, component)
     }

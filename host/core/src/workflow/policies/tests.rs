@@ -195,3 +195,36 @@ fn a_choice_over_the_same_component_lays_its_settings_over_those_of_farther_laye
         ]
     );
 }
+
+#[test]
+fn settings_beside_all_reach_its_list_and_what_is_farther_away() {
+    // M4
+    let user = PolicyLayer {
+        all: Some(choice(Some("user.wasm"), &[("a", 1)], Layer::User)),
+        by_capability: [(Capability::Review, choice(Some("review.wasm"), &[], Layer::User))].into(),
+    };
+    let mut all = choice(Some("house.wasm"), &[("b", 2)], Layer::Workflow);
+    all.then = vec![choice(Some("next.wasm"), &[], Layer::Workflow)];
+    all.for_chain = Some(Box::new(choice(None, &[("a", 9), ("b", 9)], Layer::Workflow)));
+    let workflow = PolicyLayer {
+        all: Some(all),
+        by_capability: [(Capability::Splitting, choice(Some("split.wasm"), &[], Layer::Workflow))].into(),
+    };
+    let policies = Policies { layers: vec![user, workflow], ..Policies::default() };
+    let number = |n| GivenSetting::from(SettingValue::Integer(n));
+    let set = |capability| -> Vec<(String, Vec<GivenSetting>)> {
+        let found = policies.candidates(&Scope::Run, None, capability);
+        let set = |one: &Candidate| laid(one, &["a", "b"]).settings.into_values().collect();
+        found.iter().map(|one| (one.component.clone(), set(one))).collect()
+    };
+    let of = |component: &str, a, b| (component.to_owned(), vec![number(a), number(b)]);
+    // What stands beside a component in a list is closer to it.
+    let for_all = [of("house.wasm", 9, 2), of("next.wasm", 9, 9), of("user.wasm", 9, 9), of(BUILTIN, 9, 9)];
+    assert_eq!(set(Capability::Compaction), for_all);
+    let named = |component: &str| (component.to_owned(), Vec::new());
+    assert_eq!(set(Capability::Splitting), [&[named("split.wasm")], &for_all[..]].concat());
+    assert_eq!(set(Capability::Review)[2], named("review.wasm"), "it was named for one decision");
+    assert_eq!(policies.references(), ["house.wasm", "next.wasm", "review.wasm", "split.wasm", "user.wasm"]);
+    let json = serde_json::to_string(&policies).unwrap();
+    assert_eq!(serde_json::from_str::<Policies>(&json).unwrap(), policies);
+}

@@ -11,8 +11,10 @@ use baton_core::decision::{
 };
 use baton_core::facts::Channel;
 use baton_core::observation::{
-    Ask, Capability, ObjectiveStatus, Occasion, Question, ReviewObservation, SplittingObservation,
+    Ask, Capability, ObjectiveStatus, Occasion, Question, ReviewObservation, SplitOccasion,
+    SplittingObservation,
 };
+use baton_core::workflow::SplitTime;
 use baton_engine::Evaluation;
 
 use super::super::rules::RULES;
@@ -120,13 +122,18 @@ fn halves(seen: &SplittingObservation, open_alone: bool) -> SplitAction {
     let wanted = |status| !open_alone || status != ObjectiveStatus::Done;
     let objectives = seen.objectives.iter().filter(|objective| wanted(objective.status));
     let mut ids: Vec<_> = objectives.map(|objective| objective.id.clone()).collect();
-    if ids.len() < 2 || seen.phase.depth >= seen.limits.depth {
+    if ids.len() < 2 || seen.phase.depth >= seen.limits.depth || is_left_whole(seen) {
         return SplitAction::Keep;
     }
     let rest = ids.split_off(1);
     let part =
         |objectives| SubPhase { title: "part".to_owned(), objectives, order: Order::Direct, max_turns: None };
     SplitAction::Split { sub_phases: vec![part(ids), part(rest)] }
+}
+
+/// The workflow says that it is not split, and no agent asks for it.
+fn is_left_whole(seen: &SplittingObservation) -> bool {
+    seen.wish == SplitTime::Never && seen.occasion != SplitOccasion::Requested
 }
 
 fn judged(seen: &ReviewObservation) -> Review {
@@ -364,8 +371,8 @@ fn by_folder(question: &Question) -> Option<Decision> {
         });
         part.objectives.push(objective.id.clone());
     }
-    let fits =
-        (2..=seen.limits.parts as usize).contains(&parts.len()) && seen.phase.depth < seen.limits.depth;
+    let is_shallow = seen.phase.depth < seen.limits.depth && !is_left_whole(seen);
+    let fits = (2..=seen.limits.parts as usize).contains(&parts.len()) && is_shallow;
     let sub_phases = parts.into_values().collect();
     fits.then(|| {
         Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason: WHY.to_owned() })

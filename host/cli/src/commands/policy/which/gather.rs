@@ -272,7 +272,7 @@ fn said_by_layers(workflow: &Workflow, pin: &Pin, policy: &Policy) -> Vec<Said> 
 }
 
 fn said_of_shadow(choice: &PolicyChoice) -> Said {
-    let set_by = choice.settings.keys().map(|key| (key.clone(), choice.from.clone()));
+    let set_by = choice.settings.keys().map(|key| (key.clone(), choice.settings_from()));
     Said {
         from: choice.from.clone(),
         component: choice.component.clone().unwrap_or_default(),

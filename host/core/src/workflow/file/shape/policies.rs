@@ -60,7 +60,8 @@ pub(crate) struct PoliciesShape {
     handoff: Option<At<PolicyShape>>,
     /// Whether a handoff is fit to start a successor.
     review: Option<At<PolicyShape>>,
-    /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
+    /// Settings of each policy that `all` names, here or in a farther layer, and of the built-in one, if it has them. `baton policy inspect` lists
+    /// what can be set.
     settings: Option<At<BTreeMap<String, GivenSetting>>>,
     /// Components that are asked the same and decide nothing; where they differ is reported: shadow = ["candidate.wasm"]
     #[schemars(length(max = SHADOWS_MAX))]
@@ -100,7 +101,8 @@ pub(crate) struct ScopedPoliciesShape {
     handoff: Option<At<PolicyShape>>,
     /// Whether a handoff is fit to start a successor.
     review: Option<At<PolicyShape>>,
-    /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
+    /// Settings of each policy that `all` names, here or in a farther layer, and of the built-in one, if it has them. `baton policy inspect` lists
+    /// what can be set.
     settings: Option<At<BTreeMap<String, GivenSetting>>>,
 }
 

@@ -5,7 +5,7 @@ use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
 use crate::workflow::file::{parse, policies_file, read};
-use crate::workflow::{BUILTIN, Layer, PolicyChoice, Scope};
+use crate::workflow::{BUILTIN, Candidate, Layer, PolicyChoice, Scope};
 
 /// No file is there.
 fn nothing(_: &str) -> Result<String, String> {
@@ -167,9 +167,32 @@ fn a_list_that_is_no_chain_is_refused() {
         "[policies]\nsplitting = [\"a.wasm\", { settings = { a = 1 } }]",
         "[policies]\nsplitting = [\"a.wasm\", \"a.wasm\"]",
         "[policies]\nshadow = [[\"a.wasm\", \"b.wasm\"]]",
-        "[policies]\nall = [\"a.wasm\", \"builtin:resilience\"]\nsettings = { a = 1 }",
+        "[policies]\nall = { settings = { a = 1 } }\nsettings = { a = 1 }",
         "[policies]\nsplitting = [7]",
     ];
     let told = refusals.map(|top| refused(&with(top, "")));
     insta::assert_snapshot!("lists_that_are_no_chains", told.join("\n---\n"));
+}
+
+#[test]
+fn settings_beside_all_are_read_apart_from_those_of_its_component() {
+    // M4
+    for (all, own) in [
+        ("\"house.wasm\"", 0),
+        ("[\"house.wasm\", \"builtin:resilience\"]", 0),
+        ("{ component = \"house.wasm\", settings = { b = 2 } }", 1),
+    ] {
+        let top = format!("[policies]\nall = {all}\nsettings = {{ a = 1 }}");
+        let policies = parse(&with(&top, ""), "w.toml", "/home/ada").unwrap().policies;
+        let all = policies.layers[0].all.as_ref().unwrap();
+        let for_chain = all.for_chain.as_deref().unwrap();
+        assert_eq!((all.settings.len(), for_chain.settings.len()), (own, 1));
+        assert_eq!(place(for_chain).2, place(all).2 + 1);
+        let settings = |found: &Candidate| found.laid(|_, _| true).settings.len();
+        let found = policies.candidates(&Scope::Run, None, Capability::Compaction);
+        assert_eq!(
+            found.iter().map(settings).collect::<Vec<_>>(),
+            vec![[1 + own].as_slice(), &vec![1; found.len() - 1]].concat()
+        );
+    }
 }

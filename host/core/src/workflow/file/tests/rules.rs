@@ -4,7 +4,7 @@ use super::with;
 use crate::observation::Capability;
 use crate::workflow::file::{policies_file, read, rules_file};
 use crate::workflow::rules::RULES;
-use crate::workflow::{BUILTIN, GivenSetting, Layer, SettingValue};
+use crate::workflow::{BUILTIN, GivenSetting, Layer, Scope, SettingValue};
 
 const HOUSE: &str =
     "objectives-at-most = 4\nafter-failed = \"ask\"\nfailed-phrases = [\"terminal: vault is sealed\"]\n";
@@ -49,6 +49,14 @@ fn a_file_of_rules_is_the_settings_of_the_policy_rules() {
     let user = "[policies]\nall = \"rules:house.toml\"";
     let said = policies_file(user, "config.toml", "/home/ada", Layer::User, &mut reader(HOUSE)).unwrap();
     assert_eq!(said.layer.all.unwrap().settings, settings);
+    // Each rule is known to come from the file, whatever names it.
+    for asked in [Capability::Exhaustion, Capability::Splitting] {
+        let set_by = policies.candidates(&Scope::Run, None, asked)[0].laid(|_, _| true).set_by;
+        assert_eq!(set_by.len(), 3);
+        assert!(
+            set_by.values().all(|from| from.file == "/home/ada/house.toml" && from.layer == Layer::Workflow)
+        );
+    }
 }
 
 #[test]
@@ -64,6 +72,7 @@ fn a_wrong_file_of_rules_is_told_with_its_line_once() {
         refused(both, "no TOML"),
         refused("[policies]\nall = \"rules:absent.toml\"\nsplitting = \"rules:\"", HOUSE),
         refused("[policies]\nall = { component = \"rules:house.toml\", settings = { a = 1 } }", HOUSE),
+        refused("[policies]\nall = \"house.toml\"", HOUSE),
     ];
     insta::assert_snapshot!("files_of_rules_that_are_wrong", told.join("\n---\n"));
 }
