@@ -16,6 +16,7 @@ mod files;
 mod flow;
 mod guard;
 mod launch;
+mod logged;
 mod mark;
 mod orphan;
 mod plain;
@@ -35,6 +36,7 @@ pub use guard::guard_main;
 pub use launch::{
     Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
 };
+pub use logged::turns_logged;
 pub use mark::{StartedBy, adopt_orphans, is_marked, of as mark_of, started_by};
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};

@@ -93,9 +93,10 @@ use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
 use crate::observation::ItemView;
 use crate::time::UnixMs;
-use crate::workflow::Workflow;
+use crate::workflow::{AgentKind, Workflow};
 use crate::workflow::paths::RunNames;
 
+use activity::Failed;
 use clock::Clock;
 use index::Index;
 use phase::Phase;
@@ -248,6 +249,11 @@ impl Run {
         self.sessions.values().filter(|s| s.is_alive()).map(|s| &s.id).collect()
     }
 
+    /// The agent of a session, and the turns that are known of it.
+    pub fn turns_of(&self, session: &SessionId) -> Option<(&AgentKind, u32)> {
+        self.sessions.get(session).map(|session| (&session.agent, session.turns))
+    }
+
     /// The workflow, frozen at the start.
     pub fn workflow(&self) -> &Workflow {
         &self.workflow
@@ -384,10 +390,13 @@ impl Run {
             self.phases[p].session_may_have_written |= event.may_write() && !self.is_own_check(p, event);
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
-                if let (Some(command), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
+                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = activity::line_of(text);
-                    self.tell(Notice::CommandFailed { phase, session, command, said });
+                    self.tell(match failed {
+                        Failed::Command(command) => Notice::CommandFailed { phase, session, command, said },
+                        Failed::Write(path) => Notice::WriteFailed { phase, session, path, said },
+                    });
                 }
                 self.event_in_phase(p, event);
             }

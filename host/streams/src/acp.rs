@@ -107,8 +107,15 @@ impl AcpDecoder {
             "session/update" => self.update(message.params.update, out),
             "session/request_permission" if message.id.0.is_some() => {
                 self.requests.made(message.id, Request::Permission);
-                let title = message.params.tool_call.title.some().unwrap_or("a tool call");
-                out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
+                let call = message.params.tool_call;
+                let title = call.title.some().unwrap_or("a tool call");
+                // A command is named as every agent's is, so that a person is told how to allow it.
+                let command = call.input.command.0.as_str();
+                let title = match call.kind.str() == "execute" && !command.is_empty() {
+                    true => format!("Bash {command}"),
+                    false => title.to_owned(),
+                };
+                out.push(AgentEvent::ApprovalRequested { title: cut(&title, SIGNAL_TEXT_BYTES).to_owned() });
             }
             "" if message.id.0.is_none() && message.error.is_none() => {
                 out.push(AgentEvent::Unknown { kind: kind(&["no method, no id"]) });

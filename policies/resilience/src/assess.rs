@@ -388,8 +388,11 @@ pub(crate) fn whole(percent: f64) -> u64 {
 
 /// "88% full (176k of 200k tokens)".
 pub(crate) fn fill(session: &Session, percent: f64) -> String {
-    let tokens =
-        |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| format!("{}k", count / 1000));
+    let tokens = |count: Option<u64>| match count {
+        None => "?".to_owned(),
+        Some(count) if count < 100_000 => format!("{:.1}k", count as f64 / 1e3),
+        Some(count) => format!("{}k", count / 1000),
+    };
     let (used, window) = (tokens(session.occupancy.used_tokens), tokens(session.occupancy.window_tokens));
     format!("{}% full ({used} of {window} tokens)", whole(percent))
 }

@@ -94,7 +94,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
 
 /// What a person should know of files that others will see.
 fn remarks(workflow: &Workflow) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = Vec::from_iter(words::unseen_cost(workflow));
     let folder = &workflow.paths.folder;
     if folder.split('/').next() != Some(".baton") {
         remarks.push(format!(

@@ -60,6 +60,8 @@ pub(super) struct World {
     pub(super) compacts: bool,
     /// Turns that are used up are given again.
     pub(super) gives_turns: bool,
+    /// Tokens of each prompt for which its agent names no price.
+    pub(super) unpriced_tokens: u64,
     /// Files that agents have changed.
     moved: u32,
     /// An agent that runs out of context has changed a file before.
@@ -176,6 +178,7 @@ impl World {
             lead: false,
             compacts: true,
             gives_turns: false,
+            unpriced_tokens: 0,
             moved: 0,
             exhausts_at_work: false,
             at_work: None,
@@ -535,6 +538,10 @@ impl World {
             },
         );
         self.event(session, AgentEvent::Turn { used_tokens: Some(used), billed });
+        if self.unpriced_tokens > 0 {
+            let input_tokens = self.unpriced_tokens;
+            self.event(session, AgentEvent::Billing(Billed { input_tokens, ..Billed::default() }));
+        }
         self.event(session, AgentEvent::PromptEnded { stop_reason: word.into(), is_error: false });
     }
 }
