@@ -271,7 +271,7 @@ impl Workflow {
         let is_bounded = |phase: &Phase| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
         let agents = self.phases.iter().filter(|phase| is_bounded(phase)).map(|phase| self.role_of(phase).agent.clone());
         let mut names: Vec<&'static str> = agents
-            .filter(|agent| matches!(agent, AgentKind::Codex | AgentKind::Process { .. }))
+            .filter(|agent| *agent == AgentKind::Codex)
             .map(|agent| agent.name())
             .collect();
         names.sort_unstable();

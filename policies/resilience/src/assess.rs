@@ -217,7 +217,8 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 (None, None) if exit.by_host => "it was lost with the host".to_owned(),
                 (None, None) => "no exit code".to_owned(),
             };
-            if !interrupted && let Some(unready) = unready(host, o, &signals) {
+            // A driver ends an agent that it cannot open a session with.
+            if !exit.by_host && let Some(unready) = unready(host, o, &signals) {
                 return unready;
             }
             let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");
@@ -238,9 +239,10 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
             };
             Outcome { evidence: vec![observed(how)], recovery: Action::Retry, ..plain(verdict, reason) }
         }
-        _ => match failed {
-            Some(found) => verdict_of(host, o, &signals, &found),
-            None => {
+        _ => match (failed, unready(host, o, &signals)) {
+            (Some(found), _) => verdict_of(host, o, &signals, &found),
+            (None, Some(unready)) => unready,
+            (None, None) => {
                 let (evidence, how) = (signals.last_printed(), signals.ended_with());
                 let how = how.map_or("it stopped, and nothing says why".to_owned(), |code| {
                     format!("the agent ended with \"{code}\"")

@@ -27,6 +27,9 @@ const REFUSALS: [&str; 5] = [
     "The user doesn't want to proceed",
 ];
 
+/// How the built-in policy begins the reason of a prompt that is given once more.
+const ASKED_AGAIN: &str = "Why you are asked again: ";
+
 /// What Codex writes on its standard error when its rules refuse a command.
 const CODEX_REFUSES: [&str; 2] = ["codex_core::tools", "Rejected("];
 
@@ -92,7 +95,11 @@ impl Log {
             }
             Happened::Prompted { prompt, focus, text } => {
                 let what = notice::prompted(*prompt, &words::list(focus));
-                let more = if self.prompts { text.lines().map(str::to_owned).collect() } else { Vec::new() };
+                let more = match self.prompts {
+                    true => text.lines().map(str::to_owned).collect(),
+                    // Why a prompt is given once more is worth a line.
+                    false => text.lines().filter(|line| line.starts_with(ASKED_AGAIN)).map(str::to_owned).collect(),
+                };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
             Happened::Said { text } => line("says", Tone::Plain, text.clone()),

@@ -1,6 +1,6 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
@@ -353,8 +353,12 @@ fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String>
 
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
 fn trees_left(view: &RunView) -> String {
-    let left = |phase: &&PhaseRow| !phase.tree.is_workspace() && phase.status != PhaseStatus::Done;
-    let trees = u32::try_from(view.phases.iter().filter(left).count()).unwrap_or(u32::MAX);
+    // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
+    let left = |phase: &&PhaseRow| {
+        !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != Origin::Review
+    };
+    let left: BTreeSet<String> = view.phases.iter().filter(left).map(|phase| phase.tree.to_string()).collect();
+    let trees = u32::try_from(left.len()).unwrap_or(u32::MAX);
     if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
         return String::new();
     }

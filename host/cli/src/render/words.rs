@@ -179,7 +179,10 @@ pub(crate) fn billed_of<'a>(all: &Billed, sessions: impl IntoIterator<Item = &'a
         (n, None) => format!("{}{} tokens", bound(cut > 0), tokens(n)),
         (n, Some(cost)) => {
             let price = format!("{}{}", bound(cut > 0 || unpriced > 0), money(cost));
-            format!("{}{} tokens, {price}", bound(cut > 0), tokens(n))
+            match n {
+                0 if cut > 0 => format!("tokens unknown, {price}"),
+                n => format!("{}{} tokens, {price}", bound(cut > 0), tokens(n)),
+            }
         }
     };
     let why = [

@@ -210,6 +210,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_could_not_be_written_is_told_as_a_command_that_failed() {
+        let mut activity = Activity::default();
+        let write = |id: &str, path: &str| AgentEvent::ToolCall {
+            id: id.into(),
+            name: "Write".into(),
+            reads: None,
+            writes: Some(path.into()),
+            command: None,
+        };
+        for event in [write("1", "a.rs"), write("2", "b.rs"), call("3", None, Some("make"))] {
+            assert_eq!(activity.observe(&event), None);
+        }
+        assert_eq!(activity.observe(&output("1", Some(false))), None);
+        assert_eq!(activity.observe(&output("2", Some(true))), Some(Failed::Write("b.rs".to_owned())));
+        assert_eq!(activity.observe(&output("3", Some(true))), Some(Failed::Command("make".to_owned())));
+        assert_eq!(activity.observe(&output("2", Some(true))), None, "it has returned");
+    }
+
+    #[test]
     fn reads_are_counted_by_file_and_the_most_read_come_first() {
         // C25
         let reads = ["a.rs", "b.rs:0+50", "b.rs:50+50", "b.rs:100-", "c:d.rs", "https://x.org/b.rs"];

@@ -310,6 +310,16 @@ fn doubt(
     };
     Some(match over {
         Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        // It has said itself that the work is not done: that is not asked.
+        None if said.denied.is_some() => {
+            let asked = format!("{}. What now?", capital(&what));
+            let outcome = not_done(host, o, what);
+            let recovery = match outcome.recovery {
+                Action::AskPerson(_) => Action::AskPerson(asked),
+                other => other,
+            };
+            Outcome { evidence, recovery, ..outcome }
+        }
         None => Outcome { evidence, ..not_done(host, o, what) },
     })
 }

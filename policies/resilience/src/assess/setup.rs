@@ -107,7 +107,9 @@ impl Cause {
                     .to_owned()
             }
             Cause::Model => {
-                "Correct `model` of its role, or the model in the agent's own settings".to_owned()
+                "Correct `model` of its role, or the model in the agent's own settings; `--model NAME` of `baton answer … --resume` \
+                 takes another"
+                    .to_owned()
             }
             Cause::Network => {
                 "Look at the network, at proxy variables, and at the address of the provider".to_owned()

@@ -76,3 +76,25 @@ fn the_beginning_of_one_id_alone_reports_it() {
     assert_eq!(of(two, &[id, "append-forty-lines-again"], &[]), Verdict::Unfinished);
     assert_eq!(of(two, &[id], &["append-forty-lines-again"]), Verdict::Unfinished, "it may mean the other");
 }
+
+#[test]
+fn what_is_called_not_done_is_no_question_whether_it_is() {
+    // A11
+    let judged = judge("Not done: parser: there is no key", |o| {
+        let objective = sample::objective("parser", "Add a function sub to calc.py");
+        o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+        (o.files_changed, o.phase.expects_files, o.nudges, o.phase.check) = (0, true, 1, None);
+        o.phase.budget.retries_used = o.phase.budget.retries;
+    });
+    let Action::AskPerson(question) = &judged.recovery else { panic!("{judged:#?}") };
+    assert!(question.contains("there is no key") && question.ends_with(". What now?"), "{question}");
+    // What was said to be done, and left no trace, was not cut off.
+    let silent = judge("Done: parser", |o| {
+        let objective = sample::objective("parser", "Add a function sub to calc.py");
+        o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+        (o.answer_bytes, o.files_changed, o.phase_files_changed) = (12, 0, 0);
+        (o.phase.expects_files, o.nudges, o.phase.check, o.phase.progress.done) = (true, 0, None, 0);
+    });
+    assert_eq!((silent.verdict, &silent.recovery), (Verdict::Unfinished, &Action::Nudge), "{}", silent.reason);
+    assert!(silent.reason.contains("no file changed"), "{}", silent.reason);
+}
