@@ -112,7 +112,7 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
     let told = |of: fn(&Notice) -> Option<&String>| world.notices.iter().filter_map(of).cloned().collect::<Vec<_>>();
     let budgets = told(|n| if let Notice::Budgeted { reason, .. } = n { Some(reason) } else { None });
     assert_eq!(budgets.len(), 1, "{budgets:?}");
-    assert!(budgets[0].ends_with("; its context was compacted 2 times meanwhile"), "{budgets:?}");
+    assert!(budgets[0].ends_with("; its context was compacted 3 times meanwhile"), "{budgets:?}");
     let stops = told(|n| if let Notice::Stopped { reason, .. } = n { Some(reason) } else { None });
     assert!(stops[0].starts_with("the 6 turns of the phase are used up, 6 turns by this session: "), "{stops:?}");
     assert!(stops[1].starts_with("the 9 turns of the phase are used up, 3 turns by this session: "), "{stops:?}");
