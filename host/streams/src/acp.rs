@@ -184,6 +184,12 @@ impl AcpDecoder {
         let codex = fields.codex.name().unwrap_or_default();
         // What the protocol calls so has no name of its own, and servers use the number for other things, too.
         let wants_login = error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
+        // What the agent said before it says more: "Invalid API key".
+        let said = match self.last_words.trim() {
+            words if wants_login && !words.is_empty() => words.to_owned(),
+            _ => said,
+        };
+        let found = if wants_login { provider_error(status, &said) } else { found };
         let login = if wants_login { UNAUTHENTICATED } else { "" };
         let named = [fields.kind.str(), codex, login, &found.code, fields.name.str()];
         let named = named.into_iter().find(|code| !code.is_empty());

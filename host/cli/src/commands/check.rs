@@ -106,6 +106,13 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
             "every run of this workflow writes to {folder}: the newest replaces the one before"
         ));
     }
+    if workflow.phases.len() > 1 && workflow.phases.iter().all(|phase| phase.depends_on.is_empty()) {
+        remarks.push(
+            "no phase waits for another one: a phase begins even if one above it failed or asks you; `depends_on` names \
+             the phases that come first"
+                .to_owned(),
+        );
+    }
     let of_phases = workflow.phases.iter().flat_map(|phase| &phase.setup);
     let commands: Vec<&str> = workflow.setup.iter().chain(of_phases).map(String::as_str).collect();
     if !commands.is_empty() {

@@ -117,7 +117,7 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
     assert!(stops[0].starts_with("the 6 turns of the phase are used up, 6 turns by this session: "), "{stops:?}");
     assert!(stops[1].starts_with("the 9 turns of the phase are used up, 3 turns by this session: "), "{stops:?}");
     let text = &world.run.view(world.now).unwrap().questions[0].text;
-    assert!(text.contains(" It used 9 turns (3 of them by its last session), 990 tokens and $0.01."), "{text}");
+    assert!(text.contains(" It used 9 turns (3 of them by its last session), at least 990 tokens and at least $0.01."), "{text}");
     assert!(text.contains("`max_turns` in [roles.executor]"), "{text}");
 }
 
