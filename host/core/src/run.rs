@@ -103,6 +103,7 @@ use phase::Phase;
 use policy_failures::PolicyOutcomes;
 use seats::Seats;
 use session::Session;
+use step::Step;
 
 pub use legal::IllegalInput;
 pub use offload::{question_alone, says_offload};
@@ -390,7 +391,9 @@ impl Run {
             self.phases[p].session_may_have_written |= event.may_write() && !self.is_own_check(p, event);
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
-                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
+                // What was broken off when its session was to end did not fail.
+                let is_at_work = matches!(self.phases[p].step, Step::Working { .. });
+                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) = (failed.filter(|_| is_at_work), event) {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = activity::line_of(text);
                     self.tell(match failed {

@@ -291,8 +291,11 @@ impl Run {
     }
 
     fn stop_for_turns(&mut self, p: usize, why: &str) {
-        let used = self.session(p).map_or(0, |session| session.turns);
-        let mut reason = format!("{}, {} by this session", self.why_out_of_turns(p), counted_turns(used));
+        let mut reason = self.why_out_of_turns(p);
+        if self.phases[p].sessions.len() > 1 {
+            let used = self.session(p).map_or(0, |session| session.turns);
+            reason = format!("{reason}, {used} of them by this session");
+        }
         if !why.is_empty() {
             reason = format!("{reason}: {why}");
         }

@@ -50,7 +50,7 @@ fn an_acp_agent_that_cannot_begin_is_not_tried_again() {
         let judged = fresh(Occasion::PromptEnded)
             .signal(Channel::ProviderError, code, said)
             .signal(Channel::AgentEvent, code, NOTE)
-            .with(|o| o.session.agent = "acp:claude-agent-acp".to_owned())
+            .with(|o| o.session.agent = "acp".to_owned())
             .assess();
         expect(&judged, Verdict::Unauthenticated, said, "`claude /login`");
     }
@@ -58,9 +58,9 @@ fn an_acp_agent_that_cannot_begin_is_not_tried_again() {
     let judged = fresh(Occasion::SessionEnded)
         .signal(Channel::AgentEvent, "acp-connection", said)
         .exit(None, Some(15), false)
-        .with(|o| o.session.agent = "acp:codex-acp".to_owned())
+        .with(|o| o.session.agent = "acp".to_owned())
         .assess();
-    expect(&judged, Verdict::Unauthenticated, said, "CODEX_API_KEY");
+    expect(&judged, Verdict::Unauthenticated, said, "Set CODEX_API_KEY where you start Baton. Then");
 }
 
 #[test]
