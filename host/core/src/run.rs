@@ -93,8 +93,8 @@ use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
 use crate::observation::ItemView;
 use crate::time::UnixMs;
-use crate::workflow::{AgentKind, Workflow};
 use crate::workflow::paths::RunNames;
+use crate::workflow::{AgentKind, Workflow};
 
 use activity::Failed;
 use clock::Clock;
@@ -393,7 +393,9 @@ impl Run {
             if !self.stopping && self.ending.is_none() {
                 // What was broken off when its session was to end did not fail.
                 let is_at_work = matches!(self.phases[p].step, Step::Working { .. });
-                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) = (failed.filter(|_| is_at_work), event) {
+                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) =
+                    (failed.filter(|_| is_at_work), event)
+                {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = activity::line_of(text);
                     self.tell(match failed {

@@ -269,11 +269,13 @@ impl Workflow {
     /// The agents that a ceiling of cost cannot see: they name no price. Empty where nothing bounds the cost.
     pub fn unpriced_agents(&self) -> Vec<&'static str> {
         let is_bounded = |phase: &Phase| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
-        let agents = self.phases.iter().filter(|phase| is_bounded(phase)).map(|phase| self.role_of(phase).agent.clone());
-        let mut names: Vec<&'static str> = agents
-            .filter(|agent| *agent == AgentKind::Codex)
-            .map(|agent| agent.name())
-            .collect();
+        let agents = self
+            .phases
+            .iter()
+            .filter(|phase| is_bounded(phase))
+            .map(|phase| self.role_of(phase).agent.clone());
+        let mut names: Vec<&'static str> =
+            agents.filter(|agent| *agent == AgentKind::Codex).map(|agent| agent.name()).collect();
         names.sort_unstable();
         names.dedup();
         names

@@ -183,7 +183,8 @@ impl AcpDecoder {
         let found = provider_error(status, &said);
         let codex = fields.codex.name().unwrap_or_default();
         // What the protocol calls so has no name of its own, and servers use the number for other things, too.
-        let wants_login = error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
+        let wants_login =
+            error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
         // What the agent said before it says more: "Invalid API key".
         let said = match self.last_words.trim() {
             words if wants_login && !words.is_empty() => words.to_owned(),

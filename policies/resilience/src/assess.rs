@@ -218,7 +218,9 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 (None, None) => "no exit code".to_owned(),
             };
             // A driver ends an agent that it cannot open a session with.
-            if !exit.by_host && let Some(unready) = unready(host, o, &signals) {
+            if !exit.by_host
+                && let Some(unready) = unready(host, o, &signals)
+            {
                 return unready;
             }
             let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");

@@ -128,8 +128,11 @@ impl Found<'_> {
             );
         }
         if !self.beyond.is_empty() {
-            let said =
-                format!("  It began without `{}`, and this command does not change that.{}", self.beyond, self.given_by());
+            let said = format!(
+                "  It began without `{}`, and this command does not change that.{}",
+                self.beyond,
+                self.given_by()
+            );
             lines.push(look.wrap(&said, 4));
         }
         lines.extend(self.boxes.lines().into_iter().map(|line| look.wrap(&line, 4)));

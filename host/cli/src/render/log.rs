@@ -98,7 +98,9 @@ impl Log {
                 let more = match self.prompts {
                     true => text.lines().map(str::to_owned).collect(),
                     // Why a prompt is given once more is worth a line.
-                    false => text.lines().filter(|line| line.starts_with(ASKED_AGAIN)).map(str::to_owned).collect(),
+                    false => {
+                        text.lines().filter(|line| line.starts_with(ASKED_AGAIN)).map(str::to_owned).collect()
+                    }
                 };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
@@ -342,7 +344,10 @@ mod tests {
         let expected = "refused   Rejected(\"rm -rf x\")\u{1b}[2J";
         assert!(shown.contains(expected), "{shown:?}");
         // What else it writes there is no message of the agent.
-        let what = Happened::Signal { code: String::new(), text: "ERROR codex_core::session: failed to record".into() };
+        let what = Happened::Signal {
+            code: String::new(),
+            text: "ERROR codex_core::session: failed to record".into(),
+        };
         let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
         assert!(shown.contains("prints    ERROR codex_core::session: failed"), "{shown:?}");
     }

@@ -303,8 +303,12 @@ fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
         return "";
     }
     match view.billed.cost_microusd {
-        Some(_) => "           `cost_usd` counts tokens without a price by the price of the others; `tokens` in [limits] counts all\n",
-        None => "           `cost_usd` bounds nothing here: no agent named a price; `tokens` in [limits] counts all\n",
+        Some(_) => {
+            "           `cost_usd` counts tokens without a price by the price of the others; `tokens` in [limits] counts all\n"
+        }
+        None => {
+            "           `cost_usd` bounds nothing here: no agent named a price; `tokens` in [limits] counts all\n"
+        }
     }
 }
 
@@ -357,7 +361,8 @@ fn trees_left(view: &RunView) -> String {
     let left = |phase: &&PhaseRow| {
         !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != Origin::Review
     };
-    let left: BTreeSet<String> = view.phases.iter().filter(left).map(|phase| phase.tree.to_string()).collect();
+    let left: BTreeSet<String> =
+        view.phases.iter().filter(left).map(|phase| phase.tree.to_string()).collect();
     let trees = u32::try_from(left.len()).unwrap_or(u32::MAX);
     if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
         return String::new();

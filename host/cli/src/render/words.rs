@@ -397,7 +397,10 @@ mod tests {
         assert_eq!(of(&view), (whole.to_owned(), "≥ 785k tokens, ≥ $0.28".to_owned()));
         view.billed.cost_microusd = None;
         set(&mut view, 785_000, 1);
-        assert_eq!(of(&view), ("at least 785k tokens (1 prompt cut off)".to_owned(), "≥ 785k tokens".to_owned()));
+        assert_eq!(
+            of(&view),
+            ("at least 785k tokens (1 prompt cut off)".to_owned(), "≥ 785k tokens".to_owned())
+        );
         set(&mut view, 785_000, 0);
         assert_eq!(of(&view), ("785k tokens".to_owned(), "785k tokens".to_owned()));
         view.billed = Billed::default();

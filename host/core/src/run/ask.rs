@@ -183,7 +183,11 @@ impl Run {
         let phase = &self.phases[p];
         let turns = self.turns_used(p);
         let last = self.session(p).map_or(0, |session| session.turns);
-        let of_last = if phase.sessions.len() > 1 { format!(" ({last} of them by its last session)") } else { String::new() };
+        let of_last = if phase.sessions.len() > 1 {
+            format!(" ({last} of them by its last session)")
+        } else {
+            String::new()
+        };
         let sessions = || phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
         let at_least = |is_less: bool| if is_less { "at least " } else { "" };
@@ -251,7 +255,13 @@ impl Reached {
 }
 
 /// The first of time, tokens and cost that is used up.
-fn reached(ceilings: [Option<u64>; 3], time: u64, tokens: u64, priced: Priced, raised: u32) -> Option<Reached> {
+fn reached(
+    ceilings: [Option<u64>; 3],
+    time: u64,
+    tokens: u64,
+    priced: Priced,
+    raised: u32,
+) -> Option<Reached> {
     let used = [time, tokens, priced.microusd];
     let times = u64::from(raised) + 1;
     let i = (0..3).find(|i| ceilings[*i].is_some_and(|ceiling| used[*i] >= ceiling.saturating_mul(times)))?;

@@ -31,7 +31,8 @@ impl Run {
         let billed: Billed = self.phases.iter().map(|phase| &phase.billed).sum();
         let sessions = || self.sessions.values();
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
-        let is_unpriced = billed.cost_microusd.is_some() && sessions().any(|session| session.unpriced_tokens > 0);
+        let is_unpriced =
+            billed.cost_microusd.is_some() && sessions().any(|session| session.unpriced_tokens > 0);
         Some(RunView {
             schema: 1,
             run: self.id.clone(),

@@ -169,7 +169,8 @@ fn permission_requests_are_seen_from_both_sides() {
     assert_eq!(out, [asked, AgentEvent::ApprovalResolved { allowed: false }]);
     // A command is named as other agents name it: by that a person is told how to allow it.
     out.clear();
-    let call = json!({ "title": "Run the build", "kind": "execute", "rawInput": { "command": "npm run build" } });
+    let call =
+        json!({ "title": "Run the build", "kind": "execute", "rawInput": { "command": "npm run build" } });
     let request = json!({ "id": 8, "method": "session/request_permission", "params": { "toolCall": call } });
     decoder.line(request.to_string().as_bytes(), &mut out);
     assert_eq!(out, [AgentEvent::ApprovalRequested { title: "Bash npm run build".to_owned() }]);
@@ -181,7 +182,8 @@ fn a_login_that_an_acp_agent_wants_has_its_name_and_the_words_of_the_agent() {
         let (mut decoder, mut out) = (AcpDecoder::new(), Vec::new());
         let prompt = json!({ "id": 3, "method": "session/prompt", "params": { "prompt": [{ "type": "text", "text": "Do." }] } });
         decoder.sent(prompt.to_string().as_bytes(), &mut out);
-        let chunk = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": said } });
+        let chunk =
+            json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": said } });
         let update = json!({ "method": "session/update", "params": { "update": chunk } });
         decoder.line(update.to_string().as_bytes(), &mut out);
         let error = json!({ "id": 3, "error": { "code": code, "message": message } });

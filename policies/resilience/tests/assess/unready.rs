@@ -54,7 +54,8 @@ fn an_acp_agent_that_cannot_begin_is_not_tried_again() {
             .assess();
         expect(&judged, Verdict::Unauthenticated, said, "`claude /login`");
     }
-    let said = "the connection to the agent broke: Internal error: CODEX_API_KEY or OPENAI_API_KEY is not set";
+    let said =
+        "the connection to the agent broke: Internal error: CODEX_API_KEY or OPENAI_API_KEY is not set";
     let judged = fresh(Occasion::SessionEnded)
         .signal(Channel::AgentEvent, "acp-connection", said)
         .exit(None, Some(15), false)

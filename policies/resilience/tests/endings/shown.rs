@@ -95,6 +95,11 @@ fn what_is_called_not_done_is_no_question_whether_it_is() {
         (o.answer_bytes, o.files_changed, o.phase_files_changed) = (12, 0, 0);
         (o.phase.expects_files, o.nudges, o.phase.check, o.phase.progress.done) = (true, 0, None, 0);
     });
-    assert_eq!((silent.verdict, &silent.recovery), (Verdict::Unfinished, &Action::Nudge), "{}", silent.reason);
+    assert_eq!(
+        (silent.verdict, &silent.recovery),
+        (Verdict::Unfinished, &Action::Nudge),
+        "{}",
+        silent.reason
+    );
     assert!(silent.reason.contains("no file changed"), "{}", silent.reason);
 }

@@ -143,7 +143,8 @@ fn what_a_prompt_took_that_was_cut_off_is_not_known_whole() {
     // The first prompt had a price, and the second one was cut off: the sum looked like the whole.
     let ended = Exit { code: None, signal: Some(9), by_host: true };
     let answered = AgentEvent::PromptEnded { stop_reason: "completed".into(), is_error: false };
-    let price = AgentEvent::Billing(Billed { input_tokens: 0, output_tokens: 5, cost_microusd: Some(110_000) });
+    let price =
+        AgentEvent::Billing(Billed { input_tokens: 0, output_tokens: 5, cost_microusd: Some(110_000) });
     let mut s = session();
     s.begin_prompt(UnixMs(1));
     for event in [turn(1000), turn(1500)] {

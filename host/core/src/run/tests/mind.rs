@@ -91,7 +91,8 @@ impl World {
                     let moved = spent.files_changed > 0 || spent.objectives_done > 0;
                     self.gives_turns && (moved || spent.idle_grants < self.idle_grants)
                 };
-                let max_turns = if o.spent.as_ref().is_some_and(is_given) { Some(more) } else { o.base_turns };
+                let max_turns =
+                    if o.spent.as_ref().is_some_and(is_given) { Some(more) } else { o.base_turns };
                 Decision::Budget(TurnBudget { max_turns, reason })
             }
             Ask::Brief(o) => Decision::Brief(Brief {

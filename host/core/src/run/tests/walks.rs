@@ -418,7 +418,11 @@ fn a_ceiling_is_raised_above_what_was_used() {
     flow.limits.tokens = Some(50);
     let mut world = World::new(flow);
     for done in 1..=2 {
-        if done == 1 { world.go() } else { world.answer(Choice::Raise) }
+        if done == 1 {
+            world.go()
+        } else {
+            world.answer(Choice::Raise)
+        }
         assert_eq!((world.run.status(), world.worked.len()), (RunStatus::Paused, done));
     }
 }
@@ -433,7 +437,11 @@ fn a_ceiling_of_cost_counts_tokens_without_a_price_by_the_price_of_the_others() 
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
     let text = &view.questions[0].text;
-    assert!(text.contains("its ceiling of cost, $0.02, and is at $0.") && text.contains(" of it for 10.0k tokens without a price)"), "{text}");
+    assert!(
+        text.contains("its ceiling of cost, $0.02, and is at $0.")
+            && text.contains(" of it for 10.0k tokens without a price)"),
+        "{text}"
+    );
     assert!(view.billed_at_least);
     assert_eq!(view.phases[0].sessions[0].unpriced_tokens, 10_000);
 }

@@ -17,8 +17,8 @@ const TITLE_CHARS_MAX: usize = 72;
 const FILLING: [&str; 6] = ["a", "an", "the", "its", "own", "their"];
 /// Words after which another one is expected: a cut behind one of them leaves half a phrase.
 const DANGLING: [&str; 24] = [
-    "about", "all", "and", "as", "at", "before", "but", "by", "every", "for", "from", "in", "into", "of", "on", "or",
-    "so", "that", "to", "under", "until", "when", "which", "with",
+    "about", "all", "and", "as", "at", "before", "but", "by", "every", "for", "from", "in", "into", "of",
+    "on", "or", "so", "that", "to", "under", "until", "when", "which", "with",
 ];
 /// How a workflow is called whose file has a name that cannot be an id.
 const NAMELESS: &str = "workflow";
