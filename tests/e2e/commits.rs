@@ -144,7 +144,7 @@ fn a_sentence_and_a_plan_are_committed_where_one_says_so() {
     let script = stage.path("script.toml").display().to_string();
     let played = ["--agent", "rehearsal", "--script", &script];
     fs::write(stage.workspace.join("PLAN.md"), "- [ ] Write `a.txt`\n").unwrap();
-    let text = fs::read_to_string(&script).unwrap().replace("objectives.a]", "objectives.write-txt]");
+    let text = fs::read_to_string(&script).unwrap().replace("objectives.a]", "objectives.write-a-txt]");
     stage.write("script.toml", text);
     let plan = stage.workspace.join("PLAN.md").display().to_string();
     stage.baton(&[&["run", &plan, "--commit"][..], &played].concat()).expect(0);

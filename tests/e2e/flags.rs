@@ -167,7 +167,7 @@ fn another_agent_never_goes_on_in_silence_with_the_run_of_the_first() {
     ended.says(&["It began without `--agent 'acp:./my agent' --allow 'make *'`", restart]);
     baton(&stage, &["answer", "retry"]).expect(0);
     let ended = baton(&stage, &[&fails[..], &other].concat()).expect(2);
-    ended.says(&["goes on with what it began with", restart]);
+    ended.says(&["and this command does not change that: leave it out", restart]);
     // The same flags as before are no other run.
     let same = baton(&stage, &[&fails[..], &PLAYED].concat()).expect(5);
     assert!(!same.stderr.contains("began without"), "{}", same.stderr);

@@ -69,7 +69,12 @@ fn the_mode_says_where_a_run_works_and_flags_win() {
             // Its last entry comes before its last word: the host is gone when nobody holds the workspace.
             ended && stage.processes().is_empty() && stage.state().lock().is_ok()
         });
-        assert_eq!(ran.stdout.contains("works by itself"), by_itself, "{mode} {flag}: {}", ran.stdout);
+        assert_eq!(
+            ran.stdout.contains("works in the background"),
+            by_itself,
+            "{mode} {flag}: {}",
+            ran.stdout
+        );
     };
     says("swarm", "", true);
     says("thorough", "", true);
@@ -77,7 +82,7 @@ fn the_mode_says_where_a_run_works_and_flags_win() {
     says("eco", "", false);
     says("turbo", "--isolated", true);
     let plan = stage.baton(&["run", "job.toml", "--fresh", "--dry-run"]).expect(0);
-    assert!(plan.stdout.contains("works by itself"), "{}", plan.stdout);
+    assert!(plan.stdout.contains("works in the background"), "{}", plan.stdout);
 }
 
 #[test]

@@ -18,7 +18,6 @@ fn stage() -> Stage {
     let mut script = "window_tokens = 100000\n".to_owned();
     for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         let id = match name {
-            "a" => "write-txt".to_owned(),
             "b" => "write-b-txt-see-docs".to_owned(),
             name => format!("write-{name}-txt"),
         };
@@ -135,7 +134,7 @@ fn that_the_host_ticks_a_box_is_no_evidence_of_work() {
     fs::write(stage.workspace.join("PLAN.md"), "- [ ] Write `a.txt`\n- [ ] Think hard\n").unwrap();
     stage.write(
         "script.toml",
-        "window_tokens = 100000\n[objectives.write-txt]\nsteps = [{ write = \"a.txt\", content = \"x\" }, { say = \"a.txt is written.\" }]\n\
+        "window_tokens = 100000\n[objectives.write-a-txt]\nsteps = [{ write = \"a.txt\", content = \"x\" }, { say = \"a.txt is written.\" }]\n\
          [objectives.think-hard]\nreport_done = false\nsteps = [{ say = \"Hm.\" }]\n",
     );
     let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat());

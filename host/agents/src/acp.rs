@@ -88,7 +88,11 @@ pub(crate) fn drive(
         let text = match talk.await {
             Ok(Ok(())) => return,
             Ok(Err(refused)) => refused,
-            Err(error) => format!("the connection to the agent broke: {error}"),
+            // An error may carry its data, over several lines.
+            Err(error) => {
+                let said = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+                format!("the connection to the agent broke: {said}")
+            }
         };
         // An agent that is being ended may well hang up in the middle of a word.
         if *ending.borrow() {

@@ -126,10 +126,11 @@ pub(crate) fn drive(
     }
     let (forward, forwarded) = mpsc::channel(LINES);
     let permits = launch.tools.as_ref().map(|own| Permits::new(&own.command.name, launch.commands()));
-    let compacting = Arc::new(AtomicBool::new(false));
+    let (compacting, working) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let feed = ClaudeFeed {
         decoder: ClaudeDecoder::of_session(conversation(launch)).resuming(launch.spec.billed_before),
         compacting: compacting.clone(),
+        working: working.clone(),
         said: String::new(),
         lines: lines.downgrade(),
         permits: permits.clone(),
@@ -137,17 +138,18 @@ pub(crate) fn drive(
     if let (Some(own), Some(permits)) = (&launch.tools, permits) {
         tokio::spawn(tools::relay(own.clone(), permits, forwarded, lines.downgrade()));
     }
-    let talk = tokio::spawn(talk(wiring.commands, lines, compacting, wiring.closing.clone()));
+    let talk = tokio::spawn(talk(wiring.commands, lines, (compacting, working), wiring.closing.clone()));
     let streams = driver::Streams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
-/// Turns commands into lines until the agent is being ended.
+/// Turns commands into lines until the agent is being ended. A prompt that it works on then is broken off: it works no further, and
+/// says what the prompt took.
 async fn talk(
     mut commands: mpsc::Receiver<Command>,
     lines: mpsc::Sender<Vec<u8>>,
-    compacting: Arc<AtomicBool>,
+    (compacting, working): (Arc<AtomicBool>, Arc<AtomicBool>),
     mut closing: watch::Receiver<bool>,
 ) {
     loop {
@@ -155,11 +157,20 @@ async fn talk(
             command = commands.recv() => command,
             _ = closing.wait_for(|closing| *closing) => None,
         };
-        let Some(command) = command else { return };
+        let Some(command) = command else {
+            if working.load(Ordering::Acquire) {
+                // Full: it takes nothing, and its end does not wait for it.
+                let _ = lines.try_send(control("interrupt"));
+            }
+            return;
+        };
         match command {
             Command::Prompt(_) => compacting.store(false, Ordering::Release),
             Command::Compact(_) => compacting.store(true, Ordering::Release),
             Command::Interrupt => {}
+        }
+        if !matches!(command, Command::Interrupt) {
+            working.store(true, Ordering::Release);
         }
         let line = match command {
             Command::Prompt(text) => message(&text),
@@ -197,6 +208,8 @@ struct ClaudeFeed {
     decoder: ClaudeDecoder,
     /// It was asked to compact, and has not answered yet.
     compacting: Arc<AtomicBool>,
+    /// It has a prompt, and has not said that it ended.
+    working: Arc<AtomicBool>,
     /// What it has said since.
     said: String,
     lines: mpsc::WeakSender<Vec<u8>>,
@@ -207,6 +220,9 @@ impl Feed for ClaudeFeed {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         let before = out.len();
         self.decoder.line(line, out);
+        if out[before..].iter().any(ends_a_prompt) {
+            self.working.store(false, Ordering::Release);
+        }
         if self.compacting.load(Ordering::Acquire) {
             self.keep_apart(before, out);
         }
@@ -230,6 +246,15 @@ impl Feed for ClaudeFeed {
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
         self.decoder.end(out);
+    }
+}
+
+/// Whether the agent waits for the next prompt.
+fn ends_a_prompt(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::PromptEnded { .. } | AgentEvent::CompactionFailed { .. } => true,
+        AgentEvent::Compacted { trigger, .. } => *trigger == CompactionTrigger::Asked,
+        _ => false,
     }
 }
 
@@ -269,6 +294,7 @@ mod tests {
         let mut feed = ClaudeFeed {
             decoder: ClaudeDecoder::of_session("s"),
             compacting: Arc::new(AtomicBool::new(true)),
+            working: Arc::default(),
             said: String::new(),
             lines: mpsc::channel(1).0.downgrade(),
             permits: None,
@@ -286,6 +312,22 @@ mod tests {
         let mut out = vec![AgentEvent::Text { text: why }, ended];
         feed.keep_apart(0, &mut out);
         assert_eq!(out, [failed]);
+    }
+
+    // A1, D8
+    #[tokio::test]
+    async fn an_agent_that_is_ended_in_the_middle_of_a_prompt_is_told_to_break_it_off() {
+        for is_working in [true, false] {
+            let (commands, to_take) = mpsc::channel(1);
+            let (lines, mut written) = mpsc::channel(LINES);
+            let (closes, closing) = watch::channel(false);
+            let working = Arc::new(AtomicBool::new(is_working));
+            closes.send_replace(true);
+            talk(to_take, lines, (Arc::default(), working), closing).await;
+            drop(commands);
+            let line = written.recv().await.map(|line| String::from_utf8(line).unwrap());
+            assert_eq!(line.is_some_and(|line| line.contains(r#""subtype":"interrupt""#)), is_working);
+        }
     }
 
     fn role(permission: Permission) -> Role {

@@ -31,12 +31,7 @@ pub(crate) fn choose(
     role: &Role,
     inherit: &BTreeMap<OsString, OsString>,
 ) -> BTreeMap<OsString, OsString> {
-    let (names, prefixes): (&[&str], &[&str]) = match agent {
-        AgentKind::Claude => (CLAUDE, CLAUDE_PREFIXES),
-        AgentKind::Codex => (&[], CODEX_PREFIXES),
-        AgentKind::Acp { .. } => (CLAUDE, ACP_PREFIXES),
-        AgentKind::Process { .. } | AgentKind::Rehearsal => (&[], &[]),
-    };
+    let (names, prefixes) = of_kind(agent);
     let allowed = |name: &OsString| {
         // A name that is not UTF-8 is on no list.
         let Some(name) = name.to_str() else { return false };
@@ -49,6 +44,22 @@ pub(crate) fn choose(
         .filter(|(name, _)| allowed(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
+}
+
+/// Whether an agent of this kind gets a variable without a word of its role.
+pub(crate) fn is_handed_over(agent: &AgentKind, name: &str) -> bool {
+    let (names, prefixes) = of_kind(agent);
+    names.contains(&name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// What an agent of a kind gets beside what every agent does: names, and beginnings of names.
+fn of_kind(agent: &AgentKind) -> (&'static [&'static str], &'static [&'static str]) {
+    match agent {
+        AgentKind::Claude => (CLAUDE, CLAUDE_PREFIXES),
+        AgentKind::Codex => (&[], CODEX_PREFIXES),
+        AgentKind::Acp { .. } => (CLAUDE, ACP_PREFIXES),
+        AgentKind::Process { .. } | AgentKind::Rehearsal => (&[], &[]),
+    }
 }
 
 #[cfg(test)]

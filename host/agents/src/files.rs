@@ -16,7 +16,7 @@ const EXIT: &str = "exit.json";
 
 /// A log of what an agent printed or was told is cut off at this size: it helps a person to find out what happened, and
 /// must not fill the disk.
-const LOG_BYTES: u64 = 64 * 1024 * 1024;
+pub(crate) const LOG_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Who guards the agent. Written by the guard before it starts the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,6 +16,7 @@ mod files;
 mod flow;
 mod guard;
 mod launch;
+mod logged;
 mod mark;
 mod orphan;
 mod plain;
@@ -36,6 +37,7 @@ pub use guard::guard_main;
 pub use launch::{
     Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
 };
+pub use logged::turns_logged;
 pub use mark::{
     StartedBy, adopt_orphans, is_marked, of as mark_of, of_command as mark_of_command, started_by,
 };

@@ -172,6 +172,12 @@ fn missing_variable(agent: &str, name: &str, own: &Own<'_>) -> Option<Unready> {
         "hand it to the agent: `--env {name}`, with `retry --resume` too, or `env = [\"{name}\"]` in its role"
     );
     let is_set = own.inherit.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
+    if !is_set && environment::is_handed_over(&AgentKind::Codex, name) {
+        return Some((
+            format!("{agent} needs {name}, which is not set here"),
+            "set it where you start Baton".to_owned(),
+        ));
+    }
     Some(match is_set {
         true => (format!("{agent} needs {name}, which is set here and not handed to it"), hand_over),
         false => (
@@ -214,6 +220,11 @@ mod tests {
         let handing = Role { env: vec!["OWN_KEY".to_owned()], ..role.clone() };
         assert_eq!(of_codex(provider, &handing, &[("OWN_KEY", "k")]).await, None);
         assert!(of_codex(provider, &handing, &[("OWN_KEY", "")]).await.is_some());
+        // Its usual keys are handed over by themselves.
+        let usual = "model_provider = \"own\"\n[model_providers.own]\nenv_key = \"OPENAI_API_KEY\"\n";
+        let (_, mend) = of_codex(usual, &role, &[]).await.unwrap();
+        assert_eq!(mend, "set it where you start Baton");
+        assert_eq!(of_codex(usual, &role, &[("OPENAI_API_KEY", "k")]).await, None);
         // Nothing is known of what cannot be read.
         for settings in ["", "model_provider = 3", "= no toml", "model_provider = \"other\""] {
             assert_eq!(of_codex(settings, &role, &[]).await, None, "{settings}");

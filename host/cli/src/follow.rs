@@ -26,7 +26,7 @@ use crate::task::boxes::Boxes;
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
 /// Silence at the start after which it is said what is being prepared.
-const PREPARES: Duration = Duration::from_millis(1200);
+pub(crate) const PREPARES: Duration = Duration::from_millis(1200);
 /// How often the ages in the live table move.
 const REDRAW: Duration = Duration::from_secs(1);
 /// The file of a run that says which boxes of its plan are ticked.

@@ -21,12 +21,17 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Format;
 use crate::exit::Exit;
+use crate::follow::PREPARES;
 use crate::out;
 use crate::place::Place;
 use crate::render::record;
 
 /// What a host that could not begin has written is an error of a few lines; a screenful of it is shown at most.
 const LOG_SHOWN_BYTES: u64 = 64 << 10;
+
+/// What is said while the background process prepares: it has no terminal to say it on.
+const PREPARING: &str =
+    "preparing in the background: the policies are compiled, which takes some seconds the first time";
 
 /// Whether a run is launched to work by itself, and what says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +59,7 @@ impl Launch {
     pub(crate) fn why(self) -> Option<String> {
         match self {
             Launch::Inline => None,
-            Launch::Asked => Some("as --background asks".to_owned()),
+            Launch::Asked => Some("because of --background".to_owned()),
             Launch::ByMode(mode) => {
                 Some(format!("as runs in mode {} do; --inline keeps one in the foreground", mode.name()))
             }
@@ -204,15 +209,25 @@ fn hear(child: &mut Child) -> anyhow::Result<Heard> {
             let mut line = String::new();
             BufReader::new(stdout).read_line(&mut line).map(|_| line)
         });
-        tokio::select! {
-            line = line => {
-                let line = line.context("listening to the host")?.context("listening to the host")?;
-                match line.as_str() {
-                    "" => Ok(Heard::Nothing),
-                    line => Ok(Heard::AtWork(serde_json::from_str(line).context("what the host said")?)),
+        tokio::pin!(line);
+        let silence = tokio::time::sleep(PREPARES);
+        tokio::pin!(silence);
+        let mut is_told = false;
+        loop {
+            tokio::select! {
+                line = &mut line => {
+                    let line = line.context("listening to the host")?.context("listening to the host")?;
+                    return match line.as_str() {
+                        "" => Ok(Heard::Nothing),
+                        line => Ok(Heard::AtWork(serde_json::from_str(line).context("what the host said")?)),
+                    };
+                }
+                _ = keyboard.recv() => return Ok(Heard::Interrupted),
+                () = &mut silence, if !is_told => {
+                    is_told = true;
+                    out::progress(PREPARING);
                 }
             }
-            _ = keyboard.recv() => Ok(Heard::Interrupted),
         }
     });
     // The thread that reads ends with the host.
@@ -255,7 +270,7 @@ fn say(
     });
     match format {
         Format::Text => out::data(&format!(
-            "run {run} works by itself, {why}\nlog        {}\nlook on    {attach}\nstop it    {stop}\n",
+            "run {run} works in the background, {why}\nlog        {}\nlook on    {attach}\nstop it    {stop}\n",
             log.display()
         )),
         Format::Json => out::data(&record::pretty(&document)?),

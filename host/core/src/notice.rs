@@ -43,6 +43,8 @@ pub enum Notice {
     Activity { phase: PhaseId, session: SessionId, what: String },
     /// A command that the agent ran failed, or was refused.
     CommandFailed { phase: PhaseId, session: SessionId, command: String, said: String },
+    /// A file that the agent was to write was not written.
+    WriteFailed { phase: PhaseId, session: SessionId, path: String, said: String },
     /// What the agent said at the end of a prompt, in a line.
     Said { phase: PhaseId, session: SessionId, text: String },
     /// An agent printed faster than the host keeps, and this much of it was left out.

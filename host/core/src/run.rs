@@ -93,15 +93,17 @@ use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
 use crate::observation::ItemView;
 use crate::time::UnixMs;
-use crate::workflow::Workflow;
 use crate::workflow::paths::RunNames;
+use crate::workflow::{AgentKind, Workflow};
 
+use activity::Failed;
 use clock::Clock;
 use index::Index;
 use phase::Phase;
 use policy_failures::PolicyOutcomes;
 use seats::Seats;
 use session::Session;
+use step::Step;
 
 pub use legal::IllegalInput;
 pub use offload::{question_alone, says_offload};
@@ -248,6 +250,11 @@ impl Run {
         self.sessions.values().filter(|s| s.is_alive()).map(|s| &s.id).collect()
     }
 
+    /// The agent of a session, and the turns that are known of it.
+    pub fn turns_of(&self, session: &SessionId) -> Option<(&AgentKind, u32)> {
+        self.sessions.get(session).map(|session| (&session.agent, session.turns))
+    }
+
     /// The workflow, frozen at the start.
     pub fn workflow(&self) -> &Workflow {
         &self.workflow
@@ -384,10 +391,17 @@ impl Run {
             self.phases[p].session_may_have_written |= event.may_write() && !self.is_own_check(p, event);
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
-                if let (Some(command), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
+                // What was broken off when its session was to end did not fail.
+                let is_at_work = matches!(self.phases[p].step, Step::Working { .. });
+                if let (Some(failed), AgentEvent::ToolOutput { text, .. }) =
+                    (failed.filter(|_| is_at_work), event)
+                {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = activity::line_of(text);
-                    self.tell(Notice::CommandFailed { phase, session, command, said });
+                    self.tell(match failed {
+                        Failed::Command(command) => Notice::CommandFailed { phase, session, command, said },
+                        Failed::Write(path) => Notice::WriteFailed { phase, session, path, said },
+                    });
                 }
                 self.event_in_phase(p, event);
             }

@@ -40,6 +40,9 @@ pub struct RunView {
     pub quota_wait_ms: DurationMs,
     /// What it billed.
     pub billed: Billed,
+    /// It billed more than that: a prompt was cut off before its agent had said what it took, or tokens have no price.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub billed_at_least: bool,
     /// Its phases, sub-phases after their parent.
     pub phases: Vec<PhaseRow>,
     /// Questions that wait for a person.
@@ -358,6 +361,12 @@ pub struct SessionRow {
     pub last: String,
     /// What it billed.
     pub billed: Billed,
+    /// Tokens of these for which its agent has named no price (yet).
+    #[serde(default, skip_serializing_if = "no_tokens")]
+    pub unpriced_tokens: u64,
+    /// Prompts that were cut off before its agent had said what they took: what the last call of each took is not in `billed`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_prompts: u32,
     /// What its sandbox, its role and the host refused it, the first of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refusal>,
@@ -367,6 +376,10 @@ pub struct SessionRow {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn no_tokens(count: &u64) -> bool {
     *count == 0
 }
 

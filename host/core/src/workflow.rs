@@ -266,12 +266,27 @@ impl Workflow {
         self.phases.iter().any(|phase| self.commit_time(phase) != CommitTime::Off)
     }
 
+    /// The agents that a ceiling of cost cannot see: they name no price. Empty where nothing bounds the cost.
+    pub fn unpriced_agents(&self) -> Vec<&'static str> {
+        let is_bounded = |phase: &Phase| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
+        let agents = self
+            .phases
+            .iter()
+            .filter(|phase| is_bounded(phase))
+            .map(|phase| self.role_of(phase).agent.clone());
+        let mut names: Vec<&'static str> =
+            agents.filter(|agent| *agent == AgentKind::Codex).map(|agent| agent.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// A sentence that says why this agent works on a phase, for a person who has to choose another one.
     pub fn agent_choice(&self, phase: &Phase) -> String {
         let place = self.agent_place(phase);
         match place.strip_prefix(FOUND_BY) {
             Some(chose) => format!("Baton {chose}."),
-            None => format!("It is set by {place}."),
+            None => format!("The agent is set by {place}."),
         }
     }
 

@@ -73,7 +73,7 @@ pub enum RuntimeError {
         workspace: PathBuf,
     },
     /// The run is over; there is nothing to resume.
-    #[error("run {run} is over ({}); start the workflow anew with `baton run`", word(*.ending))]
+    #[error("run {run} is over ({}); the command that began it begins a new one", word(*.ending))]
     AlreadyEnded {
         /// Which.
         run: RunId,

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use baton_agents::turns_logged;
 use baton_core::experiment::Assignment;
 use baton_core::facts::AgentEvent;
 use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
-use baton_core::{Input, Intent, Run, RunId, Workflow};
+use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow};
 use baton_sandbox::{Machine, Remaining};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
@@ -197,7 +198,8 @@ impl Host {
             }
         }
         let mut post = self.open_post(&trees, &task_folder)?;
-        let mut inputs = planted_by_lost(&folded.run, own);
+        let mut inputs = taken_late(&folded.run, &self.state);
+        inputs.extend(planted_by_lost(&folded.run, own));
         inputs.extend(recover::lost(&folded.run));
         let repeat = recover::to_repeat(&folded.run);
         inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
@@ -411,6 +413,17 @@ async fn blocking<T: Send + 'static>(
         Ok(done) => done,
         Err(join) => std::panic::resume_unwind(join.into_panic()),
     }
+}
+
+/// The turns of sessions that died with their host, which it had not taken yet: they were billed as the others.
+fn taken_late(run: &Run, state: &StateDir) -> Vec<Input> {
+    let late = |id: &SessionId| {
+        let (agent, turns) = run.turns_of(id)?;
+        Some(turns_logged(agent, &sessions::folder(state, run.id(), id), turns))
+    };
+    let live = run.live_sessions().into_iter();
+    let taken = live.flat_map(|id| late(id).into_iter().flatten().map(|event| (id.clone(), event)));
+    taken.map(|(session, event)| Input::Agent { session, event }).collect()
 }
 
 /// What sessions had planted that died with their host, as each of them would have been told of it.

@@ -27,6 +27,10 @@ use crate::terminal::TerminalText;
 use crate::turns::Turns;
 use crate::wire::{kind, read, short};
 
+/// JSON-RPC, as the protocol uses it: the agent wants a login first. And the name that other agents have for it.
+const AUTH_REQUIRED: &str = "-32000";
+const UNAUTHENTICATED: &str = "authentication_failed";
+
 /// Decodes one process's stdout. Fed with what the host sends as well ([`AcpDecoder::sent`]), it can tell a
 /// compaction that was asked for from a prompt.
 #[derive(Debug, Default)]
@@ -107,8 +111,15 @@ impl AcpDecoder {
             "session/update" => self.update(message.params.update, out),
             "session/request_permission" if message.id.0.is_some() => {
                 self.requests.made(message.id, Request::Permission);
-                let title = message.params.tool_call.title.some().unwrap_or("a tool call");
-                out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
+                let call = message.params.tool_call;
+                let title = call.title.some().unwrap_or("a tool call");
+                // A command is named as every agent's is, so that a person is told how to allow it.
+                let command = call.input.command.0.as_str();
+                let title = match call.kind.str() == "execute" && !command.is_empty() {
+                    true => format!("Bash {command}"),
+                    false => title.to_owned(),
+                };
+                out.push(AgentEvent::ApprovalRequested { title: cut(&title, SIGNAL_TEXT_BYTES).to_owned() });
             }
             "" if message.id.0.is_none() && message.error.is_none() => {
                 out.push(AgentEvent::Unknown { kind: kind(&["no method, no id"]) });
@@ -171,7 +182,17 @@ impl AcpDecoder {
         let status = fields.status.status().or(fields.codex.status()).or(error.code.number.status());
         let found = provider_error(status, &said);
         let codex = fields.codex.name().unwrap_or_default();
-        let named = [fields.kind.str(), codex, &found.code, fields.name.str()];
+        // What the protocol calls so has no name of its own, and servers use the number for other things, too.
+        let wants_login =
+            error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
+        // What the agent said before it says more: "Invalid API key".
+        let said = match self.last_words.trim() {
+            words if wants_login && !words.is_empty() => words.to_owned(),
+            _ => said,
+        };
+        let found = if wants_login { provider_error(status, &said) } else { found };
+        let login = if wants_login { UNAUTHENTICATED } else { "" };
+        let named = [fields.kind.str(), codex, login, &found.code, fields.name.str()];
         let named = named.into_iter().find(|code| !code.is_empty());
         let code = named.map(str::to_owned).or_else(|| error.code.name()).unwrap_or_else(|| "0".to_owned());
         let resets_at = fields.resets_at.time().or(found.resets_at);

@@ -15,6 +15,8 @@ use baton_core::facts::{
     AgentEvent, Billed, Channel, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal,
 };
 
+use baton_core::time::DurationMs;
+
 use self::tools::tool_call;
 use self::wire::{Limit, Line, Message, Model, Response};
 use crate::Decoder;
@@ -134,7 +136,8 @@ impl ClaudeDecoder {
             "api_retry" => {
                 let (attempt, of) = (line.attempt.or_zero(), line.max_retries.or_zero());
                 let delay_ms = line.retry_delay_ms.or_zero();
-                let text = format!("the agent retries by itself: {attempt} of {of}, in {delay_ms} ms");
+                let delay = DurationMs(delay_ms.div_ceil(1000) * 1000);
+                let text = format!("the agent retries by itself: {attempt} of {of}, in {delay}");
                 let status = line.error_status.status();
                 let retry = signal(Channel::ProviderError, line.error.str(), status, &text);
                 push(out, Signal { retrying: true, ..retry });

@@ -217,7 +217,10 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 (None, None) if exit.by_host => "it was lost with the host".to_owned(),
                 (None, None) => "no exit code".to_owned(),
             };
-            if !interrupted && let Some(unready) = unready(host, o, &signals) {
+            // A driver ends an agent that it cannot open a session with.
+            if !exit.by_host
+                && let Some(unready) = unready(host, o, &signals)
+            {
                 return unready;
             }
             let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");
@@ -238,9 +241,10 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
             };
             Outcome { evidence: vec![observed(how)], recovery: Action::Retry, ..plain(verdict, reason) }
         }
-        _ => match failed {
-            Some(found) => verdict_of(host, o, &signals, &found),
-            None => {
+        _ => match (failed, unready(host, o, &signals)) {
+            (Some(found), _) => verdict_of(host, o, &signals, &found),
+            (None, Some(unready)) => unready,
+            (None, None) => {
                 let (evidence, how) = (signals.last_printed(), signals.ended_with());
                 let how = how.map_or("it stopped, and nothing says why".to_owned(), |code| {
                     format!("the agent ended with \"{code}\"")
@@ -388,8 +392,11 @@ pub(crate) fn whole(percent: f64) -> u64 {
 
 /// "88% full (176k of 200k tokens)".
 pub(crate) fn fill(session: &Session, percent: f64) -> String {
-    let tokens =
-        |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| format!("{}k", count / 1000));
+    let tokens = |count: Option<u64>| match count {
+        None => "?".to_owned(),
+        Some(count) if count < 100_000 => format!("{:.1}k", count as f64 / 1e3),
+        Some(count) => format!("{}k", count / 1000),
+    };
     let (used, window) = (tokens(session.occupancy.used_tokens), tokens(session.occupancy.window_tokens));
     format!("{}% full ({used} of {window} tokens)", whole(percent))
 }

@@ -198,9 +198,9 @@ fn scope() -> Vec<Setting> {
         ),
         integer(
             "idle-grants",
-            3,
+            1,
             0..=100,
-            "Turns that are used up are given again so often while no objective is done and no file changes: an agent reads before it writes.",
+            "How many times in a row more turns are given although no objective was done and no file changed: an agent reads before it writes.",
         ),
         integer(
             "lead-finishes-objectives",

@@ -90,7 +90,7 @@ impl Stop {
 /// The reason of a decision about a phase that does not continue.
 fn stuck_since(o: &Observation) -> String {
     match Stop::of(o) {
-        Stop::Turns(turns) => format!("its {turns} turns are used up"),
+        Stop::Turns(turns) => format!("the {turns} turns of the phase are used up"),
         Stop::Idle => "its last session finished no objective".to_owned(),
         Stop::Continuations(_) => "its continuations are used up".to_owned(),
     }
@@ -138,15 +138,23 @@ fn named(open: &[&Objective]) -> String {
     }
 }
 
-/// As many turns again as the table has, while something moves, and for some time while nothing does: an agent reads before it writes.
+/// As many turns again as the table has, while something moves, and once more or so while nothing does: an agent reads before it writes.
 fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> TurnBudget {
     let used = o.phase.budget.turns_used;
     let moved = spent.objectives_done > 0 || spent.files_changed > 0;
     let reason = match (moved, i64::from(spent.idle_grants) < host.integer("idle-grants")) {
         (true, _) => moved_since(spent),
-        (false, true) => "nothing has changed since the last grant".to_owned(),
+        (false, true) => {
+            "no objective was done and no file changed since the last grant; the agent may still be reading, so it gets more \
+             for now"
+                .to_owned()
+        }
         (false, false) => {
-            let reason = "no objective was done and no file changed for too long".to_owned();
+            let reason = match spent.idle_grants {
+                0 => "no objective was done and no file changed in these turns".to_owned(),
+                1 => "no objective was done and no file changed in these turns, nor in those given before".to_owned(),
+                n => format!("no objective was done and no file changed in these turns, nor in those of the {n} grants before"),
+            };
             return TurnBudget { max_turns: Some(used.max(1)), reason };
         }
     };

@@ -339,8 +339,9 @@ fn turns_are_given_again_while_the_work_moves_and_for_some_time_while_it_does_no
     };
     assert_eq!(again(spent(1, 0, 9), &[]), Some(52));
     assert_eq!(again(spent(0, 1, 9), &[]), Some(52));
-    assert_eq!(again(spent(0, 0, 2), &[]), Some(52));
-    assert_eq!(again(spent(0, 0, 3), &[]), Some(27));
+    assert_eq!(again(spent(0, 0, 0), &[]), Some(52));
+    assert_eq!(again(spent(0, 0, 1), &[]), Some(27), "an agent that goes in circles gets no more than once");
+    assert_eq!(again(spent(0, 0, 1), &[("idle-grants", SettingValue::Integer(3))]), Some(52));
     assert_eq!(again(spent(0, 0, 0), &[("idle-grants", SettingValue::Integer(0))]), Some(27));
 }
 
@@ -415,6 +416,10 @@ fn turns_for_nothing_are_counted_from_the_last_grant() {
     let given = <Resilience as Budgeting>::decide(&host(), observation).unwrap();
     assert_eq!(
         (given.max_turns, given.reason.as_str()),
-        (Some(75), "nothing has changed since the last grant")
+        (
+            Some(75),
+            "no objective was done and no file changed since the last grant; the agent may still be reading, so it gets more \
+             for now"
+        )
     );
 }

@@ -211,7 +211,7 @@ fn claude_that_reaches_no_provider_asks_once() {
 
 #[test]
 fn codex_that_lacks_its_key_is_known_before() {
-    let (says, mended_by) = ("needs OPENAI_API_KEY, which is not set", "env = [\"OPENAI_API_KEY\"]");
+    let (says, mended_by) = ("needs OPENAI_API_KEY, which is not set", "set it where you start Baton");
     let unready = Unready { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, mended_by };
     trouble::known_before(&CODEX, "full", &unready);
 }

@@ -13,7 +13,7 @@ const PLAN: &str = "# Eight files\n\n## Survey\n\n- [ ] Write `a.txt`\n- [ ] Wri
                     - [ ] Write `f.txt`\n- [ ] Write `g.txt`\n- [ ] Write `h.txt`\n";
 /// The objectives that are made of the boxes, and the file of each.
 const OBJECTIVES: [(&str, &str); 8] = [
-    ("write-txt", "a.txt"),
+    ("write-a-txt", "a.txt"),
     ("write-b-txt", "b.txt"),
     ("write-c-txt", "c.txt"),
     ("write-d-txt", "d.txt"),

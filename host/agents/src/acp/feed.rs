@@ -38,8 +38,8 @@ pub(super) struct Protocol {
     own_calls: VecDeque<String>,
 }
 
-/// JSON-RPC, as the protocol uses it: the agent wants a login first.
-const AUTH_REQUIRED: &str = "-32000";
+/// What the decoder calls an answer by which the agent wants a login first: by its words, or by its number alone.
+const AUTH_REQUIRED: [&str; 2] = ["authentication_failed", "-32000"];
 
 impl Protocol {
     /// With what is known before the agent has told anything.
@@ -85,7 +85,7 @@ impl Protocol {
         if !self.open {
             self.open = out[before..].iter().any(|event| matches!(event, AgentEvent::Ready { .. }));
             // Part of saying hello: it is answered with a login, and told only where that fails.
-            let is_part = |event: &AgentEvent| matches!(event, AgentEvent::Signal(signal) if signal.code == AUTH_REQUIRED);
+            let is_part = |event: &AgentEvent| matches!(event, AgentEvent::Signal(signal) if AUTH_REQUIRED.contains(&&*signal.code));
             let told = out.split_off(before);
             out.extend(told.into_iter().filter(|event| !is_part(event)));
         }

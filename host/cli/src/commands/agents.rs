@@ -1,10 +1,10 @@
 //! `baton agents`: which agents are installed here, what Baton can do with each, and how it can confine them. Starts no session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
 use baton_runtime::core::facts::Capabilities;
-use baton_runtime::core::workflow::Role;
+use baton_runtime::core::workflow::{AgentKind, Role};
 use baton_runtime::sandbox::Machine;
 use clap::{Args, ValueHint};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -24,27 +24,31 @@ use crate::task::Task;
 Examples:
   baton agents                    the agents that Baton knows by name
   baton agents workflow.toml      and those that a workflow names
+  baton agents codex              one of them
   baton agents --format json      for programs")]
 pub(crate) struct AgentsArgs {
-    /// A workflow file, whose agents are looked for as well
-    #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
+    /// A workflow file, whose agents are looked for as well; or the name of one agent, which alone is shown
+    #[arg(value_name = "WORKFLOW.toml|AGENT", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArg,
 }
 
 pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
-    let configured: Vec<Role> = match &args.file {
-        Some(file) => {
+    let named = args.file.as_deref().and_then(agent_named);
+    let configured: Vec<Role> = match (&args.file, &named) {
+        (_, Some(agent)) => vec![Role::of(agent.clone())],
+        (Some(file), None) => {
             let workflow = Task::of_file(file).read(&PlaceArgs::default())?.reading.over([]);
             workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
         }
-        None => Vec::new(),
+        (None, None) => Vec::new(),
     };
     let own_exe = std::env::current_exe()?;
     let path = std::env::var_os("PATH");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
+    let mut found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
+    found.retain(|agent| named.as_ref().is_none_or(|named| agent.agent == *named));
     let machine = Machine::look(path.as_deref());
     let document = || {
         json!({
@@ -71,6 +75,11 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The agent of this name, where there is no file of it.
+fn agent_named(name: &Path) -> Option<AgentKind> {
+    if name.exists() { None } else { name.to_str()?.parse().ok() }
 }
 
 fn row(agent: &SurveyedAgent) -> Value {

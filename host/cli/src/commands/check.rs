@@ -94,7 +94,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
 
 /// What a person should know of files that others will see.
 fn remarks(workflow: &Workflow) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = Vec::from_iter(words::unseen_cost(workflow));
     let folder = &workflow.paths.folder;
     if folder.split('/').next() != Some(".baton") {
         remarks.push(format!(
@@ -105,6 +105,13 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
         remarks.push(format!(
             "every run of this workflow writes to {folder}: the newest replaces the one before"
         ));
+    }
+    if workflow.phases.len() > 1 && workflow.phases.iter().all(|phase| phase.depends_on.is_empty()) {
+        remarks.push(
+            "no phase waits for another one: a phase begins even if one above it failed or asks you; `depends_on` names \
+             the phases that come first"
+                .to_owned(),
+        );
     }
     let of_phases = workflow.phases.iter().flat_map(|phase| &phase.setup);
     let commands: Vec<&str> = workflow.setup.iter().chain(of_phases).map(String::as_str).collect();

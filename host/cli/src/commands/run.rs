@@ -22,7 +22,7 @@ use crate::layers::{self, placed};
 use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
-use crate::render::{look, plan, record, report};
+use crate::render::{look, plan, record, report, words};
 use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
 use crate::task::grants::HandedOver;
@@ -227,6 +227,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
             if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow, &policies) };
         return show_plan(&place, workflow, &policies, way, args.view, &experiments);
     }
+    if !is_launched && let Some(unseen) = words::unseen_cost(&workflow) {
+        out::progress(&unseen);
+    }
     if way == Launch::Inline {
         let mut workflow = workflow;
         let assignments = match args.no_experiment {
@@ -379,7 +382,7 @@ fn go_on(
     }
     if !beyond.is_empty() {
         return Err(Usage(format!(
-            "run {} goes on with what it began with, and it began without `{beyond}`: leave that out, or begin anew: \
+            "run {} began without `{beyond}`, and this command does not change that: leave it out, or begin anew: \
              {restart}",
             run.view.run
         ))

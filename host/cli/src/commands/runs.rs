@@ -122,6 +122,7 @@ fn row(run: &ListedRun) -> Value {
         "done": done,
         "objectives": objectives,
         "billed": run.view.billed,
+        "billed_at_least": run.view.billed_at_least,
         "set_aside": run.view.set_aside,
         "imported": run.view.imported.is_some(),
         "undone": run.is_undone,

@@ -82,7 +82,19 @@ fn quoted(lines: &[String]) -> String {
     }
 }
 
+/// The flags that a command gives the agents of a run that it goes on with, until it ends.
+const HANDED_OVER: [&str; 4] = ["--env", "--allow", "--permission", "--model"];
+
 impl Found<'_> {
+    /// The commands that give its agents what this one would, where they can.
+    fn given_by(&self) -> String {
+        let is_handed_over = |flag: &str| HANDED_OVER.contains(&flag);
+        match self.beyond.split([' ', ',', '`']).filter(|flag| flag.starts_with("--")).all(is_handed_over) {
+            true => " `baton resume` and `baton answer … --resume` take the flag, until they end.".to_owned(),
+            false => String::new(),
+        }
+    }
+
     /// Nothing moves until a person answers.
     pub(crate) fn waits(&self) -> bool {
         self.run.view.status == RunStatus::Paused
@@ -116,8 +128,11 @@ impl Found<'_> {
             );
         }
         if !self.beyond.is_empty() {
-            let said =
-                format!("  It began without `{}`, and a run keeps to what it began with.", self.beyond);
+            let said = format!(
+                "  It began without `{}`, and this command does not change that.{}",
+                self.beyond,
+                self.given_by()
+            );
             lines.push(look.wrap(&said, 4));
         }
         lines.extend(self.boxes.lines().into_iter().map(|line| look.wrap(&line, 4)));

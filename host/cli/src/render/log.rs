@@ -27,6 +27,9 @@ const REFUSALS: [&str; 5] = [
     "The user doesn't want to proceed",
 ];
 
+/// How the built-in policy begins the reason of a prompt that is given once more.
+const ASKED_AGAIN: &str = "Why you are asked again: ";
+
 /// What Codex writes on its standard error when its rules refuse a command.
 const CODEX_REFUSES: [&str; 2] = ["codex_core::tools", "Rejected("];
 
@@ -92,7 +95,13 @@ impl Log {
             }
             Happened::Prompted { prompt, focus, text } => {
                 let what = notice::prompted(*prompt, &words::list(focus));
-                let more = if self.prompts { text.lines().map(str::to_owned).collect() } else { Vec::new() };
+                let more = match self.prompts {
+                    true => text.lines().map(str::to_owned).collect(),
+                    // Why a prompt is given once more is worth a line.
+                    false => {
+                        text.lines().filter(|line| line.starts_with(ASKED_AGAIN)).map(str::to_owned).collect()
+                    }
+                };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
             Happened::Said { text } => line("says", Tone::Plain, text.clone()),
@@ -103,9 +112,15 @@ impl Log {
             Happened::Signal { code, text } => {
                 let text = without_colours(text);
                 // Codex says it there alone, and its stream has no call that it refused.
-                let is_refusal = CODEX_REFUSES.iter().all(|words| text.contains(words));
-                let both = if text.is_empty() { code.clone() } else { format!("{code}: {text}") };
-                line(if is_refusal { "refused" } else { "signal" }, Tone::Warn, both)
+                if CODEX_REFUSES.iter().all(|words| text.contains(words)) {
+                    return line("refused", Tone::Warn, refused_by_codex(&text).to_owned());
+                }
+                match (code.is_empty(), text.is_empty()) {
+                    // What a program writes on its terminal is no message of the agent.
+                    (true, _) => line("prints", Tone::Dim, text),
+                    (false, true) => line("signal", Tone::Warn, code.clone()),
+                    (false, false) => line("signal", Tone::Warn, format!("{code}: {text}")),
+                }
             }
             Happened::Refused { refusal } => {
                 line("refused", Tone::Warn, format!("to {refusal}: its {} does not give it", refusal.by()))
@@ -139,6 +154,13 @@ impl Log {
             Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
         }
     }
+}
+
+/// What Codex refused, without the time and the module before it.
+fn refused_by_codex(text: &str) -> &str {
+    let [module, _] = CODEX_REFUSES;
+    let said = text.find(module).map_or(text, |at| &text[at..]);
+    said.split_once(": ").map_or(said, |(_, said)| said)
 }
 
 /// Below this width a line has no room for the time and the phase.
@@ -319,8 +341,15 @@ mod tests {
         let what = Happened::Signal { code: "stderr".into(), text: text.into() };
         let log = Log { look: Look::bare(200), prompts: false, workspace: "/w".into() };
         let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
-        let expected = "2026-11-26 ERROR codex_core::tools::router: Rejected(\"rm -rf x\")\u{1b}[2J";
-        assert!(shown.contains("refused ") && shown.contains(expected), "{shown:?}");
+        let expected = "refused   Rejected(\"rm -rf x\")\u{1b}[2J";
+        assert!(shown.contains(expected), "{shown:?}");
+        // What else it writes there is no message of the agent.
+        let what = Happened::Signal {
+            code: String::new(),
+            text: "ERROR codex_core::session: failed to record".into(),
+        };
+        let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
+        assert!(shown.contains("prints    ERROR codex_core::session: failed"), "{shown:?}");
     }
 
     #[test]

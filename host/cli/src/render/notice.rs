@@ -83,6 +83,10 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let said = if said.is_empty() { String::new() } else { format!(": {}", one_line(said)) };
             ("failed", Tone::Warn, from_workspace(&format!("$ {command}{said}"), &workspace))
         }
+        Notice::WriteFailed { path, said, .. } => {
+            let said = if said.is_empty() { String::new() } else { format!(": {}", one_line(said)) };
+            ("failed", Tone::Warn, from_workspace(&format!("to write {path}{said}"), &workspace))
+        }
         Notice::Said { text, .. } => ("says", Tone::Plain, from_workspace(text, &workspace)),
         Notice::Warned { occupancy, message, .. } => {
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
@@ -340,12 +344,12 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Answered { question, choice } => {
             ("answer", Tone::Good, format!("{question}: {}", choice.name()))
         }
-        Notice::Resumed { lost } if lost.is_empty() => ("resume", Tone::Relay, "resumed".to_owned()),
+        Notice::Resumed { lost } if lost.is_empty() => ("resume", Tone::Relay, "the run goes on".to_owned()),
         Notice::Resumed { lost } => (
             "resume",
             Tone::Relay,
             format!(
-                "resumed; {} {} died with the previous Baton process",
+                "the run goes on; {} {} died with the previous Baton process",
                 if lost.len() == 1 { "session" } else { "sessions" },
                 list(lost)
             ),
@@ -404,6 +408,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Turn { phase, session, .. }
         | Notice::Activity { phase, session, .. }
         | Notice::CommandFailed { phase, session, .. }
+        | Notice::WriteFailed { phase, session, .. }
         | Notice::Said { phase, session, .. }
         | Notice::Warned { phase, session, .. }
         | Notice::OutputOmitted { phase, session, .. }
@@ -544,7 +549,7 @@ fn stop_word(verdict: &str) -> &'static str {
         "exhausted" => "exhausted",
         "quota" => "quota",
         "turn-limit" | "budget-limit" => "limit",
-        "truncated" => "truncated",
+        "truncated" => "cut off",
         "stalled" => "stalled",
         "interrupted" => "stopped",
         "failed" => "failed",

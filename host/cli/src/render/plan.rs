@@ -40,8 +40,11 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
         workflow.mode.name(),
         limits(&workflow.limits)
     ));
+    if let Some(unseen) = words::unseen_cost(workflow) {
+        text.push_str(&format!("           {}\n", look.wrap(&unseen, 11)));
+    }
     if let Some(why) = way.why() {
-        text.push_str(&format!("launch     works by itself, {why}\n"));
+        text.push_str(&format!("launch     works in the background, {why}\n"));
     }
     for command in &workflow.setup {
         text.push_str(&format!("setup      {command}\n"));

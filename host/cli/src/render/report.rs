@@ -1,6 +1,6 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
@@ -258,7 +258,7 @@ fn session_line(look: &Look, session: &SessionRow, continuations: u32, run: RunS
         session.agent,
         words::count(session.turns, "turn"),
         words::context_in_full(session.used_tokens, session.window_tokens, session.source),
-        words::billed(&session.billed),
+        words::billed_of(&session.billed, [session]),
     );
     format!("  {}\n", look.wrap(&line, SESSION_INDENT))
 }
@@ -303,13 +303,18 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     )
 }
 
-/// A ceiling of cost cannot count what has no price.
+/// A ceiling of cost counts what has no price by the price of the rest, and sees nothing where no price was named.
 fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
-    match aside.has_cost_ceiling && words::unpriced_of(view) > 0 {
-        true => {
-            "           `cost_usd` does not count tokens without a price; `tokens` in [limits] counts all\n"
+    if !aside.has_cost_ceiling || words::unpriced_of(view) == 0 {
+        return "";
+    }
+    match view.billed.cost_microusd {
+        Some(_) => {
+            "           `cost_usd` counts tokens without a price by the price of the others; `tokens` in [limits] counts all\n"
         }
-        false => "",
+        None => {
+            "           `cost_usd` bounds nothing here: no agent named a price; `tokens` in [limits] counts all\n"
+        }
     }
 }
 
@@ -358,8 +363,13 @@ fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String>
 
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
 fn trees_left(view: &RunView) -> String {
-    let left = |phase: &&PhaseRow| !phase.tree.is_workspace() && phase.status != PhaseStatus::Done;
-    let trees = u32::try_from(view.phases.iter().filter(left).count()).unwrap_or(u32::MAX);
+    // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
+    let left = |phase: &&PhaseRow| {
+        !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != Origin::Review
+    };
+    let left: BTreeSet<String> =
+        view.phases.iter().filter(left).map(|phase| phase.tree.to_string()).collect();
+    let trees = u32::try_from(left.len()).unwrap_or(u32::MAX);
     if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
         return String::new();
     }
@@ -547,13 +557,13 @@ mod tests {
         let mut view = samples::finished();
         view.billed.cost_microusd = Some(280_000);
         let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
-        session.billed.cost_microusd = None;
+        session.unpriced_tokens = session.billed.tokens();
         let said = |has_cost_ceiling| {
             let aside = Aside { has_cost_ceiling, ..Aside::default() };
             report(&Look::bare(100), &view, &samples::place(), &aside)
         };
         assert!(said(true).contains("tokens, at least $0.28 ("), "{}", said(true));
-        assert!(said(true).contains("`cost_usd` does not count tokens without a price"), "{}", said(true));
+        assert!(said(true).contains("`cost_usd` counts tokens without a price by"), "{}", said(true));
         assert!(!said(false).contains("cost_usd"), "{}", said(false));
     }
 

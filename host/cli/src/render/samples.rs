@@ -78,6 +78,8 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
             cost_microusd: Some(5_000),
         },
         refused: Vec::new(),
+        unpriced_tokens: 0,
+        cut_prompts: 0,
         refused_calls: 0,
     }
 }
@@ -223,6 +225,7 @@ pub(crate) fn running() -> RunView {
         active_ms: DurationMs::from_secs(34),
         quota_wait_ms: DurationMs::from_secs(4),
         billed: Billed { input_tokens: 60_000, output_tokens: 2_700, cost_microusd: Some(123_000) },
+        billed_at_least: false,
         phases: vec![survey, build, parent, first, second],
         questions: Vec::new(),
         set_aside: false,

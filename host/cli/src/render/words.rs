@@ -3,14 +3,14 @@
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::Evidence;
-use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::facts::{Billed, Channel, OccupancySource, dollars, tokens_in_short};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{
     CommitRow, PhaseRow, PhaseStatus, PolicyDecisionsRow, PolicyFailureRow, RunStatus, RunView, SessionRow,
 };
-use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
+use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue, Workflow};
 
 use super::look::{Look, Tone};
 
@@ -26,12 +26,7 @@ pub(crate) const COMMIT_DIGITS: usize = 12;
 
 /// Tokens: "850", "7.0k", "122k", "1.2M".
 pub(crate) fn tokens(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..100_000 => format!("{:.1}k", n as f64 / 1e3),
-        100_000..1_000_000 => format!("{}k", n / 1_000),
-        _ => format!("{:.1}M", n as f64 / 1e6),
-    }
+    tokens_in_short(n)
 }
 
 /// Bytes: "850 B", "1.2 kB", "3.4 MB".
@@ -45,7 +40,7 @@ pub(crate) fn bytes(n: u64) -> String {
 
 /// Dollars: "$0.12".
 pub(crate) fn money(microusd: u64) -> String {
-    format!("${:.2}", microusd as f64 / 1e6)
+    dollars(microusd)
 }
 
 /// Share of the window in whole percent, rounded as policies round it in their sentences.
@@ -175,47 +170,60 @@ pub(crate) fn choices(choices: &[Choice]) -> String {
     }
 }
 
-/// What was billed by these sessions, where some may have ended before their agent named a price: "785k tokens, at least
-/// $0.28 (219k tokens without a price)".
+/// What was billed by these sessions. It is a lower bound where a prompt was cut off before its agent had said what it took, or where
+/// tokens have no price: "at least 785k tokens, at least $0.28 (219k tokens without a price, 1 prompt cut off)".
 pub(crate) fn billed_of<'a>(all: &Billed, sessions: impl IntoIterator<Item = &'a SessionRow>) -> String {
-    match (all.cost_microusd, unpriced(sessions)) {
-        (None, _) | (_, 0) => billed(all),
-        (Some(cost), without) => format!(
-            "{} tokens, at least {} ({} tokens without a price)",
-            tokens(all.tokens()),
-            money(cost),
-            tokens(without)
-        ),
-    }
+    let sums = sessions.into_iter().fold((0_u64, 0_u32), |(unpriced, cut), session| {
+        (unpriced.saturating_add(session.unpriced_tokens), cut.saturating_add(session.cut_prompts))
+    });
+    let (unpriced, cut) = match all.cost_microusd {
+        Some(_) => sums,
+        None => (0, sums.1),
+    };
+    let bound = |is_less: bool| if is_less { "at least " } else { "" };
+    let billed = match (all.tokens(), all.cost_microusd) {
+        (0, None) if cut > 0 => "tokens unknown".to_owned(),
+        (n, None) => format!("{}{} tokens", bound(cut > 0), tokens(n)),
+        (n, Some(cost)) => {
+            let price = format!("{}{}", bound(cut > 0 || unpriced > 0), money(cost));
+            match n {
+                0 if cut > 0 => format!("tokens unknown, {price}"),
+                n => format!("{}{} tokens, {price}", bound(cut > 0), tokens(n)),
+            }
+        }
+    };
+    let why = [
+        (unpriced > 0).then(|| format!("{} tokens without a price", tokens(unpriced))),
+        (cut > 0).then(|| format!("{} cut off", count(cut, "prompt"))),
+    ];
+    let why: Vec<String> = why.into_iter().flatten().collect();
+    if why.is_empty() { billed } else { format!("{billed} ({})", why.join(", ")) }
 }
 
 /// The same where there is less room: "785k tokens, ≥ $0.28".
 pub(crate) fn billed_of_run(view: &RunView) -> String {
+    let is_cut = view.phases.iter().flat_map(|phase| &phase.sessions).any(|session| session.cut_prompts > 0);
+    let tokens = format!("{}{} tokens", if is_cut { "≥ " } else { "" }, tokens(view.billed.tokens()));
     match view.billed.cost_microusd {
-        Some(cost) if unpriced_of(view) > 0 => {
-            format!("{} tokens, ≥ {}", tokens(view.billed.tokens()), money(cost))
-        }
-        _ => billed(&view.billed),
+        Some(cost) if is_cut || unpriced_of(view) > 0 => format!("{tokens}, ≥ {}", money(cost)),
+        Some(cost) => format!("{tokens}, {}", money(cost)),
+        None => tokens,
     }
+}
+
+/// What a person should know of a ceiling of cost that does not see every agent; nothing where it does.
+pub(crate) fn unseen_cost(workflow: &Workflow) -> Option<String> {
+    let agents = workflow.unpriced_agents();
+    let name = if agents.len() == 1 { "names" } else { "name" };
+    (!agents.is_empty()).then(|| {
+        let agents = agents.join(" and ");
+        format!("`cost_usd` does not see what {agents} takes: {agents} {name} no price; `tokens` in [limits] counts every agent")
+    })
 }
 
 /// Tokens of a run for which no price was named.
 pub(crate) fn unpriced_of(view: &RunView) -> u64 {
-    unpriced(view.phases.iter().flat_map(|phase| &phase.sessions))
-}
-
-/// Tokens of the sessions whose agent named no price.
-fn unpriced<'a>(sessions: impl IntoIterator<Item = &'a SessionRow>) -> u64 {
-    let without = |session: &&SessionRow| session.billed.cost_microusd.is_none();
-    sessions.into_iter().filter(without).map(|session| session.billed.tokens()).sum()
-}
-
-/// What was billed: "152k tokens, $0.12".
-pub(crate) fn billed(billed: &Billed) -> String {
-    match billed.cost_microusd {
-        Some(cost) => format!("{} tokens, {}", tokens(billed.tokens()), money(cost)),
-        None => format!("{} tokens", tokens(billed.tokens())),
-    }
+    view.phases.iter().flat_map(|phase| &phase.sessions).map(|session| session.unpriced_tokens).sum()
 }
 
 /// What differs: "3 files, +120 −7".
@@ -373,21 +381,40 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_is_known_of_some_sessions_alone_is_a_lower_bound() {
+    fn a_price_that_is_known_of_some_tokens_alone_is_a_lower_bound() {
         use crate::render::samples;
         let mut view = samples::finished();
         view.billed = Billed { input_tokens: 785_000, output_tokens: 0, cost_microusd: Some(280_000) };
-        let mut sessions = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions);
-        let first = sessions.next().unwrap();
-        first.billed = Billed { input_tokens: 219_000, output_tokens: 0, cost_microusd: None };
-        sessions.for_each(|session| session.billed.cost_microusd = Some(1));
-        let all: Vec<SessionRow> = view.phases.iter().flat_map(|phase| phase.sessions.clone()).collect();
+        let of = |view: &RunView| {
+            let all: Vec<SessionRow> = view.phases.iter().flat_map(|phase| phase.sessions.clone()).collect();
+            (billed_of(&view.billed, &all), billed_of_run(view))
+        };
+        assert_eq!(of(&view), ("785k tokens, $0.28".to_owned(), "785k tokens, $0.28".to_owned()));
+        // The first prompt of a session may have a price, and the second one was cut off.
+        let set = |view: &mut RunView, unpriced, cut| {
+            let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+            (session.unpriced_tokens, session.cut_prompts) = (unpriced, cut);
+        };
+        set(&mut view, 219_000, 0);
         let whole = "785k tokens, at least $0.28 (219k tokens without a price)";
-        assert_eq!(billed_of(&view.billed, &all), whole);
-        assert_eq!(billed_of_run(&view), "785k tokens, ≥ $0.28");
+        assert_eq!(of(&view), (whole.to_owned(), "785k tokens, ≥ $0.28".to_owned()));
+        set(&mut view, 219_000, 1);
+        let whole = "at least 785k tokens, at least $0.28 (219k tokens without a price, 1 prompt cut off)";
+        assert_eq!(of(&view), (whole.to_owned(), "≥ 785k tokens, ≥ $0.28".to_owned()));
+        set(&mut view, 0, 1);
+        let whole = "at least 785k tokens, at least $0.28 (1 prompt cut off)";
+        assert_eq!(of(&view), (whole.to_owned(), "≥ 785k tokens, ≥ $0.28".to_owned()));
         view.billed.cost_microusd = None;
-        assert_eq!(billed_of(&view.billed, &all), "785k tokens");
-        assert_eq!(billed_of_run(&view), "785k tokens");
+        set(&mut view, 785_000, 1);
+        assert_eq!(
+            of(&view),
+            ("at least 785k tokens (1 prompt cut off)".to_owned(), "≥ 785k tokens".to_owned())
+        );
+        set(&mut view, 785_000, 0);
+        assert_eq!(of(&view), ("785k tokens".to_owned(), "785k tokens".to_owned()));
+        view.billed = Billed::default();
+        set(&mut view, 0, 1);
+        assert_eq!(of(&view).0, "tokens unknown (1 prompt cut off)");
     }
 
     #[test]

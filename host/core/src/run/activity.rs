@@ -29,6 +29,16 @@ pub(super) struct Activity {
     /// Newest last.
     commands: VecDeque<Command>,
     reads: Vec<FileReadView>,
+    /// Calls that write a file and have not returned: the id of each, and its file.
+    writes: VecDeque<(String, String)>,
+}
+
+/// A call that did not work.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    Command(String),
+    /// The file that it was to write.
+    Write(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,15 +49,17 @@ struct Command {
 }
 
 impl Activity {
-    /// Takes an event in. Gives the command that failed by it, where one did.
-    pub(super) fn observe(&mut self, event: &AgentEvent) -> Option<String> {
+    /// Takes an event in. Gives the call that failed by it, where one did.
+    pub(super) fn observe(&mut self, event: &AgentEvent) -> Option<Failed> {
         match event {
-            AgentEvent::ToolCall { id, reads, command, .. } => {
+            AgentEvent::ToolCall { id, reads, writes, command, .. } => {
                 if let Some(path) = reads.as_deref().and_then(file_of) {
                     self.read(path);
                 }
                 if let Some(line) = command {
                     self.ran(id, line);
+                } else if let Some(path) = writes {
+                    self.begins_to_write(id, path);
                 }
                 None
             }
@@ -83,13 +95,24 @@ impl Activity {
         self.commands.push_back(Command { seen, call: short(id, CALL_BYTES) });
     }
 
-    fn returned(&mut self, id: &str, failed: Option<bool>) -> Option<String> {
+    fn begins_to_write(&mut self, id: &str, path: &str) {
+        if self.writes.len() == COMMANDS {
+            self.writes.pop_front();
+        }
+        self.writes.push_back((short(id, CALL_BYTES), short(path, PATH_BYTES)));
+    }
+
+    fn returned(&mut self, id: &str, failed: Option<bool>) -> Option<Failed> {
         let id = short(id, CALL_BYTES);
+        if let Some(at) = self.writes.iter().rposition(|(call, _)| !id.is_empty() && *call == id) {
+            let (_, path) = self.writes.remove(at)?;
+            return (failed == Some(true)).then_some(Failed::Write(path));
+        }
         let open = self.commands.iter_mut().rev().find(|command| !id.is_empty() && command.call == id);
         let command = open?;
         command.seen.failed = failed;
         command.call.clear();
-        (failed == Some(true)).then(|| command.seen.line.clone())
+        (failed == Some(true)).then(|| Failed::Command(command.seen.line.clone()))
     }
 
     fn read(&mut self, path: &str) {
@@ -184,6 +207,25 @@ mod tests {
         ]);
         let run = |line: &str, failed, times| CommandRunView { line: line.into(), failed, times };
         assert_eq!(activity.commands(), [run("ls", None, 1), run("make test", Some(false), 2)]);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_written_is_told_as_a_command_that_failed() {
+        let mut activity = Activity::default();
+        let write = |id: &str, path: &str| AgentEvent::ToolCall {
+            id: id.into(),
+            name: "Write".into(),
+            reads: None,
+            writes: Some(path.into()),
+            command: None,
+        };
+        for event in [write("1", "a.rs"), write("2", "b.rs"), call("3", None, Some("make"))] {
+            assert_eq!(activity.observe(&event), None);
+        }
+        assert_eq!(activity.observe(&output("1", Some(false))), None);
+        assert_eq!(activity.observe(&output("2", Some(true))), Some(Failed::Write("b.rs".to_owned())));
+        assert_eq!(activity.observe(&output("3", Some(true))), Some(Failed::Command("make".to_owned())));
+        assert_eq!(activity.observe(&output("2", Some(true))), None, "it has returned");
     }
 
     #[test]

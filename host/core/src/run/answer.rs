@@ -132,7 +132,9 @@ impl Run {
             SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
             SplitAction::AskPerson { question } => {
                 let by_hand = match occasion {
-                    SplitOccasion::OutOfContinuations => self.more_turns_by_hand(p),
+                    SplitOccasion::OutOfContinuations => {
+                        format!("{}{}", self.used_in_words(p), self.more_turns_by_hand(p))
+                    }
                     _ => String::new(),
                 };
                 self.pause(p, Pause::Stuck, format!("{question}{by_hand}"));
@@ -192,10 +194,11 @@ impl Run {
             SplitOccasion::OutOfContinuations => {
                 let open = self.phases[p].open_goals().count();
                 let text = format!(
-                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}{}",
+                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
                     self.phases[p].spec.id,
                     self.phases[p].goals.len(),
                     self.why_no_continuation(p),
+                    self.used_in_words(p),
                     self.more_turns_by_hand(p),
                 );
                 self.pause(p, Pause::Stuck, text);

@@ -1,14 +1,15 @@
 //! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
 
 use crate::action::Action;
-use crate::facts::Billed;
+use crate::facts::{Billed, dollars, tokens_in_short};
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::{Attempt, Basis};
+use crate::time::DurationMs;
 
 use super::phase::Phase;
-use super::session::cut;
+use super::session::{Session, cut};
 use super::step::{AfterEnd, Pause, Step, Succession};
 use super::{Question, Run};
 
@@ -80,8 +81,14 @@ impl Run {
             }
             Choice::Raise => {
                 match about {
-                    Pause::RunCeiling => self.raised += 1,
-                    _ => self.phases[p].raised += 1,
+                    Pause::RunCeiling => {
+                        self.raised = self.reached_by_run().map_or(self.raised + 1, |reached| reached.raised);
+                    }
+                    _ => {
+                        let before = self.phases[p].raised;
+                        let raised = self.reached_by_phase(p).map_or(before + 1, |reached| reached.raised);
+                        self.phases[p].raised = raised;
+                    }
                 }
                 self.take_up_at_next_tick(p);
             }
@@ -145,43 +152,137 @@ impl Run {
 
     /// Asks where a ceiling of the phase or of the run is reached. True where it asked.
     pub(super) fn pause_at_ceiling(&mut self, p: usize) -> bool {
-        let limits = &self.workflow.limits;
-        let (phase, times) = (&self.phases[p], |raised: u32| u64::from(raised) + 1);
-        let run_billed: Billed = self.phases.iter().map(|phase| &phase.billed).sum();
-        let of_phase = reached(
-            [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd],
-            [phase.clock.at(self.now).0.0, phase.billed.tokens(), phase.billed.cost_microusd.unwrap_or(0)],
-            times(phase.raised),
-        );
-        let of_run = reached(
-            [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd],
-            [self.clock.at(self.now).0.0, run_billed.tokens(), run_billed.cost_microusd.unwrap_or(0)],
-            times(self.raised),
-        );
-        let (about, whose, what) = match (of_phase, of_run) {
-            (Some(what), _) => (Pause::PhaseCeiling, format!("Phase {}", phase.spec.id), what),
-            (None, Some(what)) => (Pause::RunCeiling, "The run".to_owned(), what),
+        let (about, whose, reached) = match (self.reached_by_phase(p), self.reached_by_run()) {
+            (Some(reached), _) => (Pause::PhaseCeiling, format!("Phase {}", self.phases[p].spec.id), reached),
+            (None, Some(reached)) => (Pause::RunCeiling, "The run".to_owned(), reached),
             (None, None) => return false,
         };
-        self.pause(p, about, format!("{whose} has reached its ceiling of {what}."));
+        self.pause(p, about, format!("{whose} has reached its ceiling of {}.", reached.in_words()));
         true
+    }
+
+    fn reached_by_phase(&self, p: usize) -> Option<Reached> {
+        let phase = &self.phases[p];
+        let sessions = phase.sessions.iter().filter_map(|id| self.sessions.get(id));
+        let priced = Priced::of(&phase.billed, sessions);
+        let ceilings = [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd];
+        reached(ceilings, phase.clock.at(self.now).0.0, phase.billed.tokens(), priced, phase.raised)
+    }
+
+    fn reached_by_run(&self) -> Option<Reached> {
+        let limits = &self.workflow.limits;
+        let billed: Billed = self.phases.iter().map(|phase| &phase.billed).sum();
+        let priced = Priced::of(&billed, self.sessions.values());
+        let ceilings = [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd];
+        reached(ceilings, self.clock.at(self.now).0.0, billed.tokens(), priced, self.raised)
+    }
+
+    /// What a phase has used, for a person who is asked whether it gets more: "It used 250 turns (86 of them by its last session),
+    /// 13.7M tokens and at least $1.37.".
+    pub(super) fn used_in_words(&self, p: usize) -> String {
+        let phase = &self.phases[p];
+        let turns = self.turns_used(p);
+        let last = self.session(p).map_or(0, |session| session.turns);
+        let of_last = if phase.sessions.len() > 1 {
+            format!(" ({last} of them by its last session)")
+        } else {
+            String::new()
+        };
+        let sessions = || phase.sessions.iter().filter_map(|id| self.sessions.get(id));
+        let is_cut = sessions().any(|session| session.cut_prompts > 0);
+        let at_least = |is_less: bool| if is_less { "at least " } else { "" };
+        let tokens = format!("{}{} tokens", at_least(is_cut), tokens_in_short(phase.billed.tokens()));
+        let cost = phase.billed.cost_microusd.map(|cost| {
+            let is_less = is_cut || sessions().any(|session| session.unpriced_tokens > 0);
+            format!(" and {}{}", at_least(is_less), dollars(cost))
+        });
+        let turn = if turns == 1 { "turn" } else { "turns" };
+        match cost {
+            Some(cost) => format!(" It used {turns} {turn}{of_last}, {tokens}{cost}."),
+            None => format!(" It used {turns} {turn}{of_last} and {tokens}."),
+        }
     }
 }
 
-/// The first of time, tokens and cost that is used up, in words.
-fn reached(ceilings: [Option<u64>; 3], used: [u64; 3], times: u64) -> Option<String> {
+/// What was paid, as far as anybody knows.
+struct Priced {
+    microusd: u64,
+    /// Of these, what tokens without a price cost, by the price of the others.
+    estimated: u64,
+    unpriced_tokens: u64,
+}
+
+impl Priced {
+    fn of<'s>(billed: &Billed, sessions: impl Iterator<Item = &'s Session>) -> Self {
+        let unpriced_tokens = sessions.map(|session| session.unpriced_tokens).fold(0, u64::saturating_add);
+        let (known, all) = (billed.cost_microusd.unwrap_or(0), billed.tokens());
+        let priced = u128::from(all.saturating_sub(unpriced_tokens));
+        let estimated = (u128::from(known) * u128::from(unpriced_tokens)).checked_div(priced).unwrap_or(0);
+        let estimated = u64::try_from(estimated).unwrap_or(u64::MAX);
+        Self { microusd: known.saturating_add(estimated), estimated, unpriced_tokens }
+    }
+}
+
+/// A ceiling that is reached.
+struct Reached {
+    what: &'static str,
+    /// As it stands, as often as it was raised.
+    ceiling: u64,
+    used: u64,
+    /// How often it is raised once a person raises it: by its original amount, until it is above what was used.
+    raised: u32,
+    raised_to: u64,
+    amount: fn(u64) -> String,
+    /// What is said of tokens without a price.
+    unpriced: String,
+}
+
+impl Reached {
+    /// "cost, $0.50, and is at $1.37: ceilings are looked at between prompts. `raise` sets it to $1.50".
+    fn in_words(&self) -> String {
+        let amount = self.amount;
+        // A prompt is not broken off for it.
+        let passed = match self.used > self.ceiling {
+            true => {
+                let used = amount(self.used);
+                format!(", and is at {used}{}: ceilings are looked at between prompts", self.unpriced)
+            }
+            false => String::new(),
+        };
+        let (ceiling, raised_to) = (amount(self.ceiling), amount(self.raised_to));
+        format!("{}, {ceiling}{passed}. `raise` sets it to {raised_to}", self.what)
+    }
+}
+
+/// The first of time, tokens and cost that is used up.
+fn reached(
+    ceilings: [Option<u64>; 3],
+    time: u64,
+    tokens: u64,
+    priced: Priced,
+    raised: u32,
+) -> Option<Reached> {
+    let used = [time, tokens, priced.microusd];
+    let times = u64::from(raised) + 1;
     let i = (0..3).find(|i| ceilings[*i].is_some_and(|ceiling| used[*i] >= ceiling.saturating_mul(times)))?;
-    let ceiling = ceilings[i]?.saturating_mul(times);
-    let amount = |amount: u64| match i {
-        0 => crate::time::DurationMs(amount).to_string(),
-        1 => amount.to_string(),
-        _ => format!("${:.2}", amount as f64 / 1e6),
-    };
-    let what = ["wall time", "tokens", "cost"][i];
-    // A prompt is not broken off for it.
-    let passed = match used[i] > ceiling {
-        true => format!(", and is at {}: ceilings are looked at between prompts", amount(used[i])),
+    let first = ceilings[i]?;
+    let needed = used[i].checked_div(first).unwrap_or(0);
+    let raised = raised.saturating_add(1).max(u32::try_from(needed).unwrap_or(u32::MAX));
+    let unpriced = match i == 2 && priced.estimated > 0 {
+        true => format!(
+            " (about {} of it for {} tokens without a price)",
+            dollars(priced.estimated),
+            tokens_in_short(priced.unpriced_tokens)
+        ),
         false => String::new(),
     };
-    Some(format!("{what}, {}{passed}", amount(ceiling)))
+    Some(Reached {
+        what: ["wall time", "tokens", "cost"][i],
+        ceiling: first.saturating_mul(times),
+        used: used[i],
+        raised,
+        raised_to: first.saturating_mul(u64::from(raised) + 1),
+        amount: [|ms| DurationMs(ms).to_string(), |tokens: u64| tokens.to_string(), dollars][i],
+        unpriced,
+    })
 }

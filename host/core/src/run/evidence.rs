@@ -89,6 +89,11 @@ impl Run {
         lacking
     }
 
+    /// Whether the last session of a phase ended its answer with a line that says that something is not done.
+    pub(super) fn denies(&self, p: usize) -> bool {
+        self.session(p).is_some_and(|session| denials(&session.answer_tail).next().is_some())
+    }
+
     /// What keeps an objective from being done, in words; nothing if its evidence is enough.
     pub(super) fn lacks(&self, p: usize, g: usize) -> Option<String> {
         let phase = &self.phases[p];

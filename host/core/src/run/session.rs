@@ -80,6 +80,12 @@ pub(super) struct Session {
     /// Something came since its last words, so that what it says next is another message.
     is_apart: bool,
     pub(super) billed: Billed,
+    /// Tokens since its agent last named a price.
+    pub(super) unpriced_tokens: u64,
+    /// Prompts that were cut off before the agent had said what they took.
+    pub(super) cut_prompts: u32,
+    /// It works on a prompt, and has not said that it ended.
+    has_open_prompt: bool,
     pub(super) compactions: u32,
     pub(super) refilled_within_turns: u32,
     pub(super) last_heard: UnixMs,
@@ -155,6 +161,9 @@ impl Session {
             answer_tail: String::new(),
             is_apart: false,
             billed: Billed::default(),
+            unpriced_tokens: 0,
+            cut_prompts: 0,
+            has_open_prompt: false,
             compactions: 0,
             refilled_within_turns: 0,
             last_heard: at,
@@ -208,6 +217,7 @@ impl Session {
     /// A prompt begins: what was said for the one before is not this one's answer.
     pub(super) fn begin_prompt(&mut self, at: UnixMs) {
         self.prompts += 1;
+        self.has_open_prompt = true;
         self.retries = 0;
         self.answer_bytes = 0;
         self.answer_tail.clear();
@@ -235,6 +245,8 @@ impl Session {
 
     pub(super) fn end(&mut self, exit: Exit, ending: &str) {
         self.state = SessionState::Ended;
+        // What the call took that was under way, nobody has said.
+        self.cut_prompts += u32::from(std::mem::take(&mut self.has_open_prompt) && !self.never_began());
         self.exit = Some(exit);
         if self.ending.is_empty() {
             ending.clone_into(&mut self.ending);
@@ -312,7 +324,7 @@ impl Session {
                     self.fill(at, *used, *source);
                 }
             }
-            AgentEvent::Billing(billed) => self.billed.add(billed),
+            AgentEvent::Billing(billed) => self.bill(billed),
             AgentEvent::Signal(signal) => self.notice(seq, at, signal.clone()),
             AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
                 self.compactions += 1;
@@ -336,6 +348,7 @@ impl Session {
                 }
             }
             AgentEvent::PromptEnded { stop_reason, is_error } => {
+                self.has_open_prompt = false;
                 let text = if *is_error { "the agent calls it an error" } else { "" };
                 self.notice(
                     seq,
@@ -417,9 +430,18 @@ impl Session {
         self.reads = BTreeSet::new();
     }
 
+    /// A price is that of all tokens since the one before.
+    fn bill(&mut self, billed: &Billed) {
+        self.billed.add(billed);
+        self.unpriced_tokens = match billed.cost_microusd {
+            Some(_) => 0,
+            None => self.unpriced_tokens.saturating_add(billed.tokens()),
+        };
+    }
+
     fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &Billed) {
         self.turns += 1;
-        self.billed.add(billed);
+        self.bill(billed);
         // A turn may repeat what the agent itself has just reported; that is the better source.
         if let Some(used) = used_tokens.filter(|used| self.used_tokens != Some(*used)) {
             self.fill(at, used, OccupancySource::LastCall);

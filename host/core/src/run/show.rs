@@ -1,6 +1,7 @@
 //! The state as people and programs see it: names, counts, status, references (D1).
 
 use crate::action::Ending;
+use crate::facts::Billed;
 use crate::ids::PhaseId;
 use crate::input::ArtifactRef;
 use crate::observation::{Attempt, Capability, SessionState};
@@ -27,7 +28,11 @@ impl Run {
         }
         let now = now.max(self.now);
         let (active_ms, quota_wait_ms) = self.clock.at(now);
-        let billed = self.phases.iter().map(|phase| &phase.billed).sum();
+        let billed: Billed = self.phases.iter().map(|phase| &phase.billed).sum();
+        let sessions = || self.sessions.values();
+        let is_cut = sessions().any(|session| session.cut_prompts > 0);
+        let is_unpriced =
+            billed.cost_microusd.is_some() && sessions().any(|session| session.unpriced_tokens > 0);
         Some(RunView {
             schema: 1,
             run: self.id.clone(),
@@ -38,6 +43,7 @@ impl Run {
             active_ms,
             quota_wait_ms,
             billed,
+            billed_at_least: is_cut || is_unpriced,
             phases: (0..self.phases.len()).map(|p| self.phase_row(p)).collect(),
             questions: self
                 .questions
@@ -266,6 +272,8 @@ fn session_row(session: &Session) -> SessionRow {
         warned: session.warned,
         last: session.last.clone(),
         billed: session.billed,
+        unpriced_tokens: session.unpriced_tokens,
+        cut_prompts: session.cut_prompts,
         refused: session.refusals.clone(),
         refused_calls: session.refused,
     }

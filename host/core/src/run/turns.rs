@@ -18,6 +18,9 @@ use super::step::{AfterBudget, Step, Succession};
 /// many for each of its objectives.
 pub(super) const MOST_TURNS: u32 = 10;
 
+/// Compactions within the turns of one grant that are worth a word where nothing came of them.
+const CIRCLES: u32 = 2;
+
 /// How a session ended whose phase had no turns left for it.
 const TURN_LIMIT: &str = "turn-limit";
 
@@ -32,6 +35,8 @@ pub(super) struct Given {
     changed: Vec<ChangedFile>,
     /// How often it was given some since anything moved.
     idle: u32,
+    /// Compactions of its session when it was last given some.
+    compactions: u32,
     /// Turns that were used when it was last refused more.
     refused_at: Option<u32>,
 }
@@ -184,16 +189,29 @@ impl Run {
             self.phases[p].given.refused_at = Some(used);
             return false;
         }
-        let moved = spent.objectives_done > 0 || spent.files_changed > 0;
+        let moved = has_moved(spent);
+        let reason = format!("{}{}", answer.reason, self.in_circles(p, spent));
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
         let (first, idle) = (phase.given.first, if moved { 0 } else { phase.given.idle + 1 });
         phase.given = Given { first, idle, changed: facts.changed.clone(), ..phase.given_now() };
         if let Some(session) = self.session_mut(p) {
             session.max_turns = session.turns.saturating_add(turns - used);
+            let compactions = session.compactions;
+            self.phases[p].given.compactions = compactions;
         }
-        self.tell_budget(p, &answer.reason);
+        self.tell_budget(p, &reason);
         true
+    }
+
+    /// What is said of an agent that made room in its context again and again, while nothing came of its turns.
+    fn in_circles(&self, p: usize, spent: &TurnsSpent) -> String {
+        let before = self.phases[p].given.compactions;
+        let compacted = self.session(p).map_or(0, |session| session.compactions.saturating_sub(before));
+        match has_moved(spent) || compacted < CIRCLES {
+            true => String::new(),
+            false => format!("; its context was compacted {compacted} times meanwhile"),
+        }
     }
 
     /// Between prompts, or before another session.
@@ -261,7 +279,8 @@ impl Run {
         let spent = self.spent(p, &facts);
         let (is_given, why) = match result {
             Ok(Decision::Budget(answer)) => {
-                (self.take_turns(p, &spent, &facts, answer), answer.reason.clone())
+                let why = format!("{}{}", answer.reason, self.in_circles(p, &spent));
+                (self.take_turns(p, &spent, &facts, answer), why)
             }
             _ => (false, String::new()),
         };
@@ -273,6 +292,10 @@ impl Run {
 
     fn stop_for_turns(&mut self, p: usize, why: &str) {
         let mut reason = self.why_out_of_turns(p);
+        if self.phases[p].sessions.len() > 1 {
+            let used = self.session(p).map_or(0, |session| session.turns);
+            reason = format!("{reason}, {used} of them by this session");
+        }
         if !why.is_empty() {
             reason = format!("{reason}: {why}");
         }
@@ -296,9 +319,14 @@ impl Run {
         if !stopped_for_turns || turns <= used {
             return false;
         }
+        // A new session gets no more of them for nothing than the one before it.
+        let idle = match has_moved(&self.spent(p, &self.phases[p].facts)) {
+            true => 0,
+            false => self.phases[p].given.idle,
+        };
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
-        phase.given = Given { first: phase.given.first, ..phase.given_now() };
+        phase.given = Given { first: phase.given.first, idle, ..phase.given_now() };
         true
     }
 
@@ -312,7 +340,7 @@ impl Run {
     }
 
     pub(super) fn why_out_of_turns(&self, p: usize) -> String {
-        format!("its {} turns are used up", self.phases[p].turns_in_all())
+        format!("the {} turns of the phase are used up", self.phases[p].turns_in_all())
     }
 
     /// What a person writes to give it more; nothing where it is not turns that it lacks.
@@ -332,4 +360,8 @@ impl Run {
             ),
         }
     }
+}
+
+fn has_moved(spent: &TurnsSpent) -> bool {
+    spent.objectives_done > 0 || spent.files_changed > 0
 }

@@ -26,6 +26,8 @@ wire! {
     /// What a person is asked about.
     struct Titled<'a> {
         title: Text<'a> = "title",
+        kind: Text<'a> = "kind",
+        input: Input<'a> = "rawInput",
     }
 
     /// An answer: `stop_reason` to a prompt, `session_id` to a new session, `capabilities` to `initialize`.

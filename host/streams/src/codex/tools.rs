@@ -1,11 +1,15 @@
 //! Tool calls of Codex: items that start and complete. Both of its formats tell them alike, but for the spelling.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use crate::cut::{command_line, cut};
 use crate::wire::{Count, List, Output, Text, short, wire};
+
+/// Shells that Codex starts a command with.
+const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 
 /// Calls under way at a time are few; an agent that never finishes one must not grow the list.
 const OPEN_CALLS: usize = 256;
@@ -71,7 +75,7 @@ impl Calls {
             name: call.name(),
             reads: call.reads(),
             writes: writes.map(str::to_owned),
-            command: command_line(call.command),
+            command: command_line(&inner_command(call.command)),
         };
         match &*call.changes.0 {
             [] => out.push(event(None)),
@@ -85,12 +89,53 @@ impl Calls {
         let id = short(call.id);
         self.open.retain(|open| open != id);
         let given = call.outputs.into_iter().find(|output| output.bytes > 0);
-        let (bytes, text) = match given {
+        let (bytes, mut text) = match given {
             Some(output) => (output.bytes, output.beginning.clone()),
             None => (call.failed.len() as u64, cut(call.failed, SIGNAL_TEXT_BYTES).to_owned()),
         };
+        // Codex tells the code beside the output; other agents write it before that.
+        if let Some(code) = call.exit.0.filter(|code| *code != 0) {
+            text = format!("Exit code {code}\n{text}");
+            text.truncate(text.floor_char_boundary(SIGNAL_TEXT_BYTES));
+        }
         out.push(AgentEvent::ToolOutput { id: id.to_owned(), bytes, text, failed: call.has_failed() });
     }
+}
+
+/// The command that a shell is started for: of `/bin/bash -lc 'make test'` what a person calls it, `make test`.
+fn inner_command(line: &str) -> Cow<'_, str> {
+    let inner = || {
+        let (shell, rest) = line.trim().split_once(' ')?;
+        let program = shell.rsplit('/').next().unwrap_or(shell);
+        let rest = rest.trim_start();
+        let rest = rest.strip_prefix("-lc ").or_else(|| rest.strip_prefix("-c "))?;
+        SHELLS.contains(&program).then(|| one_word(rest.trim()))?
+    };
+    inner().map_or(Cow::Borrowed(line), Cow::Owned)
+}
+
+/// The text of a shell's word, without its quotes; nothing where there is more than one, or a quote stays open.
+fn one_word(text: &str) -> Option<String> {
+    let mut word = String::new();
+    let mut chars = text.chars();
+    let mut quote = None;
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (None, '\\') => word.push(chars.next()?),
+            (Some('"'), '\\') => {
+                let next = chars.next()?;
+                if !['"', '\\', '$', '`'].contains(&next) {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            (None, c) if c.is_whitespace() => return None,
+            (_, c) => word.push(c),
+        }
+    }
+    (quote.is_none() && !word.is_empty()).then_some(word)
 }
 
 impl Call<'_> {
@@ -118,5 +163,27 @@ impl Call<'_> {
         let [action] = self.actions else { return None };
         let whole = action.kind.str() == "read" && action.command.str().starts_with("cat ");
         action.path.some().filter(|_| whole).map(str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_without_the_shell_that_runs_it() {
+        for (line, inner) in [
+            ("/bin/bash -lc 'make test'", "make test"),
+            ("bash -lc ls", "ls"),
+            (r#"/usr/bin/zsh -lc "printf '%s' \"$HOME\"""#, r#"printf '%s' "$HOME""#),
+            (r"/bin/bash -lc 'echo '\''a'\'' && rm b'", "echo 'a' && rm b"),
+            ("/bin/bash -lc 'cat a' b", "/bin/bash -lc 'cat a' b"),
+            ("/bin/bash -lc 'open", "/bin/bash -lc 'open"),
+            ("bash build.sh -lc x", "bash build.sh -lc x"),
+            ("python3 -c 'print(1)'", "python3 -c 'print(1)'"),
+            ("make test", "make test"),
+        ] {
+            assert_eq!(inner_command(line), inner, "{line}");
+        }
     }
 }

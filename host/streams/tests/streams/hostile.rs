@@ -167,6 +167,40 @@ fn permission_requests_are_seen_from_both_sides() {
     decoder.sent(answer.to_string().as_bytes(), &mut out);
     let asked = AgentEvent::ApprovalRequested { title: "rm -r".to_owned() };
     assert_eq!(out, [asked, AgentEvent::ApprovalResolved { allowed: false }]);
+    // A command is named as other agents name it: by that a person is told how to allow it.
+    out.clear();
+    let call =
+        json!({ "title": "Run the build", "kind": "execute", "rawInput": { "command": "npm run build" } });
+    let request = json!({ "id": 8, "method": "session/request_permission", "params": { "toolCall": call } });
+    decoder.line(request.to_string().as_bytes(), &mut out);
+    assert_eq!(out, [AgentEvent::ApprovalRequested { title: "Bash npm run build".to_owned() }]);
+}
+
+#[test]
+fn a_login_that_an_acp_agent_wants_has_its_name_and_the_words_of_the_agent() {
+    let told = |said: &str, code: i64, message: &str| {
+        let (mut decoder, mut out) = (AcpDecoder::new(), Vec::new());
+        let prompt = json!({ "id": 3, "method": "session/prompt", "params": { "prompt": [{ "type": "text", "text": "Do." }] } });
+        decoder.sent(prompt.to_string().as_bytes(), &mut out);
+        let chunk =
+            json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": said } });
+        let update = json!({ "method": "session/update", "params": { "update": chunk } });
+        decoder.line(update.to_string().as_bytes(), &mut out);
+        let error = json!({ "id": 3, "error": { "code": code, "message": message } });
+        decoder.line(error.to_string().as_bytes(), &mut out);
+        let signal = out.into_iter().find_map(|event| match event {
+            AgentEvent::Signal(signal) => Some((signal.code, signal.text)),
+            _ => None,
+        });
+        signal.unwrap()
+    };
+    let named = |code: &str, text: &str| (code.to_owned(), text.to_owned());
+    let required = "Authentication required";
+    assert_eq!(told("", -32000, required), named("authentication_failed", required));
+    let key = "Invalid API key";
+    assert_eq!(told(key, -32000, required), named("authentication_failed", key));
+    // Servers use the number for other things, too.
+    assert_eq!(told(key, -32000, "out of memory"), named("-32000", "out of memory"));
 }
 
 /// Any JSON, with the names that the decoders look for among its keys and texts.

@@ -139,7 +139,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
             return not_done(host, o, what);
         }
         // Nothing was cut off: it is asked for its work like an agent that says more.
-        if !open.is_empty() && is_whole(&last) {
+        if !open.is_empty() && (answers || is_whole(&last)) {
             return not_done(host, o, what);
         }
         return Outcome {
@@ -238,6 +238,8 @@ fn doubt(
     let is_for_change = is_for_change(host, o, open);
     let checked = is_shown_by_check(host, o, open);
     let contradicts = said.contradicts.as_deref();
+    // One that has been seen to fail decides, unless the agent leaves the work to somebody: it costs nothing, and a question costs a prompt.
+    let is_decided_by_check = o.files_changed > 0 && !said.hands_over && fails(o, open);
     let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
     let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer, open));
@@ -247,8 +249,6 @@ fn doubt(
         true => said.insists.as_ref(),
     };
     let full = || answer.and_then(|answer| contrary::stops(host, o, answer));
-    // One that has been seen to fail decides, unless the agent leaves the work to somebody.
-    let is_decided_by_check = o.files_changed > 0 && !said.hands_over && fails(o, open);
     let left = left.filter(|_| is_for_change && !is_decided_by_check);
     let taken_back = said.answers.then(|| left.cloned().or_else(full)).flatten();
     // A check that follows tells more than words.
@@ -271,6 +271,7 @@ fn doubt(
         _ if was_asked && (said.affirms || said.claims) => return None,
         (.., Some(trouble)) => format!("speaks of what is not done: {}", quote(trouble)),
         _ if names_context() => "speaks of its context".to_owned(),
+        _ if is_decided_by_check && wanted(host, &o.phase) != Some(Basis::Reported) => return None,
         _ if said.claims || was_asked && (checked && said.has_words || is_enough && said.tells) => {
             return None;
         }
@@ -309,6 +310,16 @@ fn doubt(
     };
     Some(match over {
         Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        // It has said itself that the work is not done: that is not asked.
+        None if said.denied.is_some() => {
+            let asked = format!("{}. What now?", capital(&what));
+            let outcome = not_done(host, o, what);
+            let recovery = match outcome.recovery {
+                Action::AskPerson(_) => Action::AskPerson(asked),
+                other => other,
+            };
+            Outcome { evidence, recovery, ..outcome }
+        }
         None => Outcome { evidence, ..not_done(host, o, what) },
     })
 }

@@ -90,6 +90,9 @@ impl Cause {
         let what = capital(self.what());
         let mend = match self {
             Cause::LoggedOut => login(agent).to_owned(),
+            Cause::Variable(Some(name)) if is_handed_over(agent, name) => {
+                format!("Set {name} where you start Baton")
+            }
             Cause::Variable(Some(name)) => format!(
                 "Set {name} where you start Baton, and hand it to the agent by its role: `env = [\"{name}\"]`"
             ),
@@ -107,7 +110,9 @@ impl Cause {
                     .to_owned()
             }
             Cause::Model => {
-                "Correct `model` of its role, or the model in the agent's own settings".to_owned()
+                "Correct `model` of its role, or the model in the agent's own settings; `--model NAME` of `baton answer … --resume` \
+                 takes another"
+                    .to_owned()
             }
             Cause::Network => {
                 "Look at the network, at proxy variables, and at the address of the provider".to_owned()
@@ -128,7 +133,23 @@ fn login(agent: &str) -> &'static str {
             "Run `gemini` and log in, or set GEMINI_API_KEY where you start Baton"
         }
         _ if agent.contains("opencode") => "Run `opencode auth login`",
+        "acp" => {
+            "Log in the agent behind it (such as `claude /login` or `codex login`), or set its key where you start Baton"
+        }
         _ => "Log it in, or give it its key (`env` of its role hands over a variable)",
+    }
+}
+
+/// Whether the host hands a variable of this name to such an agent without a word of its role.
+fn is_handed_over(agent: &str, name: &str) -> bool {
+    let of_claude = ["ANTHROPIC_", "CLAUDE_CODE_"];
+    let of_codex = ["OPENAI_", "CODEX_"];
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    match agent.split(':').next().unwrap_or(agent) {
+        "claude" => begins(&of_claude),
+        "codex" => begins(&of_codex),
+        "acp" => begins(&of_claude) || begins(&of_codex) || begins(&["GEMINI_", "GOOGLE_", "OPENCODE_"]),
+        _ => false,
     }
 }
 

@@ -43,6 +43,28 @@ fn who_is_not_logged_in_is_told_how_to_log_in() {
 }
 
 #[test]
+fn an_acp_agent_that_cannot_begin_is_not_tried_again() {
+    // Three sessions were spent on "-32000", and three on a signal by which its driver had ended it.
+    let said = "Authentication required";
+    for code in ["authentication_failed", "-32000"] {
+        let judged = fresh(Occasion::PromptEnded)
+            .signal(Channel::ProviderError, code, said)
+            .signal(Channel::AgentEvent, code, NOTE)
+            .with(|o| o.session.agent = "acp".to_owned())
+            .assess();
+        expect(&judged, Verdict::Unauthenticated, said, "`claude /login`");
+    }
+    let said =
+        "the connection to the agent broke: Internal error: CODEX_API_KEY or OPENAI_API_KEY is not set";
+    let judged = fresh(Occasion::SessionEnded)
+        .signal(Channel::AgentEvent, "acp-connection", said)
+        .exit(None, Some(15), false)
+        .with(|o| o.session.agent = "acp".to_owned())
+        .assess();
+    expect(&judged, Verdict::Unauthenticated, said, "Set CODEX_API_KEY where you start Baton. Then");
+}
+
+#[test]
 fn a_missing_variable_is_named_with_the_key_that_hands_it_over() {
     let said = "Missing environment variable: `FAKE_API_KEY`.";
     let judged = fresh(Occasion::PromptEnded)

@@ -8,6 +8,7 @@ mod earlier;
 #[path = "../common/judged.rs"]
 mod judged;
 mod repeated;
+mod shown;
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Observation, Occasion};

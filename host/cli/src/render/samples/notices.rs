@@ -84,7 +84,7 @@ fn notices() -> Vec<Notice> {
             session: session(),
             code: "authentication_failed".into(),
             status: Some(401),
-            text: "the agent retries by itself: 1 of 10, in 523 ms".into(),
+            text: "the agent retries by itself: 1 of 10, in 1s".into(),
         },
         Notice::Refused {
             phase: phase(),

@@ -137,3 +137,34 @@ fn what_is_kept_stays_bounded() {
     assert!(s.answer_tail.len() <= ANSWER_TAIL_BYTES);
     assert_eq!(s.recent.len(), RECENT_TURNS);
 }
+
+#[test]
+fn what_a_prompt_took_that_was_cut_off_is_not_known_whole() {
+    // The first prompt had a price, and the second one was cut off: the sum looked like the whole.
+    let ended = Exit { code: None, signal: Some(9), by_host: true };
+    let answered = AgentEvent::PromptEnded { stop_reason: "completed".into(), is_error: false };
+    let price =
+        AgentEvent::Billing(Billed { input_tokens: 0, output_tokens: 5, cost_microusd: Some(110_000) });
+    let mut s = session();
+    s.begin_prompt(UnixMs(1));
+    for event in [turn(1000), turn(1500)] {
+        s.observe(Seq(1), UnixMs(1), &event);
+    }
+    assert_eq!(s.unpriced_tokens, 2520, "its price comes with the end of its prompt");
+    for event in [price, answered] {
+        s.observe(Seq(1), UnixMs(1), &event);
+    }
+    assert_eq!((s.unpriced_tokens, s.cut_prompts), (0, 0));
+    let mut whole = s.clone();
+    whole.end(ended, "");
+    assert_eq!((whole.unpriced_tokens, whole.cut_prompts), (0, 0));
+    s.begin_prompt(UnixMs(2));
+    s.observe(Seq(2), UnixMs(2), &turn(2000));
+    s.end(ended, "");
+    assert_eq!((s.unpriced_tokens, s.cut_prompts), (2010, 1));
+    // One that could not begin took nothing.
+    let mut never = session();
+    never.begin_prompt(UnixMs(1));
+    never.end(Exit { by_host: false, ..ended }, "");
+    assert_eq!(never.cut_prompts, 0);
+}

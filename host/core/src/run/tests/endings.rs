@@ -188,6 +188,29 @@ fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
 
 // A11
 #[test]
+fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
+    for (line, first) in
+        [("Not done: a: there is no key", Choice::Retry), ("I looked at it.", Choice::Accept)]
+    {
+        let mut world = World::new(workflow(&[("1", &["a"])]));
+        while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
+            assert!(world.step());
+        }
+        let rest = std::mem::take(&mut world.queue);
+        world.put(Input::Agent { session: "s1".into(), event: AgentEvent::Text { text: line.into() } });
+        world.queue.extend(rest);
+        world.unfinished.set(1);
+        world.recovery =
+            Some((Verdict::Answered, RecoveryAction::AskPerson { question: "What now?".into() }));
+        world.go();
+        let choices = world.run.view(world.now).unwrap().questions[0].choices.clone();
+        assert_eq!(choices[0], first, "{line}: {choices:?}");
+        assert!(choices.contains(&Choice::Accept), "a person may know better");
+    }
+}
+
+// A11
+#[test]
 fn what_a_person_says_to_a_question_reaches_the_next_session() {
     let mut world = World::new(workflow(&[("1", &["a"])]));
     world.unfinished.set(1);

@@ -1,7 +1,7 @@
 //! What the policy of a test world answers: the thresholds of the sources, as plain as can be.
 
 use crate::decision::*;
-use crate::observation::{Ask, ObjectiveView, Occasion, SplitOccasion};
+use crate::observation::{Ask, ObjectiveView, Occasion, SplitOccasion, TurnsSpent};
 use crate::time::DurationMs;
 
 use super::world::World;
@@ -87,7 +87,12 @@ impl World {
             }
             Ask::Budget(o) => {
                 let more = o.phase.budget.turns_used + o.base_turns.unwrap_or(0);
-                let max_turns = if self.gives_turns && o.spent.is_some() { Some(more) } else { o.base_turns };
+                let is_given = |spent: &TurnsSpent| {
+                    let moved = spent.files_changed > 0 || spent.objectives_done > 0;
+                    self.gives_turns && (moved || spent.idle_grants < self.idle_grants)
+                };
+                let max_turns =
+                    if o.spent.as_ref().is_some_and(is_given) { Some(more) } else { o.base_turns };
                 Decision::Budget(TurnBudget { max_turns, reason })
             }
             Ask::Brief(o) => Decision::Brief(Brief {

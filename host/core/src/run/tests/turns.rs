@@ -101,6 +101,40 @@ fn who_moves_nothing_is_continued_with_a_fresh_look_and_then_a_person_is_asked()
 }
 
 #[test]
+fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() {
+    // A1, A8: 573 turns and 16 million tokens, in which nothing came of anything.
+    let mut world = long(0);
+    (world.idle_grants, world.circles) = (1, true);
+    world.script = [Does::Work { turns: u32::MAX, moves: false }; 3].into();
+    world.go();
+    let row = row(&world);
+    assert_eq!(
+        (row.status, row.sessions.len(), row.turns),
+        (PhaseStatus::Paused, 2, 9),
+        "a new session gets none for nothing"
+    );
+    let told =
+        |of: fn(&Notice) -> Option<&String>| world.notices.iter().filter_map(of).cloned().collect::<Vec<_>>();
+    let budgets = told(|n| if let Notice::Budgeted { reason, .. } = n { Some(reason) } else { None });
+    assert_eq!(budgets.len(), 1, "{budgets:?}");
+    assert!(budgets[0].ends_with("; its context was compacted 3 times meanwhile"), "{budgets:?}");
+    let stops = told(|n| if let Notice::Stopped { reason, .. } = n { Some(reason) } else { None });
+    assert!(stops[0].starts_with("the 6 turns of the phase are used up: "), "{stops:?}");
+    assert!(
+        stops[1].starts_with("the 9 turns of the phase are used up, 3 of them by this session: "),
+        "{stops:?}"
+    );
+    let text = &world.run.view(world.now).unwrap().questions[0].text;
+    assert!(
+        text.contains(
+            " It used 9 turns (3 of them by its last session), at least 990 tokens and at least $0.01."
+        ),
+        "{text}"
+    );
+    assert!(text.contains("`max_turns` in [roles.executor]"), "{text}");
+}
+
+#[test]
 fn an_exhausted_session_leaves_what_is_left_and_no_more() {
     // A6
     let mut world = long(0);

@@ -404,9 +404,46 @@ fn a_ceiling_pauses_between_prompts_and_can_be_raised() {
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     assert_eq!(world.worked.len(), 2);
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert!(text.contains("`raise` sets it to 800"), "{text}");
     world.answer(Choice::Raise);
     assert_eq!(world.ending(), Some(Ending::Done));
     assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_ceiling_is_raised_above_what_was_used() {
+    // Twice the ceiling was less than what the first prompt had taken: the same question came again, before any work.
+    let mut flow = workflow(&[("1", &["a", "b", "c"])]);
+    flow.limits.tokens = Some(50);
+    let mut world = World::new(flow);
+    for done in 1..=2 {
+        if done == 1 {
+            world.go()
+        } else {
+            world.answer(Choice::Raise)
+        }
+        assert_eq!((world.run.status(), world.worked.len()), (RunStatus::Paused, done));
+    }
+}
+
+#[test]
+fn a_ceiling_of_cost_counts_tokens_without_a_price_by_the_price_of_the_others() {
+    let mut flow = workflow(&[("1", &["a", "b"])]);
+    flow.limits.cost_microusd = Some(20_000);
+    let mut world = World::new(flow);
+    world.unpriced_tokens = 10_000;
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let view = world.run.view(world.now).unwrap();
+    let text = &view.questions[0].text;
+    assert!(
+        text.contains("its ceiling of cost, $0.02, and is at $0.")
+            && text.contains(" of it for 10.0k tokens without a price)"),
+        "{text}"
+    );
+    assert!(view.billed_at_least);
+    assert_eq!(view.phases[0].sessions[0].unpriced_tokens, 10_000);
 }
 
 #[test]
@@ -419,7 +456,9 @@ fn used_up_turns_mean_split_or_pause() {
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
-    assert!(view.questions[0].text.contains("2 turns are used up"), "{}", view.questions[0].text);
+    let text = &view.questions[0].text;
+    assert!(text.contains("the 2 turns of the phase are used up"), "{text}");
+    assert!(text.contains(" It used 2 turns, ") && text.contains(" tokens and $0."), "{text}");
 }
 
 #[test]

@@ -60,6 +60,12 @@ pub(super) struct World {
     pub(super) compacts: bool,
     /// Turns that are used up are given again.
     pub(super) gives_turns: bool,
+    /// So often in a row, although nothing came of them.
+    pub(super) idle_grants: u32,
+    /// Agents that take many turns compact their context by themselves after each.
+    pub(super) circles: bool,
+    /// Tokens of each prompt for which its agent names no price.
+    pub(super) unpriced_tokens: u64,
     /// Files that agents have changed.
     moved: u32,
     /// An agent that runs out of context has changed a file before.
@@ -176,6 +182,9 @@ impl World {
             lead: false,
             compacts: true,
             gives_turns: false,
+            idle_grants: u32::MAX,
+            circles: false,
+            unpriced_tokens: 0,
             moved: 0,
             exhausts_at_work: false,
             at_work: None,
@@ -255,6 +264,10 @@ impl World {
         let billed = Billed { input_tokens: 100, output_tokens: 10, cost_microusd: Some(1000) };
         self.moved += u32::from(moves);
         self.event(&session, AgentEvent::Turn { used_tokens: Some(100), billed });
+        if self.circles {
+            let (trigger, before_tokens, after_tokens) = (CompactionTrigger::Auto, Some(900), Some(100));
+            self.event(&session, AgentEvent::Compacted { trigger, before_tokens, after_tokens });
+        }
         match left.saturating_sub(1) {
             0 => {
                 self.event(&session, AgentEvent::PromptEnded { stop_reason: "done".into(), is_error: false })
@@ -535,6 +548,10 @@ impl World {
             },
         );
         self.event(session, AgentEvent::Turn { used_tokens: Some(used), billed });
+        if self.unpriced_tokens > 0 {
+            let input_tokens = self.unpriced_tokens;
+            self.event(session, AgentEvent::Billing(Billed { input_tokens, ..Billed::default() }));
+        }
         self.event(session, AgentEvent::PromptEnded { stop_reason: word.into(), is_error: false });
     }
 }

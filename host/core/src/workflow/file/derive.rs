@@ -15,6 +15,11 @@ const DERIVED_CHARS_MAX: usize = 24;
 const TITLE_CHARS_MAX: usize = 72;
 /// Words that tell two ids apart in no language that people write ids in.
 const FILLING: [&str; 6] = ["a", "an", "the", "its", "own", "their"];
+/// Words after which another one is expected: a cut behind one of them leaves half a phrase.
+const DANGLING: [&str; 24] = [
+    "about", "all", "and", "as", "at", "before", "but", "by", "every", "for", "from", "in", "into", "of",
+    "on", "or", "so", "that", "to", "under", "until", "when", "which", "with",
+];
 /// How a workflow is called whose file has a name that cannot be an id.
 const NAMELESS: &str = "workflow";
 
@@ -158,21 +163,35 @@ fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
     }
 }
 
-/// The first words of a text as an id; empty where it has none.
+/// The first words of a text as an id; empty where it has none. It does not end in a word that waits for the next one: an agent that
+/// repeats the id leaves that out.
 fn words(text: &str) -> String {
-    let mut id = String::new();
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    for word in words.map(str::to_ascii_lowercase).filter(|word| !FILLING.contains(&word.as_str())) {
-        let dash = usize::from(!id.is_empty());
-        if id.len() + dash + word.len() > DERIVED_CHARS_MAX {
-            break;
+    let mut id: Vec<String> = Vec::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let parts: Vec<String> = word
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|part| !part.is_empty())
+            .map(str::to_ascii_lowercase)
+            .collect();
+        // In a path or a name of several parts each one tells it from others: "src/a.txt".
+        let is_word = parts.len() == 1;
+        for part in parts.into_iter().filter(|part| !is_word || !FILLING.contains(&part.as_str())) {
+            length += part.len() + usize::from(!id.is_empty());
+            if length > DERIVED_CHARS_MAX {
+                return ended(id);
+            }
+            id.push(part);
         }
-        if dash == 1 {
-            id.push('-');
-        }
-        id.push_str(&word);
     }
-    id
+    ended(id)
+}
+
+/// The words of an id without those at its end that lead to another word; if it has no others, as they are.
+fn ended(words: Vec<String>) -> String {
+    let is_dangling = |word: &&String| DANGLING.contains(&word.as_str());
+    let kept = words.len() - words.iter().rev().take_while(is_dangling).count();
+    words[..if kept == 0 { words.len() } else { kept }].join("-")
 }
 
 /// This id, or it with a number where it is in use.

@@ -80,13 +80,30 @@ pub(super) fn answer_line<'t>(
         lines[first..=last].iter().filter_map(|line| starts_with(line, DONE_LINE)).collect();
     let rest = Some(done.join(",")).filter(|rest| !done.is_empty() && !rest.contains('?'))?;
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
-    let is_other = |part: &&str| others.iter().any(|id| plain(id) == plain(part));
-    let is_id = |part: &&str| ids.contains(&plain(part)) || is_other(part);
+    let other_ids: Vec<String> = others.iter().map(|id| plain(id)).collect();
+    // An agent that repeats an id may leave its last words out.
+    let meant = |part: &str| {
+        let said = plain(part);
+        if ids.contains(&said) || other_ids.contains(&said) {
+            return Some(said);
+        }
+        let begins = |id: &&String| begins_id(id, &said);
+        let mut meant = ids.iter().chain(&other_ids).filter(begins);
+        meant.next().filter(|_| meant.next().is_none()).cloned()
+    };
+    let is_id = |part: &&str| meant(part).is_some();
     let parts = || rest.split([',', ' ', ':']).filter(|part| !plain(part).is_empty());
     let is_all = parts().next().is_some_and(|first| ["all", "everything"].contains(&plain(first).as_str()));
-    let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
+    let named: Vec<String> = parts().filter_map(meant).collect();
+    let names_all = ids.iter().all(|id| named.contains(id));
     let remark: Vec<&str> = parts().filter(|part| !is_id(part)).collect();
     (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
+}
+
+/// Whether an id begins with these words: two at least, since one is a word of any sentence.
+fn begins_id(id: &str, words: &str) -> bool {
+    let is_mark = |c: char| c.is_ascii_punctuation();
+    words.contains(is_mark) && id.strip_prefix(words).is_some_and(|rest| rest.starts_with(is_mark))
 }
 
 /// Whether a line is that line.

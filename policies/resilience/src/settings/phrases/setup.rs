@@ -25,6 +25,7 @@ pub(super) const MISSING_VARIABLE: &[&str] = &[
     "environment variable is missing",
     "environment variable is required",
     "must specify the gemini_api_key",
+    "_api_key is not set",
 ];
 
 pub(super) const ROOT: &[&str] =

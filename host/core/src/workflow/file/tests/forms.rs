@@ -47,6 +47,22 @@ fn derived_ids_differ_from_each_other_and_from_those_that_are_said() {
 }
 
 #[test]
+fn a_derived_id_ends_in_no_word_that_waits_for_another_and_keeps_the_parts_of_a_path() {
+    for (description, id) in [
+        ("Append forty lines to the log", "append-forty-lines"),
+        ("Write a list of all the files in it", "write-list-of-all-files"),
+        ("Write src/a.txt", "write-src-a-txt"),
+        ("Write a.txt and b.txt", "write-a-txt-and-b-txt"),
+        ("Move a file", "move-file"),
+        ("Look into", "look"),
+        ("To and from", "to-and-from"),
+    ] {
+        let workflow = read(&format!("[[phases]]\ndo = \"{description}\"\n"));
+        assert_eq!(workflow.phases[0].objectives[0].id.as_str(), id, "{description}");
+    }
+}
+
+#[test]
 fn one_thing_is_as_good_as_a_list_of_one() {
     let text = "setup = \"npm ci\"\n[limits]\nwall_time = 7200\nheartbeat = 30\n[[phases]]\nid = \"a\"\n\
                 verify = [\"cargo fmt --check\", \"cargo test || cat log; false\"]\nwall_time = 90\n\
