@@ -55,7 +55,7 @@ mod tests {
         std::fs::write(dir.path().join("stdout.jsonl"), log).unwrap();
         let billed = Billed { input_tokens: 23_855, output_tokens: 7, cost_microusd: None };
         let turn = AgentEvent::Turn { used_tokens: Some(23_855), billed };
-        assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 1), [turn.clone()]);
+        assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 1), std::slice::from_ref(&turn));
         assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 0), [turn.clone(), turn]);
         assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 2), []);
         assert_eq!(turns_logged(&AgentKind::Codex, dir.path(), 0), []);

@@ -41,9 +41,9 @@ fn a_registry_that_only_the_folder_names_is_not_asked() {
         .unwrap();
     let (workspace, state) = (stage.workspace.to_str().unwrap(), stage.state_root());
     let place = ["--workspace", workspace, "--state-dir", state.to_str().unwrap()];
-    stage.baton(&["run", "job.toml", "--dry-run"]).expect(2).says(&["not pulled yet"]);
+    stage.baton(&["run", "job.toml", "--dry-run"]).expect(2).says(&["is not pinned"]);
     let which = [&["policy", "which", "job.toml"], &place[..]].concat();
-    stage.baton(&which).expect(2).says(&["not pulled yet"]);
+    stage.baton(&which).expect(2).says(&["is not pinned"]);
     let check = stage.baton(&[&["check", "job.toml"], &place[..]].concat());
     assert_ne!(check.code, Some(0), "{}", check.stdout);
     stage.baton(&["run", "job.toml"]).expect(2).says(&["baton.toml", "nothing of yours"]);

@@ -1,20 +1,21 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
+mod refused;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
-use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::Basis;
 use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
 };
 
+use self::refused::refused_calls;
 use super::import;
 use super::look::{Look, Tone};
-use super::notice::{Allowing, ONLY_ALL, allowing};
 use super::table::{Ages, table};
 use super::words::{self, in_a_line};
 use crate::place::Place;
@@ -25,8 +26,6 @@ const LABEL: usize = 11;
 /// Where the line of a session goes on, and that of what it was refused.
 const SESSION_INDENT: usize = 6;
 const REFUSED_INDENT: usize = 8;
-/// Refused commands for which the flag is shown.
-const FLAGS_SHOWN: usize = 3;
 
 /// What a report tells beside the view: it is looked up where the run works.
 #[derive(Clone, Debug, Default)]
@@ -318,49 +317,6 @@ fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
     }
 }
 
-/// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
-fn refused_calls(view: &RunView, place: &Place) -> String {
-    let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
-    let calls: u32 = sessions().map(|session| session.refused_calls).sum();
-    if calls == 0 {
-        return String::new();
-    }
-    let mut named: Vec<&str> = Vec::new();
-    for refusal in sessions().flat_map(|session| &session.refused) {
-        if refusal.kind == RefusalKind::Call && !named.contains(&refusal.target.as_str()) {
-            named.push(&refusal.target);
-        }
-    }
-    let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
-    let count = words::count(calls, "call");
-    format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
-}
-
-/// The command that goes on with these calls allowed, as far as a flag can name them.
-fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String> {
-    let ways: Vec<Allowing> = calls.iter().filter_map(|call| allowing(call)).collect();
-    let by = |way: &Allowing| match way {
-        Allowing::By(flag) => Some(flag.clone()),
-        Allowing::OnlyAll => None,
-    };
-    let flags: Vec<String> = ways.iter().filter_map(by).take(FLAGS_SHOWN).collect();
-    if flags.is_empty() {
-        return (!ways.is_empty()).then(|| ONLY_ALL.to_owned());
-    }
-    let (run, flags) = (&view.run, flags.join(" "));
-    let retry = view.questions.iter().find(|question| question.choices.contains(&Choice::Retry));
-    Some(match (view.status, retry) {
-        (RunStatus::Paused, Some(question)) => {
-            let which = which(view, question);
-            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
-        }
-        (RunStatus::Ended(Ending::Interrupted), _) => {
-            format!("to allow: baton resume {run} {flags}{}", place.flags)
-        }
-        _ => format!("a new run allows it with {flags}, or `allow` in the role"),
-    })
-}
-
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
 fn trees_left(view: &RunView) -> String {
     // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
@@ -430,7 +386,7 @@ mod tests {
     use crate::render::samples;
     use baton_runtime::core::Tree;
     use baton_runtime::core::UnixMs;
-    use baton_runtime::core::facts::Refusal;
+    use baton_runtime::core::facts::{Refusal, RefusalKind};
 
     #[test]
     fn a_finished_run_tells_where_everything_lies() {

@@ -192,7 +192,7 @@ fn settings_beside_all_are_read_apart_from_those_of_its_component() {
         let found = policies.candidates(&Scope::Run, None, Capability::Compaction);
         assert_eq!(
             found.iter().map(settings).collect::<Vec<_>>(),
-            vec![[1 + own].as_slice(), &vec![1; found.len() - 1]].concat()
+            [vec![1 + own], vec![1; found.len() - 1]].concat()
         );
     }
 }

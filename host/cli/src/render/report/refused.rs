@@ -1,0 +1,57 @@
+//! The calls that roles did not allow, in a report.
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::facts::RefusalKind;
+use baton_runtime::core::input::Choice;
+use baton_runtime::core::view::{RunStatus, RunView};
+
+use super::which;
+use crate::place::Place;
+use crate::render::notice::{Allowing, ONLY_ALL, allowing};
+use crate::render::words;
+
+/// Refused commands for which the flag is shown.
+const FLAGS_SHOWN: usize = 3;
+
+/// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
+pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
+    let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
+    let calls: u32 = sessions().map(|session| session.refused_calls).sum();
+    if calls == 0 {
+        return String::new();
+    }
+    let mut named: Vec<&str> = Vec::new();
+    for refusal in sessions().flat_map(|session| &session.refused) {
+        if refusal.kind == RefusalKind::Call && !named.contains(&refusal.target.as_str()) {
+            named.push(&refusal.target);
+        }
+    }
+    let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
+    let count = words::count(calls, "call");
+    format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+}
+
+/// The command that goes on with these calls allowed, as far as a flag can name them.
+fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String> {
+    let ways: Vec<Allowing> = calls.iter().filter_map(|call| allowing(call)).collect();
+    let by = |way: &Allowing| match way {
+        Allowing::By(flag) => Some(flag.clone()),
+        Allowing::OnlyAll => None,
+    };
+    let flags: Vec<String> = ways.iter().filter_map(by).take(FLAGS_SHOWN).collect();
+    if flags.is_empty() {
+        return (!ways.is_empty()).then(|| ONLY_ALL.to_owned());
+    }
+    let (run, flags) = (&view.run, flags.join(" "));
+    let retry = view.questions.iter().find(|question| question.choices.contains(&Choice::Retry));
+    Some(match (view.status, retry) {
+        (RunStatus::Paused, Some(question)) => {
+            let which = which(view, question);
+            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
+        }
+        (RunStatus::Ended(Ending::Interrupted), _) => {
+            format!("to allow: baton resume {run} {flags}{}", place.flags)
+        }
+        _ => format!("a new run allows it with {flags}, or `allow` in the role"),
+    })
+}
