@@ -1,16 +1,21 @@
 //! What a policy's answer leads to. An answer is matched by the question's id: to a step that waits for it, or to
 //! the session it is about; any other is stale and dropped. What a verdict leads to is in `judge.rs`.
 
+use std::borrow::Cow;
+
 use crate::action::Action;
 use crate::decision::{
-    CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, Label, SplitAction, SplitDecision,
+    CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, Label, RecoveryAction,
+    RecoveryDecision, SplitAction, SplitDecision,
 };
 use crate::ids::RequestId;
 use crate::notice::Notice;
 use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
+use crate::workflow::BUILTIN;
 
 use super::Run;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::summary::one_line;
 
 /// How a session ended that the compaction policy handed off.
 const NEAR_CAPACITY: &str = "near-capacity";
@@ -18,6 +23,32 @@ const NEAR_CAPACITY: &str = "near-capacity";
 const SPLIT_REQUESTED: &str = "split-requested";
 /// How a session ended whose phase was split without its asking.
 const SPLIT: &str = "split";
+
+/// An answer as it is taken: what a policy asks a person is told as its words, in a line. The questions of the built-in policy are Baton's.
+fn under_its_name<'a>(
+    result: &'a Result<Decision, Fault>,
+    label: &Label,
+) -> Cow<'a, Result<Decision, Fault>> {
+    let is_baton = matches!(label.by, DecidedBy::BuiltIn | DecidedBy::Native | DecidedBy::Recording)
+        || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
+    let mut result = Cow::Borrowed(result);
+    let asks = match &*result {
+        Ok(Decision::Recover(decision)) => matches!(decision.action, RecoveryAction::AskPerson { .. }),
+        Ok(Decision::Split(decision)) => matches!(decision.action, SplitAction::AskPerson { .. }),
+        _ => false,
+    };
+    if is_baton || !asks {
+        return result;
+    }
+    if let Ok(
+        Decision::Recover(RecoveryDecision { action: RecoveryAction::AskPerson { question }, .. })
+        | Decision::Split(SplitDecision { action: SplitAction::AskPerson { question }, .. }),
+    ) = result.to_mut()
+    {
+        *question = format!("The policy {} asks: {:?}", label.policy, one_line(question));
+    }
+    result
+}
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
@@ -31,6 +62,7 @@ impl Run {
             return;
         }
         let Some(p) = about else { return };
+        let result = &*under_its_name(result, label);
         if self.phases[p].step.waits_for_answer(request) {
             self.tell_fallback(label);
             self.take_answer(p, result);

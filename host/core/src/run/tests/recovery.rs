@@ -53,7 +53,7 @@ fn a_person_is_asked_instead_of_waiting_for_a_provider() {
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
-    assert_eq!(view.questions[0].text, "Buy more?");
+    assert_eq!(view.questions[0].text, "The policy test asks: \"Buy more?\"");
     assert!(!view.questions[0].choices.contains(&Choice::Accept), "nobody can say that the work is done");
 }
 
