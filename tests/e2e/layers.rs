@@ -168,7 +168,7 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
 
     // Its agents write a `baton.toml` that nobody could read: what was read at the start is frozen with the run.
     stage.baton(&["run", "layered.toml"]).expect(0);
-    assert!(stage.read("baton.toml.from-agent").contains("all = 3"));
+    assert!(stage.read("baton.toml").contains("all = 3"));
     let asked = answered(&stage);
     for seat in &told {
         let said = seat.split(" by ").next().unwrap();

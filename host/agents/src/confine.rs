@@ -11,7 +11,7 @@ use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::AgentEvent;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
-use baton_sandbox::{Beside, Boundary, HeldSettings, Refused, Remaining, Settings, Wanted, found_on};
+use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, found_on};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -61,15 +61,6 @@ const REPOSITORY: [&str; 10] = [
     ".git/rebase-merge/git-rebase-todo",
     ".git/sequencer/todo",
 ];
-/// Of these, what is copied where no boundary keeps it: the host itself makes and changes the others while an agent works.
-const COPIED: [&str; 6] = [
-    ".git/config",
-    ".git/config.worktree",
-    ".git/hooks",
-    ".git/info/attributes",
-    ".git/commondir",
-    ".git/objects/info/alternates",
-];
 /// Refs and branches of runs, and their reflogs. The host writes them while an agent works, so they are kept and never taken away.
 const OF_RUNS: [&str; 4] = ["refs/baton", "refs/heads/baton", "logs/refs/baton", "logs/refs/heads/baton"];
 /// Folders that are made before a boundary opens, so that they can be mounted: one that appeared later would be the user's or the
@@ -116,24 +107,6 @@ const OF_CODEX: [&str; 7] =
 /// What is taken over of Claude Code's own file: who has logged in, and that nobody is to be welcomed.
 const OF_CLAUDE_JSON: [&str; 5] =
     ["oauthAccount", "userID", "hasCompletedOnboarding", "customApiKeyResponses", "hasAvailableSubscription"];
-
-/// What an agent that may edit files may not edit, below its tree: what is put back after it where no boundary keeps it.
-pub fn held_paths(tree: &Path, environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
-    let is_repository = tree.join(".git").is_dir();
-    let of_agents = SETTINGS.iter().filter(|name| **name != OWN && **name != ".git").map(PathBuf::from);
-    let of_repository = match is_repository {
-        true => COPIED.iter().map(PathBuf::from).collect(),
-        // A work tree says in a file where its repository is.
-        false => Vec::from_iter(tree.join(".git").is_file().then(|| PathBuf::from(".git"))),
-    };
-    // The repository of a submodule is as large as another one.
-    let is_settings = |path: &PathBuf| !path.as_os_str().is_empty() && !tree.join(path).join("HEAD").exists();
-    let named = named_by_settings(tree, environment).into_iter().filter(is_settings);
-    let mut paths: Vec<PathBuf> = of_agents.chain(of_repository).chain(named).collect();
-    paths.sort();
-    paths.dedup();
-    paths
-}
 
 /// A boundary, and what is heard from it.
 #[derive(Debug)]
@@ -406,18 +379,13 @@ fn is_package(word: &str) -> bool {
 /// Puts what is refused among the agent's events. Gives where its driver sends those; its end comes last, and the boundary
 /// ends with it.
 pub(crate) fn join(
-    confined: Option<Confined>,
-    held: Option<HeldSettings>,
+    confined: Confined,
     session: SessionId,
     to: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> mpsc::Sender<(SessionId, DriverEvent)> {
     let (events, mut taken) = mpsc::channel::<(SessionId, DriverEvent)>(1);
     tokio::spawn(async move {
-        let (boundary, mut refused) = match confined {
-            Some(Confined { boundary, refused }) => (Some(boundary), refused),
-            // Of one that hears nothing, since nobody says anything.
-            None => (None, mpsc::unbounded_channel().1),
-        };
+        let Confined { boundary, mut refused } = confined;
         let event = |refusal| (session.clone(), DriverEvent::Event(AgentEvent::Refused(refusal)));
         loop {
             tokio::select! {
@@ -430,9 +398,7 @@ pub(crate) fn join(
                         while let Ok(refusal) = refused.try_recv() {
                             let _ = to.send(event(refusal)).await;
                         }
-                        let planted = boundary.iter().flat_map(Boundary::sweep);
-                        let swept: Vec<_> = planted.chain(held.iter().flat_map(HeldSettings::sweep)).collect();
-                        for refusal in swept {
+                        for refusal in boundary.sweep() {
                             let _ = to.send(event(refusal)).await;
                         }
                         drop(boundary);

@@ -11,7 +11,6 @@ use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Capabilities, Exit};
 use baton_core::workflow::{AgentKind, Role};
-use baton_sandbox::HeldSettings;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
@@ -48,8 +47,6 @@ pub struct Launch {
     pub tools: Option<OwnServer>,
     /// Further servers that the agent is told of, where it takes any (`takes_mcp`).
     pub mcp_servers: Vec<McpServer>,
-    /// What of the workspace the agent may not edit, and no boundary keeps: it is put back once the agent is gone.
-    pub held: Option<HeldSettings>,
 }
 
 impl Launch {
@@ -223,7 +220,7 @@ pub fn capabilities(kind: &AgentKind) -> Capabilities {
 ///
 /// With `confined` it, and all that it starts, is inside that boundary, and what is refused there is an event like any other.
 pub async fn spawn(
-    mut launch: Launch,
+    launch: Launch,
     confined: Option<Confined>,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> Result<(AgentHandle, Spawned), SpawnError> {
@@ -237,13 +234,12 @@ pub async fn spawn(
         AgentKind::Process { command } => plain::command(&launch.own_exe, program, command, &launch.role),
         AgentKind::Rehearsal => program::rehearsal_command(program, &launch.role, &launch.spec)?,
     };
-    let command = match &confined {
-        Some(confined) => command.within(confined.boundary.command()),
-        None => command,
-    };
-    let events = match (confined, launch.held.take()) {
-        (None, None) => events,
-        (confined, held) => confine::join(confined, held, launch.spec.session.clone(), events),
+    let (command, events) = match confined {
+        Some(confined) => {
+            let command = command.within(confined.boundary.command());
+            (command, confine::join(confined, launch.spec.session.clone(), events))
+        }
+        None => (command, events),
     };
     let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
     environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -90,7 +91,9 @@ fn starter(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> StartedBy {
 /// What the processes above this one say; nothing if one of them ended meanwhile.
 fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
     let own = std::process::id();
-    let own_mark = std::env::var_os(MARK).map(std::ffi::OsString::into_encoded_bytes);
+    let own_variable = |name: &str| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
+    let (own_mark, own_command) = (own_variable(MARK), own_variable(OF_HOST));
+    let above_own = above(own);
     let mut next = pid;
     for _ in 0..DEPTH_MAX {
         if next <= 1 {
@@ -100,7 +103,16 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
             // A host asks nothing of itself by its socket.
             return Some(if pid == own { StartedBy::Nobody } else { StartedBy::Host });
         }
+        // Whoever started this host may start what asks it.
+        if above_own.contains(&next) {
+            return Some(StartedBy::Nobody);
+        }
         let process = look(next)?;
+        // A command of another host runs what agents wrote, too, and so does what another host has adopted.
+        let command = variable(next, OF_HOST);
+        if command.is_some() && command != own_command || next != pid && is_baton(next) {
+            return Some(StartedBy::Host);
+        }
         let mark = variable(next, MARK);
         if let Some(mark) = mark.filter(|mark| Some(mark) != own_mark.as_ref()) {
             return Some(StartedBy::Agent(String::from_utf8(mark).ok()));
@@ -115,6 +127,19 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
         next = process.parent;
     }
     Some(StartedBy::Agent(None))
+}
+
+/// The processes above one.
+fn above(pid: u32) -> Vec<u32> {
+    let parent = |pid: &u32| proc::look(*pid).map(|process| process.parent).filter(|parent| *parent > 1);
+    std::iter::successors(parent(&pid), parent).take(DEPTH_MAX as usize).collect()
+}
+
+/// Whether a process runs this very program.
+fn is_baton(pid: u32) -> bool {
+    let file = |exe: &str| fs::metadata(exe).ok().map(|file| (file.dev(), file.ino()));
+    let own = file("/proc/self/exe");
+    own.is_some() && file(&format!("/proc/{pid}/exe")) == own
 }
 
 /// Whether this process, or one above it, carries one of these marks, of sessions or of a run.

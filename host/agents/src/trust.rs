@@ -12,17 +12,21 @@ use serde_json::{Map, Value, json};
 use crate::confine::is_called;
 use crate::launch::SpawnError;
 
-/// Settings of Claude Code by which it runs a command without a model asking for it (its documentation of settings, hooks and plugins).
-const COMMANDS_OF_CLAUDE: [&str; 8] = [
+/// Settings of Claude Code by which it runs a command without a model asking for it, or talks to another server (its documentation of
+/// settings, hooks and plugins).
+const COMMANDS_OF_CLAUDE: [&str; 9] = [
     "apiKeyHelper",
     "awsAuthRefresh",
     "awsCredentialExport",
     "enabledPlugins",
+    "env",
     "extraKnownMarketplaces",
     "hooks",
     "otelHeadersHelper",
     "statusLine",
 ];
+/// The settings that a folder has for Codex.
+const OF_CODEX: &str = ".codex/config.toml";
 /// Files of settings that are larger are not read.
 const SETTINGS_BYTES: u64 = 8 << 20;
 
@@ -40,33 +44,54 @@ pub fn expect_trusted(
 ) -> Result<(), SpawnError> {
     // Whoever chooses the settings has thought of it.
     let chooses = role.args.iter().any(|arg| arg.starts_with("--setting-sources"));
-    if !is_called(agent, "claude") || chooses {
+    let (name, command, brought) = if is_called(agent, "claude") && !chooses {
+        let brought = brought_for_claude(tree);
+        ("Claude Code", "claude", unless(claude_trusts(workspace, environment), brought))
+    } else if matches!(agent, AgentKind::Acp { .. }) && is_called(agent, "codex") {
+        // Codex itself is told that the folder is not trusted; its adapter takes no such word.
+        let brought = Vec::from_iter(tree.join(OF_CODEX).exists().then(|| OF_CODEX.to_owned()));
+        ("Codex", "codex", unless(untrusted_by_codex(tree, environment).is_empty(), brought))
+    } else {
         return Ok(());
-    }
-    let brought = brought_for_claude(tree);
-    if brought.is_empty() || claude_trusts(workspace, environment) {
+    };
+    if brought.is_empty() {
         return Ok(());
     }
     Err(SpawnError::NotReady {
         why: format!(
-            "this folder has Claude Code run commands as soon as it begins here ({}), and nobody has told Claude Code to trust it",
+            "this folder has {name} run commands as soon as it begins here ({}), and nobody has told {name} to trust it",
             brought.join(", ")
         ),
-        mend: "look at them, then run `claude` in the folder once and accept it, or confine the agent with `--sandbox strict`".to_owned(),
+        mend: format!(
+            "look at them, then run `{command}` in the folder once and accept it, or confine the agent with `--sandbox strict`"
+        ),
     })
 }
 
-/// What of a folder has Claude Code run commands, by file and key.
+/// What is brought, if it is not trusted.
+fn unless(is_trusted: bool, brought: Vec<String>) -> Vec<String> {
+    if is_trusted { Vec::new() } else { brought }
+}
+
+/// What of a folder has Claude Code run commands, by file and key. A file that cannot be read here may be read there.
 fn brought_for_claude(tree: &Path) -> Vec<String> {
     let mut brought = Vec::new();
-    for file in [".claude/settings.json", ".claude/settings.local.json"] {
-        let settings = object(&tree.join(file));
+    for file in [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"] {
+        let at = tree.join(file);
+        let Some(settings) =
+            text(&at).and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok())
+        else {
+            brought.extend(at.symlink_metadata().is_ok().then(|| format!("{file}: cannot be read")));
+            continue;
+        };
+        let keys: &[&str] = if file == ".mcp.json" { &["mcpServers"] } else { &COMMANDS_OF_CLAUDE };
         let is_there = |key: &&&str| settings.get(**key).is_some_and(is_something);
-        brought.extend(COMMANDS_OF_CLAUDE.iter().filter(is_there).map(|key| format!("{file}: {key}")));
+        brought.extend(keys.iter().filter(is_there).map(|key| format!("{file}: {key}")));
     }
-    if object(&tree.join(".mcp.json")).get("mcpServers").is_some_and(is_something) {
-        brought.push(".mcp.json".to_owned());
-    }
+    // Servers are looked for in each folder above as well.
+    let above = tree.ancestors().skip(1).map(|folder| folder.join(".mcp.json"));
+    brought
+        .extend(above.filter(|file| file.symlink_metadata().is_ok()).map(|file| file.display().to_string()));
     brought
 }
 
@@ -168,12 +193,27 @@ mod tests {
         write(".claude/settings.json", r#"{"hooks": {"SessionStart": [{}]}}"#);
         write(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh"}}}"#);
         let error = trusted(&role).unwrap_err().to_string();
-        assert!(error.contains("(.claude/settings.json: hooks, .mcp.json)"), "{error}");
+        assert!(error.contains("(.claude/settings.json: hooks, .mcp.json: mcpServers)"), "{error}");
         let adapter = "acp:claude-agent-acp".parse().unwrap();
         assert!(trusted(&Role::of(adapter)).is_err(), "its adapter takes the same settings");
         assert!(trusted(&Role::of(AgentKind::Codex)).is_ok());
+        let of_codex: AgentKind = "acp:codex-acp".parse().unwrap();
+        assert!(trusted(&Role::of(of_codex.clone())).is_ok());
+        fs::create_dir(folder.join(".codex")).unwrap();
+        write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"sh\"\n");
+        assert!(trusted(&Role::of(of_codex)).is_err());
+        write(".claude/settings.local.json", "no text that is read here");
+        let error = trusted(&role).unwrap_err().to_string();
+        assert!(error.contains("settings.local.json: cannot be read"), "{error}");
         let chosen = Role { args: vec!["--setting-sources=user".to_owned()], ..role.clone() };
         assert!(trusted(&chosen).is_ok());
+        for file in [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"] {
+            fs::remove_file(folder.join(file)).unwrap();
+        }
+        assert!(trusted(&role).is_ok());
+        fs::write(folder.with_file_name(".mcp.json"), "{}").unwrap();
+        let error = trusted(&role).unwrap_err().to_string();
+        assert!(error.contains("work/.mcp.json"), "{error}");
         // As Claude Code writes it where a person accepts the folder above.
         let above = folder.parent().unwrap().to_str().unwrap();
         let accepted = json!({ "projects": { above: { "hasTrustDialogAccepted": true } } });

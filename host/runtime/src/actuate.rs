@@ -244,11 +244,8 @@ impl Effects {
         };
         // An agent may have deleted what its successor is told to read.
         self.restorer.restore(&spec.tree).await;
-        let kept = self.boundaries.of_session(&spec, &role, workspace.root());
-        let kept =
-            kept.and_then(|confined| Ok((confined, self.boundaries.held(&spec, &role, workspace.root())?)));
-        let (confined, held) = match kept {
-            Ok(kept) => kept,
+        let confined = match self.boundaries.of_session(&spec, &role, workspace.root()) {
+            Ok(confined) => confined,
             Err(NotStarted { error, needs_a_person }) => {
                 self.sessions.gone(&spec.session);
                 return match needs_a_person {
@@ -282,7 +279,6 @@ impl Effects {
             inherit: self.environment.clone(),
             tools,
             mcp_servers,
-            held,
             spec,
         };
         match self.sessions.start(launch, confined, self.events.clone()).await {

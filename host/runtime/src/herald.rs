@@ -271,6 +271,7 @@ mod tests {
             of_commands: Default::default(),
             ordinal: Default::default(),
             remaining: Default::default(),
+            are_restrained: false,
         });
         Herald::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }

@@ -12,6 +12,7 @@ use baton_core::facts::AgentEvent;
 use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
+use baton_core::workflow::{AgentKind, Permission};
 use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow};
 use baton_sandbox::{Machine, Remaining};
 use baton_store::secrets;
@@ -237,6 +238,7 @@ impl Host {
             ordinal: AtomicU64::new(1),
             remaining: Remaining::kept(&sessions::still_there(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
+            are_restrained: self.are_restrained(begun.scribe.run().workflow()),
         });
         let parts = Parts {
             passes,
@@ -288,6 +290,15 @@ impl Host {
         let names = workflow.roles.values().flat_map(|role| &role.env).chain(&self.config.overrides.env);
         let value = |name: &String| self.config.environment.get(std::ffi::OsStr::new(name))?.to_str();
         secrets::hand_over(names.filter_map(value).map(str::to_owned));
+    }
+
+    /// Whether each role may do less than its user: no agent has all rights by its role, or because it knows no others.
+    fn are_restrained(&self, workflow: &Workflow) -> bool {
+        workflow.roles.values().all(|role| {
+            let mut role = role.clone();
+            self.config.overrides.apply(&mut role);
+            role.permission != Permission::Full && !matches!(role.agent, AgentKind::Process { .. })
+        })
     }
 
     fn trees(&self, run: &RunId, task_folder: &str) -> Trees {

@@ -201,9 +201,7 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::R
     let mut swept = Vec::new();
     for (run, session, boundary) in boundaries {
         let remaining = Remaining::kept(&still_there(state, run))?;
-        let folder = boundary.parent().unwrap_or(&boundary);
-        let refusals = baton_sandbox::clear(&boundary, &remaining);
-        for refusal in refusals.into_iter().chain(baton_sandbox::clear_held(folder, &remaining)) {
+        for refusal in baton_sandbox::clear(&boundary, &remaining) {
             let session = SessionId::new(session.to_string_lossy());
             swept.push(Swept { run: run.clone(), session, refusal });
         }

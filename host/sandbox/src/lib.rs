@@ -9,7 +9,6 @@
 
 mod boundary;
 mod enter;
-mod held;
 #[cfg(target_os = "linux")]
 mod laid;
 mod landed;
@@ -26,7 +25,6 @@ mod sys;
 mod watch;
 
 pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
-pub use held::{HeldSettings, clear_held};
 pub use machine::{Machine, Missing};
 pub use planted::{Remaining, clear};
 pub use refusals::Refused;

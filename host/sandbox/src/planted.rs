@@ -97,16 +97,6 @@ impl Planted {
         planted
     }
 
-    /// These paths, whatever is there.
-    pub(crate) fn all(tree: &Path, paths: Vec<PathBuf>) -> Self {
-        Self { tree: tree.to_owned(), absent: paths, ..Self::default() }
-    }
-
-    /// Whether something is done about this path already.
-    pub(crate) fn knows(&self, path: &Path) -> bool {
-        self.absent.iter().chain(self.links.iter().map(|(path, _)| path)).any(|known| known == path)
-    }
-
     /// Writes it down beside a boundary's folder.
     pub(crate) fn note(&self, boundary: &Path) -> io::Result<()> {
         let Some(record) = record(boundary) else { return Ok(()) };
@@ -178,8 +168,8 @@ impl Planted {
     }
 }
 
-/// What was done about a path.
-pub(crate) fn told(path: &Path, what: &str) -> Refusal {
+#[cfg(target_os = "linux")]
+fn told(path: &Path, what: &str) -> Refusal {
     let target = format!("{} ({what})", path.display());
     Refusal { kind: baton_core::facts::RefusalKind::Write, target }
 }

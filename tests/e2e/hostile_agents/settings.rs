@@ -1,61 +1,54 @@
-//! Agents that may edit files, and edit what others run: the settings of agents, of Baton and of git.
+//! Agents that may edit files, and edit what the next agent runs.
 
 use std::fs;
-use std::path::Path;
 
-use crate::support::{Stage, until};
+use baton_runtime::core::view::RunStatus;
 
-/// What an agent plants, and what is there of it before.
-const STEPS: &str = r#"{ write = ".claude/settings.json", content = "{\"hooks\":{}}" },
- { write = ".mcp.json", content = "{}" }, { write = "baton.toml", content = "[policies]" },
- { write = ".git/hooks/pre-commit", content = "touch evil" }, { write = "a.txt", content = "done" }"#;
+use crate::support::Stage;
 
+/// Two phases: the first one's agent plants settings, and does its work.
 fn job(permission: &str) -> Stage {
-    let stage = Stage::job(&[("a", STEPS)], "retries = 1");
+    let stage = Stage::job(
+        &[(
+            "a",
+            r#"{ write = ".claude/settings.json", content = "{}" }, { write = "a.txt", content = "done" }"#,
+        )],
+        "retries = 1",
+    );
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let role = format!("script = \"script.toml\"\npermission = \"{permission}\"");
-    stage.write("job.toml", workflow.replace("script = \"script.toml\"", &role));
-    fs::write(stage.workspace.join(".mcp.json"), "mine").unwrap();
-    stage.make_repository();
+    let second = "[[phases]]\nid = \"next\"\ndepends_on = [\"only\"]\n[[phases.objectives]]\nid = \"b\"\n\
+                  description = \"Write b.txt.\"\nfiles = [\"b.txt\"]\n";
+    stage.write("job.toml", format!("{}\n{second}", workflow.replace("script = \"script.toml\"", &role)));
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    stage.write(
+        "script.toml",
+        format!("{script}[objectives.b]\nsteps = [{{ write = \"b.txt\", content = \"done\" }}]\n"),
+    );
     stage
 }
 
 #[test]
-fn what_an_agent_at_edit_makes_of_settings_is_put_back() {
+fn no_agent_begins_where_another_one_has_changed_settings_before_a_person_has_seen_them() {
     // N6
     let stage = job("edit");
-    stage.baton(&["run", "job.toml"]).expect(0);
-    let is_there = |path: &str| stage.workspace.join(path).exists();
-    for planted in [".claude", "baton.toml", ".git/hooks/pre-commit"] {
-        assert!(!is_there(planted), "{planted}");
-        assert!(is_there(&format!("{planted}.from-agent")), "{planted}: nothing is lost");
-    }
-    assert_eq!(stage.read(".mcp.json"), "mine");
-    assert_eq!((stage.read(".mcp.json.from-agent"), stage.read("a.txt")), ("{}\n".into(), "done\n".into()));
-    let log = stage.baton(&["log"]).expect(0).stdout;
-    assert!(log.contains(".mcp.json (it is called .mcp.json.from-agent now)"), "{log}");
-    // What may edit everything keeps what it wrote.
-    let stage = job("full");
-    stage.baton(&["run", "job.toml"]).expect(0);
-    assert_eq!((stage.read(".mcp.json"), stage.read("baton.toml")), ("{}\n".into(), "[policies]\n".into()));
+    stage.baton(&["run", "job.toml"]).expect(5).says(&[
+        "settings of agents have changed since the run began (.claude/settings.json)",
+        "put back what nobody meant",
+    ]);
+    let story = stage.story();
+    assert_eq!((story.view.status, story.done().len()), (RunStatus::Paused, 1));
+    assert_eq!(stage.read(".claude/settings.json"), "{}\n", "nothing of the folder is touched");
+    // Who says that it goes on has seen them.
+    stage.baton(&["answer", "retry", "--resume"]).expect(0);
+    assert_eq!((stage.read("b.txt"), stage.story().done().len()), ("done\n".to_owned(), 2));
 }
 
 #[test]
-fn settings_are_put_back_where_the_host_died() {
-    // N6
+fn settings_that_are_as_they_were_and_agents_that_may_do_everything_are_nobodys_question() {
     let stage = job("edit");
-    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
-    stage.write(
-        "script.toml",
-        script.replace("{ write = \"a.txt\"", "{ hang = true, unless = \"go\" }, { write = \"a.txt\""),
-    );
-    let mut host = stage.start(&["run", "job.toml"]);
-    let hook = stage.workspace.join(".git/hooks/pre-commit");
-    until("the agent has planted", || Path::exists(&hook));
-    host.kill().unwrap();
-    host.wait().unwrap();
-    fs::write(stage.workspace.join("go"), "").unwrap();
-    stage.baton(&["resume"]).expect(0);
-    assert!(!hook.exists() && !stage.workspace.join("baton.toml").exists());
-    assert_eq!((stage.read(".mcp.json"), stage.read("a.txt")), ("mine".into(), "done\n".into()));
+    fs::create_dir(stage.workspace.join(".claude")).unwrap();
+    fs::write(stage.workspace.join(".claude/settings.json"), "{}\n").unwrap();
+    stage.baton(&["run", "job.toml"]).expect(0);
+    job("full").baton(&["run", "job.toml"]).expect(0);
 }

@@ -119,7 +119,6 @@ impl Place {
             inherit: BTreeMap::from([(OsString::from("PATH"), std::env::var_os("PATH").unwrap())]),
             tools: None,
             mcp_servers: Vec::new(),
-            held: None,
         }
     }
 

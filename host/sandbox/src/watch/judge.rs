@@ -24,8 +24,11 @@ const LINKS_MAX: u32 = 8;
 /// The longest address of a socket.
 const ADDRESS_BYTES: usize = 128;
 
-/// Of Linux 6.6.
+/// Calls that the library does not name: of Linux 6.6, 6.13 and 6.17.
 const FCHMODAT2: i64 = 452;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
 
 /// What a call does, with the places of its arguments.
 #[derive(Clone, Copy)]
@@ -75,6 +78,9 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_truncate, Changes(None, 0)),
         (libc::SYS_fchmodat, Attributes(Some(0), 1)),
         (FCHMODAT2, Attributes(Some(0), 1)),
+        (SETXATTRAT, Attributes(Some(0), 1)),
+        (REMOVEXATTRAT, Attributes(Some(0), 1)),
+        (FILE_SETATTR, Attributes(Some(0), 1)),
         (libc::SYS_fchownat, Attributes(Some(0), 1)),
         (libc::SYS_utimensat, Attributes(Some(0), 1)),
         (libc::SYS_setxattr, Attributes(None, 0)),
@@ -161,7 +167,7 @@ impl Judge {
             }
             Asks::Changes(at, path) => self.changes(caller, &caller.path(folder(at), argument(path))?),
             // Without a path they are about what is open.
-            Asks::Attributes(Some(at), path) if argument(path) == 0 => {
+            Asks::Attributes(Some(at), path) if caller.names_nothing(argument(path)) => {
                 self.changes_open(caller, argument(at) as i32)
             }
             Asks::Attributes(at, path) => self.changes(caller, &caller.path(folder(at), argument(path))?),
@@ -373,6 +379,11 @@ impl Caller {
     }
 
     /// The whole path that a call names.
+    /// Whether there is no path at this address, or an empty one.
+    fn names_nothing(self, at: u64) -> bool {
+        at == 0 || self.read(at, 1).is_some_and(|first| first == [0])
+    }
+
     fn path(self, folder: i32, at: u64) -> Option<PathBuf> {
         let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
         let mut text = vec![0; PATH_BYTES];
