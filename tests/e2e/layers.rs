@@ -16,6 +16,7 @@ const WORKFLOW: &str = r#"name = "layered"
 goal = "Show who decides."
 [roles.executor]
 script = "script.toml"
+permission = "full"
 [roles.writer]
 script = "script.toml"
 [roles.writer.policies]
@@ -148,12 +149,12 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
             "run/offloading: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
             "run/budgeting: mine by user config.toml:2",
-            "run/prompting: flow by workflow layered.toml:12",
+            "run/prompting: flow by workflow layered.toml:13",
             "run/handoff: mine by user config.toml:2",
             "run/review: mine by user config.toml:2",
-            "role writer/prompting: role by role layered.toml:8",
-            "phase two/exhaustion: phase by phase layered.toml:22",
-            "phase three/prompting: flow by phase layered.toml:29",
+            "role writer/prompting: role by role layered.toml:9",
+            "phase two/exhaustion: phase by phase layered.toml:23",
+            "phase three/prompting: flow by phase layered.toml:30",
         ]
     );
     let splitting = &planned["seats"][5];
@@ -207,18 +208,18 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
             "run/offloading: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
             "run/budgeting: mine by user config.toml:2",
-            "run/prompting: flow by workflow layered.toml:12",
+            "run/prompting: flow by workflow layered.toml:13",
             "run/handoff: mine by user config.toml:2",
             "run/review: mine by user config.toml:2",
-            "phase two/exhaustion: phase by phase layered.toml:22",
+            "phase two/exhaustion: phase by phase layered.toml:23",
         ]
     );
     assert!(
-        of(&["--role", "writer"]).contains(&"role writer/prompting: role by role layered.toml:8".to_owned())
+        of(&["--role", "writer"]).contains(&"role writer/prompting: role by role layered.toml:9".to_owned())
     );
     assert_eq!(
         of(&["--phase", "three"]).last().unwrap(),
-        "phase three/prompting: flow by phase layered.toml:29"
+        "phase three/prompting: flow by phase layered.toml:30"
     );
     placed(&stage, &["policy", "which", "layered.toml", "--phase", "tow"])
         .expect(2)

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,7 +194,13 @@ impl Boundaries {
         let now = baton_agents::settings_of_agents(tree);
         let note = |noted: NotedSettings| {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            fs::write(&file, serde_json::to_vec(&noted)?)
+            // Whole or not at all, also where another session notes the same.
+            let beside =
+                file.with_extension(format!("json-{}", parts.ordinal.fetch_add(1, Ordering::Relaxed)));
+            let mut options = fs::OpenOptions::new();
+            let mut written = options.create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
+            io::Write::write_all(&mut written, &serde_json::to_vec(&noted)?)?;
+            fs::rename(&beside, &file)
         };
         let Some(noted) = noted else {
             return note(NotedSettings { accepted: now, asked: None }).map_err(failed);
