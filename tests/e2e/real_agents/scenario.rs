@@ -1,5 +1,6 @@
 //! What every agent goes through. Each scenario ends with the work done and no process left.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -167,7 +168,14 @@ fn waited(agent: &RealAgent, run: &Run, resets_at_s: u64) {
     let waits = run.waits();
     assert!(!waits.is_empty() && waits.iter().all(|until| *until == expected), "{waits:?}, {expected:?}");
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
-    assert_eq!(waits.len(), run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. })));
+    // A wait is told again when the agent gives up: with when it is tried again.
+    let begun = |notice: &Notice| match notice {
+        Notice::QuotaWait { since, .. } => Some(*since),
+        _ => None,
+    };
+    let begun: BTreeSet<UnixMs> = run.story.notices.iter().filter_map(begun).collect();
+    let over = run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. }));
+    assert_eq!(begun.len(), over, "{:#?}", run.plot());
 }
 
 /// The policy wants room before the second objective; the agent makes it and goes on.
