@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -17,6 +17,14 @@ const EXIT: &str = "exit.json";
 /// A log of what an agent printed or was told is cut off at this size: it helps a person to find out what happened, and
 /// must not fill the disk.
 pub(crate) const LOG_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A regular file that somebody else wrote, of at most so many bytes; nothing where it is another thing, or larger.
+pub(crate) fn text_of(file: &Path, max_bytes: u64) -> Option<String> {
+    let is_fit = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= max_bytes);
+    let mut text = String::new();
+    is_fit.then(|| File::open(file).ok())??.take(max_bytes).read_to_string(&mut text).ok()?;
+    Some(text)
+}
 
 /// Who guards the agent. Written by the guard before it starts the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

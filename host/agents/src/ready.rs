@@ -9,6 +9,7 @@ use std::time::Duration;
 use baton_core::workflow::{AgentKind, Permission, Role};
 use serde::Deserialize;
 
+use crate::files::text_of;
 use crate::launch::SpawnError;
 use crate::program::find_program;
 use crate::{environment, query};
@@ -156,9 +157,7 @@ async fn codex(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
 
 /// The variable from which the provider that Codex is set to takes its key.
 fn key_of_codex(folder: &Path) -> Option<String> {
-    let file = folder.join("config.toml");
-    let is_settings = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= SETTINGS_BYTES);
-    let settings: toml::Table = is_settings.then(|| std::fs::read_to_string(file).ok())??.parse().ok()?;
+    let settings: toml::Table = text_of(&folder.join("config.toml"), SETTINGS_BYTES)?.parse().ok()?;
     let provider = settings.get("model_provider")?.as_str()?;
     let key = settings.get("model_providers")?.get(provider)?.get("env_key")?.as_str()?;
     Some(key.to_owned())

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::workflow::{AgentKind, Role};
 use serde_json::{Map, Value, json};
 
 use crate::confine::is_called;
+use crate::files::text_of;
 use crate::launch::SpawnError;
 
 /// Settings of Claude Code by which it runs a command without a model asking for it, or talks to another server (its documentation of
@@ -78,9 +78,7 @@ fn brought_for_claude(tree: &Path) -> Vec<String> {
     let mut brought = Vec::new();
     for file in [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"] {
         let at = tree.join(file);
-        let Some(settings) =
-            text(&at).and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok())
-        else {
+        let Some(settings) = object(&at) else {
             brought.extend(at.symlink_metadata().is_ok().then(|| format!("{file}: cannot be read")));
             continue;
         };
@@ -107,9 +105,8 @@ fn is_something(value: &Value) -> bool {
 
 /// Whether the user has accepted the folder, or one above it, in Claude Code's own dialogue.
 fn claude_trusts(folder: &Path, environment: &BTreeMap<OsString, OsString>) -> bool {
-    let variable = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
-    let Some(home) = variable("CLAUDE_CONFIG_DIR").or_else(|| variable("HOME")) else { return false };
-    let settings = object(&Path::new(home).join(".claude.json"));
+    let home = variable(environment, "CLAUDE_CONFIG_DIR").or_else(|| variable(environment, "HOME"));
+    let Some(settings) = home.and_then(|home| object(&home.join(".claude.json"))) else { return false };
     let accepted = |folder: &Path| {
         let project = settings.get("projects")?.get(folder.to_str()?)?;
         project.get("hasTrustDialogAccepted")?.as_bool()
@@ -123,11 +120,10 @@ pub(crate) fn untrusted_by_codex(
     tree: &Path,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Map<String, Value> {
-    let variable = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
-    let folder = variable("CODEX_HOME")
-        .map(PathBuf::from)
-        .or_else(|| variable("HOME").map(|home| Path::new(home).join(".codex")));
-    let settings = folder.and_then(|folder| text(&folder.join("config.toml"))).unwrap_or_default();
+    let folder = variable(environment, "CODEX_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(variable(environment, "HOME")?.join(".codex")));
+    let settings = folder.and_then(|folder| text_of(&folder.join("config.toml"), SETTINGS_BYTES));
+    let settings = settings.unwrap_or_default();
     let settings: toml::Table = settings.parse().unwrap_or_default();
     let known = |folder: &str| {
         let project = settings.get("projects")?.get(folder)?;
@@ -145,7 +141,7 @@ pub(crate) fn untrusted_by_codex(
 /// The folder of the repository that a work tree belongs to, or that a folder lies in.
 fn main_of(tree: &Path) -> Option<PathBuf> {
     let top = tree.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
-    let link = text(&top.join(".git"));
+    let link = text_of(&top.join(".git"), SETTINGS_BYTES);
     let own = link
         .as_deref()
         .and_then(|link| Some(Path::new(link.strip_prefix("gitdir: ")?.trim_end()).to_owned()));
@@ -155,16 +151,13 @@ fn main_of(tree: &Path) -> Option<PathBuf> {
     }
 }
 
-fn object(file: &Path) -> Map<String, Value> {
-    text(file).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+fn object(file: &Path) -> Option<Map<String, Value>> {
+    serde_json::from_str(&text_of(file, SETTINGS_BYTES)?).ok()
 }
 
-/// A regular file of settings.
-fn text(file: &Path) -> Option<String> {
-    let is_file = file.metadata().is_ok_and(|found| found.is_file());
-    let mut text = String::new();
-    is_file.then(|| std::fs::File::open(file).ok())??.take(SETTINGS_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
+/// A variable that says something.
+fn variable<'e>(environment: &'e BTreeMap<OsString, OsString>, name: &str) -> Option<&'e Path> {
+    environment.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(Path::new)
 }
 
 #[cfg(test)]
