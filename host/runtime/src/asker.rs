@@ -39,19 +39,17 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, OfAgent> {
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
         return Ok(None);
     };
-    let (why, mark) = match baton_agents::started_by(pid) {
-        StartedBy::Nobody => (None, None),
+    let refused = match baton_agents::started_by(pid) {
+        StartedBy::Nobody => None,
         StartedBy::Agent(mark) => {
-            (Some("was started by an agent (or has ended): an agent may report, and change"), mark)
+            Some(("was started by an agent (or has ended): an agent may report, and change", mark))
         }
-        StartedBy::Host => (
-            Some(
-                "was started by a command that Baton runs, such as a check: that may run what an agent wrote, and changes",
-            ),
-            None,
-        ),
+        StartedBy::Host => {
+            let why = "was started by a command that Baton runs, such as a check: that may run what an agent wrote, and changes";
+            Some((why, None))
+        }
     };
-    if let Some(why) = why {
+    if let Some((why, mark)) = refused {
         let why = format!("process {pid} {why} nothing else of a run");
         return Err(OfAgent { why, of: mark.map(OfSession::Mark) });
     }

@@ -21,12 +21,16 @@ fn asked(stage: &Stage) -> Vec<(String, Asker)> {
     stage.inputs().into_iter().filter_map(asked).collect()
 }
 
+/// The flags by which a shell's command finds the run.
+fn place(stage: &Stage) -> String {
+    format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display())
+}
+
 #[test]
 fn an_agent_changes_nothing_of_a_run_however_it_hides() {
     let stage = job_of_shell("", "");
     let baton = env!("CARGO_BIN_EXE_baton");
-    let place =
-        format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
+    let place = place(&stage);
     // Plain; with a clean environment; and as a daemon of its own session whose parents are gone.
     let script = format!(
         r#"#!/bin/sh
@@ -67,8 +71,7 @@ fn a_check_that_an_agent_wrote_changes_nothing_of_a_run() {
     // N6
     let stage = job_of_shell("", "");
     let baton = env!("CARGO_BIN_EXE_baton");
-    let place =
-        format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
+    let place = place(&stage);
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let checked = workflow.replacen("[[phases]]", "[[phases]]\nverify = [\"sh check.sh\"]", 1);
     assert_ne!(workflow, checked);
@@ -104,8 +107,7 @@ fn an_agent_answers_no_question_where_no_host_is() {
     // Its daemon answers once the host has stopped at a question.
     let stage = job_of_shell("", "");
     let baton = env!("CARGO_BIN_EXE_baton");
-    let place =
-        format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
+    let place = place(&stage);
     stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n");
     stage.baton(&["run", "job.toml"]).expect(5);
     let mark = stage.read("mark");
