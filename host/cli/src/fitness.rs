@@ -16,6 +16,7 @@ use crate::args::PlaceArgs;
 use crate::files::write_whole;
 use crate::policies::refused;
 use crate::render::asking::Asking;
+use crate::render::words;
 use crate::{out, place};
 
 /// Questions that are put to it: enough for what is broken in general, and not the whole of `baton policy check`.
@@ -101,12 +102,8 @@ fn broken(names: &[String]) -> String {
         Some(says) => format!("\"{says}\" ({name})"),
         None => name.clone(),
     };
-    let mut rules = names.iter().take(RULES_SHOWN).map(said).collect::<Vec<_>>().join(", ");
-    if names.len() > RULES_SHOWN {
-        rules.push_str(&format!(" and {} more", names.len() - RULES_SHOWN));
-    }
     let rule = if names.len() == 1 { "the rule" } else { "the rules" };
-    format!("{rule} {rules}")
+    format!("{rule} {}", words::first_of(&names.iter().map(said).collect::<Vec<_>>(), RULES_SHOWN))
 }
 
 /// What the result is bound to.

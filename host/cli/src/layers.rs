@@ -107,13 +107,10 @@ pub(crate) fn said_by_folder(policies: &Policies) -> Option<String> {
             all.push(one);
         }
     }
-    let more = all.len().saturating_sub(SAID_MAX);
-    all.truncate(SAID_MAX);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     (!all.is_empty()).then(|| {
         format!(
-            "{WORKSPACE_FILE} of this folder chooses how the work is judged: {}{more} (`baton policy which` shows it all)",
-            all.join(", ")
+            "{WORKSPACE_FILE} of this folder chooses how the work is judged: {} (`baton policy which` shows it all)",
+            words::first_of(&all, SAID_MAX)
         )
     })
 }

@@ -96,21 +96,6 @@ impl Billed {
     }
 }
 
-/// Tokens: "850", "24.1k", "152k", "1.2M".
-pub fn tokens_in_short(tokens: u64) -> String {
-    match tokens {
-        0..1_000 => tokens.to_string(),
-        1_000..100_000 => format!("{:.1}k", tokens as f64 / 1e3),
-        100_000..1_000_000 => format!("{}k", tokens / 1_000),
-        _ => format!("{:.1}M", tokens as f64 / 1e6),
-    }
-}
-
-/// Millionths of a dollar, in dollars: "$0.12".
-pub fn dollars(microusd: u64) -> String {
-    format!("${:.2}", microusd as f64 / 1e6)
-}
-
 impl<'a> Sum<&'a Billed> for Billed {
     fn sum<I: Iterator<Item = &'a Billed>>(all: I) -> Self {
         all.fold(Self::default(), |mut sum, one| {

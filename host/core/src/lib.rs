@@ -18,6 +18,7 @@ pub mod named;
 pub mod notice;
 pub mod observation;
 pub mod run;
+pub mod short;
 pub mod text;
 pub mod time;
 pub mod tree;

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_agents::{Confined, Ground, SpawnError};
 use baton_core::action::SpawnSpec;
+use baton_core::short::first_of;
+use baton_core::visible::visible_name;
 use baton_core::workflow::{Role, Sandbox, SandboxLevel};
 use baton_core::{Digest, RunId, SessionId};
 use baton_sandbox::{Boundary, BoundaryError, Machine, Refused, Remaining};
@@ -214,19 +216,12 @@ impl Boundaries {
         }
         let differs = |path: &&PathBuf| noted.accepted.get(*path) != now.get(*path);
         let paths: BTreeSet<&PathBuf> = noted.accepted.keys().chain(now.keys()).filter(differs).collect();
-        let named: Vec<String> = paths
-            .iter()
-            .take(SETTINGS_NAMED)
-            .map(|path| baton_core::visible::visible_name(&path.to_string_lossy()).into_owned())
-            .collect();
-        let more = match paths.len().saturating_sub(SETTINGS_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let named: Vec<String> =
+            paths.iter().map(|path| visible_name(&path.to_string_lossy()).into_owned()).collect();
         let error = format!(
-            "settings of agents have changed since the run began ({}{more}), and the next agent would run what they say: look at them, \
+            "settings of agents have changed since the run began ({}), and the next agent would run what they say: look at them, \
              put back what nobody meant, and retry",
-            named.join(", ")
+            first_of(&named, SETTINGS_NAMED)
         );
         note(NotedSettings { asked: Some(now.clone()), ..noted }).map_err(failed)?;
         Err(NotStarted { needs_a_person: true, error })

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use baton_core::observation::ObjectiveStatus;
+use baton_core::short::first_of;
 use baton_core::view::{PhaseRow, PhaseStatus, RunView};
 use baton_core::{ObjectiveId, SessionId, Tree};
 use baton_inbox::Call;
@@ -129,12 +130,7 @@ fn ids<'a>(phases: impl Iterator<Item = &'a PhaseRow>) -> String {
             ids.push(row.id.as_str());
         }
     }
-    let more = ids.len().saturating_sub(LISTED);
-    ids.truncate(LISTED);
-    match more {
-        0 => ids.join(", "),
-        more => format!("{} and {more} more", ids.join(", ")),
-    }
+    first_of(&ids, LISTED)
 }
 
 fn unknown_session(view: &RunView, session: &SessionId) -> String {

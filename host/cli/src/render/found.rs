@@ -75,11 +75,8 @@ impl BoxesChanged {
 }
 
 fn quoted(lines: &[String]) -> String {
-    let shown: Vec<String> = lines.iter().take(NAMED).map(|line| format!("\"{line}\"")).collect();
-    match lines.len().checked_sub(NAMED) {
-        None | Some(0) => shown.join(", "),
-        Some(more) => format!("{} and {more} more", shown.join(", ")),
-    }
+    let quoted: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
+    words::first_of(&quoted, NAMED)
 }
 
 /// The flags that a command gives the agents of a run that it goes on with, until it ends.
@@ -181,10 +178,7 @@ fn id(row: &baton_runtime::core::view::PhaseRow) -> &PhaseId {
 }
 
 fn named(phases: &[&PhaseId]) -> String {
-    match phases.len().checked_sub(NAMED) {
-        None | Some(0) => words::list(phases),
-        Some(more) => format!("{} and {more} more", words::list(&phases[..NAMED])),
-    }
+    words::first_of(phases, NAMED)
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::Evidence;
-use baton_runtime::core::facts::{Billed, Channel, OccupancySource, dollars, tokens_in_short};
+use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
+pub(crate) use baton_runtime::core::short::{dollars as money, first_of, tokens_in_short as tokens};
 use baton_runtime::core::view::{
     CommitRow, PhaseRow, PhaseStatus, PolicyDecisionsRow, PolicyFailureRow, RunStatus, RunView, SessionRow,
 };
@@ -24,11 +25,6 @@ pub(crate) fn in_a_line(text: &str) -> String {
 /// Enough of a commit to find it.
 pub(crate) const COMMIT_DIGITS: usize = 12;
 
-/// Tokens: "850", "7.0k", "122k", "1.2M".
-pub(crate) fn tokens(n: u64) -> String {
-    tokens_in_short(n)
-}
-
 /// Bytes: "850 B", "1.2 kB", "3.4 MB".
 pub(crate) fn bytes(n: u64) -> String {
     match n {
@@ -36,11 +32,6 @@ pub(crate) fn bytes(n: u64) -> String {
         1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
         _ => format!("{:.1} MB", n as f64 / 1e6),
     }
-}
-
-/// Dollars: "$0.12".
-pub(crate) fn money(microusd: u64) -> String {
-    dollars(microusd)
 }
 
 /// Share of the window in whole percent, rounded as policies round it in their sentences.

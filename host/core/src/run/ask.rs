@@ -1,11 +1,12 @@
 //! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
 
 use crate::action::Action;
-use crate::facts::{Billed, dollars, tokens_in_short};
+use crate::facts::Billed;
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::{Attempt, Basis};
+use crate::short::{dollars, tokens_in_short};
 use crate::time::DurationMs;
 
 use super::phase::Phase;

@@ -1,4 +1,4 @@
-//! How often each policy answered or failed in a run, for reports. An abstention is neither.
+//! How often each policy decided or failed in a run, for reports. An abstention is neither.
 
 use std::collections::BTreeMap;
 
