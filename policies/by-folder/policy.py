@@ -10,6 +10,7 @@ repositories those are folders. So:
   is met in the same way, whatever groups it names: it knows its scope, the folders know the repository.
 - Where the workflow allows fewer parts than there are folders, the smallest ones are put together.
 - A phase without a continuation left is split along its folders as well, or a person is asked.
+- Where the workflow says `split = "never"`, only an agent's request splits.
 """
 
 import re
@@ -25,6 +26,7 @@ from wit_world.imports.questions import (
     SplitOccasion_Boundary,
     SplitOccasion_OutOfContinuations,
     SplitOccasion_Requested,
+    SplitTime,
     SubPhase,
 )
 from wit_world.imports.types import ObjectiveStatus
@@ -61,14 +63,25 @@ class Splitting(exports.Splitting):
         if not (stuck or asked) and len(left) <= config.get_integer("objectives-at-most"):
             return SplitDecision(SplitAction_Keep(), f"{len(left)} open objectives are few enough")
         folders = by_folder(left)
-        if len(folders) < 2 or observation.phase.depth >= observation.limits.depth:
-            reason = "all of it is in one folder" if len(folders) < 2 else "the workflow allows no deeper split"
+        reason = whole(observation, folders, asked)
+        if reason:
             if not stuck:
                 return SplitDecision(SplitAction_Keep(), reason)
             question = f"Phase {observation.phase.id} has no continuation left, and {reason}. Continue it, or leave it?"
             return SplitDecision(SplitAction_AskPerson(question), f"no continuation is left, and {reason}")
         parts = within(folders, max(observation.limits.parts, 2))
         return SplitDecision(SplitAction_Split([part(*one) for one in parts]), f"{len(left)} open objectives in {len(folders)} folders")
+
+
+def whole(observation, folders, asked):
+    """Why the phase stays whole; None where it is split. The workflow's `split = "never"` holds, except for an agent's request."""
+    if observation.wish == SplitTime.NEVER and not asked:
+        return "the workflow leaves it whole"
+    if len(folders) < 2:
+        return "all of it is in one folder"
+    if observation.phase.depth >= observation.limits.depth:
+        return "the workflow allows no deeper split"
+    return None
 
 
 def by_folder(objectives):

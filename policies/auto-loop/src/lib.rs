@@ -164,7 +164,7 @@ export_policy!(AutoLoop: compaction, offloading, exhaustion, completion, recover
 
 /// Another policy of a chain may have assessed the session, and said no reason.
 fn reason_of(assessment: Assessment) -> String {
-    match assessment.reason.is_empty() {
+    match assessment.reason.trim().is_empty() {
         true => "the session was assessed without a reason".to_owned(),
         false => assessment.reason,
     }

@@ -15,16 +15,18 @@ from wit_world.imports.questions import (
     SplitOccasion_Boundary,
     SplitOccasion_OutOfContinuations,
     SplitOccasion_PhaseStart,
+    SplitOccasion_Requested,
+    SplitTime,
 )
 
 OPEN = types.ObjectiveStatus.OPEN
 
 
-def decide(descriptions, occasion=SplitOccasion_PhaseStart(), parts=26, **given):
+def decide(descriptions, occasion=SplitOccasion_PhaseStart(), parts=26, wish=SplitTime.DURING, **given):
     host(policy, [(key.replace("_", "-"), types.SettingValue_Integer(value)) for key, value in given.items()])
     objectives = [Seen(id=f"o{n}", description=text, status=OPEN) for n, text in enumerate(descriptions, 1)]
     limits = Seen(parts=parts, depth=2)
-    seen = Seen(objectives=objectives, occasion=occasion, limits=limits, phase=Seen(id="20", depth=0))
+    seen = Seen(objectives=objectives, occasion=occasion, limits=limits, wish=wish, phase=Seen(id="20", depth=0))
     return policy.Splitting().decide(seen)
 
 
@@ -58,6 +60,12 @@ class ByFolderTest(unittest.TestCase):
         self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, SplitAction_Keep())
         self.assertEqual(decide(FIVE, SplitOccasion_Boundary()).action, SplitAction_Keep())
         self.assertIsInstance(decide(FIVE[:1], SplitOccasion_OutOfContinuations()).action, SplitAction_AskPerson)
+
+    def test_a_workflow_that_says_never_is_split_at_an_agents_request_only(self):
+        self.assertEqual(decide(FIVE, wish=SplitTime.NEVER).action, SplitAction_Keep())
+        stuck = decide(FIVE, SplitOccasion_OutOfContinuations(), wish=SplitTime.NEVER).action
+        self.assertIsInstance(stuck, SplitAction_AskPerson)
+        self.assertEqual(len(decide(FIVE, SplitOccasion_Requested(), wish=SplitTime.NEVER).action.value), 3)
 
     def test_the_depth_of_folders_is_a_setting(self):
         deep = [f"Write src/a/{name}/x.rs" for name in "abcde"]

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use baton_sdk::prelude::*;
 use baton_sdk::{compaction, splitting};
-use splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
+use splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, Time};
 
 /// Bytes of a part's title, and of a rationale that a reason quotes.
 const TITLE_BYTES: usize = 80;
@@ -46,8 +46,15 @@ impl Splitting for Manager {
                 return Some(Decision::new(Action::Keep, reason));
             }
         };
-        if parts.len() < 2 || o.phase.depth >= o.limits.depth {
-            let reason = format!("{why}, and it cannot be split any further");
+        let whole = if stuck && o.wish == Time::Never {
+            Some("the workflow leaves it whole")
+        } else if parts.len() < 2 || o.phase.depth >= o.limits.depth {
+            Some("it cannot be split any further")
+        } else {
+            None
+        };
+        if let Some(whole) = whole {
+            let reason = format!("{why}, and {whole}");
             let question = format!("Phase {}: {reason}. Continue it, or leave it?", o.phase.id);
             return Some(Decision::new(
                 if stuck { Action::AskPerson(question) } else { Action::Keep },

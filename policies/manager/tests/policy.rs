@@ -67,6 +67,20 @@ fn fourteen_agents_are_fine_as_far_as_the_workflow_allows() {
     hold("stuck-with-one", Ask::Split(issues(1, Occasion::OutOfContinuations)));
 }
 
+// D2
+#[test]
+fn a_workflow_that_says_never_is_split_at_an_agents_request_only() {
+    let decide = |mut o: Observation| {
+        o.wish = splitting::Time::Never;
+        match Case::new(Ask::Split(o)).answer::<Manager>() {
+            Answer::Split(decision) => decision.action,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(matches!(decide(issues(4, Occasion::OutOfContinuations)), Action::AskPerson(_)));
+    assert!(matches!(decide(asked(4, &[&["issue-1"], &["issue-2"]])), Action::Split(_)));
+}
+
 // D5
 #[test]
 fn no_percentage_stops_work() {
