@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baton_core::Digest;
 use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
 use baton_core::fits::fits;
+use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::Scope;
+use baton_core::{Digest, Run};
 
 use crate::engine::Engine;
 use crate::evaluate::{Evaluation, PolicyAnswer, askable};
@@ -47,6 +48,12 @@ pub enum RouterError {
         capability: Capability,
         /// What it does decide.
         decides: String,
+    },
+    /// A run is pinned to a policy that was not loaded.
+    #[error("the policy {policy} is pinned and was not loaded")]
+    NotLoaded {
+        /// Its name.
+        policy: String,
     },
     /// The built-in policy was refused: the host was built with a broken one.
     #[error("the built-in policy cannot be used: {0}")]
@@ -182,6 +189,56 @@ impl Router {
     pub fn stand_alone(&self, scope: &Scope, capability: Capability) {
         if let Some(slot) = self.slots().get_mut(&(scope.clone(), capability)) {
             slot.last_good = None;
+        }
+    }
+
+    /// Puts in place what a run is pinned to, and behind each what comes back after a fault. `loaded` finds the policy of a link; everything
+    /// was loaded before, so this takes no time. Links behind the first that it does not find are left out.
+    ///
+    /// # Errors
+    /// The first pin that could not be put in place; all others are.
+    pub fn follow(
+        &self,
+        run: &Run,
+        loaded: impl Fn(&PinnedLink) -> Option<Configured>,
+    ) -> Result<(), RouterError> {
+        let placed: Vec<_> = run.seats().map(|seat| self.put(seat.pin, seat.proven, &loaded)).collect();
+        placed.into_iter().collect()
+    }
+
+    /// Puts in place what a run begins with; behind each pin is the rest of its own chain. Errors as of [`follow`](Self::follow).
+    pub fn begin(
+        &self,
+        pins: &[Pin],
+        loaded: impl Fn(&PinnedLink) -> Option<Configured>,
+    ) -> Result<(), RouterError> {
+        let placed: Vec<_> = pins.iter().map(|pin| self.put(pin, None, &loaded)).collect();
+        placed.into_iter().collect()
+    }
+
+    fn put(
+        &self,
+        pin: &Pin,
+        behind: Option<&Pin>,
+        loaded: &impl Fn(&PinnedLink) -> Option<Configured>,
+    ) -> Result<(), RouterError> {
+        // Shadows have an engine of their own.
+        if matches!(pin.scope, Scope::Shadow { .. }) {
+            return Ok(());
+        }
+        let chain_of = |pin: &Pin| {
+            let first = loaded(&pin.first())?;
+            Some(Chain::new(first, pin.then.iter().filter_map(loaded).collect()))
+        };
+        let not_loaded = || RouterError::NotLoaded { policy: pin.policy.clone() };
+        let (scope, capability) = (&pin.scope, pin.capability);
+        self.configure(scope.clone(), capability, chain_of(pin).ok_or_else(not_loaded)?)?;
+        match behind.and_then(chain_of) {
+            Some(good) => self.stand_behind(scope, capability, good),
+            None => {
+                self.stand_alone(scope, capability);
+                Ok(())
+            }
         }
     }
 

@@ -65,6 +65,7 @@ fn arm(name: &str, workflow: &Workflow, engine: &Engine, built_in: &Configured) 
         pins: Vec::new(),
         blobs: Vec::new(),
         router: Box::new(move || Router::with_built_in(&engine, seats.clone(), built_in.clone())),
+        loaded: Box::new(|_| None),
     }
 }
 

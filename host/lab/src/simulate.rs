@@ -26,8 +26,8 @@ mod quota;
 mod world;
 
 use baton_core::Workflow;
-use baton_core::input::Pin;
-use baton_engine::{Router, RouterError};
+use baton_core::input::{Pin, PinnedLink};
+use baton_engine::{Configured, Router, RouterError};
 use baton_store::{Durability, Entry, Journal, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,9 @@ const APPENDED: usize = 1_024;
 /// Makes the router of one run. A router remembers who answered well, so each run gets its own.
 pub type MakeRouter = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
 
+/// The policy that a link of a pin names; none where it was not loaded.
+pub type FindPolicy = Box<dyn Fn(&PinnedLink) -> Option<Configured> + Send + Sync>;
+
 /// Who decides in the runs of one arm.
 pub struct Arm {
     /// What it is called.
@@ -52,8 +55,10 @@ pub struct Arm {
     pub pins: Vec<Pin>,
     /// Components and canonical settings of the pins, for a journal.
     pub blobs: Vec<Vec<u8>>,
-    /// The same as a router.
+    /// A router that follows the pins of a run, from its first input to its last.
     pub router: MakeRouter,
+    /// The policies of the pins.
+    pub loaded: FindPolicy,
 }
 
 impl std::fmt::Debug for Arm {
@@ -145,11 +150,7 @@ pub enum SimulateError {
 /// # Errors
 /// [`SimulateError::Router`] where the components of the arm do not fit together; [`SimulateError::Broken`] is a mistake here.
 pub fn simulate(arm: &Arm, model: &Model, seed: u64, keep: bool) -> Result<Simulated, SimulateError> {
-    let world = world::World::new(arm, model, seed, keep)?;
-    world.go(arm).map_err(|error| match error {
-        SimulateError::Broken { seed, why, .. } => SimulateError::Broken { arm: arm.name.clone(), seed, why },
-        other => other,
-    })
+    world::World::new(arm, model, seed, keep)?.go(arm)
 }
 
 /// Writes a run that was kept into a journal, with the components that decided in it: it can be replayed like any other.

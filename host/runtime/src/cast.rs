@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use baton_core::Workflow;
-use baton_core::input::Pin;
+use baton_core::input::{Pin, PinnedLink};
 use baton_engine::{Configured, Router, RouterError};
 use baton_store::StateDir;
 
@@ -42,11 +42,16 @@ impl Cast {
         &self.blobs
     }
 
-    /// A router for one run. It remembers nothing of any other.
+    /// A router for one run, which has yet to follow its pins. It remembers nothing of any other.
     ///
     /// # Errors
-    /// [`RouterError`] where a component does not decide what it is put in place for.
+    /// [`RouterError`] where the built-in policy is broken.
     pub fn router(&self) -> Result<Router, RouterError> {
-        self.bench.another_router(&self.built_in, &self.pins)
+        self.bench.another_router(&self.built_in)
+    }
+
+    /// The policy of a link of a pin.
+    pub fn policy(&self, link: &PinnedLink) -> Option<Configured> {
+        self.bench.known(link)
     }
 }

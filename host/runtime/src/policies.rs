@@ -19,8 +19,8 @@ use baton_core::workflow::{
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
-    BUILT_IN_NAMES, BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted,
-    Policy, Router, RouterError, built_in, builtin_bytes,
+    BUILT_IN_NAMES, BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy,
+    Router, RouterError, built_in, builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
@@ -121,16 +121,9 @@ impl Bench {
         })
     }
 
-    /// Puts in place what a run begins with.
-    fn seat(&self, pins: &[Pin]) {
-        pins.iter().for_each(|pin| self.put(pin, None));
-    }
-
-    /// A router of its own over what is loaded: for one run of many, so that nothing is remembered from another.
-    pub(crate) fn another_router(&self, built_in: &Configured, pins: &[Pin]) -> Result<Router, RouterError> {
-        let router = Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())?;
-        pins.iter().for_each(|pin| self.put_into(&router, pin, None));
-        Ok(router)
+    /// A router of its own for one run of many, so that nothing is remembered from another. It follows the pins of its run.
+    pub(crate) fn another_router(&self, built_in: &Configured) -> Result<Router, RouterError> {
+        Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())
     }
 
     /// The policy that stands behind every other.
@@ -141,36 +134,14 @@ impl Bench {
         self.configure(&policy, &grants, &settings).map_err(refused)
     }
 
+    /// Puts in place what a run begins with.
+    fn seat(&self, pins: &[Pin]) {
+        warn(self.router.begin(pins, |link| self.known(link)));
+    }
+
     /// Puts in place what the run is pinned to. Everything is loaded already, so this takes no time.
     pub(crate) fn follow(&self, run: &Run) {
-        run.seats().for_each(|seat| self.put(seat.pin, seat.proven));
-    }
-
-    fn put(&self, pin: &Pin, behind: Option<&Pin>) {
-        self.put_into(&self.router, pin, behind);
-    }
-
-    fn put_into(&self, router: &Router, pin: &Pin, behind: Option<&Pin>) {
-        // Shadows have an engine of their own.
-        if matches!(pin.scope, Scope::Shadow { .. }) {
-            return;
-        }
-        let Some(chain) = self.chain_of(pin) else {
-            return tracing::warn!("the policy {} is pinned and was not loaded", pin.policy);
-        };
-        let (scope, capability) = (&pin.scope, pin.capability);
-        let placed = router.configure(scope.clone(), capability, chain).and_then(|()| {
-            match behind.and_then(|pin| self.chain_of(pin)) {
-                Some(good) => router.stand_behind(scope, capability, good),
-                None => {
-                    router.stand_alone(scope, capability);
-                    Ok(())
-                }
-            }
-        });
-        if let Err(error) = placed {
-            tracing::warn!("{error}");
-        }
+        warn(self.router.follow(run, |link| self.known(link)));
     }
 
     /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
@@ -295,15 +266,17 @@ impl Bench {
         Ok(configured)
     }
 
-    /// Who is asked for a pin; those behind the first that were not loaded are left out.
-    fn chain_of(&self, pin: &Pin) -> Option<Chain> {
-        let first = self.known(&pin.first())?;
-        Some(Chain::new(first, pin.then.iter().filter_map(|link| self.known(link)).collect()))
-    }
-
-    fn known(&self, link: &PinnedLink) -> Option<Configured> {
+    /// The policy of a link, if it was loaded.
+    pub(crate) fn known(&self, link: &PinnedLink) -> Option<Configured> {
         let key = (link.policy.clone(), link.component.clone(), key_of(&link.grants));
         lock(&self.configured).get(&(key, link.settings.clone())).cloned()
+    }
+}
+
+/// What could not be put in place is asked nothing; what stands there goes on deciding.
+fn warn(placed: Result<(), RouterError>) {
+    if let Err(error) = placed {
+        tracing::warn!("{error}");
     }
 }
 

@@ -19,7 +19,7 @@ use super::dice::Dice;
 use super::ground::Ground;
 use super::model::Model;
 use super::quota::Limits;
-use super::{Arm, Ends, SimulateError, Simulated};
+use super::{Arm, Ends, FindPolicy, SimulateError, Simulated};
 use crate::measure::Measuring;
 
 /// When every simulated run begins: 2026-01-01, a Thursday.
@@ -46,11 +46,15 @@ enum Due {
 
 /// A run and everything around it.
 pub(super) struct World<'a> {
+    arm: &'a str,
     seed: u64,
     model: &'a Model,
     workflow: &'a Workflow,
     asked: Vec<ObjectiveId>,
     router: Router,
+    loaded: &'a FindPolicy,
+    /// How often a pin had changed when the router last followed.
+    followed: u64,
     run: Run,
     now: UnixMs,
     seq: Seq,
@@ -80,11 +84,14 @@ impl<'a> World<'a> {
         let workflow = &arm.workflow;
         let phases = workflow.phases.iter();
         Ok(Self {
+            arm: &arm.name,
             seed,
             model,
             workflow,
             asked: phases.clone().flat_map(|phase| &phase.objectives).map(|one| one.id.clone()).collect(),
             router: (arm.router)().map_err(|why| SimulateError::Router { arm: arm.name.clone(), why })?,
+            loaded: &arm.loaded,
+            followed: 0,
             run: Run::new(),
             now: BEGINS,
             seq: Seq(0),
@@ -146,9 +153,11 @@ impl<'a> World<'a> {
         };
         let workspace = Tree::workspace();
         let right = self.ground.right(&workspace, self.asked.iter());
-        let arm = arm.name.clone();
-        let nothing =
-            || SimulateError::Broken { arm: arm.clone(), seed: self.seed, why: "it never began".to_owned() };
+        let nothing = || SimulateError::Broken {
+            arm: self.arm.to_owned(),
+            seed: self.seed,
+            why: "it never began".to_owned(),
+        };
         let measures = self.measuring.finish(&self.run, self.now).ok_or_else(nothing)?;
         let ends = match (ends, self.run.status()) {
             (Ends::Waiting, RunStatus::Running) => Ends::NoProgress,
@@ -212,10 +221,15 @@ impl<'a> World<'a> {
         self.now = self.now + DurationMs(1);
         let stamped = Stamped { seq: self.seq, at: self.now, input };
         let intents = self.run.apply(&stamped).map_err(|illegal| SimulateError::Broken {
-            arm: String::new(),
+            arm: self.arm.to_owned(),
             seed: self.seed,
             why: illegal.to_string(),
         })?;
+        if self.followed != self.run.pin_changes() {
+            self.followed = self.run.pin_changes();
+            let followed = self.router.follow(&self.run, self.loaded);
+            followed.map_err(|why| SimulateError::Router { arm: self.arm.to_owned(), why })?;
+        }
         self.measuring.take(&stamped, &intents);
         self.idle_ticks *= u32::from(intents.is_empty());
         let at = stamped.at;

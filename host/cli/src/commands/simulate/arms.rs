@@ -7,6 +7,7 @@ use std::sync::Arc;
 use baton_lab::simulate::Arm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
+use baton_runtime::core::input::PinnedLink;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{GivenSetting, Layer, Origin, PolicyChoice, PolicyLayer};
 use baton_runtime::{PolicyBundle, PolicySource, cast};
@@ -45,7 +46,11 @@ pub(super) fn arms(
         let cast =
             cast(&config, &workflow, bundle).map_err(|error| placed(&workflow.policies)(error.into()))?;
         let (pins, blobs, cast) = (cast.pins().to_vec(), cast.blobs().to_vec(), Arc::new(cast));
-        Ok(Arm { name, workflow, pins, blobs, router: Box::new(move || cast.router()) })
+        let loaded = {
+            let cast = Arc::clone(&cast);
+            Box::new(move |link: &PinnedLink| cast.policy(link))
+        };
+        Ok(Arm { name, workflow, pins, blobs, router: Box::new(move || cast.router()), loaded })
     };
     if named.is_empty() {
         if !settings.is_empty() {

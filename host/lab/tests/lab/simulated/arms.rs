@@ -6,7 +6,7 @@ use std::path::Path;
 use baton_core::Digest;
 use baton_core::Workflow;
 use baton_core::grants::Grants;
-use baton_core::input::Pin;
+use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::Capability;
 use baton_core::workflow::file::parse;
 use baton_core::workflow::{GivenSetting, Origin, Scope};
@@ -34,6 +34,13 @@ impl Bench {
         Self { engine, all }
     }
 
+    /// And one more component.
+    pub(crate) fn with(mut self, name: &str, bytes: &[u8]) -> Self {
+        let policy = self.engine.load(name, bytes).unwrap();
+        self.all.push(policy.configure(&BTreeMap::new()).unwrap());
+        self
+    }
+
     pub(crate) fn all(&self) -> &[Configured] {
         &self.all
     }
@@ -54,10 +61,10 @@ impl Bench {
         let built_in = self.all[0].clone();
         let mut pins = Vec::new();
         let mut blobs = Vec::new();
-        let mut seats = BTreeMap::new();
-        for capability in Capability::ALL {
-            let decides = chosen.policy().decides().contains(&capability);
-            let configured = if decides { chosen.clone() } else { built_in.clone() };
+        let decides = |capability: &Capability| chosen.policy().decides().contains(capability);
+        let chosen_for = Capability::ALL.into_iter().filter(decides).map(|capability| (capability, &chosen));
+        let behind = Capability::ALL.into_iter().map(|capability| (capability, &built_in));
+        for (capability, configured) in behind.chain(chosen_for) {
             pins.push(Pin {
                 capability,
                 policy: configured.policy().name().to_owned(),
@@ -70,11 +77,17 @@ impl Bench {
                 then: Vec::new(),
             });
             blobs.push(serde_json::to_vec(configured.settings()).unwrap());
-            seats.insert(capability, configured.into());
         }
+        let loaded = [built_in.clone(), chosen.clone()];
+        let loaded = Box::new(move |link: &PinnedLink| {
+            let is_it = |one: &&Configured| {
+                *one.policy().digest() == link.component && *one.settings_digest() == link.settings
+            };
+            loaded.iter().find(is_it).cloned()
+        });
         let engine = self.engine.clone();
-        let router = Box::new(move || Router::with_built_in(&engine, seats.clone(), built_in.clone()));
-        Arm { name: name.to_owned(), workflow, pins, blobs, router }
+        let router = Box::new(move || Router::with_built_in(&engine, BTreeMap::new(), built_in.clone()));
+        Arm { name: name.to_owned(), workflow, pins, blobs, router, loaded }
     }
 }
 

@@ -7,6 +7,7 @@ mod fitted;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
+use baton_core::observation::Capability;
 use baton_core::{Action, Input};
 use baton_engine::BUILTIN_NAME;
 use baton_lab::measure::Standing;
@@ -14,6 +15,7 @@ use baton_lab::simulate::{Ends, Fleet, Model, Simulated, fleet, simulate, write}
 use baton_lab::{ask_again, verify};
 use baton_store::{Entry, Journal, StateDir};
 
+use crate::guests::Guest;
 use arms::{Bench, workflow};
 
 fn quiet() -> Model {
@@ -310,4 +312,25 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
     );
     let crashed = runs(&one("trouble.crashes", 0.05), &late);
     assert!(crashed.iter().any(|run| run.measures.retries > 0));
+}
+
+// M3, M6: a policy that keeps failing is taken back, as in a live run.
+#[test]
+fn a_policy_that_keeps_failing_is_asked_no_more() {
+    let bench = Bench::new().with("trap", &Guest::deciding("unreachable").build());
+    let mut workflow = workflow();
+    workflow.policies.breaker = 1;
+    let arm = bench.arm("trap", "trap", &[], workflow);
+    let run = simulate(&arm, &quiet(), 1, true).unwrap();
+    let labels = run.entries.iter().flatten().filter_map(|entry| match entry {
+        Entry::Input(stamped) => match &stamped.input {
+            Input::Decided { label, .. } if label.capability == Capability::Compaction => Some(label),
+            _ => None,
+        },
+        _ => None,
+    });
+    let failed: Vec<bool> =
+        labels.map(|label| label.faults.iter().any(|record| record.policy == "trap")).collect();
+    assert!(failed.len() > 2, "{failed:?}");
+    assert!(failed[0] && !failed[1..].contains(&true), "{failed:?}");
 }
