@@ -38,7 +38,7 @@ pub struct Comparison {
     /// The verdict on each candidate, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Verdict>,
-    /// What objectives count: those that were checked, or, if none has a check, those that were claimed.
+    /// What objectives count: those that were checked, or, in a workflow without a check, those that were claimed.
     pub completion: Completion,
     /// How units were put beside each other.
     pub design: Design,

@@ -14,12 +14,8 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
         );
     }
     notes.extend(comparison.arms.iter().filter(|arm| arm.known > 0).map(done));
-    if comparison.completion == Completion::Claimed && comparison.arms.iter().any(|arm| arm.known > 0) {
-        notes.push(
-            "No objective of these runs has a check, so what agents claim is counted. With a `verify` command in the workflow, \
-             only what was checked counts."
-                .to_owned(),
-        );
+    if comparison.arms.iter().any(|arm| arm.known > 0) {
+        notes.extend(claimed(comparison.completion).map(str::to_owned));
     }
     for arm in &comparison.arms {
         notes.extend(of_arm(arm, options));
@@ -44,6 +40,20 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
         }
     }
     notes
+}
+
+/// That claims count, where they do.
+fn claimed(completion: Completion) -> Option<&'static str> {
+    match completion {
+        Completion::Checked => None,
+        Completion::Claimed => Some(
+            "No objective of these runs has a check, so what agents claim is counted. With a `verify` command in the workflow, \
+             only what was checked counts.",
+        ),
+        Completion::Mixed => Some(
+            "Some of these workflows have no check: in their runs what agents claim is counted, and in the others only what was checked.",
+        ),
+    }
 }
 
 /// "control: done 12 of 14 objectives (9 checked, 3 claimed only)."

@@ -9,7 +9,7 @@ use baton_core::{Digest, RunId, UnixMs};
 
 use super::words::{Also, Question, Situation, say};
 use super::*;
-use crate::measure::Measures;
+use crate::measure::{Completion, Measures};
 
 /// (value, lower, upper) as shares, whether it is settled, and what is missing.
 fn known(value: f64, lower: f64, upper: f64, is_settled: bool, margin: f64, more: Option<u64>) -> Question {
@@ -33,7 +33,7 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         objectives,
         tokens,
         also: Also::default(),
-        is_claimed: false,
+        completion: Completion::Checked,
     }
 }
 

@@ -6,7 +6,6 @@ use super::metrics::{OBJECTIVES, TOKENS};
 use super::options::{Design, Looks, Options};
 use super::words::{self, Also, Question, Situation};
 use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict, apart};
-use crate::measure::Completion;
 use crate::stats::power::Goal;
 use crate::stats::sequential::Sequential;
 
@@ -57,7 +56,7 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
                 objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
                 tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
                 also: also(comparison, index, options.objectives_margin),
-                is_claimed: comparison.completion == Completion::Claimed,
+                completion: comparison.completion,
             };
             words::say(&situation)
         })

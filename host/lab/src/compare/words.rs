@@ -3,6 +3,7 @@
 
 use super::amounts::{amount, counted, digits, factor, number, round_up, times};
 use super::{Advice, Interval, Verdict};
+use crate::measure::Completion;
 
 /// So many times the units there are, and what is asked for is another experiment, not more of this one.
 const OUT_OF_REACH: u64 = 10;
@@ -33,8 +34,8 @@ pub(super) struct Situation<'a> {
     pub(super) tokens: Question,
     /// Settled secondary outcomes.
     pub(super) also: Also,
-    /// Objectives count as agents claim them: none has a check.
-    pub(super) is_claimed: bool,
+    /// What objectives count.
+    pub(super) completion: Completion,
 }
 
 /// Settled secondary outcomes, in a few words each.
@@ -141,10 +142,21 @@ pub(super) fn say(of: &Situation<'_>) -> Verdict {
         let more = if *cut == 0 { String::new() } else { format!("; and {cut} more") };
         words.push(format!("Settled as well, for {}: {}{more}.", of.candidate, others.join("; ")));
     }
-    if rests_on_outcomes && of.is_claimed && of.objectives.shown().is_some() {
-        words.push("No objective of these runs has a check: they count as agents claim them.".to_owned());
+    if rests_on_outcomes && of.objectives.shown().is_some() {
+        words.extend(claimed(of.completion).map(str::to_owned));
     }
     Verdict { arm: Some(of.candidate.to_owned()), decision, words, more_units }
+}
+
+/// That the objectives rest on claims, where they do.
+fn claimed(completion: Completion) -> Option<&'static str> {
+    match completion {
+        Completion::Checked => None,
+        Completion::Claimed => {
+            Some("No objective of these runs has a check: they count as agents claim them.")
+        }
+        Completion::Mixed => Some("Runs of workflows without a check count as agents claim them."),
+    }
 }
 
 type Said = (Advice, Option<u64>, Vec<String>);

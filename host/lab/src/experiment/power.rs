@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Completion, Measures, Standing};
+use crate::measure::{Measures, Standing};
 use crate::stats::power::Goal;
 use crate::stats::{Moments, StatsError};
 
@@ -84,8 +84,7 @@ pub fn past<'a>(runs: impl IntoIterator<Item = &'a Measures>) -> Result<Option<P
         return Ok(None);
     }
     let finished = over.iter().filter(|run| run.standing == Standing::Done).count();
-    let completion = Completion::of(over.iter().copied());
-    let objectives: Vec<f64> = over.iter().map(|run| f64::from(completion.count(run))).collect();
+    let objectives: Vec<f64> = over.iter().map(|run| f64::from(run.counted())).collect();
     let tokens: Vec<f64> =
         over.iter().filter(|run| run.tokens > 0).map(|run| (run.tokens as f64).ln()).collect();
     let objectives = Moments::of(&objectives)?;

@@ -8,31 +8,47 @@ use serde::{Deserialize, Serialize};
 
 use super::Measures;
 
-/// What objectives count as an outcome.
+/// What counts as an outcome in compared runs. It follows from their workflows and not from what came of them, so that no arm can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Completion {
-    /// Those that were checked. What was claimed only is counted beside them.
+    /// Objectives that were checked: every workflow has a check. What was claimed only is counted beside them.
     Checked,
-    /// Those that agents claim to be done: no objective of these runs has a check.
+    /// Objectives that agents claim to be done: no workflow has a check.
     Claimed,
+    /// Of each run what its own workflow allows: some have a check, and some have none.
+    Mixed,
 }
 
 impl Completion {
-    /// What can be counted in these runs. It follows from their workflows and not from what came of them, so that no arm can
-    /// change it.
+    /// What counts in these runs.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Measures>) -> Self {
-        match runs.into_iter().any(|run| run.checkable > 0) {
-            true => Self::Checked,
-            false => Self::Claimed,
+        let (mut checked, mut claimed) = (false, false);
+        for run in runs {
+            match run.has_check() {
+                true => checked = true,
+                false => claimed = true,
+            }
+        }
+        match (checked, claimed) {
+            (true, true) => Self::Mixed,
+            (true, false) => Self::Checked,
+            (false, _) => Self::Claimed,
         }
     }
+}
 
-    /// Objectives of a run that count.
-    pub fn count(self, run: &Measures) -> u32 {
-        match self {
-            Self::Checked => run.completed,
-            Self::Claimed => run.completed + run.claimed,
+impl Measures {
+    /// Whether the run's workflow has a check of any objective.
+    pub fn has_check(&self) -> bool {
+        self.checkable > 0
+    }
+
+    /// Objectives of the run that count: those that were checked; in a workflow without a check those that agents claim to be done.
+    pub fn counted(&self) -> u32 {
+        match self.has_check() {
+            true => self.completed,
+            false => self.completed + self.claimed,
         }
     }
 }

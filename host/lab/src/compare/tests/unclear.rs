@@ -199,6 +199,19 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
         liar.notes
             .contains(&format!("eager: done {done} of 800 objectives (0 checked, {done} claimed only)."))
     );
+    // One workflow with a check among many without one changes nothing for the others.
+    let mut mixed = arms.clone();
+    for run in mixed.iter_mut().flat_map(|arm| &mut arm.measures).skip(1) {
+        (run.claimed, run.completed, run.checkable) = (run.completed + run.claimed, 0, 0);
+    }
+    let means = |found: &Comparison| found.metrics[0].arms.iter().map(|arm| arm.mean).collect::<Vec<_>>();
+    let before = means(&checked);
+    let mixed = compare(&mixed, &Options::default());
+    assert_eq!((mixed.completion, means(&mixed)), (Completion::Mixed, before));
+    assert!(mixed.metrics[0].name.contains("or claimed"), "{}", mixed.metrics[0].name);
+    assert!(mixed.notes.iter().any(|note| note.starts_with("Some of these workflows have no check")));
+    let last = mixed.verdict.words.last().unwrap();
+    assert!(last.starts_with("Runs of workflows without a check"), "{:?}", mixed.verdict);
     // No objective of any run has a check: claims are all there is, and the report says so.
     arms.iter_mut().for_each(|arm| arm.measures.iter_mut().for_each(|run| run.checkable = 0));
     claimed(&mut arms[0], 0);
