@@ -82,7 +82,7 @@ pub struct PolicyFailureRow {
     pub instead: Vec<String>,
 }
 
-/// A policy that has decided in a run, whether it still does or not.
+/// A policy that has decided or abstained in a run, whether it still is asked or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyDecisionsRow {
     /// Its name.
@@ -91,6 +91,9 @@ pub struct PolicyDecisionsRow {
     pub component: Digest,
     /// Questions that it answered, by decision.
     pub decided: BTreeMap<Capability, u32>,
+    /// Questions that it abstained from, by decision.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub abstained: BTreeMap<Capability, u32>,
 }
 
 /// What a run was made from.

@@ -97,11 +97,12 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     for row in &view.policy_failures {
         text.push_str(&format!("\n{}\n", look.wrap(&words::policy_failure(row), 0)));
     }
-    if !view.policy_decisions.is_empty() {
+    let decided = words::policy_decisions(&view.policy_decisions);
+    if !decided.is_empty() {
         text.push('\n');
     }
-    for row in &view.policy_decisions {
-        text.push_str(&format!("{}\n", look.wrap(&words::policy_decisions(row), 2)));
+    for line in decided {
+        text.push_str(&format!("{}\n", look.wrap(&line, 2)));
     }
     if let Some(imported) = &view.imported {
         text.push_str(&format!("\n{}\n", look.wrap(&import::provenance(imported), 0)));

@@ -1,12 +1,14 @@
 //! Numbers, states and names in the words that every view uses. One place, so that they read the same everywhere.
 
+use std::collections::BTreeMap;
+
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::Evidence;
 use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
-use baton_runtime::core::observation::ObjectiveStatus;
+use baton_runtime::core::observation::{Capability, ObjectiveStatus};
 pub(crate) use baton_runtime::core::short::{dollars as money, first_of, tokens_in_short as tokens};
 use baton_runtime::core::view::{
     CommitRow, PhaseRow, PhaseStatus, PolicyDecisionsRow, PolicyFailureRow, RunStatus, RunView, SessionRow,
@@ -142,11 +144,33 @@ pub(crate) fn policy_failure(row: &PolicyFailureRow) -> String {
     )
 }
 
-/// "growth made 14 decisions: exhaustion 13, compaction 1".
-pub(crate) fn policy_decisions(row: &PolicyDecisionsRow) -> String {
-    let all = row.decided.values().fold(0, |sum: u32, decided| sum.saturating_add(*decided));
-    let each: Vec<String> = row.decided.iter().map(|(what, decided)| format!("{what} {decided}")).collect();
-    format!("{} made {}: {}", row.policy, count(all, "decision"), each.join(", "))
+/// Who decided in a run, a line each; nothing where one policy decided everything.
+pub(crate) fn policy_decisions(rows: &[PolicyDecisionsRow]) -> Vec<String> {
+    match rows {
+        [only] if only.abstained.is_empty() => Vec::new(),
+        rows => rows.iter().map(decisions_of).collect(),
+    }
+}
+
+/// "growth made 14 decisions (exhaustion 13, compaction 1) and abstained from 3 questions (splitting 3)".
+fn decisions_of(row: &PolicyDecisionsRow) -> String {
+    let counted = |of: &BTreeMap<Capability, u32>, thing: &str| {
+        let all = of.values().fold(0, |sum: u32, n| sum.saturating_add(*n));
+        let each: Vec<String> = of.iter().map(|(what, n)| format!("{what} {n}")).collect();
+        format!("{} ({})", count(all, thing), each.join(", "))
+    };
+    let PolicyDecisionsRow { policy, decided, abstained, .. } = row;
+    match (decided.is_empty(), abstained.is_empty()) {
+        (_, true) => format!("{policy} made {}", counted(decided, "decision")),
+        (true, false) => {
+            format!("{policy} decided nothing: it abstained from {}", counted(abstained, "question"))
+        }
+        (false, false) => format!(
+            "{policy} made {} and abstained from {}",
+            counted(decided, "decision"),
+            counted(abstained, "question")
+        ),
+    }
 }
 
 /// "retry, skip or stop".
@@ -445,6 +469,7 @@ mod tests {
             policy: policy.to_owned(),
             component: Digest::of(policy),
             decided: decided.iter().copied().collect(),
+            abstained: BTreeMap::new(),
         };
         view.policy_decisions = vec![
             row("growth", &[(Capability::Compaction, 1), (Capability::Exhaustion, 13)]),
@@ -453,8 +478,19 @@ mod tests {
         // A long chain leaves no room for the column of policies.
         view.phases.iter_mut().for_each(|phase| phase.policy = "growth (exhaustion), resilience ".repeat(9));
         let text = report::status(&look::Look::bare(80), &view, &samples::place(), false);
-        let said = "growth made 14 decisions: exhaustion 13, compaction 1\nresilience made 1 decision: splitting 1\n";
+        let said = "growth made 14 decisions (exhaustion 13, compaction 1)\nresilience made 1 decision (splitting 1)\n";
         assert!(text.contains(said), "{text}");
         assert!(!text.contains("POLICY"), "{text}");
+        view.policy_decisions[0].abstained.insert(Capability::Splitting, 1);
+        view.policy_decisions[1].decided.clear();
+        view.policy_decisions[1].abstained.insert(Capability::Review, 2);
+        let lines = policy_decisions(&view.policy_decisions);
+        let growth = "growth made 14 decisions (exhaustion 13, compaction 1) and abstained from 1 question (splitting 1)";
+        let none = "resilience decided nothing: it abstained from 2 questions (review 2)";
+        assert_eq!(lines, [growth, none]);
+        view.policy_decisions.truncate(1);
+        assert_eq!(policy_decisions(&view.policy_decisions), [growth], "the host decided the rest");
+        view.policy_decisions[0].abstained.clear();
+        assert!(policy_decisions(&view.policy_decisions).is_empty(), "one policy decided everything");
     }
 }

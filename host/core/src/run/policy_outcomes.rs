@@ -1,4 +1,4 @@
-//! How often each policy decided or failed in a run, for reports. An abstention is neither.
+//! How often each policy decided, abstained or failed in a run, for reports.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ struct Outcomes {
     component: Digest,
     failed: u32,
     answered: BTreeMap<Capability, u32>,
+    abstained: BTreeMap<Capability, u32>,
     /// Who answered where it failed.
     instead: Vec<String>,
 }
@@ -31,6 +32,11 @@ impl PolicyOutcomes {
             if !of.instead.contains(&label.policy) {
                 of.instead.push(label.policy.clone());
             }
+        }
+        for record in &label.abstained {
+            let abstained =
+                self.of(&record.policy, &record.component).abstained.entry(label.capability).or_default();
+            *abstained = abstained.saturating_add(1);
         }
         if let Some(component) = &label.component {
             let answered = self.of(&label.policy, component).answered.entry(label.capability).or_default();
@@ -46,6 +52,7 @@ impl PolicyOutcomes {
                 component: component.clone(),
                 failed: 0,
                 answered: BTreeMap::new(),
+                abstained: BTreeMap::new(),
                 instead: Vec::new(),
             });
             self.0.len() - 1
@@ -66,14 +73,15 @@ impl PolicyOutcomes {
         failed.map(row).collect()
     }
 
-    /// Those that decided; nothing if one policy decided everything.
+    /// Those that decided or abstained.
     pub(super) fn decisions(&self) -> Vec<PolicyDecisionsRow> {
-        let decided = self.0.iter().filter(|of| !of.answered.is_empty());
+        let has_answered = |of: &&Outcomes| !of.answered.is_empty() || !of.abstained.is_empty();
         let row = |of: &Outcomes| PolicyDecisionsRow {
             policy: of.policy.clone(),
             component: of.component.clone(),
             decided: of.answered.clone(),
+            abstained: of.abstained.clone(),
         };
-        Some(decided.map(row).collect::<Vec<_>>()).filter(|rows| rows.len() > 1).unwrap_or_default()
+        self.0.iter().filter(has_answered).map(row).collect()
     }
 }

@@ -388,7 +388,7 @@ fn the_view_says_who_decided_even_if_it_decides_no_more() {
     (2..5).for_each(|n| drop(answer(&mut world, n, next("built-in", &[("bad", DecidedBy::Configured)]))));
     assert_eq!(deciding(&world), ["built-in"]);
     let now = decided(&world);
-    assert!(before.is_empty(), "one policy decided everything");
+    assert!(before.is_empty(), "nobody was asked yet");
     assert_eq!(now, [("bad".to_owned(), 2), ("built-in".to_owned(), 3)]);
 }
 
