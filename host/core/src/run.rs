@@ -43,6 +43,7 @@ mod clock;
 mod commit;
 mod conversation;
 mod dispute;
+mod end_cause;
 mod entries;
 mod evidence;
 mod examine;

@@ -14,6 +14,7 @@ use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
 use crate::workflow::BUILTIN;
 
 use super::Run;
+use super::end_cause::EndCause;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
 use super::summary::one_line;
 
@@ -173,7 +174,8 @@ impl Run {
             }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
-                    self.phases[p].because.clone_from(&decision.reason);
+                    let known = if was_requested { "it asked for a split" } else { "its phase is split" };
+                    self.phases[p].because = EndCause::of_policy(&decision.reason, known);
                     self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, AfterEnd::Split(sub_phases.clone()), "its phase is split");
                 }
@@ -244,7 +246,7 @@ impl Run {
         self.notify(Notice::SplitDeclined { phase, because: reason.to_owned() });
         if let Some(session) = self.session_mut(p) {
             session.declined += 1;
-            session.decline = Some(format!("the phase is not split: {reason}"));
+            session.is_split_declined = true;
         }
     }
 
@@ -267,7 +269,8 @@ impl Run {
                 if let Some(session) = self.session_mut(p) {
                     NEAR_CAPACITY.clone_into(&mut session.ending);
                 }
-                self.hand_over(p, Succession::Continuation, &decision.reason);
+                let because = EndCause::of_policy(&decision.reason, "its context is nearly full");
+                self.hand_over(p, Succession::Continuation, because);
             }
             CompactionAction::Keep | CompactionAction::Compact { .. } => {
                 self.brief_next(p, BriefKind::Next);
@@ -301,7 +304,7 @@ impl Run {
                 NEAR_CAPACITY.clone_into(&mut session.ending);
             }
             let because = format!("its context is nearly full and could not be compacted: {text}");
-            self.hand_over(p, Succession::Continuation, &because);
+            self.hand_over(p, Succession::Continuation, EndCause::of_host(because));
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::observation::{Attempt, Basis};
 use crate::short::{dollars, tokens_in_short};
 use crate::time::DurationMs;
 
+use super::end_cause::EndCause;
 use super::phase::Phase;
 use super::session::{Session, cut};
 use super::step::{AfterEnd, Pause, Step, Succession};
@@ -109,11 +110,12 @@ impl Run {
     /// What the next session is told of a question that a person has answered: why there was one, and what the person says to it.
     fn tell_the_next(&mut self, p: usize, question: &str, message: Option<&str>) {
         let phase = &mut self.phases[p];
-        phase.because = match message {
+        let mut told = match message {
             Some(message) => format!("a person answers: {message} (the question was: {question})"),
             None => question.to_owned(),
         };
-        cut(&mut phase.because, TOLD_BYTES);
+        cut(&mut told, TOLD_BYTES);
+        phase.because = EndCause::of_host(told);
         if let Some(message) = message {
             phase.told = format!(". A person says: {message}");
             cut(&mut phase.told, TOLD_BYTES);

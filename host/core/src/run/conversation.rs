@@ -5,6 +5,7 @@ use crate::observation::BriefKind;
 use crate::workflow::AgentKind;
 
 use super::Run;
+use super::end_cause::EndCause;
 use super::resume::LOST;
 use super::session::Session;
 use super::step::Succession;
@@ -32,12 +33,12 @@ impl Run {
             !self.phases[p].is_finished() && !self.is_out_of_turns(p) && self.phases[p].requested.is_none();
         match conversation.filter(|_| may_go_on) {
             Some(conversation) => {
-                LOST.clone_into(&mut self.phases[p].because);
+                self.phases[p].because = EndCause::of_host(LOST);
                 if !self.pause_at_ceiling(p) {
                     self.spawn_in(p, Some(conversation));
                 }
             }
-            None => self.hand_over(p, Succession::Uncounted, LOST),
+            None => self.hand_over(p, Succession::Uncounted, EndCause::of_host(LOST)),
         }
     }
 

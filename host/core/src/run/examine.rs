@@ -13,6 +13,7 @@ use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 use super::Run;
 use super::checks::tail_line;
 use super::commit::named;
+use super::end_cause::EndCause;
 use super::evidence::excerpt;
 use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
@@ -81,7 +82,7 @@ impl Run {
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
     pub(super) fn not_content(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
-        because.clone_into(&mut self.phases[p].because);
+        self.phases[p].because = EndCause::of_host(because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
             return self.end_session(p, AfterEnd::Iterate, "the loop begins again");
@@ -304,11 +305,11 @@ impl Run {
         let rounds = walked - self.phases[p].iterations_forgiven;
         let (Some(first), true) = (first, rounds < at_most) else {
             let told = match self.phases[p].findings.trim() {
-                "" => self.phases[p].because.clone(),
+                "" => self.phases[p].because.for_people().to_owned(),
                 findings => tail_line(findings),
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
-            let because = self.phases[p].because.clone();
+            let because = self.phases[p].because.for_people().to_owned();
             self.reopen_concerned(p, &[], &because);
             return self.ask_person(p, Pause::Stuck, text);
         };
@@ -386,7 +387,7 @@ impl Phase {
         self.done_at_retry = 0;
         (self.verified, self.score, self.commit) = (None, None, None);
         self.findings.clear();
-        self.because.clear();
+        self.because = EndCause::default();
     }
 }
 

@@ -14,6 +14,7 @@ use crate::workflow::{Permission, Role};
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
+use super::end_cause::{EndCause, in_words};
 use super::quota::{outlasts_its_reset, words_of};
 use super::session::Session;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
@@ -28,23 +29,26 @@ pub(super) struct Judgment {
     pub(super) assessment: Assessment,
     /// Where the prompt was answered and not all of its objectives are done.
     pub(super) completion: Option<CompletionDecision>,
+    /// What the host itself finds that objectives lack.
+    lacking: String,
 }
 
 impl Judgment {
     /// Of something that ended otherwise than with an answer.
     fn of(assessment: &Assessment) -> Self {
-        Self { assessment: assessment.clone(), completion: None }
+        Self { assessment: assessment.clone(), completion: None, lacking: String::new() }
     }
 
     /// The host's own: objectives are not done, since something lacks.
-    pub(super) fn unfinished(reason: String, evidence: Vec<Evidence>) -> Self {
+    pub(super) fn unfinished(lacking: String, evidence: Vec<Evidence>) -> Self {
         let assessment = Assessment {
             verdict: Verdict::Answered,
             evidence: Vec::new(),
             warning: None,
             reason: "the prompt was answered".to_owned(),
         };
-        Self { assessment, completion: Some(CompletionDecision { done: Vec::new(), evidence, reason }) }
+        let completion = CompletionDecision { done: Vec::new(), evidence, reason: lacking.clone() };
+        Self { assessment, completion: Some(completion), lacking }
     }
 
     /// How it ended, in a word.
@@ -58,6 +62,16 @@ impl Judgment {
 
     fn reason(&self) -> &str {
         self.completion.as_ref().map_or(&self.assessment.reason, |decision| &decision.reason)
+    }
+
+    /// For the person who looks on, and for the next prompt.
+    fn cause(&self) -> EndCause {
+        let known = match &self.completion {
+            Some(_) if !self.lacking.is_empty() => self.lacking.as_str(),
+            Some(_) => "nothing shows that what is open is done",
+            None => in_words(&self.assessment.verdict),
+        };
+        EndCause::of_policy(self.reason(), known)
     }
 
     /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
@@ -222,7 +236,7 @@ impl Run {
                 if session.nudges > limit {
                     return self.give_up(p, judgment);
                 }
-                judgment.reason().clone_into(&mut self.phases[p].because);
+                self.phases[p].because = judgment.cause();
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
@@ -257,12 +271,12 @@ impl Run {
             && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
         // Nobody is to blame for what the end of the host cut off.
         let then = if self.phases[p].is_cut_off || is_at_boundary { Succession::Uncounted } else { then };
-        self.hand_over(p, then, judgment.reason());
+        self.hand_over(p, then, judgment.cause());
     }
 
     fn split_after(&mut self, p: usize, judgment: &Judgment) {
         self.tell_stop(p, judgment);
-        judgment.reason().clone_into(&mut self.phases[p].because);
+        self.phases[p].because = judgment.cause();
         self.scope(p, SplitOccasion::OutOfContinuations);
     }
 
@@ -332,7 +346,7 @@ impl Run {
             }
             // Some agents find out only when they are asked.
             Verdict::Failed if self.could_not_resume(p) => {
-                self.hand_over(p, Succession::Uncounted, NOT_RESUMED);
+                self.hand_over(p, Succession::Uncounted, EndCause::of_host(NOT_RESUMED));
             }
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
             Verdict::Truncated
@@ -397,8 +411,11 @@ impl Run {
         let is_open = |g: &usize| !self.phases[p].goals[*g].is_done();
         let left = focus.iter().copied().filter(is_open).collect();
         let mut decision = decision.clone();
-        decision.reason = [decision.reason].into_iter().chain(lacking).collect::<Vec<_>>().join("; ");
-        let judgment = Judgment { assessment, completion: Some(decision) };
+        let lacking = lacking.join("; ");
+        if !lacking.is_empty() {
+            decision.reason = format!("{}; {lacking}", decision.reason);
+        }
+        let judgment = Judgment { assessment, completion: Some(decision), lacking };
         self.ask_how_to_go_on(p, occasion, left, judgment);
     }
 
@@ -434,7 +451,7 @@ impl Run {
                 match self.session_mut(p) {
                     Some(session) if alive && session.nudges < limit => {
                         session.nudges += 1;
-                        judgment.reason().clone_into(&mut self.phases[p].because);
+                        self.phases[p].because = judgment.cause();
                         self.nudge(p, focus.to_vec());
                     }
                     _ => self.give_up(p, judgment),
@@ -461,8 +478,8 @@ impl Run {
 
     /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
     /// `succeed` does that before another begins.
-    pub(super) fn hand_over(&mut self, p: usize, then: Succession, because: &str) {
-        because.clone_into(&mut self.phases[p].because);
+    pub(super) fn hand_over(&mut self, p: usize, then: Succession, because: EndCause) {
+        self.phases[p].because = because;
         if let Some(session) = self.session_mut(p) {
             session.at_work = AtWork::default();
         }
@@ -517,7 +534,7 @@ impl Run {
 
     fn retry(&mut self, p: usize) {
         let limit = self.workflow.limits.retries;
-        let because = self.phases[p].because.clone();
+        let because = self.phases[p].because.for_people().to_owned();
         let id = self.phases[p].spec.id.clone();
         // Nobody asked for this review by name: one session is what it is worth.
         if self.is_default_review(p) {

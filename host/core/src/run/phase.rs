@@ -17,6 +17,7 @@ use crate::workflow::{Objective, Phase as Spec};
 use super::activity::Activity;
 use super::clock::Clock;
 use super::dispute::Dispute;
+use super::end_cause::EndCause;
 use super::examine::Score;
 use super::handoff::Found;
 use super::join::Fork;
@@ -216,7 +217,8 @@ pub(super) struct Phase {
     /// Its newest session has called a tool that may change files, or runs an agent that does not show its calls. Otherwise what
     /// changed meanwhile is the work of others, such as the user's own edits.
     pub(super) session_may_have_written: bool,
-    pub(super) because: String,
+    /// Why its newest session or prompt ended.
+    pub(super) because: EndCause,
     /// The measuring of what its session left when the host stopped, until it is done.
     pub(super) look_after_stop: Option<ActionId>,
     /// The objectives that a person is asked about, where nothing shows that they are done.
@@ -336,7 +338,7 @@ impl Phase {
             before_session: WorkspaceFacts::default(),
             session_may_have_written: true,
             look_after_stop: None,
-            because: String::new(),
+            because: EndCause::default(),
             unproven: Vec::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),

@@ -73,7 +73,7 @@ impl Run {
         judgment: &Judgment,
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
-        let Judgment { assessment, completion } = judgment.clone();
+        let Judgment { assessment, completion, .. } = judgment.clone();
         self.ask(p, Ask::Recover(Box::new(RecoveryObservation { session, assessment, completion })), texts)
     }
 
@@ -371,7 +371,7 @@ impl Run {
                 .collect(),
             newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
-            because: said(&phase.because).filter(|_| kind != BriefKind::First),
+            because: said(phase.because.for_agents()).filter(|_| kind != BriefKind::First),
             last_output,
             findings,
             git: GitView::of(&phase.facts.git),

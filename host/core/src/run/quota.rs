@@ -8,6 +8,7 @@ use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 
 use super::Run;
+use super::end_cause::EndCause;
 use super::session::cut;
 use super::step::{Step, Succession};
 
@@ -171,7 +172,7 @@ impl Run {
             self.notify(Notice::QuotaOver { phase, session, waited, is_try });
         }
         let because = if is_try { TRIED_AGAIN } else { RESET };
-        because.clone_into(&mut self.phases[p].because);
+        self.phases[p].because = EndCause::of_host(because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;

@@ -102,9 +102,10 @@ pub(super) struct Session {
     pub(super) refused: u32,
     /// Retries that its agent has made by itself since its prompt began.
     pub(super) retries: u32,
-    /// Splits that it asked for and did not get, and what its next prompt says of the newest.
+    /// Splits that it asked for and did not get.
     pub(super) declined: u32,
-    pub(super) decline: Option<String>,
+    /// Its next prompt says that it got none.
+    pub(super) is_split_declined: bool,
     /// The agent compacted its context by itself since its last prompt began (B11).
     pub(super) lost_context: bool,
     pub(super) last: String,
@@ -177,7 +178,7 @@ impl Session {
             refused: 0,
             retries: 0,
             declined: 0,
-            decline: None,
+            is_split_declined: false,
             lost_context: false,
             last: String::new(),
             ending: String::new(),

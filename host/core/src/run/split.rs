@@ -138,7 +138,7 @@ impl Run {
                 .map(|phase| (phase.spec.id.clone(), phase.spec.title.clone()))
                 .collect(),
             objectives: parent.open_goals().count() as u32,
-            reason: parent.because.clone(),
+            reason: parent.because.for_people().to_owned(),
             at_once: self.places_for(&parent).min(parts.len() as u32),
         });
         let phase = &mut self.phases[p];

@@ -10,6 +10,7 @@ use crate::notice::Notice;
 use crate::observation::TurnsSpent;
 
 use super::Run;
+use super::end_cause::EndCause;
 use super::phase::Phase;
 use super::question::counted;
 use super::step::{AfterBudget, Step, Succession};
@@ -291,7 +292,8 @@ impl Run {
     }
 
     fn stop_for_turns(&mut self, p: usize, why: &str) {
-        let mut reason = self.why_out_of_turns(p);
+        let known = self.why_out_of_turns(p);
+        let mut reason = known.clone();
         if self.phases[p].sessions.len() > 1 {
             let used = self.session(p).map_or(0, |session| session.turns);
             reason = format!("{reason}, {used} of them by this session");
@@ -308,7 +310,7 @@ impl Run {
             let verdict = TURN_LIMIT.to_owned();
             self.notify(Notice::Stopped { phase, session, verdict, evidence, reason: reason.clone() });
         }
-        self.hand_over(p, Succession::Continuation, &reason);
+        self.hand_over(p, Succession::Continuation, EndCause::of_policy(&reason, known));
     }
 
     /// A session that stopped for want of turns, and not of context, is continued with as many as the first had.
@@ -336,7 +338,7 @@ impl Run {
             TURN_LIMIT.clone_into(&mut session.ending);
         }
         let because = self.why_out_of_turns(p);
-        self.hand_over(p, Succession::Continuation, &because);
+        self.hand_over(p, Succession::Continuation, EndCause::of_host(because));
     }
 
     pub(super) fn why_out_of_turns(&self, p: usize) -> String {

@@ -12,6 +12,7 @@ use crate::view::COULD_NOT_START;
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
+use super::end_cause::EndCause;
 use super::session::Session;
 use super::step::{AfterBudget, AfterCommit, AfterEnd, AfterSummary, Pause, Step, Succession};
 
@@ -54,7 +55,7 @@ impl Run {
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, COULD_NOT_START);
                 }
-                self.hand_over(p, Succession::Retry, error);
+                self.hand_over(p, Succession::Retry, EndCause::of_host(error));
             }
             // Nothing changes by waiting: a person is asked at once, and told where the agent is named.
             (Step::Readying { .. }, Outcome::Unstartable { error }) => {
@@ -67,7 +68,9 @@ impl Run {
                 let text = format!("Phase {} cannot start its agent: {error}. {choice}", phase.id);
                 self.pause(p, Pause::Stuck, text);
             }
-            (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
+            (Step::Working { .. }, Outcome::Failed { error }) => {
+                self.hand_over(p, Succession::Retry, EndCause::of_host(error))
+            }
             (Step::Summarising { digest, then, .. }, outcome) => self.summarised(p, digest, then, outcome),
             (Step::Compacting { .. }, Outcome::Failed { error }) => self.compaction_failed(p, error),
             (Step::Surveying { then, .. }, _) => self.surveyed(p, then),
@@ -235,7 +238,7 @@ impl Run {
             Step::Ending { then } => self.after_end(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
             Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
-                self.hand_over(p, Succession::Uncounted, NOT_RESUMED);
+                self.hand_over(p, Succession::Uncounted, EndCause::of_host(NOT_RESUMED));
             }
             Step::Working { focus, .. } => self.measure(p, Occasion::SessionEnded, focus),
             Step::Readying { .. } => self.measure(p, Occasion::SessionEnded, Vec::new()),
@@ -251,7 +254,8 @@ impl Run {
                 // An agent may end by itself after its work; one that did nothing is not started for ever.
                 let succession =
                     if prompts > 0 && done > 0 { Succession::Uncounted } else { Succession::Retry };
-                self.hand_over(p, succession, "the agent's process ended between two prompts");
+                let because = EndCause::of_host("the agent's process ended between two prompts");
+                self.hand_over(p, succession, because);
             }
             _ => {}
         }
@@ -298,12 +302,14 @@ impl Run {
             BriefKind::Next if has_lost_context => BriefKind::ReOriented,
             kind => kind,
         };
-        let kind = match self.session_mut(p).and_then(|session| session.decline.take()) {
-            Some(why) if kind == BriefKind::Next => {
-                self.phases[p].because = why;
+        let is_declined =
+            self.session_mut(p).is_some_and(|session| std::mem::take(&mut session.is_split_declined));
+        let kind = match kind {
+            BriefKind::Next if is_declined => {
+                self.phases[p].because = EndCause::of_host("the split that you asked for was declined");
                 BriefKind::Nudged
             }
-            _ => kind,
+            kind => kind,
         };
         // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
         if let Some(wait) = self.wait_of_its_provider(p) {

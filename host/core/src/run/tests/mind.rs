@@ -6,9 +6,12 @@ use crate::time::DurationMs;
 
 use super::world::World;
 
+/// Why it decides anything.
+pub(super) const REASON: &str = "the test says so";
+
 impl World {
     pub(super) fn decide(&self, ask: &Ask) -> Decision {
-        let reason = "the test says so".to_owned();
+        let reason = REASON.to_owned();
         match ask {
             Ask::Assess(o) => {
                 let code =

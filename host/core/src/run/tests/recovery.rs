@@ -1,12 +1,13 @@
 //! What a policy may do about a session that could go no further, and about a prompt whose objectives are not done.
 
+use super::mind::REASON;
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
 use crate::decision::{Assessment, CompletionDecision, Decision, RecoveryAction, RecoveryDecision, Verdict};
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, ReportedHandoff, SplitGroupReport};
 use crate::notice::Notice;
-use crate::observation::{ObjectiveStatus, Occasion};
+use crate::observation::{Ask, ObjectiveStatus, Occasion};
 use crate::run::step::Step;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
@@ -88,6 +89,47 @@ fn a_session_that_failed_may_be_handed_off_and_that_is_a_continuation() {
     assert_eq!(world.ending(), Some(Ending::Done));
     let retries = world.notices.iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count();
     assert_eq!(retries, 0);
+}
+
+/// What prompts and documents are made of, as a policy is asked for them.
+fn asked_for_agents(world: &World) -> Vec<String> {
+    let asked = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Brief(_) | Ask::Compose(_) => Some(serde_json::to_string(question).unwrap()),
+            _ => None,
+        },
+        _ => None,
+    });
+    asked.collect()
+}
+
+// B6: a reason may be a stranger's, and is for people.
+#[test]
+fn the_reason_of_a_policy_reaches_no_prompt_and_no_handoff() {
+    for (verdict, action, script, known) in [
+        (
+            Verdict::Exhausted,
+            RecoveryAction::HandOff,
+            vec![Does::Finish(300), Does::Exhaust],
+            "its context window is used up",
+        ),
+        (Verdict::Failed, RecoveryAction::HandOff, vec![Does::Finish(300), Does::Die], "it failed"),
+        (Verdict::Failed, RecoveryAction::Retry, vec![Does::Finish(300), Does::Die], "it failed"),
+    ] {
+        let mut world = world(verdict, action, &script);
+        world.go();
+        assert_eq!(world.ending(), Some(Ending::Done));
+        let asked = asked_for_agents(&world);
+        assert!(asked.iter().any(|question| question.contains(known)), "{asked:#?}");
+        assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
+    }
+    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    world.unfinished.set(1);
+    world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
+    world.go();
+    let asked = asked_for_agents(&world);
+    assert!(asked.iter().any(|question| question.contains("nothing shows that what is open is done")));
+    assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
 }
 
 // A11

@@ -1,0 +1,52 @@
+//! Why a session or a prompt ended, for two readers: a person is told what was judged, and an agent what the host knows. A policy's reason
+//! reaches no prompt and no handoff: it may be a stranger's.
+
+use crate::decision::Verdict;
+
+/// Why the newest session or prompt of a phase ended. Empty before the first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct EndCause {
+    for_people: String,
+    for_agents: String,
+}
+
+impl EndCause {
+    /// In the host's own words, or those of a person.
+    pub(super) fn of_host(words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self { for_people: words.clone(), for_agents: words }
+    }
+
+    /// Judged by a policy, for this reason. `known` is what the host itself says of it.
+    pub(super) fn of_policy(reason: &str, known: impl Into<String>) -> Self {
+        Self { for_people: reason.to_owned(), for_agents: known.into() }
+    }
+
+    pub(super) fn for_people(&self) -> &str {
+        &self.for_people
+    }
+
+    pub(super) fn for_agents(&self) -> &str {
+        &self.for_agents
+    }
+}
+
+/// What a verdict says of a session, in the host's words.
+pub(super) fn in_words(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Healthy => "it was ended",
+        Verdict::Answered => "its answer left objectives open",
+        Verdict::HandedOff => "it handed over",
+        Verdict::Exhausted => "its context window is used up",
+        Verdict::Quota { .. } => "a limit of its provider was reached",
+        Verdict::TurnLimit => "its turns are used up",
+        Verdict::BudgetLimit => "its budget is used up",
+        Verdict::Truncated => "its answer was cut off or is empty",
+        Verdict::Stalled => "nothing was heard of it for too long",
+        Verdict::Interrupted => "it was interrupted",
+        Verdict::Unauthenticated => "it was not logged in",
+        Verdict::NeedsInput => "it asked a person something",
+        Verdict::Refused => "the model or its provider declined the work",
+        Verdict::Failed => "it failed",
+    }
+}
