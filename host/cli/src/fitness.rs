@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_lab::conformance::{self, Plan};
 use baton_runtime::core::Digest;
+use baton_runtime::core::workflow::rules::RULES_FILE;
+use baton_runtime::core::workflow::{GivenSetting, SettingValue};
 use baton_runtime::engine::{Configured, Engine};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,7 @@ use crate::{out, place};
 /// Questions that are put to it: enough for what is broken in general, and not the whole of `baton policy check`.
 const QUESTIONS: u64 = 500;
 /// Version of what is kept.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 /// Names of broken rules that are shown.
 const RULES_SHOWN: usize = 4;
 
@@ -46,13 +48,16 @@ struct Found {
     questions: u64,
     /// Empty where it is fit.
     broken: Vec<String>,
+    /// The functions of which it decided nothing.
+    mute: Vec<String>,
 }
 
-/// Refuses a policy that is not fit to decide.
+/// Refuses a policy that is not fit to decide. `set` are the settings of the command line, which `policy` has already.
 pub(crate) fn require(
     args: FitnessArgs,
     place: &PlaceArgs,
     reference: &str,
+    set: &[(String, GivenSetting)],
     engine: &Engine,
     policy: &Configured,
 ) -> anyhow::Result<()> {
@@ -68,11 +73,12 @@ pub(crate) fn require(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         questions: QUESTIONS,
         broken: Vec::new(),
+        mute: Vec::new(),
     };
     let folder = place::state_root(place)?.join("checked");
     let path = folder.join(format!("{}.json", key(&found).hex()));
     let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Found>(&bytes).ok());
-    match kept.filter(|kept| Found { broken: Vec::new(), ..kept.clone() } == found) {
+    match kept.filter(|kept| Found { broken: Vec::new(), mute: Vec::new(), ..kept.clone() } == found) {
         Some(kept) => found = kept,
         None => {
             let plan = Plan { questions: QUESTIONS, ..Plan::default() };
@@ -80,6 +86,7 @@ pub(crate) fn require(
             let report = conformance::check(engine, policy, plan, |asked| asking.at(asked));
             asking.end();
             found.broken = report.broken().map(|rule| rule.name.clone()).collect();
+            found.mute = report.mute().map(|function| function.function.clone()).collect();
             if found.broken.is_empty() && !report.is_fit() {
                 found.broken.push("answers-in-time".to_owned());
             }
@@ -87,13 +94,40 @@ pub(crate) fn require(
         }
     }
     if found.broken.is_empty() {
+        // Rules abstain from what they do not name, and generated questions have other words than theirs.
+        if !found.mute.is_empty() && !reference.starts_with(RULES_FILE) {
+            out::progress(&unseen(reference, &found.mute));
+        }
         return Ok(());
     }
     let rules = broken(&found.broken);
+    let check = check_command(reference, set);
     let why = format!(
-        "it is not fit to decide: it breaks {rules}. `baton policy check {reference}` shows the questions; --unchecked takes it all the same"
+        "it is not fit to decide: it breaks {rules}. `{check}` shows the questions; --unchecked takes it all the same"
     );
     Err(refused(reference, &why).into())
+}
+
+/// That nothing is known of some of its decisions: it abstains where nobody asks it what it is for.
+fn unseen(reference: &str, mute: &[String]) -> String {
+    let functions = words::list(mute);
+    format!(
+        "{reference} abstained from all generated questions of {functions}: what it decides there was not checked. \
+         `baton policy check {reference} --golden DIR` holds it to questions of yours"
+    )
+}
+
+/// The command that shows the questions which broke a rule.
+fn check_command(reference: &str, set: &[(String, GivenSetting)]) -> String {
+    let mut words = vec![reference.to_owned()];
+    for (key, value) in set {
+        let value = match value {
+            GivenSetting::Value(SettingValue::Text(text)) => text.clone(),
+            value => serde_json::to_string(value).unwrap_or_default(),
+        };
+        words.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    format!("baton policy check{}", place::shell_words(&words))
 }
 
 /// "the rule \"every decision has a reason\" (gives-reason)", for the first of them.
@@ -121,6 +155,14 @@ fn keep(folder: &Path, path: &Path, found: &Found) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_that_shows_what_is_broken_asks_with_the_same_settings() {
+        let text = ("mode".to_owned(), GivenSetting::Value(SettingValue::Text("two words".to_owned())));
+        let number = ("max".to_owned(), GivenSetting::Value(SettingValue::Integer(2)));
+        let command = check_command("a.wasm", &[text, number]);
+        assert_eq!(command, "baton policy check a.wasm --set 'mode=two words' --set max=2");
+    }
 
     #[test]
     fn a_broken_rule_is_said_in_words_with_the_name_that_check_shows() {

@@ -22,6 +22,7 @@ use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::registries::{self, RegistryArgs, Remotes};
+use crate::render::words;
 use crate::{layers, out, place};
 
 /// A policy that the command line names.
@@ -257,7 +258,14 @@ pub(crate) fn lock(
                     let now = delivered.pin.manifest.clone();
                     match lock.pin_oci(&remote, delivered.pin.clone()) {
                         Some(before) if before.manifest == now => {}
-                        Some(before) => said.push(format!("{remote} moved: {} -> {now}", before.manifest)),
+                        Some(before) => {
+                            let verdict = registries::verdict(&delivered.verdict);
+                            let decides = decided_by(delivered, &remote, place)?;
+                            let from = before.manifest;
+                            said.push(format!(
+                                "{remote} moved: {from} -> {now} ({verdict}); it decides {decides}"
+                            ));
+                        }
                         None => said.push(first_use(&remote, &delivered, &path)),
                     }
                 }
@@ -269,6 +277,13 @@ pub(crate) fn lock(
         pinned.insert(path, count);
     }
     Ok(pinned)
+}
+
+/// What a component that was fetched decides: "splitting and budgeting". What is no policy is refused.
+fn decided_by(delivered: Delivered, remote: &OciReference, place: &PlaceArgs) -> anyhow::Result<String> {
+    let named = Named::of(delivered.name, Cow::Owned(delivered.bytes));
+    let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
+    Ok(words::list(policy.policy().decides()))
 }
 
 /// What is named, by the folder of the file that names it: paths are relative to it, and its lock lies there.

@@ -272,11 +272,12 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
     for (spec, weight) in specs.iter().zip(weights) {
         let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
         let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
-        let settings = named.settings(&given.map(|(_, key, value)| (key.clone(), value.clone())).collect());
+        let set: Vec<_> = given.map(|(_, key, value)| (key.clone(), value.clone())).collect();
+        let settings = named.settings(&set.iter().cloned().collect());
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
         let grants = granted_to(&spec.name, configured.policy(), &args.grants)?;
         if !named.built_in {
-            fitness::require(args.fitness, place, &spec.reference, &engine, &configured)?;
+            fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured)?;
         }
         fitted.push(Fitted {
             arm: Arm {

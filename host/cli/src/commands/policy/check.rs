@@ -26,6 +26,7 @@ use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
 
+use super::attempt::setting;
 use golden::Goldens;
 
 /// Check whether a policy is fit to decide: generated questions, and rules that every answer has to keep
@@ -35,6 +36,7 @@ Examples:
   baton policy check careful.wasm
   baton policy check careful.wasm --questions 100           while you work on it
   baton policy check careful.wasm --save broken.json        with the question that broke each rule
+  baton policy check careful.wasm --set max-parts=2         with a setting that is not its default
   baton policy check careful.wasm --golden golden           and to the decisions kept there
   baton policy check careful.wasm --golden golden --update  writes them as they are now
   baton policy check careful.wasm --format json
@@ -60,6 +62,9 @@ pub(crate) struct CheckArgs {
     /// Write golden decisions that are missing or others now
     #[arg(long, requires = "golden")]
     update: bool,
+    /// A setting that it is asked with; a list as JSON
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "golden")]
+    settings: Vec<(String, GivenSetting)>,
     #[command(flatten)]
     format: FormatArg,
 }
@@ -76,9 +81,12 @@ struct Checked {
     #[serde(skip_serializing_if = "Wants::is_empty")]
     wants: Wants,
     settings: usize,
-    /// Those of a file of rules that it was asked with; empty where it was asked with its defaults.
+    /// Those of a file of rules that it was asked with.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     rules: BTreeMap<String, GivenSetting>,
+    /// Those of the command line that it was asked with.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    set: BTreeMap<String, GivenSetting>,
     fit: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     golden: Option<Goldens>,
@@ -124,7 +132,10 @@ impl ArtifactSource for NoArtifacts {
 
 fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let reference = args.policy.as_str();
-    let Named { name, bytes, rules, .. } = policies::named(reference, &RegistryArgs::default())?;
+    let named = policies::named(reference, &RegistryArgs::default())?;
+    let set: BTreeMap<_, _> = args.settings.iter().cloned().collect();
+    let asked_with = named.settings(&set);
+    let Named { name, bytes, rules, .. } = named;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     // It is held to what it asks for; the workflow that names it has to grant that.
     let load = |Grants { artifacts, .. }: Grants| {
@@ -135,7 +146,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     };
     let policy = load(Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
-    let configured = policy.configure(&rules).map_err(|error| refused(reference, &error))?;
+    let configured = policy.configure(&asked_with).map_err(|error| refused(reference, &error))?;
     let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
     let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
     let goldens = goldens.transpose()?;
@@ -155,6 +166,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
         golden: goldens,
         report,
         rules,
+        set,
         name,
     })
 }
@@ -204,8 +216,7 @@ fn text(checked: &Checked, look: &Look) -> String {
     }
     text.push_str(&format!("exports    {}\n", look.wrap(&outline.exports.join(", "), 11)));
     let settings = if *settings == 0 { "none".to_owned() } else { settings.to_string() };
-    let values = if checked.rules.is_empty() { "their defaults" } else { "the values of the file" };
-    text.push_str(&format!("settings   {settings}, asked with {values}\n"));
+    text.push_str(&format!("settings   {settings}, asked with {}\n", asked_with(checked)));
     text.push_str(&format!(
         "questions  {} of seed {}, on engine {}\n",
         report.asked,
@@ -220,6 +231,17 @@ fn text(checked: &Checked, look: &Look) -> String {
     text.push('\n');
     text.push_str(&functions(report));
     text
+}
+
+/// The settings of the questions: "the values of the file, and compact-percent = 60".
+fn asked_with(checked: &Checked) -> String {
+    let values = if checked.rules.is_empty() { "their defaults" } else { "the values of the file" };
+    let set: Vec<_> =
+        checked.set.iter().map(|(key, value)| format!("{key} = {}", words::given(value))).collect();
+    match set.is_empty() {
+        true => values.to_owned(),
+        false => format!("{values}, and {}", set.join(", ")),
+    }
 }
 
 /// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time. Rules abstain from what
@@ -406,6 +428,7 @@ mod tests {
             wants: Wants::default(),
             settings: 0,
             rules: BTreeMap::new(),
+            set: BTreeMap::new(),
             golden: None,
             fit: report.is_fit(),
             report,

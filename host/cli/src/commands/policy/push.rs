@@ -40,7 +40,7 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let outside = outside(&place, &args.file, &named.name, &named.bytes)?;
     let engine = policies::engine(&place)?;
     let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
-    fitness::require(args.fitness, &place, &args.file, &engine, &policy)?;
+    fitness::require(args.fitness, &place, &args.file, &[], &engine, &policy)?;
     let Named { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);

@@ -116,7 +116,8 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
                 let engine = policies::engine(&args.place)?;
                 // What cannot even be loaded the host refuses, and journals that.
                 if let Ok(policy) = policies::load(&engine, reference, &named, &settings) {
-                    fitness::require(args.fitness, &args.place, reference, &engine, &policy)?;
+                    let set = &args.settings;
+                    fitness::require(args.fitness, &args.place, reference, set, &engine, &policy)?;
                 }
             }
             let Named { name, bytes, .. } = named;
