@@ -27,7 +27,8 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
         (Ask::Offload(seen), Decision::Offload(answer)) => offload_fits(seen, &answer.items),
         (Ask::Split(seen), Decision::Split(answer)) => match &answer.action {
             SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
-            SplitAction::AskPerson { .. } | SplitAction::Keep => Ok(()),
+            SplitAction::AskPerson { .. } => may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion),
+            SplitAction::Keep => Ok(()),
         },
         (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
             Err("its prompt is empty".to_owned())
@@ -71,6 +72,14 @@ fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitOccasion) -> Re
         return Err(format!("the workflow says split = \"never\" for phase {phase}"));
     }
     Ok(())
+}
+
+/// A person is asked about a split where there may be one, and about a phase that cannot go on in any case.
+fn may_ask_about_split(phase: &PhaseId, wish: SplitTime, occasion: SplitOccasion) -> Result<(), String> {
+    match occasion {
+        SplitOccasion::OutOfContinuations => Ok(()),
+        _ => may_be_split(phase, wish, occasion),
+    }
 }
 
 /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
@@ -150,5 +159,11 @@ mod tests {
             assert_eq!(asked(SplitTime::During, occasion), Ok(()));
         }
         assert_eq!(asked(SplitTime::Never, Requested), Ok(()));
+        // Nobody is asked about what the workflow has said already.
+        let asks = |occasion| may_ask_about_split(&"20".into(), SplitTime::Never, occasion).is_ok();
+        assert_eq!(
+            [PhaseStart, Boundary, OutOfContinuations, Requested].map(asks),
+            [false, false, true, true]
+        );
     }
 }

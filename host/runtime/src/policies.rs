@@ -13,9 +13,10 @@ use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
+use baton_core::workflow::rules::RULES_FILE;
 use baton_core::workflow::{
-    BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Origin, PolicyChoice, Scope, SettingValue,
-    laid_settings, lay_over,
+    BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, Origin, PolicyChoice, Scope,
+    SettingValue, laid_settings, lay_over,
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
@@ -389,7 +390,8 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
 }
 
 /// Who decides for a capability in a scope: the closest that was named for it, or that was named for everything and can; and
-/// behind it, where it abstains, all that were named farther away, to the built-in one.
+/// behind it, where it abstains, all that were named farther away, to the built-in one. A component that a closer layer names with other
+/// settings is asked with those alone.
 fn choose(
     bench: &Bench,
     workflow: &Workflow,
@@ -400,7 +402,7 @@ fn choose(
     let role = role_of(workflow, scope);
     let mut chosen: Option<Seated> = None;
     let candidates = workflow.policies.candidates(scope, role, capability);
-    let mut asked = Vec::new();
+    let (mut asked, mut before) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let source = find(bundle, &candidate.component)?;
         let Candidate { component, given, grants, from, explicit, is_layer, .. } = candidate;
@@ -414,6 +416,10 @@ fn choose(
             decides,
             in_force: InForce::new(),
         };
+        let policy = bench.policy_of(&wanted(Vec::new()))?;
+        let named = NamedPolicy::of(&component, policy.digest(), &from);
+        let is_named_closer = before.iter().any(|closer: &NamedPolicy| closer.replaces(&named));
+        before.push(named);
         let able = match explicit {
             true => Some(only(bench.load(&wanted(vec![capability]))?, capability, &component)?),
             // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
@@ -425,12 +431,9 @@ fn choose(
         if is_layer {
             bench.must_ask_next(&wanted(Vec::new()), capability)?;
         }
-        asked.push(settings::AskedPolicy {
-            policy: bench.policy_of(&wanted(Vec::new()))?,
-            component: component.clone(),
-            given: given.clone(),
-        });
+        asked.push(settings::AskedPolicy { policy, component: component.clone(), given: given.clone() });
         chosen = match (chosen, able) {
+            (Some(chosen), Some(_)) if is_named_closer => Some(chosen),
             (Some(chosen), Some(next)) => Some(chosen.before(next)),
             (chosen, able) => chosen.or(able),
         };
@@ -439,6 +442,25 @@ fn choose(
     match chosen {
         Some(chosen) => Ok(chosen),
         None => only(bench.load(&fallback(capability))?, capability, BUILTIN),
+    }
+}
+
+/// A policy as one layer names it. Files of rules are the settings of one component, and each is a policy.
+struct NamedPolicy {
+    rules: Option<String>,
+    component: Digest,
+    layer: (Layer, String),
+}
+
+impl NamedPolicy {
+    fn of(reference: &str, component: &Digest, from: &Origin) -> Self {
+        let rules = reference.starts_with(RULES_FILE).then(|| reference.to_owned());
+        Self { rules, component: component.clone(), layer: (from.layer, from.file.clone()) }
+    }
+
+    /// Whether the other one is the same policy in a layer that is farther away.
+    fn replaces(&self, other: &Self) -> bool {
+        self.layer != other.layer && (&self.rules, &self.component) == (&other.rules, &other.component)
     }
 }
 

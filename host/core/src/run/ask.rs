@@ -18,6 +18,9 @@ use super::{Question, Run};
 /// Bytes of a question and of what a person says to it that the next session is told.
 const TOLD_BYTES: usize = 2_000;
 
+/// Why a session begins after a question to which a person said only that it is to be tried again.
+const TRY_AGAIN: &str = "a person was asked how to go on, and has it tried again";
+
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
     pub(super) fn pause(&mut self, p: usize, about: Pause, text: String) {
@@ -107,21 +110,25 @@ impl Run {
         }
     }
 
-    /// What the next session is told of a question that a person has answered: why there was one, and what the person says to it.
+    /// What the next session is told of a question that a person has answered: what the person says to it, and to what. A question that
+    /// nobody said anything to stays between a policy and the person: it may be a stranger's.
     fn tell_the_next(&mut self, p: usize, question: &str, message: Option<&str>) {
         let phase = &mut self.phases[p];
-        let mut told = match message {
-            Some(message) => format!("a person answers: {message} (the question was: {question})"),
-            None => question.to_owned(),
+        let cut_to_size = |mut text: String| {
+            cut(&mut text, TOLD_BYTES);
+            text
         };
-        cut(&mut told, TOLD_BYTES);
-        phase.because = EndCause::of_host(told);
+        phase.because = match message {
+            Some(message) => EndCause::of_host(cut_to_size(format!(
+                "a person answers: {message} (the question was: {question})"
+            ))),
+            None => EndCause::of_policy(&cut_to_size(question.to_owned()), TRY_AGAIN),
+        };
         if let Some(message) = message {
             phase.told = format!(". A person says: {message}");
             cut(&mut phase.told, TOLD_BYTES);
-            let (mut approach, mut outcome) = (question.to_owned(), format!("a person answers: {message}"));
-            cut(&mut approach, TOLD_BYTES);
-            cut(&mut outcome, TOLD_BYTES);
+            let approach = cut_to_size(question.to_owned());
+            let outcome = cut_to_size(format!("a person answers: {message}"));
             Phase::record(&mut phase.decisions, Attempt { approach, outcome }, &mut phase.dropped);
         }
     }

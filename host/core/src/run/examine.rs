@@ -117,9 +117,15 @@ impl Run {
         let agent = phase.spec.agent.clone().filter(|_| is_own_role);
         let review = self.free_phase_id(&format!("{id}-review"));
         let told = std::mem::take(&mut self.phases[p].told);
+        let phase = &self.phases[p];
+        // The title of a part is a policy's, and an objective is the workflow's.
+        let title = match phase.origin {
+            Origin::Split => String::new(),
+            _ => format!(": {}", phase.spec.title),
+        };
         let objective = Objective {
             id: self.free_objective_id(&format!("review-{id}-{round}")),
-            description: format!("Review phase {id}: {}{told}", self.phases[p].spec.title),
+            description: format!("Review phase {id}{title}{told}"),
             files: Vec::new(),
             verify: None,
         };
