@@ -207,6 +207,14 @@ pub enum TreeError {
         /// The filter.
         filter: String,
     },
+    /// A commit is on the branch, and the index is as it was before.
+    #[error("commit {} is made, and the index does not show it: {source}; once that is mended, `git reset` brings the index to the commit", commit.get(..12).unwrap_or(commit))]
+    Unindexed {
+        /// Its full id.
+        commit: String,
+        /// Why.
+        source: Box<TreeError>,
+    },
     /// A merge or a rebase of an agent's own stands open in its tree.
     #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
     Unresolved {
