@@ -40,7 +40,7 @@ pub use launch::{
 };
 pub use logged::turns_logged;
 pub use mark::{
-    StartedBy, adopt_orphans, is_marked, of as mark_of, of_command as mark_of_command, started_by,
+    StartedBy, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
 };
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};

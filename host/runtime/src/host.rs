@@ -21,6 +21,7 @@ use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
 use crate::actuate::{Actuator, Parts, of_run, trees_of};
+use crate::asker;
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
@@ -256,6 +257,11 @@ impl Host {
             events,
             done,
         };
+        asker::note_start(&self.state, &run).map_err(|source| RuntimeError::State {
+            what: "cannot note what started this host",
+            dir: self.state.path().to_owned(),
+            source: source.into(),
+        })?;
         let _socket = socket::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
         let actuator = Actuator::new(begun.scribe.run(), parts);
