@@ -29,6 +29,7 @@ mod rehearsal;
 mod relay;
 mod settings;
 mod survey;
+mod token;
 mod trust;
 
 pub use confine::{Confined, Ground};
@@ -49,4 +50,5 @@ pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use settings::settings_of_agents;
 pub use survey::{KnownBy, SurveyedAgent, survey};
+pub use token::random_token;
 pub use trust::expect_trusted;

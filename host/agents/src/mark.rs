@@ -12,6 +12,7 @@ use baton_core::Digest;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::proc::{self, Proc};
+use crate::token::random_token;
 
 /// The variable. Its value names the session's folder.
 pub(crate) const MARK: &str = "BATON_SESSION_MARK";
@@ -34,12 +35,8 @@ pub fn of(session_dir: &Path) -> String {
 
 /// What the commands of a run get as `BATON_COMMAND`. `run_dir` is the folder of its sessions.
 pub fn of_command(run_dir: &Path) -> String {
-    let own = OWN.get_or_init(|| {
-        let mut random = [0_u8; 16];
-        // Without random numbers no daemon can be told from an agent's, and none is spared.
-        getrandom::fill(&mut random).ok()?;
-        Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
-    });
+    // Without random numbers no daemon can be told from an agent's, and none is spared.
+    let own = OWN.get_or_init(|| random_token().ok());
     format!("{}.{}", of(run_dir), own.as_deref().unwrap_or_default())
 }
 

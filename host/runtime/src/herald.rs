@@ -294,7 +294,7 @@ mod tests {
             of_commands: Default::default(),
             ordinal: Default::default(),
             remaining: Default::default(),
-            are_restrained: false,
+            settings: None,
         });
         Herald::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }

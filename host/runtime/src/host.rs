@@ -30,6 +30,7 @@ use crate::desk::Desk;
 use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, RESULTS};
+use crate::held_settings::HeldSettings;
 use crate::herald::Herald;
 use crate::machine;
 use crate::outbox::Outbox;
@@ -239,7 +240,9 @@ impl Host {
             ordinal: AtomicU64::new(1),
             remaining: Remaining::kept(&sessions::still_there(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
-            are_restrained: self.are_restrained(begun.scribe.run().workflow()),
+            settings: self
+                .are_restrained(begun.scribe.run().workflow())
+                .then(|| HeldSettings::of(&self.state, &run)),
         });
         let parts = Parts {
             passes,
