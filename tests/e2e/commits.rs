@@ -124,18 +124,70 @@ fn what_cannot_be_committed_is_told_and_a_folder_without_git_is_asked_about() {
     // A person is in the middle of a merge all the time.
     let head = stage.git(&["rev-parse", "HEAD"]);
     fs::write(stage.workspace.join(".git/MERGE_HEAD"), head).unwrap();
-    let ended = stage.baton(&["run", "calc.toml"]).expect(0);
+    let ended = stage.baton(&["run", "calc.toml"]).expect(1);
     assert!(
         ended.stderr.contains("not committed: a merge is under way in the workspace"),
         "{}",
         ended.stderr
     );
+    for told in [
+        "Done       3 of 3 objectives",
+        "  commit    failed: a merge is under way in the workspace",
+        "Commits    failed for build-it, tell-people",
+        "git add -A && git commit",
+    ] {
+        assert!(ended.stdout.contains(told), "{told:?} is not in:\n{}", ended.stdout);
+    }
     assert_eq!(stage.story().count(|notice| matches!(notice, Notice::NotCommitted { .. })), 2);
 
     let bare = self::stage("commit = \"phase\"");
     fs::remove_dir_all(bare.workspace.join(".git")).unwrap();
     let ended = bare.baton(&["run", "calc.toml"]).expect(5);
     assert!(ended.stderr.contains("`git init` there and retry"), "{}", ended.stderr);
+}
+
+/// A run of two phases, the first of which leaves a lock of git behind.
+fn locked(lock: &str) -> (Stage, Ended) {
+    let stage = stage("commit = \"phase\"");
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    let leaves = format!("[objectives.b]\nsteps = [{{ write = \".git/{lock}\", content = \"\" }}, ");
+    let with_lock = script.replacen("[objectives.b]\nsteps = [", &leaves, 1);
+    assert_ne!(script, with_lock);
+    stage.write("script.toml", with_lock);
+    let ended = stage.baton(&["run", "calc.toml"]).expect(1);
+    assert!(ended.stdout.contains("Done       3 of 3 objectives"), "{}", ended.stdout);
+    (stage, ended)
+}
+
+// N6
+#[test]
+fn a_lock_that_an_agent_leaves_is_no_commit_and_no_success() {
+    let (stage, ended) = locked("HEAD.lock");
+    assert_eq!(subjects(&stage, "main"), ["begin"]);
+    for told in ["HEAD.lock': File exists", "Commits    failed for build-it, tell-people"] {
+        assert!(ended.stdout.contains(told), "{told:?} is not in:\n{}", ended.stdout);
+    }
+    // Looked at later it says the same, and the lock removed, what it says to type commits the work.
+    let report = stage.baton(&["report"]).expect(0).stdout;
+    assert!(report.contains("Commits    failed for build-it, tell-people"), "{report}");
+    fs::remove_file(stage.workspace.join(".git/HEAD.lock")).unwrap();
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-q", "-m", "by hand"]);
+    let files = stage.git(&["show", "--format=", "--name-only"]);
+    assert!(["a.txt", "b.txt", "c.txt"].iter().all(|file| files.contains(file)), "{files}");
+}
+
+// N6
+#[test]
+fn a_locked_index_is_told_to_lag_behind_the_commit_that_was_made() {
+    let (stage, ended) = locked("index.lock");
+    assert_eq!(subjects(&stage, "main"), ["begin", "Build it", "Tell people"]);
+    for told in ["is made, and the index does not show it", "index.lock': File exists", "git reset"] {
+        assert!(ended.stdout.contains(told), "{told:?} is not in:\n{}", ended.stdout);
+    }
+    fs::remove_file(stage.workspace.join(".git/index.lock")).unwrap();
+    stage.git(&["reset", "-q"]);
+    assert_eq!(stage.git(&["status", "--porcelain"]), "?? mine.txt\n");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::AgentEvent;
+use baton_core::git_link;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
 use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, found_on};
 use serde_json::{Map, Value};
@@ -279,8 +280,8 @@ impl<'a> Ground<'a> {
     /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.
     fn own_of_tree(&self) -> Option<PathBuf> {
         // The host has just written it, where it was changed.
-        let link = std::fs::read_to_string(self.tree.join(".git")).ok()?;
-        let own = Path::new(link.strip_prefix("gitdir: ")?.trim_end()).strip_prefix(self.workspace).ok()?;
+        let link = std::fs::read(self.tree.join(".git")).ok()?;
+        let own = git_link::named_by(&link)?.strip_prefix(self.workspace).ok()?;
         (own.parent() == Some(Path::new(".git/worktrees"))).then(|| own.to_owned())
     }
 

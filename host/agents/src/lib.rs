@@ -29,6 +29,7 @@ mod rehearsal;
 mod relay;
 mod settings;
 mod survey;
+mod token;
 mod trust;
 
 pub use confine::{Confined, Ground};
@@ -40,7 +41,7 @@ pub use launch::{
 };
 pub use logged::turns_logged;
 pub use mark::{
-    StartedBy, adopt_orphans, is_marked, of as mark_of, of_command as mark_of_command, started_by,
+    StartedBy, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
 };
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
@@ -49,4 +50,5 @@ pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use settings::settings_of_agents;
 pub use survey::{KnownBy, SurveyedAgent, survey};
+pub use token::random_token;
 pub use trust::expect_trusted;

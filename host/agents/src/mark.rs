@@ -1,6 +1,7 @@
 //! How a process is known to belong to a session, wherever it put itself: everything that a session starts inherits a mark in its
 //! environment, and what drops the mark is still below the session's guard, or comes back to the host when its guard is gone.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,6 +12,7 @@ use baton_core::Digest;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::proc::{self, Proc};
+use crate::token::random_token;
 
 /// The variable. Its value names the session's folder.
 pub(crate) const MARK: &str = "BATON_SESSION_MARK";
@@ -33,12 +35,8 @@ pub fn of(session_dir: &Path) -> String {
 
 /// What the commands of a run get as `BATON_COMMAND`. `run_dir` is the folder of its sessions.
 pub fn of_command(run_dir: &Path) -> String {
-    let own = OWN.get_or_init(|| {
-        let mut random = [0_u8; 16];
-        // Without random numbers no daemon can be told from an agent's, and none is spared.
-        getrandom::fill(&mut random).ok()?;
-        Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
-    });
+    // Without random numbers no daemon can be told from an agent's, and none is spared.
+    let own = OWN.get_or_init(|| random_token().ok());
     format!("{}.{}", of(run_dir), own.as_deref().unwrap_or_default())
 }
 
@@ -142,23 +140,23 @@ fn is_baton(pid: u32) -> bool {
     own.is_some() && file(&format!("/proc/{pid}/exe")) == own
 }
 
-/// Whether this process, or one above it, carries one of these marks, of sessions or of a run.
-pub fn is_marked(marks: &[String]) -> bool {
-    let is_one = |value: Vec<u8>| {
-        let mark = value.split(|byte| *byte == b'.').next().unwrap_or_default();
-        marks.iter().any(|known| known.as_bytes() == mark)
-    };
+/// The marks that this process and those above it carry, of sessions and of the commands of runs.
+pub fn own_marks() -> BTreeSet<String> {
+    let mut marks = BTreeSet::new();
     let mut next = std::process::id();
     for _ in 0..DEPTH_MAX {
-        if [MARK, OF_HOST].into_iter().filter_map(|name| variable(next, name)).any(is_one) {
-            return true;
-        }
+        let values = [MARK, OF_HOST].into_iter().filter_map(|name| variable(next, name));
+        // After a dot stands what is of one host alone.
+        marks.extend(values.map(|value| {
+            let mark = value.split(|byte| *byte == b'.').next().unwrap_or_default();
+            String::from_utf8_lossy(mark).into_owned()
+        }));
         match proc::look(next).filter(|process| process.parent > 1) {
             Some(process) => next = process.parent,
-            None => return false,
+            None => break,
         }
     }
-    false
+    marks
 }
 
 /// Ends, by force, what carries one of these marks. With `adopted`, also what came to this process from a guard that is gone. Gives how

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use baton_core::git_link;
 use baton_core::workflow::{AgentKind, Role};
 use serde_json::{Map, Value, json};
 
@@ -142,9 +143,7 @@ pub(crate) fn untrusted_by_codex(
 fn main_of(tree: &Path) -> Option<PathBuf> {
     let top = tree.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
     let link = text_of(&top.join(".git"), SETTINGS_BYTES);
-    let own = link
-        .as_deref()
-        .and_then(|link| Some(Path::new(link.strip_prefix("gitdir: ")?.trim_end()).to_owned()));
+    let own = link.as_deref().and_then(|link| git_link::named_by(link.as_bytes()));
     match own.filter(|own| own.parent().is_some_and(|list| list.ends_with(".git/worktrees"))) {
         Some(own) => own.ancestors().nth(3).map(Path::to_owned),
         None => Some(top.to_owned()),

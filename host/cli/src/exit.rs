@@ -21,7 +21,7 @@ pub(crate) struct Usage(pub(crate) String);
 pub(crate) enum Exit {
     /// Every objective is done; or the command did what it was asked to.
     Done,
-    /// The run is over and some objectives are open; or the host itself failed.
+    /// The run is over and some objectives are open, or a commit that the workflow wants failed; or the host itself failed.
     Unfinished,
     /// The command line, the workflow file or the place is wrong. Nothing was started.
     Usage,
@@ -70,7 +70,7 @@ impl Exit {
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "done",
-            Exit::Unfinished => "objectives unfinished, or the host failed",
+            Exit::Unfinished => "objectives unfinished, a commit not made, or the host failed",
             Exit::Usage => "wrong usage or workflow file; nothing was started",
             Exit::PolicyRefused => "a policy was refused; nothing was started",
             Exit::ExperimentAlarm => "an experiment raised an alarm",
@@ -82,6 +82,7 @@ impl Exit {
     /// How a run stands when its host leaves.
     pub(crate) fn of_view(view: &RunView) -> Exit {
         match view.status {
+            RunStatus::Ended(Ending::Done) if view.not_committed().next().is_some() => Exit::Unfinished,
             RunStatus::Ended(Ending::Done) => Exit::Done,
             RunStatus::Ended(Ending::Unfinished) => Exit::Unfinished,
             RunStatus::Paused => Exit::Paused,
@@ -168,6 +169,9 @@ mod tests {
         assert_eq!(code(RunStatus::Paused), 5);
         assert_eq!(code(RunStatus::Ended(Ending::Interrupted)), 130);
         assert_eq!(code(RunStatus::Running), 130);
+        let mut uncommitted = samples::finished();
+        uncommitted.phases[0].commit_failed = Some("a rebase is under way in the workspace".into());
+        assert_eq!(Exit::of_view(&uncommitted).code(), 1, "not everything that was wanted is there");
     }
 
     #[test]

@@ -21,7 +21,9 @@ use crate::render::words;
 /// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
 const WORKSPACE_FILE: &str = "baton.toml";
 /// Of what it chooses, this much is told when a run begins.
-const SAID_MAX: usize = 6;
+const SAID_MAX: usize = 12;
+/// Settings that say when work counts as done, and whether a person is asked.
+const DECISIVE: [&str; 4] = ["accept", "accept-score", "max-asks", "after-failed-report"];
 /// The file of a user, in the folder of configurations.
 const USER_FILE: &str = "baton/config.toml";
 
@@ -91,28 +93,36 @@ impl Layers {
     }
 }
 
-/// "baton.toml of this folder chooses policies: splitting = team.wasm, max-asks = 0; …": what a run is judged by because the folder says so,
-/// for whoever has the folder from others. Nothing where it says nothing.
+/// "baton.toml of this folder chooses how the work is judged: team.wasm, accept = "answer"; …": for whoever has the folder from others.
+/// Nothing where it says nothing.
 pub(crate) fn said_by_folder(policies: &Policies) -> Option<String> {
-    let of_folder = policies.choices().filter(|choice| choice.from.layer == Layer::Workspace);
-    let said = of_folder.flat_map(|choice| {
+    let of_folder: Vec<PolicyChoice> = policies.choices_of(Layer::Workspace).cloned().collect();
+    (!of_folder.is_empty()).then(|| chosen_by_folder(&of_folder))
+}
+
+/// The same of these choices: components first, which can judge in any way, then what says when work counts as done.
+pub(crate) fn chosen_by_folder(choices: &[PolicyChoice]) -> String {
+    let mut all: Vec<(usize, String)> = Vec::new();
+    for choice in choices {
         let name = |component: &str| component.rsplit('/').next().unwrap_or(component).to_owned();
-        let component = choice.component.as_deref().map(name);
-        let set = choice.settings.iter().map(|(key, value)| format!("{key} = {}", words::given(value)));
-        component.into_iter().chain(set)
-    });
-    let mut all: Vec<String> = Vec::new();
-    for one in said {
-        if !all.contains(&one) {
-            all.push(one);
+        let component = choice.component.as_deref().map(|component| (0, name(component)));
+        let set = choice.settings.iter().map(|(key, value)| {
+            let rank = DECISIVE.iter().position(|decisive| decisive == key).unwrap_or(DECISIVE.len());
+            (rank + 1, format!("{key} = {}", words::given(value)))
+        });
+        all.extend(component.into_iter().chain(set));
+    }
+    all.sort_by_key(|(rank, _)| *rank);
+    let mut said: Vec<String> = Vec::new();
+    for (_, one) in all {
+        if !said.contains(&one) {
+            said.push(one);
         }
     }
-    (!all.is_empty()).then(|| {
-        format!(
-            "{WORKSPACE_FILE} of this folder chooses how the work is judged: {} (`baton policy which` shows it all)",
-            words::first_of(&all, SAID_MAX)
-        )
-    })
+    format!(
+        "{WORKSPACE_FILE} of this folder chooses how the work is judged: {} (`baton policy which` shows it all)",
+        words::first_of(&said, SAID_MAX)
+    )
 }
 
 /// Says which file and line an error about a policy comes from: what names it, or what sets for it what it does not take.
@@ -248,6 +258,28 @@ mod tests {
             found: Digest::of("b"),
         };
         assert_eq!(says(changed.into()), "/c/config.toml:4");
+    }
+
+    #[test]
+    fn what_a_folder_chooses_is_told_with_what_decides_first() {
+        // N6
+        let said = |settings: usize| {
+            let many: String = (0..settings).map(|n| format!("a-{n:02} = {n}, ")).collect();
+            let folder = format!(
+                "[policies]\nsettings = {{ {many}max-asks = 0, accept = \"answer\" }}\nsplitting = \"own/split.wasm\""
+            );
+            let mut policies = Policies::default();
+            policies
+                .lay([policies_file(&folder, "/w/baton.toml", "/w", Layer::Workspace, &mut read_beside)
+                    .unwrap()]);
+            said_by_folder(&policies).unwrap()
+        };
+        let few = said(9);
+        let decisive = "is judged: split.wasm, accept = \"answer\", max-asks = 0, a-00 = 0, ";
+        assert!(few.contains(decisive) && few.contains("a-08 = 8 (`baton policy which`"), "{few}");
+        let many = said(30);
+        assert!(many.contains(decisive) && many.contains(" and 21 more (`baton policy which`"), "{many}");
+        assert_eq!(said_by_folder(&Policies::default()), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod decision;
 pub mod experiment;
 pub mod facts;
 pub mod fits;
+pub mod git_link;
 pub mod grants;
 pub mod ids;
 pub mod input;

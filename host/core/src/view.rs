@@ -128,6 +128,11 @@ impl From<&Source> for SourceRow {
 }
 
 impl RunView {
+    /// Phases that are to be committed and whose last commit failed.
+    pub fn not_committed(&self) -> impl Iterator<Item = &PhaseRow> {
+        self.phases.iter().filter(|phase| phase.commit_failed.is_some())
+    }
+
     /// Objectives done and in all, each counted once: a part holds objectives of its parent, and what the host made for
     /// itself (reviews, merges) is nobody's objective.
     pub fn objectives(&self) -> (u32, u32) {
@@ -221,6 +226,9 @@ pub struct PhaseRow {
     /// What the host committed of it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<CommitRow>,
+    /// Why its last commit failed; absent if it was made, or if none was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_failed: Option<String>,
 }
 
 /// A commit that the host made.

@@ -21,12 +21,17 @@ const FUNCTION_BYTES: usize = 1 << 20;
 const FUNCTIONS: u64 = 50_000;
 
 /// Places in a function where its ways meet, times its variables, summed over all functions. The compiler follows each
-/// variable through each such place; interpreters have up to 6.6 million.
-const MEETINGS: u64 = 20_000_000;
+/// variable through each such place; interpreters have up to 7.3 million.
+const MEETINGS: u64 = 15_000_000;
 
-/// The same for loops alone, which cost it more: interpreters have up to 330,000. A function of 64 KiB that does nothing
-/// could otherwise take half a minute and two GiB.
-const LOOP_MEETINGS: u64 = 1_000_000;
+/// The same in one function, whose cost grows faster than its size: interpreters have up to 400,000. One of 270 KiB with 11 million took
+/// 44 s of processor time.
+const FUNCTION_MEETINGS: u64 = 1_600_000;
+
+/// The same for loops alone, which cost it more: each loop counts once for each loop around it and itself, since what is alive in it is
+/// alive around them all, and so does each branch back to a loop. Interpreters have up to 1.0 million. A component of 300 KiB with a
+/// thousand million, in loops 2,000 deep, took 77 s of processor time and 2 GiB; at the bound it is some 13 s.
+const LOOP_MEETINGS: u64 = 3_000_000;
 
 /// Results of a function, and values that a block takes or leaves: a few bytes name a type, and each use of it is as many values to the
 /// compiler. What tools make has one result, and blocks that take none.
@@ -47,7 +52,7 @@ pub(crate) enum Excess {
     /// See [`FUNCTIONS`].
     #[error("it has more than {FUNCTIONS} functions")]
     Functions,
-    /// See [`MEETINGS`] and [`LOOP_MEETINGS`].
+    /// See [`MEETINGS`], [`FUNCTION_MEETINGS`] and [`LOOP_MEETINGS`].
     #[error("its functions have too many variables in too many branches and loops")]
     Branches,
     /// See [`VALUES`].
@@ -81,6 +86,68 @@ struct Module {
     params_by_type: Vec<usize>,
     types: Vec<u32>,
     bodies: usize,
+}
+
+/// What a branch leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    /// Its beginning.
+    Loop,
+    /// The end of a block, or of the function.
+    Other,
+}
+
+/// The ways through a function, as its body is read.
+struct Ways {
+    variables: u64,
+    meetings: u64,
+    /// The innermost last.
+    blocks: Vec<Opened>,
+    /// How many of them are loops.
+    loops: u64,
+}
+
+impl Ways {
+    /// Takes the next operator, and gives its meetings in loops.
+    fn follow(&mut self, operator: &Operator<'_>) -> Result<u64, Excess> {
+        let mut in_loops = 0;
+        let mut meets = true;
+        match operator {
+            Operator::Loop { .. } => {
+                self.blocks.push(Opened::Loop);
+                self.loops += 1;
+                in_loops = self.loops;
+            }
+            Operator::Block { .. } | Operator::If { .. } => self.blocks.push(Opened::Other),
+            Operator::Else => {}
+            Operator::BrIf { relative_depth } => in_loops = self.back(*relative_depth),
+            Operator::Br { relative_depth } => {
+                meets = false;
+                in_loops = self.back(*relative_depth);
+            }
+            Operator::BrTable { targets } => {
+                meets = false;
+                for target in targets.targets().chain([Ok(targets.default())]) {
+                    in_loops += self.back(target?);
+                }
+            }
+            Operator::End => {
+                meets = false;
+                self.loops -= u64::from(self.blocks.pop() == Some(Opened::Loop));
+            }
+            _ => meets = false,
+        }
+        if meets {
+            self.meetings = self.meetings.saturating_add(self.variables);
+        }
+        Ok(self.variables.saturating_mul(in_loops))
+    }
+
+    /// 1 if a branch leads back to a loop.
+    fn back(&self, depth: u32) -> u64 {
+        let place = (depth as usize).checked_add(1).and_then(|depth| self.blocks.len().checked_sub(depth));
+        u64::from(place.and_then(|place| self.blocks.get(place)) == Some(&Opened::Loop))
+    }
 }
 
 /// What was counted so far.
@@ -185,6 +252,7 @@ impl Count {
         for locals in body.get_locals_reader()? {
             variables = variables.saturating_add(u64::from(locals?.0));
         }
+        let mut ways = Ways { variables, meetings: 0, blocks: vec![Opened::Other], loops: 0 };
         for operator in body.get_operators_reader()? {
             let operator = operator?;
             if let Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } =
@@ -193,23 +261,21 @@ impl Count {
             {
                 at_most_values(params_by_type.get(ty as usize).copied().unwrap_or_default())?;
             }
-            match operator {
-                Operator::BrTable { targets } => {
-                    self.branch_targets = self.branch_targets.saturating_add(u64::from(targets.len()));
-                    if self.branch_targets > BRANCH_TARGETS {
-                        return Err(Excess::Branches);
-                    }
-                    continue;
+            if let Operator::BrTable { targets } = &operator {
+                self.branch_targets = self.branch_targets.saturating_add(u64::from(targets.len()));
+                if self.branch_targets > BRANCH_TARGETS {
+                    return Err(Excess::Branches);
                 }
-                Operator::Loop { .. } => self.loop_meetings = self.loop_meetings.saturating_add(variables),
-                Operator::Block { .. } | Operator::If { .. } | Operator::Else | Operator::BrIf { .. } => {}
-                _ => continue,
             }
-            self.meetings = self.meetings.saturating_add(variables);
-            if self.meetings > MEETINGS || self.loop_meetings > LOOP_MEETINGS {
+            let in_loops = ways.follow(&operator)?;
+            self.loop_meetings = self.loop_meetings.saturating_add(in_loops);
+            let meetings = self.meetings.saturating_add(ways.meetings);
+            if meetings > MEETINGS || ways.meetings > FUNCTION_MEETINGS || self.loop_meetings > LOOP_MEETINGS
+            {
                 return Err(Excess::Branches);
             }
         }
+        self.meetings = self.meetings.saturating_add(ways.meetings);
         Ok(())
     }
 }

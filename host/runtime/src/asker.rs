@@ -1,6 +1,10 @@
 //! Who asks for a change of a run. What an agent started may report; it may not answer questions, stop the run or choose its judge.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
 
 use baton_agents::StartedBy;
 use baton_core::input::Asker;
@@ -59,18 +63,46 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, OfAgent> {
     Ok(Some(Asker { uid: peer.uid(), pid, command: line(words) }))
 }
 
-/// Whether this process was started by an agent or by a command of the run, where no host works on it who would ask.
+/// Refuses where this process was started by an agent or by a command of a run, if no host works on it that would ask. Where the run was
+/// begun by an agent of another one, that one may answer.
 pub(crate) fn expect_nobody_of(state: &StateDir, run: &RunId) -> Result<(), RuntimeError> {
     let folder = state.sessions().join(run.as_str());
     let folders = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let sessions = folders.map(|folder| baton_agents::mark_of(&folder.path()));
-    let marks: Vec<String> = sessions.chain([baton_agents::mark_of(&folder)]).collect();
-    match baton_agents::is_marked(&marks) {
-        true => Err(RuntimeError::Refused(format!(
-            "this command was started by an agent of run {run}, or by a check of it: an agent may report, and change nothing else of a run"
-        ))),
-        false => Ok(()),
+    let of_run: BTreeSet<String> = sessions.chain([baton_agents::mark_of(&folder)]).collect();
+    let started_in = started_in(state, run);
+    let refused = |by: &str| {
+        Err(RuntimeError::Refused(format!(
+            "this command was started by {by}: an agent may report, and change nothing else of a run"
+        )))
+    };
+    let own = baton_agents::own_marks();
+    if own.iter().any(|mark| of_run.contains(mark)) {
+        return refused(&format!("an agent of run {run}, or by a check of it"));
     }
+    match own.iter().all(|mark| started_in.contains(mark)) {
+        true => Ok(()),
+        false => refused("an agent of another run, or by a check of one"),
+    }
+}
+
+/// Notes the marks of what this host was started in, for the time in which no host works on the run.
+pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
+    let file = started_in_file(state, run);
+    if let Some(folder) = file.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    std::fs::write(file, serde_json::to_vec(&baton_agents::own_marks())?)
+}
+
+/// The marks of what the last host of the run was started in. None where that was not noted: then nobody but a person may answer.
+fn started_in(state: &StateDir, run: &RunId) -> BTreeSet<String> {
+    let noted = std::fs::read(started_in_file(state, run)).unwrap_or_default();
+    serde_json::from_slice(&noted).unwrap_or_default()
+}
+
+fn started_in_file(state: &StateDir, run: &RunId) -> PathBuf {
+    state.sessions().join(run.as_str()).join("started-in.json")
 }
 
 /// This process, where no host works on the run.

@@ -1,34 +1,30 @@
 //! The boundaries of a run: one for each session of a role that is confined, and one for each command of the workflow, which
 //! runs what any of them may have written. What a command is refused stands at the end of what it printed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_agents::{Confined, Ground, SpawnError};
 use baton_core::action::SpawnSpec;
-use baton_core::short::first_of;
-use baton_core::visible::visible_name;
 use baton_core::workflow::{Role, Sandbox, SandboxLevel};
-use baton_core::{Digest, RunId, SessionId};
+use baton_core::{RunId, SessionId};
 use baton_sandbox::{Boundary, BoundaryError, Machine, Refused, Remaining};
 use baton_store::StateDir;
 use baton_workspace::Workspace;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Source;
+use crate::held_settings::{HeldSettings, HeldSettingsError};
 use crate::sessions::{self, INSIDE, NotStarted};
 
 /// The folder of a session with its agent's conversations.
 const CONVERSATIONS: &str = "conversations";
-/// Changed settings that are named.
-const SETTINGS_NAMED: usize = 3;
 /// Beginning of the names of folders of commands, among those of sessions.
 const COMMAND: &str = "command";
 
@@ -52,17 +48,8 @@ pub(crate) struct Parts {
     pub(crate) ordinal: AtomicU64,
     /// What agents have left in a tree and could not be taken away.
     pub(crate) remaining: Remaining,
-    /// No role may do everything that the user may.
-    pub(crate) are_restrained: bool,
-}
-
-/// The settings of agents in a tree, as a run knows them.
-#[derive(Debug, Serialize, Deserialize)]
-struct NotedSettings {
-    /// As they were when the first agent began there, or as a person has accepted them.
-    accepted: BTreeMap<PathBuf, String>,
-    /// As they were when a person was asked about them.
-    asked: Option<BTreeMap<PathBuf, String>>,
+    /// The settings of agents in its trees; absent where a role may do everything that the user may, and change them.
+    pub(crate) settings: Option<HeldSettings>,
 }
 
 impl Parts {
@@ -153,8 +140,11 @@ impl Boundaries {
         };
         if role.sandbox.level != SandboxLevel::Strict {
             let (workspace, environment) = (&self.0.workspace, &self.0.environment);
-            if self.0.are_restrained {
-                self.expect_same_settings(tree)?;
+            if let Some(settings) = &self.0.settings {
+                settings.expect_same(tree).map_err(|error| NotStarted {
+                    needs_a_person: matches!(error, HeldSettingsError::Changed(_)),
+                    error: error.to_string(),
+                })?;
             }
             baton_agents::expect_trusted(&spec.agent, role, tree, workspace, environment)
                 .map_err(not_started)?;
@@ -175,56 +165,6 @@ impl Boundaries {
                 Err(NotStarted { needs_a_person, error: error.to_string() })
             }
         }
-    }
-
-    /// Nothing starts where the settings of agents are others than when the run's first agent began there, until a person has been asked
-    /// about them: an agent that may only edit would have the next one run commands.
-    fn expect_same_settings(&self, tree: &Path) -> Result<(), NotStarted> {
-        let parts = &*self.0;
-        let failed = |error: io::Error| NotStarted {
-            error: format!("the settings of agents in {} were not noted: {error}", tree.display()),
-            needs_a_person: false,
-        };
-        let folder = parts.state.sessions().join(parts.run.as_str());
-        let name = Digest::of(tree.as_os_str().as_encoded_bytes());
-        let file = folder.join(format!("settings-{}.json", name.short()));
-        let noted: Option<NotedSettings> = match fs::read(&file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
-        };
-        let now = baton_agents::settings_of_agents(tree);
-        let note = |noted: NotedSettings| {
-            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            // Whole or not at all, also where another session notes the same.
-            let beside =
-                file.with_extension(format!("json-{}", parts.ordinal.fetch_add(1, Ordering::Relaxed)));
-            let mut options = fs::OpenOptions::new();
-            let mut written = options.create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
-            io::Write::write_all(&mut written, &serde_json::to_vec(&noted)?)?;
-            fs::rename(&beside, &file)
-        };
-        let Some(noted) = noted else {
-            return note(NotedSettings { accepted: now, asked: None }).map_err(failed);
-        };
-        if noted.accepted == now {
-            return Ok(());
-        }
-        if noted.asked.as_ref() == Some(&now) {
-            // Whoever was asked has seen them, and says that it goes on.
-            return note(NotedSettings { accepted: now, asked: None }).map_err(failed);
-        }
-        let differs = |path: &&PathBuf| noted.accepted.get(*path) != now.get(*path);
-        let paths: BTreeSet<&PathBuf> = noted.accepted.keys().chain(now.keys()).filter(differs).collect();
-        let named: Vec<String> =
-            paths.iter().map(|path| visible_name(&path.to_string_lossy()).into_owned()).collect();
-        let error = format!(
-            "settings of agents have changed since the run began ({}), and the next agent would run what they say: look at them, \
-             put back what nobody meant, and retry",
-            first_of(&named, SETTINGS_NAMED)
-        );
-        note(NotedSettings { asked: Some(now.clone()), ..noted }).map_err(failed)?;
-        Err(NotStarted { needs_a_person: true, error })
     }
 
     /// A tree in which commands of the workflow are run.

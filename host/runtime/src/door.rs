@@ -27,8 +27,6 @@ pub(crate) const FILE: &str = "door.json";
 pub(crate) const SOCKET: &str = "door.sock";
 /// Version of its record.
 const SCHEMA: u32 = 1;
-/// 128 bits: nobody guesses it.
-const TOKEN_BYTES: usize = 16;
 /// Bytes under way between the host and an agent whose MCP server it is. The pipes of other agents hold as much.
 const PIPE_BYTES: usize = 64 << 10;
 
@@ -95,9 +93,7 @@ impl Passes {
         session: &SessionId,
         within: Option<(&Path, &Path)>,
     ) -> io::Result<(Pass, PathBuf)> {
-        let mut random = [0_u8; TOKEN_BYTES];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = baton_agents::random_token()?;
         let pass = Pass { run: self.run.clone(), session: session.clone(), token: token.clone() };
         let file = DoorFile { schema: SCHEMA, pass: pass.clone(), socket: self.state.control_socket() };
         let path = file.write(&sessions::folder(&self.state, &self.run, session))?;

@@ -71,6 +71,8 @@ pub(crate) struct Herald {
     boundaries: Boundaries,
     /// Phases that wait for a provider. Many may run into one limit; people are told once.
     in_quota: BTreeSet<PhaseId>,
+    /// Phases whose last commit was not made, as far as this host has heard.
+    not_committed: BTreeSet<PhaseId>,
     places: Arc<Semaphore>,
     /// Each ends with why nobody was told, where nobody was.
     messages: JoinSet<Option<Notice>>,
@@ -84,6 +86,7 @@ impl Herald {
             workspace,
             boundaries,
             in_quota: BTreeSet::new(),
+            not_committed: BTreeSet::new(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             messages: JoinSet::new(),
         }
@@ -164,7 +167,27 @@ impl Herald {
                 self.in_quota.remove(phase);
                 None
             }
+            Notice::NotCommitted { phase, .. } => {
+                self.not_committed.insert(phase.clone());
+                None
+            }
+            Notice::CommittedToBranch { phase, .. } => {
+                self.not_committed.remove(phase);
+                None
+            }
             _ => Event::of(notice),
+        }
+    }
+
+    /// One sentence for a person who does not look.
+    fn text(&self, notice: &Notice) -> String {
+        let said = text(notice);
+        match notice {
+            Notice::Finished { ending: Ending::Done } if !self.not_committed.is_empty() => {
+                let phases: Vec<&str> = self.not_committed.iter().map(PhaseId::as_str).collect();
+                format!("{said} Not committed: {}; `baton report` says why.", phases.join(", "))
+            }
+            _ => said,
         }
     }
 
@@ -178,13 +201,13 @@ impl Herald {
             ("BATON_EVENT", event.name().to_owned()),
             ("BATON_RUN", self.run.to_string()),
             ("BATON_PHASE", phase),
-            ("BATON_TEXT", line(&text(notice))),
+            ("BATON_TEXT", line(&self.text(notice))),
             ("BATON_WORKSPACE", self.workspace.root().to_string_lossy().into_owned()),
         ]
     }
 }
 
-/// One sentence for a person who does not look.
+/// What a notice says to a person who does not look.
 fn text(notice: &Notice) -> String {
     match notice {
         Notice::Split { phase, sub_phases, reason, .. } => {
@@ -271,7 +294,7 @@ mod tests {
             of_commands: Default::default(),
             ordinal: Default::default(),
             remaining: Default::default(),
-            are_restrained: false,
+            settings: None,
         });
         Herald::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }
@@ -299,6 +322,17 @@ mod tests {
         let entries = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let written: BTreeSet<_> = entries.filter(|name| name != "state").collect();
         assert_eq!(written, BTreeSet::from(["finished".into(), "paused".into()]));
+    }
+
+    #[tokio::test]
+    async fn the_end_names_what_is_not_committed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut herald = herald(dir.path(), "echo \"$BATON_TEXT\" > told");
+        let failed = |phase: &str| Notice::NotCommitted { phase: phase.into(), why: "a lock".into() };
+        herald.tell(&[failed("a"), failed("b"), Notice::Finished { ending: Ending::Done }]);
+        herald.finish().await;
+        let told = std::fs::read_to_string(dir.path().join("told")).unwrap();
+        assert_eq!(told, "Every objective is done. Not committed: a, b; `baton report` says why.\n");
     }
 
     #[tokio::test]

@@ -21,6 +21,7 @@ use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
 use crate::actuate::{Actuator, Parts, of_run, trees_of};
+use crate::asker;
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
@@ -29,6 +30,7 @@ use crate::desk::Desk;
 use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, RESULTS};
+use crate::held_settings::HeldSettings;
 use crate::herald::Herald;
 use crate::machine;
 use crate::outbox::Outbox;
@@ -238,7 +240,9 @@ impl Host {
             ordinal: AtomicU64::new(1),
             remaining: Remaining::kept(&sessions::still_there(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
-            are_restrained: self.are_restrained(begun.scribe.run().workflow()),
+            settings: self
+                .are_restrained(begun.scribe.run().workflow())
+                .then(|| HeldSettings::of(&self.state, &run)),
         });
         let parts = Parts {
             passes,
@@ -256,6 +260,11 @@ impl Host {
             events,
             done,
         };
+        asker::note_start(&self.state, &run).map_err(|source| RuntimeError::State {
+            what: "cannot note what started this host",
+            dir: self.state.path().to_owned(),
+            source: source.into(),
+        })?;
         let _socket = socket::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
         let actuator = Actuator::new(begun.scribe.run(), parts);

@@ -39,6 +39,7 @@ mod event_loop;
 mod fit;
 mod gc;
 mod handoff;
+mod held_settings;
 mod herald;
 mod host;
 mod lineage;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use baton_core::facts::{AgentEvent, Exit, Refusal, WorkspaceFacts};
 use baton_core::notice::Notice;
 use baton_core::observation::BriefKind;
+use baton_core::workflow::{Layer, PolicyChoice};
 use baton_core::{
     Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId,
     Stamped, UnixMs,
@@ -130,6 +131,11 @@ pub enum Happened {
         code: Option<i32>,
         /// The end of what it printed, where it did not pass.
         findings: String,
+    },
+    /// The run began in a folder whose own file chooses how the work is judged.
+    Chosen {
+        /// Components and settings, as the file gives them.
+        by_folder: Vec<PolicyChoice>,
     },
     /// Who decides has changed, or a policy failed.
     Policies {
@@ -271,6 +277,14 @@ impl Transcript {
 
     fn input(&mut self, seq: Seq, at: UnixMs, input: Input, lines: &mut Vec<TranscriptLine>) {
         match input {
+            Input::Started { workflow, .. } => {
+                let by_folder: Vec<PolicyChoice> =
+                    workflow.policies.choices_of(Layer::Workspace).cloned().collect();
+                if !by_folder.is_empty() {
+                    let what = Happened::Chosen { by_folder };
+                    lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
+                }
+            }
             Input::Agent { session, event } => self.event(seq, at, session, event, lines),
             Input::SessionEnded { session, exit } => {
                 self.said(&session, lines);

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::dot_git::ReplacedRepository;
+
 /// Why a workspace could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -24,6 +26,9 @@ pub enum WorkspaceError {
         /// The folder.
         path: PathBuf,
     },
+    /// The repository of the workspace is another one than when the run began.
+    #[error(transparent)]
+    Repository(ReplacedRepository),
     /// A path that is not plain and relative.
     #[error(
         "refused to write {path:?}: a projected file is named by a relative path below the workspace, without \"..\""

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::dot_git::DotGit;
 use crate::git_view::{Repository, hold_file};
 
 /// What git finds in a repository by a fixed name, from its shared folder. The user may have made one of them a link.
@@ -50,6 +51,9 @@ pub(crate) struct AcceptedLinks {
     links: BTreeMap<PathBuf, PathBuf>,
     /// The content of the list of alternates.
     alternates: Option<Digest>,
+    /// The `.git` that leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dot_git: Option<DotGit>,
 }
 
 impl AcceptedLinks {
@@ -60,7 +64,8 @@ impl AcceptedLinks {
         // What is not text cannot be noted, and so it is not accepted.
         let links = ANCHORS.iter().filter_map(link).filter(|(_, target)| target.to_str().is_some());
         let alternates = digest_of(&common_dir.join(ALTERNATES)).ok().flatten();
-        Self { common_dir: Some(common_dir.clone()), links: links.collect(), alternates }
+        let dot_git = DotGit::at(&repository.top).ok().flatten();
+        Self { common_dir: Some(common_dir.clone()), links: links.collect(), alternates, dot_git }
     }
 
     /// Those that were noted in a file; nothing if there is none.

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use baton_core::git_link;
+
 use crate::git_config::{KeptSettings, arguments, environment};
 use crate::git_links::{AcceptedLinks, moved, without_content};
 
@@ -112,11 +114,10 @@ impl Repository {
     }
 }
 
-/// What a file like `gitdir: ../repo/.git` names.
+/// The folder that the `.git` file at the top of a work tree names.
 pub(crate) fn named_by(link: &[u8], top: &Path) -> io::Result<PathBuf> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it does not name a repository");
-    let named = link.strip_prefix(b"gitdir: ").ok_or_else(wrong)?;
-    top.join(path(named.trim_ascii_end())).canonicalize()
+    top.join(git_link::named_by(link).ok_or_else(wrong)?).canonicalize()
 }
 
 /// Stands for a repository towards git.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod baseline;
+mod dot_git;
 mod error;
 mod files;
 mod git;
@@ -22,14 +23,17 @@ mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
+use dot_git::DotGit;
 use git_view::Repository;
 use root::Root;
 
 pub use baseline::{Baseline, MAX_CHANGED};
+pub use dot_git::ReplacedRepository;
 pub use error::WorkspaceError;
 pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
@@ -70,6 +74,14 @@ struct GitHome {
     repository: Option<Repository>,
     /// The file that notes which links in it are the user's own.
     links: PathBuf,
+    /// The `.git` of the run's workspace, from when the host began to hold it.
+    held: Arc<OnceLock<DotGit>>,
+}
+
+impl GitHome {
+    fn held(&self) -> Result<(), ReplacedRepository> {
+        self.held.get().map_or(Ok(()), DotGit::held)
+    }
 }
 
 impl Workspace {
@@ -88,13 +100,20 @@ impl Workspace {
         self.root.path()
     }
 
+    /// An error if another folder, or a link, is in its place, or another repository in that of the run's.
+    fn held(&self) -> Result<(), WorkspaceError> {
+        self.root.held()?;
+        self.git.as_ref().map_or(Ok(()), GitHome::held).map_err(WorkspaceError::Repository)
+    }
+
     /// Remembers the files as they are: the start that [`Workspace::assess`] measures against. `expected` are files
     /// that objectives name; they are watched even where git ignores them.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`].
+    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
+    /// [`WorkspaceError::Repository`].
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
-        self.root.held()?;
+        self.held()?;
         let git = git::look(self, None).await;
         let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
@@ -108,13 +127,14 @@ impl Workspace {
     /// an error: every file of the baseline counts as deleted.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`].
+    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
+    /// [`WorkspaceError::Repository`].
     pub async fn assess(
         &self,
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
-        self.root.held()?;
+        self.held()?;
         let git = git::look(self, Some(baseline)).await;
         let (root, own) = (self.root.clone(), self.own.clone());
         let (expected, baseline) = (expected.to_vec(), baseline.clone());
@@ -131,7 +151,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
-        self.root.held()?;
+        self.held()?;
         let git = git::look(self, Some(baseline)).await;
         let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
         blocking(move || {
@@ -146,7 +166,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, WorkspaceError> {
-        self.root.held()?;
+        self.held()?;
         let root = self.root.clone();
         blocking(move || {
             let scene = files::Scene::open_bare(&root)?;
@@ -157,7 +177,7 @@ impl Workspace {
 
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
     pub async fn since(&self, head: &str, branch: &str) -> Since {
-        match self.root.held() {
+        match self.held() {
             Ok(()) => git::since(self, head, branch).await,
             Err(_) => Since::default(),
         }
@@ -169,7 +189,7 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
-        self.root.held()?;
+        self.held()?;
         verify::run(self, command, &[], limit).await
     }
 

@@ -44,12 +44,13 @@ mod undo;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::dot_git::DotGit;
 use crate::git_links::{AcceptedLinks, RefusedLink};
 use crate::git_view::{GitView, Repository};
 use crate::{GitHome, Workspace, WorkspaceError};
@@ -94,6 +95,8 @@ struct Inner {
     run: String,
     /// The note of the user's own links in the repository.
     links: PathBuf,
+    /// The `.git` of the workspace, from when its links are noted.
+    held: Arc<OnceLock<DotGit>>,
     /// Parallel changes of one repository fail on its locks.
     turn: Mutex<()>,
     repo: OnceCell<Repo>,
@@ -207,6 +210,14 @@ pub enum TreeError {
         /// The filter.
         filter: String,
     },
+    /// A commit is on the branch, and the index is as it was before.
+    #[error("commit {} is made, and the index does not show it: {source}; once that is mended, `git reset` brings the index to the commit", commit.get(..12).unwrap_or(commit))]
+    Unindexed {
+        /// Its full id.
+        commit: String,
+        /// Why.
+        source: Box<TreeError>,
+    },
     /// A merge or a rebase of an agent's own stands open in its tree.
     #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
     Unresolved {
@@ -281,13 +292,16 @@ impl Trees {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let run = fit(run.as_str());
         let links = beside(folder).join(format!("{LINKS}-{run}"));
-        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None, links: links.clone() });
+        let view = beside(folder).join(VIEW);
+        let held = Arc::default();
+        let git = Some(GitHome { view, repository: None, links: links.clone(), held: Arc::clone(&held) });
         Self(Arc::new(Inner {
             workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
             hidden: hidden.iter().map(real).collect(),
             run,
             links,
+            held,
             turn: Mutex::new(()),
             repo: OnceCell::new(),
             ordinal: AtomicU64::new(0),
@@ -295,15 +309,16 @@ impl Trees {
         }))
     }
 
-    /// Notes which links and alternates the repository has before the first agent of the run works in it. Later ones are refused.
-    /// Called again, it changes nothing.
+    /// Notes which links and alternates the repository has before the first agent of the run works in it, and what its `.git` is. Later
+    /// ones are refused. Called again, it changes nothing.
     ///
     /// # Errors
     /// [`TreeError::File`] if the note cannot be read or written.
     pub async fn note_links(&self) -> Result<(), TreeError> {
         let file = &self.0.links;
         let failed = |what| move |source| TreeError::File { what, path: file.clone(), source };
-        if AcceptedLinks::noted(file).map_err(failed("read"))?.is_some() {
+        if let Some(noted) = AcceptedLinks::noted(file).map_err(failed("read"))? {
+            noted.dot_git.into_iter().for_each(|noted| drop(self.0.held.set(noted.taken_up())));
             return Ok(());
         }
         let links = match Repository::around(self.0.workspace.root()).await {
@@ -311,7 +326,9 @@ impl Trees {
             // A repository that appears later has none of the user's.
             Err(_) => AcceptedLinks::default(),
         };
-        links.note(file).map_err(failed("write"))
+        links.note(file).map_err(failed("write"))?;
+        links.dot_git.into_iter().for_each(|now| drop(self.0.held.set(now)));
+        Ok(())
     }
 
     /// Where a phase works: the workspace, or the same folder of a work tree.
@@ -343,8 +360,8 @@ impl Trees {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
         }
-        let links = self.0.links.clone();
-        let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()), links });
+        let (view, links, held) = (self.view_of(tree), self.0.links.clone(), Arc::clone(&self.0.held));
+        let git = Some(GitHome { view, repository: Some(at.clone()), links, held });
         let Workspace { own, command_mark, .. } = self.0.workspace.clone();
         Ok(Workspace { own, git, command_mark, ..Workspace::open(root)? })
     }
@@ -451,6 +468,8 @@ impl Trees {
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
     async fn place(&self, tree: &Tree) -> Result<Place, TreeError> {
+        let held = self.0.held.get().map_or(Ok(()), DotGit::held);
+        held.map_err(|replaced| TreeError::Link { source: io::Error::other(replaced) })?;
         let repo = self.repo().await?;
         if tree.is_workspace() {
             return self.workspace_place(repo).await;

@@ -15,6 +15,8 @@ fn what_a_folder_chooses_to_be_judged_by_is_told_when_a_run_begins() {
     fs::write(stage.workspace.join("baton.toml"), loose).unwrap();
     let told = "baton.toml of this folder chooses how the work is judged: accept = \"answer\", max-asks = 0";
     stage.baton(&["run", "job.toml"]).expect(0).says(&[told]);
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    assert!(log.contains(told), "{log}");
 }
 
 #[test]

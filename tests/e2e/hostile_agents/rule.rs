@@ -103,6 +103,55 @@ exit 1
 }
 
 #[test]
+fn an_agent_and_the_check_that_it_wrote_change_nothing_of_another_run() {
+    // N6: one whose host lives, and one that waits for a person without a host.
+    let live = job_of_shell("exec sleep 600", "");
+    let mut host = live.start(&["run", "job.toml"]);
+    until("the other agent works", || !live.processes().is_empty() && live.has_run());
+    let paused = job_of_shell("exit 3", "");
+    paused.baton(&["run", "job.toml"]).expect(5);
+
+    let stage = job_of_shell("", "");
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("job.toml", workflow.replacen("[[phases]]", "[[phases]]\nverify = [\"sh check.sh\"]", 1));
+    let baton = env!("CARGO_BIN_EXE_baton");
+    let (of_live, of_paused) = (place(&live), place(&paused));
+    // As it is; and with nothing in its environment, in a session of its own.
+    let tries = |who: &str| {
+        format!(
+            r#"'{baton}' stop {of_live} > {who}-stop.out 2>&1
+'{baton}' policy use builtin:resilience --decides exhaustion {of_live} > {who}-use.out 2>&1
+'{baton}' answer skip {of_paused} > {who}-answer.out 2>&1
+env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' stop {of_live} > {who}-bare-stop.out 2>&1
+env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' answer skip {of_paused} > {who}-bare-answer.out 2>&1
+"#
+        )
+    };
+    let (of_check, of_agent) = (tries("check"), tries("agent"));
+    let script =
+        format!("cat > check.sh <<'END'\n{of_check}exit 0\nEND\n{of_agent}echo done > a.txt\necho 'Done: a'");
+    stage.write("agent.sh", format!("#!/bin/sh\ncat > /dev/null\n{script}\n"));
+    stage.baton(&["run", "job.toml"]).expect(0);
+    for who in ["check", "agent"] {
+        for what in ["stop", "use", "answer", "bare-stop", "bare-answer"] {
+            let said = stage.read(&format!("{who}-{what}.out"));
+            assert!(said.contains("nothing else of a run"), "{who} {what}: {said}");
+        }
+    }
+    for other in [&live, &paused] {
+        assert_eq!(asked(other), [], "nobody asked for anything");
+    }
+    assert_eq!(live.story().view.status, RunStatus::Running);
+    assert_eq!(paused.story().view.status, RunStatus::Paused);
+
+    // A person can.
+    live.baton(&["stop"]).expect(0);
+    host.wait().unwrap();
+    paused.baton(&["answer", "skip"]).expect(0);
+    assert_eq!((asked(&live).len(), asked(&paused).len()), (1, 1));
+}
+
+#[test]
 fn an_agent_answers_no_question_where_no_host_is() {
     // Its daemon answers once the host has stopped at a question.
     let stage = job_of_shell("", "");

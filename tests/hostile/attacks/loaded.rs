@@ -263,6 +263,19 @@ fn bombs() -> Vec<Attack> {
         let function = format!("{kind} {}) {}", "i32 ".repeat(variables), "(loop)".repeat(loops));
         raw::good_with(&format!("(core module (func {function}))"))
     };
+    // Blocks in one another, and branches to them that each find other values in the variables.
+    let branching = |block: &str, depth: usize, variables: usize, branches: usize| {
+        let branch = |n: usize| {
+            let (one, other, to) = (n % variables, (n + 1) % variables, n % depth);
+            format!(
+                "(local.set {one} (i32.add (local.get {one}) (local.get {other}))) (br_if {to} (local.get {one}))"
+            )
+        };
+        let branches: String = (0..branches).map(branch).collect();
+        let (opened, ended) = (format!("{block} ").repeat(depth), "end ".repeat(depth));
+        let variables = "i32 ".repeat(variables);
+        raw::good_with(&format!("(core module (func (local {variables}) {opened} {branches} {ended}))"))
+    };
     let many = |count: usize| "i32 ".repeat(count);
     // A thousand values in the few bytes that name a type.
     let valued = |function: &str| {
@@ -313,13 +326,31 @@ fn bombs() -> Vec<Attack> {
         refused_bytes("has-a-function-of-a-megabyte", code(1_100_000), "Bounds", "at most 1048576 are compiled"),
         refused_bytes(
             "has-many-variables-in-many-loops",
-            looping("(local", 1000, 2000),
+            looping("(local", 1000, 4000),
             "Bounds",
             "too many variables in too many branches and loops",
         ),
         refused_bytes(
             "has-many-parameters-in-many-loops",
-            looping("(param", 900, 2000),
+            looping("(param", 900, 4000),
+            "Bounds",
+            "too many variables in too many branches and loops",
+        ),
+        refused_bytes(
+            "has-loops-2000-deep-with-branches-out-of-them",
+            branching("loop", 2000, 500, 20_000),
+            "Bounds",
+            "too many variables in too many branches and loops",
+        ),
+        refused_bytes(
+            "branches-back-to-few-loops-too-often",
+            branching("loop", 10, 500, 8000),
+            "Bounds",
+            "too many variables in too many branches and loops",
+        ),
+        refused_bytes(
+            "has-one-function-with-too-many-branches",
+            branching("block", 500, 500, 20_000),
             "Bounds",
             "too many variables in too many branches and loops",
         ),

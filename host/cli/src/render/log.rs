@@ -6,6 +6,7 @@ use baton_runtime::{Happened, TranscriptLine};
 use super::look::{Look, Tone};
 use super::notice;
 use super::words;
+use crate::layers;
 
 /// Lines of what a command printed; `--format json` has all that is kept.
 const OUTPUT_LINES: usize = 4;
@@ -147,6 +148,7 @@ impl Log {
                 let text = format!("$ {command}  {how}");
                 LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
             }
+            Happened::Chosen { by_folder } => line("policy", Tone::Warn, layers::chosen_by_folder(by_folder)),
             Happened::Policies { notice } => {
                 let (tone, text) = notice::about_policies(notice);
                 line("policy", tone, text)

@@ -224,6 +224,10 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     for commit in &phase.commits {
         text.push_str(&format!("  commit    {}\n", words::committed(commit)));
     }
+    if let Some(why) = &phase.commit_failed {
+        let why = in_a_line(&format!("failed: {why}"));
+        text.push_str(&format!("  commit    {}\n", look.wrap(&look.paint(Tone::Bad, &why), LABEL + 1)));
+    }
     // Where it is done its tree is gone: what was in it is where its parent began.
     if !phase.tree.is_workspace() && phase.status != PhaseStatus::Done {
         text.push_str(&format!("  work tree {}\n", phase.tree));
@@ -265,8 +269,9 @@ fn session_line(look: &Look, session: &SessionRow, continuations: u32, run: RunS
 
 /// A line of the sums, broken beside its label; paths and what is typed stay whole.
 fn labelled(look: &Look, line: &str) -> String {
-    let is_copied =
-        ["Workspace ", "baton ", "git worktree ", "--allow "].iter().any(|part| line.contains(part));
+    let is_copied = ["Workspace ", "baton ", "git worktree ", "git add ", "--allow "]
+        .iter()
+        .any(|part| line.contains(part));
     match line.split_at_checked(LABEL) {
         Some((label, rest)) if !is_copied => format!("{label}{}\n", look.wrap(rest, LABEL)),
         _ => format!("{line}\n"),
@@ -285,7 +290,7 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
-    let (refused, trees) = (refused_calls(view, place), trees_left(view));
+    let (refused, trees, commits) = (refused_calls(view, place), trees_left(view), commits_failed(view));
     let undone = match aside.is_undone {
         true => {
             "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
@@ -294,12 +299,25 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{commits}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
         unseen_by_the_ceiling(view, aside),
         place.config.workspace.display()
+    )
+}
+
+/// Phases that the workflow wants committed and that are not, and what to type.
+fn commits_failed(view: &RunView) -> String {
+    let phases: Vec<&PhaseId> = view.not_committed().map(|phase| &phase.id).collect();
+    if phases.is_empty() || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+        return String::new();
+    }
+    format!(
+        "Commits    failed for {}: what was done is in the workspace, and is not committed; the reason is above\n           \
+         once that is mended, commit it yourself: git add -A && git commit\n",
+        words::list(&phases)
     )
 }
 
@@ -459,6 +477,24 @@ mod tests {
         ] {
             assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_commit_that_failed_is_told_with_its_reason_and_what_to_type() {
+        let mut view = samples::finished();
+        view.phases[0].commit_failed = Some("Unable to create '/w/.git/HEAD.lock':\nFile exists.".into());
+        let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+        let id = &view.phases[0].id;
+        for line in [
+            "  commit    failed: Unable to create '/w/.git/HEAD.lock': File exists.\n".to_owned(),
+            format!("Commits    failed for {id}: what was done is in the workspace"),
+            "commit it yourself: git add -A && git commit\n".to_owned(),
+        ] {
+            assert!(text.contains(&line), "{line:?} is not in:\n{text}");
+        }
+        view.status = RunStatus::Paused;
+        let paused = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+        assert!(!paused.contains("Commits    failed"), "a later commit may hold it:\n{paused}");
     }
 
     #[test]

@@ -128,6 +128,7 @@ fn phase(
         iteration: 1,
         tree: Tree::workspace(),
         commits: Vec::new(),
+        commit_failed: None,
     }
 }
 

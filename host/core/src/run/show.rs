@@ -119,6 +119,7 @@ impl Run {
             iteration: phase.iteration,
             tree: phase.tree.clone(),
             commits: phase.kept.commits.clone(),
+            commit_failed: phase.kept.failed.clone(),
         }
     }
 

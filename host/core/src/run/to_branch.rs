@@ -1,5 +1,6 @@
 //! What a phase changed in the workspace is committed there, where the workflow wants it: between two prompts where objectives were done,
-//! and when the phase is over. A run does not stop for a commit that cannot be made: it is told, and the files stay as they are.
+//! and when the phase is over. A run does not stop for a commit that cannot be made: it is told, the files stay as they are, and the end
+//! of the run says so again.
 
 use crate::action::Action;
 use crate::input::Outcome;
@@ -26,6 +27,8 @@ pub(super) struct Kept {
     goals: Vec<usize>,
     /// Commits that were asked for.
     asked: u32,
+    /// Why the last commit failed. A later one of the phase holds what that one was to hold.
+    pub(super) failed: Option<String>,
     /// Somebody else worked in the same folder.
     pub(super) in_company: bool,
 }
@@ -77,6 +80,7 @@ impl Run {
 
     pub(super) fn committed_to_branch(&mut self, p: usize, then: AfterCommit, outcome: &Outcome) {
         let phase = self.phases[p].spec.id.clone();
+        self.phases[p].kept.failed = None;
         match outcome {
             Outcome::CommittedToBranch { commit: Some(commit), left } => {
                 self.phases[p].kept.commits.push(commit.clone());
@@ -95,6 +99,7 @@ impl Run {
             Outcome::CommittedToBranch { .. } => {}
             other => {
                 let why = why_failed(other).to_owned();
+                self.phases[p].kept.failed = Some(why.clone());
                 self.notify(Notice::NotCommitted { phase, why });
             }
         }

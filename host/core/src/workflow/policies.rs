@@ -342,6 +342,11 @@ impl Policies {
         choices.chain(&self.shadow).flat_map(|choice| choice.links().chain(choice.for_chain.as_deref()))
     }
 
+    /// What the files of one layer choose and set.
+    pub fn choices_of(&self, layer: Layer) -> impl Iterator<Item = &PolicyChoice> {
+        self.choices().filter(move |choice| choice.from.layer == layer)
+    }
+
     /// Every reference that any layer or shadow names, each once.
     pub fn references(&self) -> Vec<&str> {
         let mut named: Vec<&str> = self.choices().filter_map(|choice| choice.component.as_deref()).collect();

@@ -83,7 +83,8 @@ impl Trees {
     /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
     ///
     /// # Errors
-    /// [`TreeError::UnderWay`], [`TreeError::OtherBranch`], [`TreeError::NoStart`], [`TreeError::Filter`], and those of git.
+    /// [`TreeError::UnderWay`], [`TreeError::OtherBranch`], [`TreeError::NoStart`], [`TreeError::Filter`], [`TreeError::Unindexed`] once the
+    /// commit is made, and those of git.
     pub async fn commit_to_branch(&self, wanted: ToBranch<'_>) -> Result<OnBranch, TreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&Tree::workspace()).await?;
@@ -213,7 +214,9 @@ async fn put(git: &super::git::Git, entries: &Entries) -> Result<(), TreeError> 
 /// What of the index was committed is as it was committed; what else somebody staged stays staged.
 async fn follow(place: &Place, commit: &str) -> Result<(), TreeError> {
     let before = before(place, commit).await?;
-    put(&place.git, &difference(&place.git, &before, commit).await?).await?;
+    let committed = difference(&place.git, &before, commit).await?;
+    let lags = |source| TreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
+    put(&place.git, &committed).await.map_err(lags)?;
     // It only says that something differs, where something does.
     place.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
 }

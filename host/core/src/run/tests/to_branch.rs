@@ -95,7 +95,22 @@ fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
     assert_eq!(world.ending(), Some(Ending::Done));
     let told = |notice: &Notice| matches!(notice, Notice::NotCommitted { why, .. } if *why == error);
     assert_eq!(world.count(told), 1);
-    assert_eq!(world.run.view(world.now).unwrap().phases[0].commits, []);
+    let view = world.run.view(world.now).unwrap();
+    assert_eq!(view.phases[0].commits, []);
+    let failed: Vec<&str> = view.not_committed().map(|phase| phase.id.as_str()).collect();
+    assert_eq!((failed, view.phases[0].commit_failed.as_ref()), (vec!["10"], Some(&error)));
+}
+
+#[test]
+fn a_later_commit_of_a_phase_makes_up_for_one_that_failed() {
+    let mut world = two_phases(|workflow| workflow.phases[0].commit = Some(CommitTime::Objective));
+    let failed = Outcome::Failed { error: "a rebase is under way in the workspace".to_owned() };
+    let made = Outcome::CommittedToBranch { commit: Some(row("abc")), left: Vec::new() };
+    world.to_branch = [failed, made].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.count(|notice| matches!(notice, Notice::NotCommitted { .. })), 1);
+    assert_eq!(world.run.view(world.now).unwrap().not_committed().count(), 0);
 }
 
 #[test]

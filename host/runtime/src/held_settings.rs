@@ -1,0 +1,137 @@
+//! The settings of agents in the trees of a run, held to what they were when its first agent began there: an agent that may only edit
+//! would have the next one run commands. What has changed is accepted once a person has been asked about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_core::short::first_of;
+use baton_core::visible::visible_name;
+use baton_core::{Digest, RunId};
+use baton_store::StateDir;
+use serde::{Deserialize, Serialize};
+
+/// Changed settings that are named.
+const NAMED: usize = 3;
+
+/// What stands at each path where agents look for settings.
+type SettingsByPath = BTreeMap<PathBuf, String>;
+
+/// The notes of a run: one for each tree.
+#[derive(Debug)]
+pub(crate) struct HeldSettings {
+    folder: PathBuf,
+    /// Makes names of half-written notes unlike each other.
+    ordinal: AtomicU64,
+}
+
+/// The note of a tree.
+#[derive(Debug, Serialize, Deserialize)]
+struct NotedSettings {
+    /// As they were when the first agent began there, or as a person has accepted them.
+    accepted: SettingsByPath,
+    /// As they were when a person was asked about them.
+    asked: Option<SettingsByPath>,
+}
+
+/// Why no agent starts in a tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HeldSettingsError {
+    /// A person has to look at them.
+    #[error(
+        "settings of agents have changed since the run began ({}), and the next agent would run what they say: look at them, \
+         put back what nobody meant, and retry",
+        first_of(.0, NAMED)
+    )]
+    Changed(Vec<String>),
+    /// They can be held to nothing.
+    #[error("the settings of agents in {} were not noted: {source}", tree.display())]
+    NotNoted {
+        /// Where.
+        tree: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl HeldSettings {
+    pub(crate) fn of(state: &StateDir, run: &RunId) -> Self {
+        Self { folder: state.sessions().join(run.as_str()), ordinal: AtomicU64::new(1) }
+    }
+
+    /// Notes the settings of a tree when this is asked first, and refuses others later. Blocking.
+    pub(crate) fn expect_same(&self, tree: &Path) -> Result<(), HeldSettingsError> {
+        let not_noted = |source| HeldSettingsError::NotNoted { tree: tree.to_owned(), source };
+        let file = self.file_of(tree);
+        let now = baton_agents::settings_of_agents(tree);
+        let noted = match read(&file).map_err(not_noted)? {
+            Some(noted) if noted.accepted == now => return Ok(()),
+            // Whoever was asked has seen them, and says that it goes on.
+            Some(noted) if noted.asked.as_ref() != Some(&now) => noted,
+            _ => {
+                let accepted = NotedSettings { accepted: now, asked: None };
+                return self.note(&file, &accepted).map_err(not_noted);
+            }
+        };
+        let changed = changed(&noted.accepted, &now);
+        self.note(&file, &NotedSettings { asked: Some(now), ..noted }).map_err(not_noted)?;
+        Err(HeldSettingsError::Changed(changed))
+    }
+
+    fn file_of(&self, tree: &Path) -> PathBuf {
+        let name = Digest::of(tree.as_os_str().as_encoded_bytes());
+        self.folder.join(format!("settings-{}.json", name.short()))
+    }
+
+    /// Whole or not at all, also where another session notes the same.
+    fn note(&self, file: &Path, noted: &NotedSettings) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let beside = file.with_extension(format!("json-{}", self.ordinal.fetch_add(1, Ordering::Relaxed)));
+        let mut options = fs::OpenOptions::new();
+        let mut written = options.create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
+        written.write_all(&serde_json::to_vec(noted)?)?;
+        fs::rename(&beside, file)
+    }
+}
+
+fn read(file: &Path) -> io::Result<Option<NotedSettings>> {
+    match fs::read(file) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Paths at which they differ, for people.
+fn changed(accepted: &SettingsByPath, now: &SettingsByPath) -> Vec<String> {
+    let differs = |path: &&PathBuf| accepted.get(*path) != now.get(*path);
+    let paths: BTreeSet<&PathBuf> = accepted.keys().chain(now.keys()).filter(differs).collect();
+    paths.iter().map(|path| visible_name(&path.to_string_lossy()).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // N6
+    #[test]
+    fn a_change_is_asked_about_once_and_the_next_one_again() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().join("work");
+        fs::create_dir(&tree).unwrap();
+        let state = StateDir::open(&place.path().join("state"), &tree).unwrap();
+        let held = HeldSettings::of(&state, &RunId::new("r-7f"));
+        held.expect_same(&tree).unwrap();
+        for content in ["{}", "{\"mcpServers\": {}}"] {
+            fs::write(tree.join(".mcp.json"), content).unwrap();
+            let why = held.expect_same(&tree).unwrap_err();
+            assert!(matches!(&why, HeldSettingsError::Changed(paths) if paths == &[".mcp.json"]), "{why}");
+            // A host that takes the run up knows what was asked.
+            HeldSettings::of(&state, &RunId::new("r-7f")).expect_same(&tree).unwrap();
+            held.expect_same(&tree).unwrap();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The `.git` at the top of a work tree, held to the one that was there when a run began. An agent may move it away and put a link, or
+//! another repository, in its place: whoever runs git there next would run what that one names.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::git_view::read;
+
+/// What a `.git` is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// The repository itself.
+    Folder,
+    /// A file that names the repository: the digest of its bytes.
+    File(Digest),
+    /// A link of the user's: where it leads.
+    Link(PathBuf),
+}
+
+/// The `.git` of a work tree as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DotGit {
+    path: PathBuf,
+    kind: Kind,
+    /// Device and inode of a folder. Not noted: they do not outlast the mount of a file system.
+    #[serde(skip)]
+    identity: Option<(u64, u64)>,
+}
+
+/// Another one is in the place of the `.git` that was there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} was replaced or removed: it is not the one that was there when the run began, and git would run what another one names; put \
+     the one back that was there before, or begin a new run in what is there now by `baton run --restart`",
+    .0.display()
+)]
+pub struct ReplacedRepository(PathBuf);
+
+impl DotGit {
+    /// The one at the top of a work tree; nothing if there is none.
+    pub(crate) fn at(top: &Path) -> io::Result<Option<Self>> {
+        let path = top.join(".git");
+        let meta = match path.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (kind, identity) = match meta.file_type() {
+            kind if kind.is_dir() => (Kind::Folder, Some((meta.dev(), meta.ino()))),
+            kind if kind.is_symlink() => (Kind::Link(fs::read_link(&path)?), None),
+            _ => (Kind::File(Digest::of(read(&path)?)), None),
+        };
+        Ok(Some(Self { path, kind, identity }))
+    }
+
+    /// The same with what it is by now, if it is still of the noted kind: a host that takes a run up holds it from then on.
+    pub(crate) fn taken_up(self) -> Self {
+        match self.path.parent().map(Self::at) {
+            Some(Ok(Some(now))) if now.kind == self.kind => now,
+            _ => self,
+        }
+    }
+
+    /// An error if another one is in its place, or none.
+    pub(crate) fn held(&self) -> Result<(), ReplacedRepository> {
+        let now = self.path.parent().and_then(|top| Self::at(top).ok()).flatten();
+        let is_same =
+            |now: &Self| now.kind == self.kind && (self.identity.is_none() || now.identity == self.identity);
+        match now.as_ref().is_some_and(is_same) {
+            true => Ok(()),
+            false => Err(ReplacedRepository(self.path.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    // N6
+    #[test]
+    fn only_the_repository_that_was_there_is_held() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        assert_eq!(DotGit::at(place.path()).unwrap(), None);
+        fs::create_dir(at(".git")).unwrap();
+        let held = DotGit::at(place.path()).unwrap().unwrap();
+        held.held().unwrap();
+        let noted: DotGit = serde_json::from_slice(&serde_json::to_vec(&held).unwrap()).unwrap();
+
+        fs::rename(at(".git"), at(".gitx")).unwrap();
+        assert!(held.held().unwrap_err().to_string().contains("was replaced or removed"));
+        for replace in [|at: PathBuf| symlink(".gitx", at), |at: PathBuf| fs::write(at, "gitdir: .gitx\n")] {
+            replace(at(".git")).unwrap();
+            held.held().unwrap_err();
+            // Taken up by another host it is no better.
+            noted.clone().taken_up().held().unwrap_err();
+            fs::remove_file(at(".git")).unwrap();
+        }
+        fs::create_dir(at(".git")).unwrap();
+        held.held().unwrap_err();
+        noted.taken_up().held().unwrap();
+        fs::remove_dir(at(".git")).unwrap();
+        fs::rename(at(".gitx"), at(".git")).unwrap();
+        held.held().unwrap();
+    }
+
+    // N6
+    #[test]
+    fn a_file_and_a_link_are_held_to_what_they_name() {
+        for make in [
+            |at: &Path, to: &str| fs::write(at, format!("gitdir: {to}\n")).unwrap(),
+            |at: &Path, to: &str| symlink(to, at).unwrap(),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            let file = place.path().join(".git");
+            make(&file, "../one");
+            let held = DotGit::at(place.path()).unwrap().unwrap();
+            // Written again as it was, it is the same.
+            fs::remove_file(&file).unwrap();
+            make(&file, "../one");
+            held.held().unwrap();
+            fs::remove_file(&file).unwrap();
+            make(&file, "../two");
+            held.held().unwrap_err();
+        }
+    }
+}
