@@ -168,7 +168,9 @@ fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
 
 /// Where no phase says what it waits for, each waits for the one above it, as in a plan.
 fn one_after_the_other(phases: &mut [At<PhaseShape>]) {
-    if phases.iter().any(|phase| phase.get().depends_on.is_some()) {
+    // Two phases of one id are a mistake of their own.
+    let ids: BTreeSet<&str> = phases.iter().map(|phase| phase.get().id.get().as_str()).collect();
+    if ids.len() < phases.len() || phases.iter().any(|phase| phase.get().depends_on.is_some()) {
         return;
     }
     for later in 1..phases.len() {
