@@ -193,7 +193,8 @@ fn an_answer_that_ends_the_run_is_not_mistaken_for_an_error() {
 fn a_live_host_is_asked_answered_and_stopped() {
     let stage = paused();
     let workflow = std::fs::read_to_string(stage.path("job.toml")).unwrap();
-    let second = "[[phases]]\nid = \"other\"\nobjectives = [{ id = \"b\", description = \"b\" }]\n";
+    let second =
+        "[[phases]]\nid = \"other\"\ndepends_on = []\nobjectives = [{ id = \"b\", description = \"b\" }]\n";
     stage.write("job.toml", workflow + second);
     let script = std::fs::read_to_string(stage.path("script.toml")).unwrap();
     stage.write(

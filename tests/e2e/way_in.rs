@@ -213,6 +213,8 @@ fn a_folder_is_looked_at_and_a_workflow_written_for_it() {
     let init = baton(&stage, &["init", "--agent", "rehearsal"]).expect(0);
     assert!(init.stdout.contains("Next       baton run workflow.toml"), "{}", init.stdout);
     let text = stage.read("workflow.toml");
+    assert!(init.stdout.contains("workflow.toml is written: 3 phases, "), "{}", init.stdout);
+    assert!(init.stdout.contains(", checked by `make test`"), "{}", init.stdout);
     for part in [
         "agent = \"rehearsal\"",
         "plan = \"PLAN.md\"",
@@ -224,6 +226,42 @@ fn a_folder_is_looked_at_and_a_workflow_written_for_it() {
     baton(&stage, &["init"]).expect(2).says(&["is there already", "baton run workflow.toml", "--force"]);
     baton(&stage, &["run", "workflow.toml", "--script", "../script.toml"]).expect(0);
     assert_eq!(stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn a_workflow_is_shown_or_written_for_another_folder() {
+    let stage = stage();
+    let from = |arguments: &[&str]| -> Ended {
+        let mut command = command(&stage, arguments);
+        command.current_dir(stage.path(".")).output().unwrap().into()
+    };
+    let folder = stage.workspace.to_str().unwrap();
+    let shown = from(&["init", "--workspace", folder, "--agent", "rehearsal", "--dry-run"]).expect(0);
+    assert!(shown.stdout.contains("would be written") && !shown.stdout.contains("Next"), "{}", shown.stdout);
+    assert!(!stage.workspace.join("workflow.toml").exists());
+    let made = from(&["init", "--workspace", folder, "--agent", "rehearsal"]).expect(0);
+    let next = made.stdout.lines().find_map(|line| line.strip_prefix("Next       baton ")).unwrap();
+    let typed: Vec<&str> = next.split_whitespace().collect();
+    from(&[typed.as_slice(), &["--script", "script.toml"]].concat()).expect(0);
+    assert_eq!(stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
+    from(&["init", "--workspace", "absent"]).expect(2).says(&["--workspace absent is not a folder"]);
+}
+
+#[test]
+fn a_later_phase_of_a_workflow_waits_for_the_earlier_ones_unless_it_says_otherwise() {
+    let phases =
+        "agent = \"rehearsal\"\n[[phases]]\ndo = \"Think hard\"\n[[phases]]\ndo = \"Write `c.txt`\"\n";
+    let stage = stage();
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    let open =
+        "[objectives.think-hard]\nreport_done = false\nsteps = [{ say = \"Not done: it is too hard.\" }]\n";
+    stage.write("script.toml", script + open);
+    fs::write(stage.workspace.join("waits.toml"), phases).unwrap();
+    let paused = baton(&stage, &["run", "waits.toml", "--script", "../script.toml"]).expect(5);
+    assert!(!stage.workspace.join("c.txt").exists(), "{}", paused.stdout);
+    fs::write(stage.workspace.join("beside.toml"), format!("{phases}depends_on = []\n")).unwrap();
+    baton(&stage, &["run", "beside.toml", "--script", "../script.toml"]).expect(5);
+    assert!(stage.workspace.join("c.txt").exists());
 }
 
 #[test]
@@ -440,5 +478,16 @@ fn each_way_in_and_each_look_has_a_form_for_programs() {
     });
     assert!(!json(&["log"])["lines"].as_array().unwrap().is_empty());
     assert!(json(&["diff", run])["files"].is_array());
+    let shown = json(&["init", "Write the docs", "--dry-run", "--no-check"]);
+    assert_eq!((&shown["objectives"], &shown["written"]), (&1.into(), &false.into()));
+    let two = "agent = \"rehearsal\"\n[[phases]]\ndo = \"Write a\"\n[[phases]]\ndo = \"Write b\"\n";
+    fs::write(stage.workspace.join("two.toml"), two).unwrap();
+    let checked = json(&["check", "two.toml"]);
+    assert_eq!(
+        (&checked["record"], &checked["phases"], &checked["unready"]),
+        (&"checked".into(), &2.into(), &serde_json::json!([]))
+    );
+    assert!(shown["check"].is_null(), "{shown}");
+    assert!(!stage.workspace.join("workflow.toml").exists());
     assert_eq!(json(&["init", "Write the docs"])["objectives"], 1);
 }

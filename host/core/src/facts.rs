@@ -233,7 +233,7 @@ pub enum AgentEvent {
         /// Bytes of its text.
         text_bytes: u64,
     },
-    /// The agent, or what it started, asked for what its sandbox or the host does not give.
+    /// The agent, or what it started, asked for what its sandbox, the host or its own rules do not give.
     Refused(Refusal),
     /// Something of a kind that this decoder does not know; nothing is concluded from it.
     Unknown {
@@ -254,12 +254,16 @@ impl AgentEvent {
     }
 }
 
-/// What a sandbox, the host, or the role of a session did not allow.
+/// The code of the signal of a call that was not allowed, by the role or by the agent itself.
+pub(crate) const PERMISSION_REFUSED: &str = "permission-refused";
+
+/// What a sandbox, the host, the role of a session, or the agent itself did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// Of what kind.
     pub kind: RefusalKind,
-    /// What was asked for: a path, a host with its port, the name of a system call, a tool with its command.
+    /// What was asked for: a path, a host with its port, the name of a system call, a tool with its command, a
+    /// command with why.
     pub target: String,
 }
 
@@ -279,6 +283,8 @@ pub enum RefusalKind {
     Host,
     /// Call a tool, or run a command, that its role does not allow.
     Call,
+    /// Run a command that the rules of the agent itself do not allow.
+    Own,
 }
 
 impl Refusal {
@@ -286,7 +292,11 @@ impl Refusal {
     pub(crate) fn signal(&self) -> Signal {
         Signal {
             channel: Channel::ToolOutput,
-            code: self.by().to_owned(),
+            code: match self.kind {
+                RefusalKind::Own => PERMISSION_REFUSED,
+                _ => self.by(),
+            }
+            .to_owned(),
             status: None,
             resets_at: None,
             retrying: false,
@@ -294,11 +304,12 @@ impl Refusal {
         }
     }
 
-    /// What refused it: "sandbox", "host" or "role".
+    /// What refused it: "sandbox", "host", "role" or "agent's rules".
     pub fn by(&self) -> &'static str {
         match self.kind {
             RefusalKind::Host => "host",
             RefusalKind::Call => "role",
+            RefusalKind::Own => "agent's rules",
             RefusalKind::Read | RefusalKind::Write | RefusalKind::Network | RefusalKind::System => "sandbox",
         }
     }
@@ -314,6 +325,7 @@ impl std::fmt::Display for Refusal {
             RefusalKind::System => "do",
             RefusalKind::Host => "change its run by",
             RefusalKind::Call => "call",
+            RefusalKind::Own => "run",
         };
         write!(f, "{verb} {}", self.target)
     }

@@ -35,8 +35,8 @@ pub enum Notice {
         /// It finishes the rest as the lead (C18).
         lead: bool,
     },
-    /// A prompt was sent.
-    Prompted { phase: PhaseId, session: SessionId, kind: BriefKind, focus: Vec<ObjectiveId> },
+    /// A prompt was sent; `because` is why one is sent again, and empty for any other.
+    Prompted { phase: PhaseId, session: SessionId, kind: BriefKind, focus: Vec<ObjectiveId>, because: String },
     /// A turn ended, or the occupancy moved.
     Turn { phase: PhaseId, session: SessionId, turns: u32, max_turns: u32, occupancy: OccupancyView },
     /// The agent did something worth a word ("Write src/a.rs").

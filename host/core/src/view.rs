@@ -381,7 +381,7 @@ pub struct SessionRow {
     /// What its sandbox, its role and the host refused it, the first of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refusal>,
-    /// Calls that its role did not allow, each time counted.
+    /// Calls that its role, or the rules of its agent, did not allow, each time counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_calls: u32,
 }

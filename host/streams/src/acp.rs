@@ -49,6 +49,8 @@ pub struct AcpDecoder {
     compaction: Option<Compaction>,
     last_words: String,
     cost: Growth,
+    /// A price has come since the prompt began; it is that of the tokens in its answer.
+    has_price: bool,
     garbage: TerminalText,
 }
 
@@ -86,6 +88,7 @@ impl AcpDecoder {
                 let asks = prompt == "/compact" || prompt.starts_with("/compact ");
                 self.requests.made(message.id, if asks { Request::Compaction } else { Request::Prompt });
                 self.last_words.clear();
+                self.has_price = false;
                 self.used_at_prompt = self.used_tokens;
             }
             "session/load" | "session/resume" => {
@@ -152,7 +155,8 @@ impl AcpDecoder {
                 let code = if said.code.is_empty() { "end_turn without usage".to_owned() } else { said.code };
                 out.push(AgentEvent::Signal(Signal { code, ..said }));
             }
-            bill(&answer, out);
+            let cost_microusd = std::mem::take(&mut self.has_price).then_some(0);
+            bill(&answer, cost_microusd, out);
             self.end_prompt(stop_reason.to_owned(), is_error, request, out);
         } else if let Some(agent_session) = answer.session_id.owned() {
             self.opened(Some(agent_session), answer.models.current.owned(), out);
@@ -324,6 +328,7 @@ impl AcpDecoder {
             let total = update.cost.amount.microusd();
             let grown = total.map(|total| self.cost.to(total)).filter(|grown| *grown > 0);
             if grown.is_some() {
+                self.has_price = true;
                 out.push(AgentEvent::Billing(Billed { cost_microusd: grown, ..Billed::default() }));
             }
         }
@@ -388,19 +393,15 @@ fn is_compaction(update: &Update<'_>) -> bool {
     update.title.str() == "Compact conversation" || update.meta.claude.tool.str() == "compact"
 }
 
-/// What the prompt billed. Gemini has a form of its own for it.
-fn bill(answer: &Answer<'_>, out: &mut Vec<AgentEvent>) {
+/// What the prompt billed, beside a price that has come before. Gemini has a form of its own for it.
+fn bill(answer: &Answer<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
     let (own, tokens) = (&answer.meta.quota.tokens, &answer.usage.tokens);
     let counts = [tokens.input, tokens.cached_read, tokens.cached_write];
     let input_tokens = counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
     let output_tokens = tokens.output.or_zero();
     let billed = match input_tokens.saturating_add(output_tokens) {
-        0 => Billed {
-            input_tokens: own.input.or_zero(),
-            output_tokens: own.output.or_zero(),
-            cost_microusd: None,
-        },
-        _ => Billed { input_tokens, output_tokens, cost_microusd: None },
+        0 => Billed { input_tokens: own.input.or_zero(), output_tokens: own.output.or_zero(), cost_microusd },
+        _ => Billed { input_tokens, output_tokens, cost_microusd },
     };
     if billed.tokens() > 0 {
         out.push(AgentEvent::Billing(billed));

@@ -3,6 +3,7 @@
 mod account;
 mod app_server;
 mod exec;
+mod refused;
 mod rpc;
 mod tools;
 
@@ -15,6 +16,7 @@ use crate::wire::{Count, Flag, Named, Take, Text, wire};
 
 pub use app_server::CodexAppServerDecoder;
 pub use exec::CodexExecDecoder;
+pub(crate) use refused::refusal;
 
 wire! {
     /// An error, as `codex app-server` and codex-acp tell it.

@@ -1,8 +1,10 @@
-//! Terminal text of an agent as signals: garbage on stdout, everything on stderr. Bounds how many there can be.
+//! Terminal text of an agent as signals: garbage on stdout, everything on stderr. Bounds how many there can be. What Codex says there
+//! of a call that it refused is a refusal.
 
 use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES, Signal};
 
 use crate::Decoder;
+use crate::codex;
 use crate::cut::{cut_owned, cut_tail};
 
 /// So many lines of terminal text become a signal each, at once: an error message is a few lines, and must not wait.
@@ -17,6 +19,7 @@ pub const TERMINAL_TOTAL_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct TerminalText {
     signals: usize,
+    refusals: usize,
     total_bytes: usize,
     held: String,
 }
@@ -34,6 +37,12 @@ impl TerminalText {
             return;
         }
         self.total_bytes = self.total_bytes.saturating_add(line.len());
+        if self.refusals < TERMINAL_PIECES
+            && let Some(refusal) = codex::refusal(&text)
+        {
+            self.refusals += 1;
+            return out.push(AgentEvent::Refused(refusal));
+        }
         if self.total_bytes > TERMINAL_TOTAL_BYTES {
             self.hold(&text);
             self.held = cut_tail(&self.held, SIGNAL_TEXT_BYTES).to_owned();

@@ -5,7 +5,7 @@ use baton_runtime::core::notice::Notice;
 use baton_simulator::{Script, Simulator, Turn};
 
 use crate::agent::RealAgent;
-use crate::scene::Scene;
+use crate::scene::{Run, Scene};
 
 /// Refused, one and all: what they would do is to leave `hacked` behind.
 const ATTACKS: [&str; 5] = [
@@ -46,4 +46,31 @@ pub(crate) fn allowed_commands(agent: &RealAgent) {
     assert_eq!(run.story.count(refused), ATTACKS.len(), "{:#?}", run.story.notices);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+}
+
+/// No role refuses it, and its agent does: that is shown when it happens, counted, and no reason to stop.
+pub(crate) fn refused_by_its_own_rules(agent: &RealAgent) {
+    let Some(role) = agent.role() else { return };
+    let workflow = format!(
+        "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\n[[phases]]\nid = \"write\"\ntitle = \"Write it\"\n\
+         [[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\nfiles = [\"alpha.txt\"]\n"
+    );
+    let scene = Scene::on_stage(agent, &workflow);
+    std::fs::write(scene.stage.workspace.join("old.txt"), "old\n").unwrap();
+    let mut turns = vec![Turn::bash("rm -rf old.txt && echo gone")];
+    turns.extend(scene.turns("alpha", 0));
+    let simulator = Simulator::start(Script::new().on("- [alpha]", turns)).unwrap();
+    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(scene.stage.workspace.join("old.txt").exists());
+    let run = Run::read(&scene.stage);
+    let refused = |notice: &Notice| matches!(notice, Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Own);
+    assert_eq!(run.story.count(refused), 1, "{:#?}", run.story.notices);
+    let [session] = run.phase().sessions.as_slice() else { panic!("{:#?}", run.plot()) };
+    assert_eq!((session.refused_calls, session.refused.len()), (1, 1), "{session:#?}");
+    for wanted in
+        ["s1 is not allowed to run rm -rf old.txt && echo gone (", "the agent's rules do not allow it"]
+    {
+        assert!(said.contains(wanted), "{wanted} is not in: {said}");
+    }
 }

@@ -203,6 +203,18 @@ fn claude_that_refuses_root_asks_once() {
 }
 
 #[test]
+fn claude_acp_that_is_not_logged_in_asks_once() {
+    let (says, mended_by) = ("Authentication required", "Log in the agent behind it");
+    let unready = Unready { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
+    trouble::asks_once(&CLAUDE_ACP, "edit", &unready);
+}
+
+#[test]
+fn claude_whose_model_is_unknown_asks_once() {
+    trouble::unknown_model(&CLAUDE);
+}
+
+#[test]
 fn claude_that_reaches_no_provider_asks_once() {
     let switches = &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"), ("CLAUDE_CODE_MAX_RETRIES", "1")];
     let unready = Unready { role: "", lacking: &[], switches, says: "ECONNREFUSED", mended_by: "network" };
@@ -242,6 +254,11 @@ fn claude_runs_what_its_role_allows_and_nothing_more() {
 #[test]
 fn claude_acp_runs_what_its_role_allows_and_nothing_more() {
     allowed::allowed_commands(&CLAUDE_ACP);
+}
+
+#[test]
+fn what_codex_refuses_by_its_own_rules_is_told_and_counted() {
+    allowed::refused_by_its_own_rules(&CODEX);
 }
 
 #[test]

@@ -95,6 +95,22 @@ pub(crate) fn refused_key(agent: &RealAgent) {
     assert_eq!(run.phase().sessions.len(), 1, "{:#?}", run.plot());
 }
 
+/// A model that the provider does not have: no retry, and one question with what mends it.
+pub(crate) fn unknown_model(agent: &RealAgent) {
+    let unready = Unready { role: "", lacking: &[], switches: &[], says: "", mended_by: "" };
+    let Some(scene) = unready.scene(agent, "edit") else { return };
+    let simulator = Simulator::start(Script::new().failing(Failure::unknown_model())).unwrap();
+    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    assert_eq!(code, Some(5), "{said}");
+    let run = Run::read(&scene.stage);
+    let [question] = run.story.view.questions.as_slice() else { panic!("{:#?}", run.story.view.questions) };
+    for wanted in ["model", "`model`"] {
+        assert!(question.text.contains(wanted), "{question:#?}");
+    }
+    assert_eq!(run.phase().sessions.len(), 1, "{:#?}", run.plot());
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+}
+
 impl Unready {
     fn scene<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<Scene<'a>> {
         let role = format!("{}\n{}", agent.role_with(permission)?, self.role);

@@ -11,6 +11,7 @@ pub(crate) enum Refusal {
     QuotaUntil(u64),
     CreditSpent,
     Unauthorized,
+    UnknownModel,
     TooLong {
         tokens: u64,
         max: u64,
@@ -57,6 +58,11 @@ impl Failure {
     /// Says this many times that the key is not accepted: 401.
     pub fn unauthorized(times: u32) -> Self {
         Self::new(Refusal::Unauthorized, times)
+    }
+
+    /// Says each time that there is no such model: 404.
+    pub fn unknown_model() -> Self {
+        Self::new(Refusal::UnknownModel, u32::MAX)
     }
 
     /// Not before this many main requests.

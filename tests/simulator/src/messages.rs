@@ -121,6 +121,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
             (429, "rate_limit_error", too_many.to_owned())
         }
         Refusal::Unauthorized => (401, "authentication_error", "invalid x-api-key".to_owned()),
+        Refusal::UnknownModel => (404, "not_found_error", "model: claude-unknown".to_owned()),
         Refusal::CreditSpent => (400, "invalid_request_error", broke.to_owned()),
         Refusal::TooLong { tokens, max } => {
             (400, "invalid_request_error", format!("prompt is too long: {tokens} tokens > {max} maximum"))

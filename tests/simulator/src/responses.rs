@@ -202,6 +202,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
             let message = "Incorrect API key provided.";
             (401, json!({"message": message, "type": "invalid_request_error", "code": "invalid_api_key"}))
         }
+        Refusal::UnknownModel => {
+            let message = "The model `unknown` does not exist or you do not have access to it.";
+            (404, json!({"message": message, "type": "invalid_request_error", "code": "model_not_found"}))
+        }
         Refusal::CreditSpent => {
             let message = "You exceeded your current quota, please check your plan and billing details.";
             (429, json!({"message": message, "type": "insufficient_quota", "code": "insufficient_quota"}))

@@ -10,15 +10,16 @@ use baton_runtime::core::input::Pin;
 use baton_runtime::core::workflow::{Role, Scope, WorkspaceChoice};
 use baton_runtime::{dry_run, expect_free_folder, sandbox_for};
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::run::read;
 use super::sandbox::lines;
-use crate::args::PlaceArgs;
+use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::layers::placed;
 use crate::place::Place;
 use crate::render::which::in_place;
-use crate::render::words;
+use crate::render::{record, words};
 use crate::task::found::{expect_agent, with_an_agent};
 use crate::{enrolment, out};
 
@@ -37,6 +38,8 @@ pub(crate) struct CheckArgs {
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
@@ -49,7 +52,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let planned = dry_run(&place.config, workflow.clone(), &bundle);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
-    let objectives = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
+    let objectives: usize = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
     let mut names: Vec<String> = Vec::new();
     let is_shadow = |pin: &&Pin| matches!(pin.scope, Scope::Shadow { .. });
     for pin in in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin)) {
@@ -58,16 +61,9 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
             names.push(name);
         }
     }
-    out::data(&format!(
-        "{} is a workflow: {}, {}, judged by {}\n",
-        args.file.display(),
-        count(workflow.phases.len(), "phase"),
-        count(objectives, "objective"),
-        names.join(", ")
-    ))?;
-    for line in enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)) {
-        out::progress(&line);
-    }
+    let phases = workflow.phases.len();
+    let mut remarks: Vec<String> =
+        enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)).collect();
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
     let confined: Vec<String> = workflow
         .roles
@@ -77,19 +73,40 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         .collect();
     if !confined.is_empty() {
         let machine = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
-        out::progress(&format!("confined: {}", confined.join(", ")));
-        lines(&machine).iter().for_each(|line| out::progress(line));
+        remarks.push(format!("confined: {}", confined.join(", ")));
+        remarks.extend(lines(&machine));
     }
     // As for a run: where no file names an agent, the first that is installed.
     let workflow = with_an_agent(workflow);
     let unready = match expect_agent(&workflow) {
-        Ok(()) => tell_of_unready_agents(&workflow, &place.config.environment)?,
-        Err(none) => {
-            out::progress(&none.to_string());
-            true
-        }
+        Ok(()) => unready_agents(&workflow, &place.config.environment)?,
+        Err(none) => vec![none.to_string()],
     };
-    Ok(if unready { Exit::Usage } else { Exit::Done })
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "checked",
+        "file": std::path::absolute(&args.file)?.to_string_lossy(),
+        "phases": phases,
+        "objectives": objectives,
+        "policies": names,
+        "remarks": remarks,
+        "unready": unready,
+    });
+    match args.format.format {
+        Format::Text => {
+            out::data(&format!(
+                "{} is a workflow: {}, {}, judged by {}\n",
+                args.file.display(),
+                count(phases, "phase"),
+                count(objectives, "objective"),
+                names.join(", ")
+            ))?;
+            remarks.iter().chain(&unready).for_each(|line| out::progress(line));
+        }
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    Ok(if unready.is_empty() { Exit::Done } else { Exit::Usage })
 }
 
 /// What a person should know of files that others will see.
@@ -106,12 +123,15 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
             "every run of this workflow writes to {folder}: the newest replaces the one before"
         ));
     }
-    if workflow.phases.len() > 1 && workflow.phases.iter().all(|phase| phase.depends_on.is_empty()) {
-        remarks.push(
-            "no phase waits for another one: a phase begins even if one above it failed or asks you; `depends_on` names \
-             the phases that come first"
-                .to_owned(),
-        );
+    if workflow.limits.parallel > 1
+        && workflow.phases.len() > 1
+        && workflow.phases.iter().all(|phase| phase.depends_on.is_empty())
+    {
+        remarks.push(format!(
+            "`parallel` is {}, so no phase waits for another one, and their agents share one folder; `depends_on` names the \
+             phases that come first",
+            workflow.limits.parallel
+        ));
     }
     let of_phases = workflow.phases.iter().flat_map(|phase| &phase.setup);
     let commands: Vec<&str> = workflow.setup.iter().chain(of_phases).map(String::as_str).collect();
@@ -124,25 +144,25 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
     remarks
 }
 
-/// The workflow is sound without them, and may be meant for another machine. True where one of its agents would not begin here.
-fn tell_of_unready_agents(
+/// Which of its agents would not begin here, and why. The workflow is sound without them, and may be meant for another machine.
+fn unready_agents(
     workflow: &Workflow,
     environment: &BTreeMap<OsString, OsString>,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut asked: Vec<Role> = Vec::new();
-    let mut told = BTreeSet::new();
+    let (mut told, mut unready) = (BTreeSet::new(), Vec::new());
     for phase in &workflow.phases {
         let role = workflow.role_of(phase).into_owned();
         if asked.contains(&role) {
             continue;
         }
-        let unready = runtime.block_on(check_ready(&role, environment)).err();
+        let refused = runtime.block_on(check_ready(&role, environment)).err();
         asked.push(role);
-        if let Some(why) = unready.map(|why| why.to_string()).filter(|text| told.insert(text.clone())) {
+        if let Some(why) = refused.map(|why| why.to_string()).filter(|text| told.insert(text.clone())) {
             let place = workflow.agent_place(phase);
-            out::progress(&format!("but phase {} cannot start here: {why} (set by {place})", phase.id));
+            unready.push(format!("but phase {} cannot start here: {why} (set by {place})", phase.id));
         }
     }
-    Ok(!told.is_empty())
+    Ok(unready)
 }

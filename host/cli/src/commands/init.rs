@@ -14,7 +14,7 @@ use crate::exit::{Exit, Usage};
 use crate::files::write_new;
 use crate::out;
 use crate::place::shell_quoted;
-use crate::render::record;
+use crate::render::{record, words};
 use crate::task::plan::{self, Plan};
 use crate::task::{Draft, Task, found};
 
@@ -29,6 +29,7 @@ Examples:
   baton init 'Move the parser into its own crate'   from a sentence
   baton init --from-issue 42                        from an issue on GitHub, by `gh`
   baton init --plan docs/next.md --agent codex --check 'make test'
+  baton init --dry-run                              shows the file, and writes nothing
 
 It looks for the command that runs the tests of the project and for the agents that are installed. On a terminal it asks where
 it is not sure; --yes asks nothing. Of an issue it takes no command, since a stranger may have written it.")]
@@ -45,12 +46,21 @@ pub(crate) struct InitArgs {
     /// Command that must exit 0 when a phase is done [default: the one that runs the project's tests]
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
+    /// Check nothing with a command: what the agent reports and changes is enough
+    #[arg(long, conflicts_with = "check")]
+    no_check: bool,
     /// Who works [default: the first that is installed]
     #[arg(long)]
     agent: Option<AgentKind>,
-    /// The file to write
+    /// The file to write, below the folder
     #[arg(long, value_name = "FILE", default_value = "workflow.toml", value_hint = ValueHint::FilePath)]
     out: PathBuf,
+    /// The folder to look at and to write for [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+    /// Show the workflow, and write nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,
@@ -62,14 +72,23 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
-    if args.out.exists() && !args.force {
-        let out = args.out.display();
+    let folder = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    if !folder.is_dir() {
+        return Err(Usage(format!("--workspace {} is not a folder", folder.display())).into());
+    }
+    let file = match &args.workspace {
+        Some(folder) => folder.join(&args.out),
+        None => args.out.clone(),
+    };
+    let run = next(&args, &file);
+    if file.exists() && !args.force && !args.dry_run {
         return Err(Usage(format!(
-            "{out} is there already: `baton run {out}` runs it, --out names another file, --force replaces it"
+            "{} is there already: `{run}` runs it, --out names another file, --force replaces it",
+            file.display()
         ))
         .into());
     }
-    let folder = std::env::current_dir()?;
+    let folder = folder.canonicalize()?;
     let asks = !args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut remarks = Vec::new();
     let mut draft = draft(&args, &folder, asks, &mut remarks)?;
@@ -82,34 +101,53 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
         remarks.push(found::NO_CHECK.to_owned());
     }
     let text = draft.text(agent.map(String::from).as_deref());
-    write_new(&args.out, text.as_bytes(), args.force)?;
-    // Held to everything that a run would hold it to.
-    Task::of_file(&args.out).read(&PlaceArgs::default())?;
+    if !args.dry_run {
+        write_new(&file, text.as_bytes(), args.force)?;
+        // Held to everything that a run would hold it to.
+        Task::of_file(&file).read(&PlaceArgs { workspace: args.workspace, state_dir: None })?;
+    }
     let phases = draft.phases.len();
     let objectives: usize = draft.phases.iter().map(|phase| phase.objectives.len()).sum();
-    let next = format!("baton run {}", shell_quoted(&args.out.to_string_lossy()));
     let document = json!({
         "schema": record::SCHEMA,
         "record": "initialised",
-        "file": std::path::absolute(&args.out)?.to_string_lossy(),
+        "file": std::path::absolute(&file)?.to_string_lossy(),
+        "written": !args.dry_run,
+        "workflow": text,
         "made_from": draft.made_from,
         "phases": phases,
         "objectives": objectives,
         "remarks": remarks,
-        "next": next,
+        "check": check,
+        "next": run,
     });
     match args.format.format {
         Format::Text => {
             let remarks: String = remarks.iter().map(|remark| format!("\n{remark}")).collect();
+            let written = if args.dry_run { "would be written" } else { "is written" };
+            let (phases, objectives) = (counted(phases, "phase"), counted(objectives, "objective"));
+            let check = check.map(|check| format!(", checked by `{check}`")).unwrap_or_default();
+            let next = if args.dry_run { String::new() } else { format!("Next       {run}\n") };
             out::data(&format!(
-                "{text}\n{} is written: phases {phases}, objectives {objectives}{remarks}\nNext       {next}\n",
-                args.out.display()
+                "{text}\n{} {written}: {phases}, {objectives}{check}{remarks}\n{next}",
+                file.display()
             ))?;
         }
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }
     Ok(Exit::Done)
+}
+
+/// The command that runs the file.
+fn next(args: &InitArgs, file: &Path) -> String {
+    let quoted = |path: &Path| shell_quoted(&path.to_string_lossy());
+    let place = args.workspace.as_deref().map(|folder| format!(" --workspace {}", quoted(folder)));
+    format!("baton run {}{}", quoted(file), place.unwrap_or_default())
+}
+
+fn counted(n: usize, thing: &str) -> String {
+    words::count(u32::try_from(n).unwrap_or(u32::MAX), thing)
 }
 
 /// What is to be done, from the first place that says it.
@@ -133,7 +171,8 @@ fn draft(args: &InitArgs, folder: &Path, asks: bool, remarks: &mut Vec<String>) 
             remarks.push(format!("{} has no open box (`- [ ] …`)", name.display()));
             continue;
         }
-        return Draft::of_plan(&plan, &name, folder);
+        let draft = Draft::of_plan(&plan, &path, folder)?;
+        return Ok(Draft { made_from: name.display().to_string(), ..draft });
     }
     if asks {
         let sentence = ask("What is to be done, in a sentence?", "")?;
@@ -197,6 +236,9 @@ fn agent(args: &InitArgs, asks: bool, remarks: &mut Vec<String>) -> anyhow::Resu
 }
 
 fn check(args: &InitArgs, folder: &Path, asks: bool) -> anyhow::Result<Option<String>> {
+    if args.no_check {
+        return Ok(None);
+    }
     if let Some(check) = &args.check {
         return Ok(Some(check.clone()).filter(|check| !check.trim().is_empty()));
     }

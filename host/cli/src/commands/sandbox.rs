@@ -185,6 +185,7 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
         RefusalKind::System => "system",
         RefusalKind::Host => "host",
         RefusalKind::Call => "call",
+        RefusalKind::Own => "own",
     };
     let refused: Vec<_> = refused
         .iter()

@@ -60,7 +60,8 @@ impl OnImport<'_> {
             text.push_str(&look.paint(Tone::Dim, &format!("  … {hidden} verdicts before\n")));
         }
         for verdict in &report.verdicts[hidden..] {
-            let line = format!("  line {}  {}: {}", verdict.line, verdict.verdict, verdict.reason);
+            let line =
+                format!("  line {}  {}: {}", verdict.line, verdict.verdict, words::in_words(&verdict.reason));
             text.push_str(&format!("{}\n", look.wrap(&line, 4)));
         }
         for note in &report.notes {

@@ -3,6 +3,7 @@
 use baton_runtime::core::facts::Exit;
 use baton_runtime::{Happened, TranscriptLine};
 
+use super::allowing;
 use super::look::{Look, Tone};
 use super::notice;
 use super::words;
@@ -30,9 +31,6 @@ const REFUSALS: [&str; 5] = [
 
 /// How the built-in policy begins the reason of a prompt that is given once more.
 const ASKED_AGAIN: &str = "Why you are asked again: ";
-
-/// What Codex writes on its standard error when its rules refuse a command.
-const CODEX_REFUSES: [&str; 2] = ["codex_core::tools", "Rejected("];
 
 /// How a log is laid out.
 pub(crate) struct Log {
@@ -112,10 +110,6 @@ impl Log {
             Happened::Asks { title } => line("asks", Tone::Warn, title.clone()),
             Happened::Signal { code, text } => {
                 let text = without_colours(text);
-                // Codex says it there alone, and its stream has no call that it refused.
-                if CODEX_REFUSES.iter().all(|words| text.contains(words)) {
-                    return line("refused", Tone::Warn, refused_by_codex(&text).to_owned());
-                }
                 match (code.is_empty(), text.is_empty()) {
                     // What a program writes on its terminal is no message of the agent.
                     (true, _) => line("prints", Tone::Dim, text),
@@ -124,7 +118,7 @@ impl Log {
                 }
             }
             Happened::Refused { refusal } => {
-                line("refused", Tone::Warn, format!("to {refusal}: its {} does not give it", refusal.by()))
+                line("refused", Tone::Warn, format!("to {refusal}: {}", allowing::not_given(refusal)))
             }
             Happened::Compacted => line("compact", Tone::Relay, "the context was made shorter".to_owned()),
             Happened::Answered { stop_reason, is_error: true } => {
@@ -156,13 +150,6 @@ impl Log {
             Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
         }
     }
-}
-
-/// What Codex refused, without the time and the module before it.
-fn refused_by_codex(text: &str) -> &str {
-    let [module, _] = CODEX_REFUSES;
-    let said = text.find(module).map_or(text, |at| &text[at..]);
-    said.split_once(": ").map_or(said, |(_, said)| said)
 }
 
 /// Below this width a line has no room for the time and the phase.
@@ -245,6 +232,7 @@ fn last_lines(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use baton_runtime::core::facts::{Refusal, RefusalKind};
     use baton_runtime::core::observation::BriefKind;
     use baton_runtime::core::{Seq, UnixMs};
 
@@ -338,20 +326,21 @@ mod tests {
     }
 
     #[test]
-    fn what_codex_refused_is_told_as_refused_and_without_its_colours() {
-        let text = "\u{1b}[2m2026-11-26\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m codex_core::tools::router: Rejected(\"rm -rf x\")\u{1b}[2J";
-        let what = Happened::Signal { code: "stderr".into(), text: text.into() };
+    fn what_an_agent_writes_on_its_terminal_is_told_without_its_colours_and_as_no_message() {
         let log = Log { look: Look::bare(200), prompts: false, workspace: "/w".into() };
+        let text = "\u{1b}[31mERROR\u{1b}[0m codex_core::session: failed to record\u{1b}[2J";
+        let what = Happened::Signal { code: String::new(), text: text.into() };
         let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
-        let expected = "refused   Rejected(\"rm -rf x\")\u{1b}[2J";
-        assert!(shown.contains(expected), "{shown:?}");
-        // What else it writes there is no message of the agent.
-        let what = Happened::Signal {
-            code: String::new(),
-            text: "ERROR codex_core::session: failed to record".into(),
-        };
+        assert!(
+            shown.contains("prints    ERROR codex_core::session: failed to record\u{1b}[2J"),
+            "{shown:?}"
+        );
+        // What its own rules refuse is a refusal.
+        let target = "rm -rf x (rm -f style commands are not permitted)".to_owned();
+        let what = Happened::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
         let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
-        assert!(shown.contains("prints    ERROR codex_core::session: failed"), "{shown:?}");
+        let said = "refused   to run rm -rf x (rm -f style commands are not permitted): the agent's rules do not allow it";
+        assert!(shown.contains(said), "{shown:?}");
     }
 
     #[test]

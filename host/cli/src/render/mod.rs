@@ -1,5 +1,6 @@
 //! From notices and views to what people and programs read. The wording lives here; nothing is decided here.
 
+pub(crate) mod allowing;
 pub(crate) mod asking;
 pub(crate) mod comparison;
 pub(crate) mod decision;

@@ -8,12 +8,13 @@ use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::view::{Repair, is_believable_reset};
 use baton_runtime::core::workflow::Scope;
-use baton_runtime::core::workflow::file::is_command_pattern;
 use baton_runtime::core::{PhaseId, SessionId};
 
+use super::allowing::{Allowing, ONLY_ALL, allowing, not_given};
 use super::look::{Look, Tone};
 use super::words::{
-    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, in_a_line, list, source, tokens, turns,
+    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, in_a_line, in_words, is_code, list,
+    source, tokens, turns,
 };
 use crate::place::Place;
 
@@ -54,25 +55,33 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("budget", Tone::Plain, format!("{text}{reason}"))
         }
         Notice::SessionStarted { agent, continuation: 0, max_turns, lead: false, .. } => {
-            ("agent", Tone::Plain, format!("{agent} starts{}", up_to(*max_turns)))
+            ("agent", Tone::Plain, format!("{} starts{}", agent.label(), up_to(*max_turns)))
         }
         Notice::SessionStarted { agent, lead: true, remaining, max_turns, .. } => {
             let text = format!(
-                "the lead takes over{} and finishes the rest: a new {agent}; remaining: {}",
+                "the lead takes over{} and finishes the rest: a new {}; remaining: {}",
                 up_to(*max_turns),
+                agent.label(),
                 list(remaining)
             );
             ("agent", Tone::Relay, text)
         }
         Notice::SessionStarted { agent, continuation, of, remaining, max_turns, .. } => {
             let text = format!(
-                "continuation {continuation} of {of}: a new {agent} takes over{}; remaining: {}",
+                "continuation {continuation} of {of}: a new {} takes over{}; remaining: {}",
+                agent.label(),
                 up_to(*max_turns),
                 list(remaining)
             );
             ("agent", Tone::Relay, text)
         }
-        Notice::Prompted { kind, focus, .. } => ("prompt", Tone::Dim, prompted(*kind, &list(focus))),
+        Notice::Prompted { kind, focus, because, .. } => {
+            let because = match because.as_str() {
+                "" => String::new(),
+                because => format!(", because {}", one_line(&in_words(because))),
+            };
+            ("prompt", Tone::Dim, format!("{}{because}", prompted(*kind, &list(focus))))
+        }
         Notice::Turn { turns: used, max_turns, occupancy, .. } => {
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
             let context = context.trim_start_matches("context ");
@@ -131,17 +140,15 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let call = from_workspace(&refusal.target, &workspace);
             ("refused", Tone::Warn, format!("{session} may not call {call}: its role does not allow it"))
         }
-        Notice::Refused { session, refusal, .. } => (
-            "refused",
-            Tone::Warn,
-            format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
-        ),
+        Notice::Refused { session, refusal, .. } => {
+            ("refused", Tone::Warn, format!("{session} is not allowed to {refusal}: {}", not_given(refusal)))
+        }
         Notice::AgentRetries { code, status, text, .. } => {
             let why = why_it_retries(code, *status);
             let status = status.map(|status| format!(", {status}")).unwrap_or_default();
             let reason = match code.is_empty() {
                 true => String::new(),
-                false => format!(" ({}{status})", one_line(code)),
+                false => format!(" ({}{status})", one_line(&in_words(code))),
             };
             let text = one_line(text);
             ("retries", Tone::Warn, format!("{why}{reason}: {text}"))
@@ -176,13 +183,21 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
         }
         Notice::Stopped { verdict, evidence, reason, .. } => {
-            // What names no signal, and the reason says already, is not said twice.
-            let told = evidence.iter().filter(|seen| seen.seq.is_some() || !reason.contains(&seen.text));
-            more.extend(told.map(|seen| format!("evidence: {} \"{}\"", source(seen), one_line(&seen.text))));
+            // What names no signal, and the reason says already, is not said twice; nor is a code beside the words for it.
+            let has_words = evidence.iter().any(|seen| seen.seq.is_some() && !is_code(&seen.text));
+            let told = evidence.iter().filter(|seen| match seen.seq {
+                None => !reason.contains(&seen.text),
+                Some(_) => !(has_words && is_code(&seen.text)),
+            });
+            more.extend(
+                told.map(|seen| {
+                    format!("evidence: {} \"{}\"", source(seen), one_line(&in_words(&seen.text)))
+                }),
+            );
             (
                 stop_word(verdict),
                 if verdict == "exhausted" { Tone::Relay } else { Tone::Warn },
-                reason.clone(),
+                in_words(reason),
             )
         }
         Notice::HandedOff { path, remaining, .. } => {
@@ -216,7 +231,8 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         }
         Notice::QuotaWait { cause, since, until, retry_at, time, by_itself, said, .. } => {
             // The agent's own words say more than the cause, and are told where Baton waits for it.
-            let said = if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(said)) };
+            let said =
+                if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(&in_words(said))) };
             let waits = match (until, retry_at) {
                 (Some(until), _) if !is_believable_reset(*since, *until) => {
                     let until = look.day_and_time(*until);
@@ -243,7 +259,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         }
         Notice::Retrying { attempt, of, after, because, .. } => {
             let when = if after.0 == 0 { "now".to_owned() } else { format!("in {after}") };
-            ("retry", Tone::Warn, format!("{attempt} of {of} {when}: {because}"))
+            ("retry", Tone::Warn, format!("{attempt} of {of} {when}: {}", in_words(because)))
         }
         Notice::Split { phase, sub_phases, objectives, reason, at_once } => {
             let parts = u32::try_from(sub_phases.len()).unwrap_or(u32::MAX);
@@ -372,32 +388,6 @@ fn why_it_retries(code: &str, status: Option<u16>) -> &'static str {
         true => "its login or key is not accepted",
         false => "the provider did not answer as it should",
     }
-}
-
-/// How a person allows a command that a role did not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Allowing {
-    /// By this flag, as it is typed.
-    By(String),
-    /// No pattern can name it; only every command can be allowed.
-    OnlyAll,
-}
-
-/// What is said of a command that no pattern can name.
-pub(crate) const ONLY_ALL: &str =
-    "--allow cannot name this command; a new run with --permission full lets its agents run every command";
-
-/// How a call is allowed; nothing where it is not the call of a command.
-pub(crate) fn allowing(call: &str) -> Option<Allowing> {
-    /// What is longer may be cut.
-    const BYTES_MAX: usize = 150;
-    let command = call.strip_prefix("Bash ")?.trim();
-    // In a pattern, `*` stands for plain words alone.
-    let is_exact = command.len() <= BYTES_MAX && !command.contains(['*', '…']) && is_command_pattern(command);
-    Some(match is_exact {
-        true => Allowing::By(format!("--allow '{}'", command.replace('\'', r"'\''"))),
-        false => Allowing::OnlyAll,
-    })
 }
 
 /// Which phase and session a notice is about.

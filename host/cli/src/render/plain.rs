@@ -226,6 +226,7 @@ mod tests {
             session: last,
             kind: BriefKind::Continuing,
             focus: vec!["printer".into()],
+            because: String::new(),
         };
         assert_eq!(as_it_began(&notice, &view), notice);
         let rows = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions);

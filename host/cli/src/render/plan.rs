@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use baton_runtime::agents::preview_command;
-use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
 use baton_runtime::core::facts::Billed;
 use baton_runtime::core::input::Pin;
@@ -11,6 +10,7 @@ use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::workflow::{
     AgentKind, CommitTime, EXECUTOR, Limits, Permission, Role, Scope, Workflow,
 };
+use baton_runtime::core::{PhaseId, Tree};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
@@ -52,16 +52,7 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
     if workflow.has_commits() {
         text.push_str(&format!("commits    {}\n", commits(workflow)));
     }
-    for pin in in_place(&plan.pins) {
-        text.push_str(&format!(
-            "policy     {:10}  {}  component {}  settings {}{}\n",
-            pin.capability,
-            pin.policy,
-            pin.component.short(),
-            pin.settings.short(),
-            chosen(pin)
-        ));
-    }
+    text.push_str(&policies(&in_place(&plan.pins)));
     for session in &plan.sessions {
         text.push('\n');
         text.push_str(&session_text(session, workflow, look));
@@ -70,6 +61,20 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
         text.push_str(&format!("\n{}: {question}\n", look.paint(Tone::Warn, "It would then ask you")));
     }
     text
+}
+
+/// Who decides what; in one line where one policy decides everything.
+fn policies(pins: &[&Pin]) -> String {
+    let who = |pin: &Pin| {
+        let (component, settings) = (pin.component.short(), pin.settings.short());
+        format!("{}  component {component}  settings {settings}{}", pin.policy, chosen(pin))
+    };
+    match pins {
+        [first, others @ ..] if !others.is_empty() && others.iter().all(|pin| who(pin) == who(first)) => {
+            format!("policy     every decision  {}\n", who(first))
+        }
+        pins => pins.iter().map(|pin| format!("policy     {:10}  {}\n", pin.capability, who(pin))).collect(),
+    }
 }
 
 /// When the host commits, and where: "after each phase, on work/{run}".
@@ -122,6 +127,10 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         permission(&session.role),
         words::count(session.continuations, "continuation"),
     );
+    let waits_for = waits_for(session, workflow);
+    if !waits_for.is_empty() {
+        text.push_str(&format!("  waits for   {}\n", words::list(waits_for)));
+    }
     for allowed in may_run(session, workflow) {
         text.push_str(&format!("  may run     {allowed}\n"));
     }
@@ -151,6 +160,12 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         }
     }
     text
+}
+
+/// The phases that must be done before the phase of a session begins.
+fn waits_for<'a>(session: &PlannedSession, workflow: &'a Workflow) -> &'a [PhaseId] {
+    let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
+    phase.map_or(&[], |phase| &phase.depends_on)
 }
 
 /// Commands that the agent may run without asking, where its permission leaves that to be said.
@@ -217,6 +232,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
                 "role": session.role,
                 "command": command(session, workflow),
                 "may_run": may_run(session, workflow),
+                "waits_for": waits_for(session, workflow),
                 "max_turns": session.max_turns,
                 "turn_ceiling": session.turn_ceiling,
                 "continuations": session.continuations,
@@ -247,7 +263,7 @@ fn limits(limits: &Limits) -> String {
     parts.extend(limits.tokens.map(|n| format!("{} tokens", words::tokens(n))));
     parts.extend(limits.cost_microusd.map(words::money));
     parts.push(words::count(limits.retries, "retry").replace("retrys", "retries"));
-    parts.push(format!("a look after {} of silence", limits.heartbeat));
+    parts.push(format!("the policy is asked after {} of silence", limits.heartbeat));
     parts.join(", ")
 }
 

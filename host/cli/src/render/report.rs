@@ -250,7 +250,8 @@ fn session_line(look: &Look, session: &SessionRow, continuations: u32, run: RunS
         0 => String::new(),
         k => format!("  continuation {k} of {continuations}"),
     };
-    let ending = match session.ending.as_str() {
+    let words = session.ending.replace('-', " ");
+    let ending = match words.as_str() {
         "" if run == RunStatus::Ended(Ending::Interrupted) => "interrupted",
         "" => "working",
         "lost with the host" => "cut off when Baton was killed",
@@ -360,9 +361,12 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
     let (run, flags) = (&view.run, &place.flags);
     let resume = format!("baton resume {run}{flags}");
     // Whoever comes back looks at the work first.
+    let has_artifacts =
+        view.phases.iter().any(|phase| !phase.artifacts.is_empty() || !phase.handoffs.is_empty());
     let artifacts = match aside.changed {
         Some(_) => format!("baton diff {run}{flags}"),
-        None => format!("baton artifacts ls {run}{flags}"),
+        None if has_artifacts => format!("baton artifacts ls {run}{flags}"),
+        None => format!("baton log {run}{flags}"),
     };
     let mut commands = match view.status {
         // Nobody can go on with it, and it left nothing in a workspace.
@@ -495,6 +499,23 @@ mod tests {
         view.status = RunStatus::Paused;
         let paused = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
         assert!(!paused.contains("Commits    failed"), "a later commit may hold it:\n{paused}");
+    }
+
+    #[test]
+    fn what_an_agent_refuses_itself_by_its_own_rules_is_counted_and_named_and_no_flag_allows_it() {
+        let mut view = samples::finished();
+        let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+        let target = "rm -rf out (rm -f style commands are not permitted)".to_owned();
+        session.refused = vec![Refusal { kind: RefusalKind::Own, target }];
+        session.refused_calls = 2;
+        let text = report(&Look::bare(120), &view, &samples::place(), &Aside::default());
+        for line in [
+            "      not allowed by its agent's rules: to run rm -rf out (rm -f style commands are not permitted)\n",
+            "Refused    2 calls by the agent's rules: rm -rf out (rm -f style commands are not permitted)\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("--allow") && !text.contains("--permission"), "{text}");
     }
 
     #[test]

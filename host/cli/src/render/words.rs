@@ -24,6 +24,53 @@ pub(crate) fn in_a_line(text: &str) -> String {
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
+/// Whether a text is the name that a program has for something, such as "prompt_too_long" or "usageLimitExceeded".
+pub(crate) fn is_code(text: &str) -> bool {
+    let is_joined = text.contains('_') && !text.starts_with('_') && !text.ends_with('_');
+    let is_camel =
+        text.starts_with(|c: char| c.is_ascii_lowercase()) && text.contains(|c: char| c.is_ascii_uppercase());
+    (is_joined || is_camel) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A reason with the code of an agent in it as words: "the cap was reached: max_turns" is "the cap was reached: max turns". Where the
+/// agent's words are behind a code, they stand for it. `baton log` has the code.
+pub(crate) fn in_words(reason: &str) -> String {
+    if is_code(reason) {
+        return spelled(reason);
+    }
+    if let Some((what, code)) = reason.split_once(ENDED_WITH)
+        && let Some((code, rest)) = code.split_once('"')
+        && is_code(code)
+    {
+        return format!("{what}{ENDED_WITH}{}\"{rest}", spelled(code));
+    }
+    let Some((what, said)) = reason.split_once(": ") else { return reason.to_owned() };
+    let (code, rest) = said.split_once(' ').unwrap_or((said, ""));
+    if !is_code(code) {
+        return reason.to_owned();
+    }
+    match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        Some(words) => format!("{what}: {words}"),
+        None if rest.is_empty() => format!("{what}: {}", spelled(code)),
+        None => reason.to_owned(),
+    }
+}
+
+/// How the built-in policy names the code with which an agent ended, if that is all it knows.
+const ENDED_WITH: &str = "ended with \"";
+
+/// The words of a code: "prompt too long".
+fn spelled(code: &str) -> String {
+    let mut words = String::new();
+    for c in code.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        words.push(if c == '_' { ' ' } else { c.to_ascii_lowercase() });
+    }
+    words
+}
+
 /// Enough of a commit to find it.
 pub(crate) const COMMIT_DIGITS: usize = 12;
 
@@ -381,6 +428,34 @@ mod tests {
     #[test]
     fn words_of_others_begin_no_line_and_are_not_left_out() {
         assert_eq!(in_a_line("a\n## b\r\u{2028}c\u{1b}[2J"), "a ## b  c\u{1b}[2J");
+    }
+
+    #[test]
+    fn a_code_of_an_agent_is_told_in_words() {
+        for (reason, words) in [
+            ("prompt_too_long", "prompt too long"),
+            ("usageLimitExceeded", "usage limit exceeded"),
+            (
+                "the context window is used up: prompt_too_long",
+                "the context window is used up: prompt too long",
+            ),
+            (
+                "the context window is used up: contextWindowExceeded (Codex ran out of room)",
+                "the context window is used up: Codex ran out of room",
+            ),
+            (
+                "the agent ended with \"error_during_execution\"; it printed \"x\"",
+                "the agent ended with \"error during execution\"; it printed \"x\"",
+            ),
+            // What names files, or was said by somebody, stays as it is.
+            ("no file changed: src/my_file.rs", "no file changed: src/my_file.rs"),
+            ("the agent asks: parse_expr is public, is it?", "the agent asks: parse_expr is public, is it?"),
+            ("a.b: c", "a.b: c"),
+            ("", ""),
+        ] {
+            assert_eq!(in_words(reason), words);
+        }
+        assert!(!is_code("Prompt is too long") && !is_code("error") && !is_code("src/a_b.rs"));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use baton_runtime::core::observation::ObjectiveStatus;
@@ -216,11 +216,19 @@ fn exchange(path: &Path, beside: &Path, before: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Where the new bytes are until they are in place: in the nearest `.baton`, so that nobody who looks at the folder meanwhile takes them
+/// for work; beside the plan where there is none on its file system.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".baton-{}", std::process::id()));
-    path.with_file_name(name)
+    let folder = |path: &Path| fs::symlink_metadata(path).ok().filter(Metadata::is_dir);
+    let device = path.parent().and_then(folder).map(|folder| folder.dev());
+    let own = path.ancestors().skip(1).map(|above| above.join(".baton"));
+    match own.into_iter().find(|own| folder(own).is_some_and(|own| Some(own.dev()) == device)) {
+        Some(own) => own.join(name),
+        None => path.with_file_name(name),
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +244,22 @@ mod tests {
         let path = fs::canonicalize(folder.path()).unwrap().join("PLAN.md");
         fs::write(&path, text).unwrap();
         (folder, path)
+    }
+
+    #[test]
+    fn what_is_not_in_place_yet_lies_where_nobody_takes_it_for_work() {
+        let (folder, path) = plan("- [ ] a\n");
+        assert_eq!(beside(&path).parent(), path.parent());
+        let inner = path.with_file_name("docs").join("PLAN.md");
+        fs::create_dir_all(inner.parent().unwrap()).unwrap();
+        let own = path.with_file_name(".baton");
+        fs::create_dir(&own).unwrap();
+        for path in [&path, &inner] {
+            assert_eq!(beside(path).parent(), Some(own.as_path()));
+        }
+        fs::remove_dir(&own).unwrap();
+        std::os::unix::fs::symlink(folder.path(), &own).unwrap();
+        assert_eq!(beside(&path).parent(), path.parent(), "no link is followed");
     }
 
     #[test]

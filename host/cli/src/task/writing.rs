@@ -163,6 +163,7 @@ impl Draft {
         if self.phases.iter().any(is_checked) {
             text.push_str("verify_first = true\n");
         }
+        let is_said = self.phases.iter().any(|phase| !phase.after.is_empty());
         for (at, phase) in self.phases.iter().enumerate() {
             text.push_str("\n[[phases]]\n");
             if let Some(id) =
@@ -187,7 +188,8 @@ impl Draft {
             }
             let before: Vec<String> =
                 phase.after.iter().filter_map(|at| ids.get(*at)).map(|id| quoted(id)).collect();
-            if !before.is_empty() {
+            // In a file that never says it, each waits for the one above it.
+            if !before.is_empty() || at == 1 && !is_said {
                 let _ = writeln!(text, "depends_on = [{}]", before.join(", "));
             }
             if let Some((file, section)) = &phase.context {

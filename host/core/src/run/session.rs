@@ -4,10 +4,13 @@
 #[cfg(test)]
 mod tests;
 
+mod prompt_bill;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::facts::{
-    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Refusal, Signal,
+    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Refusal,
+    RefusalKind, Signal,
 };
 use crate::ids::{Digest, RoleName, Seq, SessionId};
 use crate::observation::{OccupancyView, PastCompaction, SessionState, TurnTaken, TurnView};
@@ -18,6 +21,7 @@ use crate::workflow::AgentKind;
 use super::activity::{end_of, line_of};
 use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
 use super::judge::AtWork;
+use prompt_bill::PromptBill;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
 const RECENT_TURNS: usize = 32;
@@ -34,7 +38,7 @@ pub(super) const ANSWER_TAIL_BYTES: usize = 4 * 1024;
 /// Distinct things read that are remembered for counting re-reads (C12).
 const READS: usize = 1024;
 /// What a session did last is a word in a table, and a path in it may be of any length (D1).
-const LAST_BYTES: usize = 200;
+pub(super) const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
 /// Refusals that are kept for each session.
@@ -84,8 +88,8 @@ pub(super) struct Session {
     pub(super) unpriced_tokens: u64,
     /// Prompts that were cut off before the agent had said what they took.
     pub(super) cut_prompts: u32,
-    /// It works on a prompt, and has not said that it ended.
-    has_open_prompt: bool,
+    /// Its prompt, and what it has said that this took.
+    prompt_bill: PromptBill,
     pub(super) compactions: u32,
     pub(super) refilled_within_turns: u32,
     pub(super) last_heard: UnixMs,
@@ -164,7 +168,7 @@ impl Session {
             billed: Billed::default(),
             unpriced_tokens: 0,
             cut_prompts: 0,
-            has_open_prompt: false,
+            prompt_bill: PromptBill::default(),
             compactions: 0,
             refilled_within_turns: 0,
             last_heard: at,
@@ -218,7 +222,7 @@ impl Session {
     /// A prompt begins: what was said for the one before is not this one's answer.
     pub(super) fn begin_prompt(&mut self, at: UnixMs) {
         self.prompts += 1;
-        self.has_open_prompt = true;
+        self.prompt_bill = PromptBill::begun();
         self.retries = 0;
         self.answer_bytes = 0;
         self.answer_tail.clear();
@@ -247,7 +251,7 @@ impl Session {
     pub(super) fn end(&mut self, exit: Exit, ending: &str) {
         self.state = SessionState::Ended;
         // What the call took that was under way, nobody has said.
-        self.cut_prompts += u32::from(std::mem::take(&mut self.has_open_prompt) && !self.never_began());
+        self.cut_prompts += u32::from(self.prompt_bill.end() && !self.never_began());
         self.exit = Some(exit);
         if self.ending.is_empty() {
             ending.clone_into(&mut self.ending);
@@ -294,6 +298,7 @@ impl Session {
     pub(super) fn observe(&mut self, seq: Seq, at: UnixMs, event: &AgentEvent) {
         self.last_heard = at;
         self.is_apart |= separates(event);
+        self.prompt_bill.take(event);
         match event {
             AgentEvent::Text { text } => {
                 self.answer_bytes += text.len() as u64;
@@ -349,7 +354,8 @@ impl Session {
                 }
             }
             AgentEvent::PromptEnded { stop_reason, is_error } => {
-                self.has_open_prompt = false;
+                let is_whole = self.prompt_bill.is_whole(stop_reason, *is_error);
+                self.cut_prompts += u32::from(self.prompt_bill.end() && !is_whole);
                 let text = if *is_error { "the agent calls it an error" } else { "" };
                 self.notice(
                     seq,
@@ -366,6 +372,9 @@ impl Session {
             }
             AgentEvent::Refused(refusal) => {
                 self.keep_refusal(refusal);
+                if refusal.kind == RefusalKind::Own {
+                    self.count_refused(&refusal.target);
+                }
                 self.notice(seq, at, refusal.signal());
             }
             AgentEvent::ApprovalRequested { title } => {
@@ -403,9 +412,9 @@ impl Session {
         )
     }
 
-    /// The first of them are kept.
+    /// The first of them are kept, each once.
     pub(super) fn keep_refusal(&mut self, refusal: &Refusal) {
-        if self.refusals.len() < REFUSED_SHOWN {
+        if self.refusals.len() < REFUSED_SHOWN && !self.refusals.contains(refusal) {
             self.refusals.push(refusal.clone());
         }
     }

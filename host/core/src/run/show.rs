@@ -10,7 +10,7 @@ use crate::view::{
     HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
     SourceRow,
 };
-use crate::workflow::{AgentKind, paths};
+use crate::workflow::paths;
 
 use super::Run;
 use super::phase::{Goal, Phase};
@@ -248,21 +248,10 @@ fn objective_row(phase: &Phase, g: usize, goal: &Goal) -> ObjectiveRow {
     }
 }
 
-/// "claude", "acp:opencode": two agents of one kind are told apart by their programs.
-fn agent_label(agent: &AgentKind) -> String {
-    match agent.command() {
-        None => agent.name().to_owned(),
-        Some(command) => {
-            let program = command.program();
-            format!("{}:{}", agent.name(), program.rsplit('/').next().unwrap_or(program))
-        }
-    }
-}
-
 fn session_row(session: &Session) -> SessionRow {
     SessionRow {
         id: session.id.clone(),
-        agent: agent_label(&session.agent),
+        agent: session.agent.label(),
         continuation: session.continuation,
         lead: session.lead,
         ending: session.ending.clone(),

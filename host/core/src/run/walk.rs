@@ -367,8 +367,9 @@ impl Run {
         }
         phase.is_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
-        let phase_id = phase.spec.id.clone();
-        self.notify(Notice::Prompted { phase: phase_id, session: id.clone(), kind, focus: ids.clone() });
+        let because = if kind == BriefKind::Nudged { phase.because.clone() } else { String::new() };
+        let (phase, session) = (phase.spec.id.clone(), id.clone());
+        self.notify(Notice::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = Text::new(text);
         let action = self.emit(Action::Prompt { session: id, prompt, kind, focus: ids, text });
         self.phases[p].step = Step::Working { action, focus, interrupted: false };

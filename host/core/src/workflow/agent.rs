@@ -73,6 +73,17 @@ impl AgentKind {
         }
     }
 
+    /// "claude", "acp:opencode": two agents of one kind are told apart by their programs.
+    pub fn label(&self) -> String {
+        match self.command() {
+            None => self.name().to_owned(),
+            Some(command) => {
+                let program = command.program();
+                format!("{}:{}", self.name(), program.rsplit('/').next().unwrap_or(program))
+            }
+        }
+    }
+
     /// The command that it carries.
     pub const fn command(&self) -> Option<&CommandLine> {
         match self {

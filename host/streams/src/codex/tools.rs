@@ -103,7 +103,7 @@ impl Calls {
 }
 
 /// The command that a shell is started for: of `/bin/bash -lc 'make test'` what a person calls it, `make test`.
-fn inner_command(line: &str) -> Cow<'_, str> {
+pub(super) fn inner_command(line: &str) -> Cow<'_, str> {
     let inner = || {
         let (shell, rest) = line.trim().split_once(' ')?;
         let program = shell.rsplit('/').next().unwrap_or(shell);

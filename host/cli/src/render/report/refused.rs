@@ -1,4 +1,4 @@
-//! The calls that roles did not allow, in a report.
+//! The calls that roles, and agents by their own rules, did not allow, in a report.
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::facts::RefusalKind;
@@ -7,13 +7,13 @@ use baton_runtime::core::view::{RunStatus, RunView};
 
 use super::which;
 use crate::place::Place;
-use crate::render::notice::{Allowing, ONLY_ALL, allowing};
+use crate::render::allowing::{Allowing, ONLY_ALL, allowing};
 use crate::render::words;
 
 /// Refused commands for which the flag is shown.
 const FLAGS_SHOWN: usize = 3;
 
-/// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
+/// The calls that were not allowed, and how a person allows those that a role refused: what was to be shown by them is not shown.
 pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     let calls: u32 = sessions().map(|session| session.refused_calls).sum();
@@ -22,13 +22,21 @@ pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
     }
     let mut named: Vec<&str> = Vec::new();
     for refusal in sessions().flat_map(|session| &session.refused) {
-        if refusal.kind == RefusalKind::Call && !named.contains(&refusal.target.as_str()) {
+        if matches!(refusal.kind, RefusalKind::Call | RefusalKind::Own)
+            && !named.contains(&refusal.target.as_str())
+        {
             named.push(&refusal.target);
         }
     }
+    let by = |kind| sessions().flat_map(|session| &session.refused).any(|refusal| refusal.kind == kind);
+    let by = match (by(RefusalKind::Call), by(RefusalKind::Own)) {
+        (true, true) => "by a role or the agent's rules",
+        (false, true) => "by the agent's rules",
+        _ => "by a role",
+    };
     let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
     let count = words::count(calls, "call");
-    format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+    format!("Refused    {count} {by}: {}\n{how}", words::list(&named))
 }
 
 /// The command that goes on with these calls allowed, as far as a flag can name them.

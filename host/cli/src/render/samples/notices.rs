@@ -39,6 +39,10 @@ fn notices() -> Vec<Notice> {
         session: session(),
         kind,
         focus: vec![ObjectiveId::from(focus)],
+        because: match kind {
+            BriefKind::Nudged => "no file changed".to_owned(),
+            _ => String::new(),
+        },
     };
     vec![
         Notice::PhaseStarted {
@@ -90,6 +94,14 @@ fn notices() -> Vec<Notice> {
             phase: phase(),
             session: session(),
             refusal: Refusal { kind: RefusalKind::Call, target: "Bash make test".into() },
+        },
+        Notice::Refused {
+            phase: phase(),
+            session: session(),
+            refusal: Refusal {
+                kind: RefusalKind::Own,
+                target: "rm -rf out (rm -f style commands are not permitted)".into(),
+            },
         },
         Notice::Warned {
             phase: phase(),

@@ -168,3 +168,32 @@ fn what_a_prompt_took_that_was_cut_off_is_not_known_whole() {
     never.end(Exit { by_host: false, ..ended }, "");
     assert_eq!(never.cut_prompts, 0);
 }
+
+#[test]
+fn a_prompt_that_ended_early_took_at_least_what_its_agent_named() {
+    let of = |events: &[AgentEvent], stop_reason: &str, is_error| {
+        let mut s = session();
+        s.begin_prompt(UnixMs(1));
+        let ended = AgentEvent::PromptEnded { stop_reason: stop_reason.into(), is_error };
+        events.iter().chain([&ended]).for_each(|event| s.observe(Seq(1), UnixMs(1), event));
+        s.cut_prompts
+    };
+    let billed = |tokens, cost| {
+        AgentEvent::Billing(Billed { input_tokens: tokens, output_tokens: 0, cost_microusd: cost })
+    };
+    let said = AgentEvent::Text { text: "I look at it".into() };
+    let unbilled = AgentEvent::Turn { used_tokens: None, billed: Billed::default() };
+    // ACP: a price comes while it works, tokens with an answer alone.
+    let work = [said.clone(), billed(0, Some(90_000)), unbilled];
+    assert_eq!(of(&work, "-32603", true), 1);
+    assert_eq!(of(&work, "cancelled", false), 1);
+    assert_eq!(of(&[work.as_slice(), &[billed(27_376, None)]].concat(), "cancelled", false), 0);
+    assert_eq!(of(&work, "end_turn", false), 0, "some agents never name tokens");
+    // Codex names what each call took, and not the one that was broken off.
+    assert_eq!(of(&[turn(1000), said.clone()], "interrupted", false), 1);
+    assert_eq!(of(&[], "interrupted", false), 1);
+    assert_eq!(of(&[turn(1000), said.clone()], "failed", true), 0, "a call that was refused took nothing");
+    assert_eq!(of(&[], "failed", true), 0);
+    // Claude Code names the rest with its end.
+    assert_eq!(of(&[turn(1000), said, billed(5, Some(110_000))], "interrupted", true), 0);
+}

@@ -36,6 +36,9 @@ pub(super) fn derive(shape: &mut WorkflowShape, problems: &mut Problems<'_>) {
     ids_of_phases(&mut shape.phases);
     ids_of_objectives(&mut shape.phases);
     by_title(&mut shape.phases, &titles);
+    if shape.limits.parallel.is_none_or(|parallel| parallel <= 1) {
+        one_after_the_other(&mut shape.phases);
+    }
     if shape.goal.is_unsaid() {
         let goal = titles.into_iter().flatten().collect::<Vec<_>>().join("; ");
         shape.goal = shape.goal.with(goal);
@@ -152,7 +155,7 @@ fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
             .or_insert_with(|| Some(phase.get().id.get().clone()));
     }
     for phase in phases {
-        for name in &mut phase.get_mut().depends_on {
+        for name in phase.get_mut().depends_on.iter_mut().flatten() {
             if ids.contains(name.get()) {
                 continue;
             }
@@ -160,6 +163,20 @@ fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
                 *name = name.with(id.clone());
             }
         }
+    }
+}
+
+/// Where no phase says what it waits for, each waits for the one above it, as in a plan.
+fn one_after_the_other(phases: &mut [At<PhaseShape>]) {
+    // Two phases of one id are a mistake of their own.
+    let ids: BTreeSet<&str> = phases.iter().map(|phase| phase.get().id.get().as_str()).collect();
+    if ids.len() < phases.len() || phases.iter().any(|phase| phase.get().depends_on.is_some()) {
+        return;
+    }
+    for later in 1..phases.len() {
+        let above = phases[later - 1].get().id.get().clone();
+        let span = phases[later].span();
+        phases[later].get_mut().depends_on = Some(vec![At::derived(span, above)]);
     }
 }
 

@@ -48,7 +48,7 @@ impl Checker<'_, '_> {
         let by_id: BTreeMap<&str, &PhaseShape> =
             phases.iter().map(|phase| (phase.get().id.get().as_str(), phase.get())).collect();
         for phase in phases {
-            for name in &phase.get().depends_on {
+            for name in phase.get().depends_on.iter().flatten() {
                 if !by_id.contains_key(name.get().as_str()) {
                     let id = phase.get().id.get();
                     let what =
@@ -60,7 +60,7 @@ impl Checker<'_, '_> {
         }
         if let Some(cycle) = find_cycle(&by_id) {
             let first = by_id[cycle[0]];
-            let span = first.depends_on.first().map_or(first.id.span(), At::span);
+            let span = first.depends_on.iter().flatten().next().map_or(first.id.span(), At::span);
             let what = match cycle.as_slice() {
                 [only] => format!("phase `{only}` depends on itself"),
                 _ => format!("phases wait for each other: {} -> {}", cycle.join(" -> "), cycle[0]),
@@ -138,7 +138,8 @@ fn find_cycle<'a>(phases: &BTreeMap<&'a str, &'a PhaseShape>) -> Option<Vec<&'a 
         // Depth first with a stack of its own, so that a long chain cannot exhaust the thread's.
         let mut way: Vec<(&'a str, usize)> = vec![(start, 0)];
         while let Some((id, next)) = way.last_mut() {
-            let before = if finished.contains(id) { None } else { phases[*id].depends_on.get(*next) };
+            let before =
+                if finished.contains(id) { None } else { phases[*id].depends_on.iter().flatten().nth(*next) };
             *next += 1;
             match before.map(|name| name.get().as_str()) {
                 Some(name) if !phases.contains_key(name) => {}

@@ -16,7 +16,12 @@ impl Checker<'_, '_> {
         let context = shape.context.into_iter().map(|one| self.context(&place, one)).collect();
         Phase {
             title: shape.title.unwrap_or_else(|| id.clone()),
-            depends_on: shape.depends_on.iter().map(|name| PhaseId::from(name.get().as_str())).collect(),
+            depends_on: shape
+                .depends_on
+                .iter()
+                .flatten()
+                .map(|name| PhaseId::from(name.get().as_str()))
+                .collect(),
             role,
             agent,
             objectives: shape.objectives.into_iter().map(|one| self.objective(one.into_inner())).collect(),

@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 pub(super) use forms::SpanText;
-use forms::{ObjectiveForm, OneOrMany, Words, commands, one_or_many, texts};
+use forms::{ObjectiveForm, OneOrMany, Words, commands, one_or_many, one_or_many_said, texts};
 pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
 use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
 pub(super) use modes::{ModeShape, ModesShape};
@@ -219,7 +219,7 @@ pub(super) struct WorkflowShape {
     #[serde(default)]
     #[schemars(length(max = MODE_FILES_MAX), inner(length(min = 1)))]
     pub(super) mode_files: Vec<At<String>>,
-    /// The steps, each with objectives. A phase begins when those it depends on are done.
+    /// The steps, each with objectives. A phase begins when those it depends on are done; by default one after the other.
     #[schemars(length(min = 1, max = PHASES_MAX), extend("x-hint" = SMALLEST))]
     pub(super) phases: Vec<At<PhaseShape>>,
 }
@@ -363,10 +363,11 @@ pub(super) struct PhaseShape {
     /// What it is about. Default: the id, or what is to be done first.
     #[schemars(length(min = 1, max = 200))]
     pub(super) title: Option<String>,
-    /// Phases that must be done before, by their ids; a phase that has none is named by its title.
-    #[serde(default, deserialize_with = "one_or_many")]
+    /// Phases that must be done before, by their ids; a phase that has none is named by its title. [] waits for none. Default:
+    /// the phase above it, if no phase of the file says `depends_on` and `parallel` is 1; else none.
+    #[serde(default, deserialize_with = "one_or_many_said")]
     #[schemars(with = "OneOrMany<String, 0, PHASES_MAX>")]
-    pub(super) depends_on: Vec<At<String>>,
+    pub(super) depends_on: Option<Vec<At<String>>>,
     /// Who works on it. Default: executor.
     pub(super) role: Option<At<String>>,
     /// Another agent for this phase alone. It takes over what its role may do, not the role's options for its own agent

@@ -182,6 +182,15 @@ where
     })
 }
 
+/// The same of what may be left out.
+pub(super) fn one_or_many_said<'de, D, T>(deserializer: D) -> Result<Option<Vec<At<T>>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    one_or_many(deserializer).map(Some)
+}
+
 /// Reads one text or several.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(one_or_many(deserializer)?.into_iter().map(At::into_inner).collect())

@@ -93,3 +93,24 @@ fn natural_mistakes_are_answered_with_the_form_that_works() {
                  depends_on = \"A\"\n";
     insta::assert_snapshot!(refused(twice));
 }
+
+#[test]
+fn phases_go_one_after_the_other_unless_the_file_says_what_they_wait_for() {
+    let waits = |text: &str| -> Vec<Vec<String>> {
+        let of = |phase: &crate::workflow::Phase| phase.depends_on.iter().map(ToString::to_string).collect();
+        read(text).phases.iter().map(of).collect()
+    };
+    let three = |top: &str, second: &str, third: &str| {
+        format!(
+            "{top}\n[[phases]]\nid = \"a\"\ndo = \"A\"\n[[phases]]\nid = \"b\"\ndo = \"B\"\n{second}\n\
+             [[phases]]\nid = \"c\"\ndo = \"C\"\n{third}\n"
+        )
+    };
+    let (none, chain): ([&[&str]; 3], [&[&str]; 3]) = ([&[], &[], &[]], [&[], &["a"], &["b"]]);
+    let last: [&[&str]; 3] = [&[], &[], &["a"]];
+    assert_eq!(waits(&three("", "", "")), chain);
+    assert_eq!(waits(&three("[limits]\nparallel = 1", "", "")), chain);
+    assert_eq!(waits(&three("[limits]\nparallel = 2", "", "")), none, "it wants them at a time");
+    assert_eq!(waits(&three("", "depends_on = []", "")), none);
+    assert_eq!(waits(&three("", "", "depends_on = \"a\"")), last);
+}
