@@ -367,7 +367,7 @@ impl Run {
         }
         phase.is_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
-        let because = if kind == BriefKind::Nudged { phase.because.clone() } else { String::new() };
+        let because = if kind == BriefKind::Nudged { phase.because.for_people() } else { "" }.to_owned();
         let (phase, session) = (phase.spec.id.clone(), id.clone());
         self.notify(Notice::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = Text::new(text);
