@@ -30,12 +30,12 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
             SplitAction::AskPerson { .. } => may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion),
             SplitAction::Keep => Ok(()),
         },
+        (Ask::Budget(seen), Decision::Budget(budget)) => turns_fit(seen.spent.is_some(), budget.max_turns),
         (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
             Err("its prompt is empty".to_owned())
         }
         (Ask::Recover(_), Decision::Recover(_))
         | (Ask::Compaction(_), Decision::Compaction(_))
-        | (Ask::Budget(_), Decision::Budget(_))
         | (Ask::Brief(_), Decision::Brief(_))
         | (Ask::Compose(_), Decision::Compose(_))
         | (Ask::Review(_), Decision::Review(_)) => Ok(()),
@@ -48,6 +48,14 @@ fn completion_fits(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result
     match done.iter().find(|id| seen.session.objectives.iter().all(|objective| objective.id != **id)) {
         Some(id) => Err(format!("it calls {id} done, which is no objective of the prompt")),
         None => Ok(()),
+    }
+}
+
+/// A scope that begins gets one turn at least, or no number. One that had turns already (`is_spent`) may get no more of them.
+fn turns_fit(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
+    match turns {
+        Some(0) if !is_spent => Err("it gives 0 turns, and 1 is the least".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -101,6 +109,7 @@ pub(crate) fn split_fits<'a>(
         if part.objectives.is_empty() {
             return Err(format!("the part {:?} has no objective", part.title));
         }
+        turns_fit(false, part.max_turns).map_err(|why| format!("of the part {:?}: {why}", part.title))?;
         for id in &part.objectives {
             match seen.get_mut(id) {
                 Some(count) => *count += 1,
@@ -146,6 +155,18 @@ mod tests {
         assert_eq!(why(&[&["a", "b", "c"]]), "1 parts; allowed are 2 to 2");
         assert_eq!(why(&[&["a"], &["b"], &["c"]]), "3 parts; allowed are 2 to 2");
         assert!(why(&[&["a", "b", "c"], &[]]).contains("has no objective"));
+        let mut idle = parts(&[&["a", "c"], &["b"]]);
+        idle[1].max_turns = Some(0);
+        assert!(at_depth(0, idle).unwrap_err().contains("it gives 0 turns"));
+    }
+
+    #[test]
+    fn a_scope_begins_with_a_turn_or_without_a_number() {
+        // A1
+        assert!(turns_fit(false, Some(0)).is_err());
+        for (is_spent, turns) in [(false, None), (false, Some(1)), (true, Some(0)), (true, None)] {
+            assert_eq!(turns_fit(is_spent, turns), Ok(()));
+        }
     }
 
     #[test]

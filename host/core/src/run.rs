@@ -99,6 +99,7 @@ use crate::workflow::{AgentKind, Workflow};
 
 use activity::Failed;
 use clock::Clock;
+use end_cause::EndCause;
 use index::Index;
 use phase::Phase;
 use policy_outcomes::PolicyOutcomes;
@@ -146,7 +147,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq)]
 struct Question {
     phase: PhaseId,
-    text: String,
+    cause: EndCause,
     choices: Vec<Choice>,
 }
 

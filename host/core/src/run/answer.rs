@@ -25,7 +25,8 @@ const SPLIT_REQUESTED: &str = "split-requested";
 /// How a session ended whose phase was split without its asking.
 const SPLIT: &str = "split";
 
-/// An answer as it is taken: what a policy asks a person is told as its words, in a line. The questions of the built-in policy are Baton's.
+/// An answer as it is taken: what a policy asks a person, and why it has a phase stay whole, is told as its words, in a line. Those of the
+/// built-in policy are Baton's.
 fn under_its_name<'a>(
     result: &'a Result<Decision, Fault>,
     label: &Label,
@@ -35,18 +36,21 @@ fn under_its_name<'a>(
     let mut result = Cow::Borrowed(result);
     let asks = match &*result {
         Ok(Decision::Recover(decision)) => matches!(decision.action, RecoveryAction::AskPerson { .. }),
-        Ok(Decision::Split(decision)) => matches!(decision.action, SplitAction::AskPerson { .. }),
+        Ok(Decision::Split(decision)) => !matches!(decision.action, SplitAction::Split { .. }),
         _ => false,
     };
     if is_baton || !asks {
         return result;
     }
-    if let Ok(
-        Decision::Recover(RecoveryDecision { action: RecoveryAction::AskPerson { question }, .. })
-        | Decision::Split(SplitDecision { action: SplitAction::AskPerson { question }, .. }),
-    ) = result.to_mut()
-    {
-        *question = format!("The policy {} asks: {:?}", label.policy, one_line(question));
+    match result.to_mut() {
+        Ok(
+            Decision::Recover(RecoveryDecision { action: RecoveryAction::AskPerson { question }, .. })
+            | Decision::Split(SplitDecision { action: SplitAction::AskPerson { question }, .. }),
+        ) => *question = format!("The policy {} asks: {:?}", label.policy, one_line(question)),
+        Ok(Decision::Split(SplitDecision { reason, .. })) => {
+            *reason = format!("The policy {} says: {:?}", label.policy, one_line(reason));
+        }
+        _ => {}
     }
     result
 }
@@ -103,7 +107,7 @@ impl Run {
             (Step::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
                 self.scoped(p, occasion, decision);
             }
-            (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &why),
+            (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &EndCause::of_host(why)),
             (Step::Budgeting { then: AfterBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
                 self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
@@ -162,7 +166,10 @@ impl Run {
     fn scoped(&mut self, p: usize, occasion: SplitOccasion, decision: &SplitDecision) {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
-            SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
+            SplitAction::Keep => {
+                let kept = EndCause::of_policy(&decision.reason, "it is not split");
+                self.keep_scope(p, occasion, &kept);
+            }
             SplitAction::AskPerson { question } => {
                 let by_hand = match occasion {
                     SplitOccasion::OutOfContinuations => {
@@ -186,7 +193,7 @@ impl Run {
                         policy: String::new(),
                         because: format!("the split was refused: {why}"),
                     });
-                    self.keep_scope(p, occasion, &why);
+                    self.keep_scope(p, occasion, &EndCause::of_policy(&why, "it is not split"));
                 }
             },
         }
@@ -201,7 +208,7 @@ impl Run {
         }
     }
 
-    pub(super) fn keep_scope(&mut self, p: usize, occasion: SplitOccasion, reason: &str) {
+    pub(super) fn keep_scope(&mut self, p: usize, occasion: SplitOccasion, reason: &EndCause) {
         // Whoever answered, or could not: a request is answered once.
         self.phases[p].requested = None;
         match occasion {
@@ -220,22 +227,25 @@ impl Run {
             }
             SplitOccasion::Boundary | SplitOccasion::Requested => {
                 if occasion == SplitOccasion::Requested {
-                    self.decline_split(p, reason);
+                    self.decline_split(p, reason.for_people());
                 }
                 let request = self.ask_compaction(p);
                 self.phases[p].step = Step::Fitting { request };
             }
             SplitOccasion::OutOfContinuations => {
                 let open = self.phases[p].open_goals().count();
-                let text = format!(
-                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
-                    self.phases[p].spec.id,
-                    self.phases[p].goals.len(),
-                    self.why_no_continuation(p),
-                    self.used_in_words(p),
-                    self.more_turns_by_hand(p),
-                );
-                self.pause(p, Pause::Stuck, text);
+                let text = |reason: &str| {
+                    format!(
+                        "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
+                        self.phases[p].spec.id,
+                        self.phases[p].goals.len(),
+                        self.why_no_continuation(p),
+                        self.used_in_words(p),
+                        self.more_turns_by_hand(p),
+                    )
+                };
+                let asked = EndCause::of_policy(&text(reason.for_people()), text(reason.for_agents()));
+                self.pause(p, Pause::Stuck, asked);
             }
         }
     }

@@ -23,14 +23,16 @@ const TRY_AGAIN: &str = "a person was asked how to go on, and has it tried again
 
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
-    pub(super) fn pause(&mut self, p: usize, about: Pause, text: String) {
+    pub(super) fn pause(&mut self, p: usize, about: Pause, text: impl Into<EndCause>) {
         if self.is_default_review(p) && matches!(about, Pause::Stuck | Pause::Unproven | Pause::Asked) {
             return self.end_session(p, AfterEnd::Skip, "the work is verified without this review");
         }
-        self.end_session(p, AfterEnd::Pause { about, text }, "the phase waits for a person");
+        self.end_session(p, AfterEnd::Pause { about, text: text.into() }, "the phase waits for a person");
     }
 
-    pub(super) fn ask_person(&mut self, p: usize, about: Pause, text: String) {
+    pub(super) fn ask_person(&mut self, p: usize, about: Pause, question: impl Into<EndCause>) {
+        let cause = question.into();
+        let text = cause.for_people().to_owned();
         let phase = self.phases[p].spec.id.clone();
         let choices = about.choices();
         let question = self.emit(Action::Ask {
@@ -38,13 +40,8 @@ impl Run {
             question: text.clone(),
             choices: choices.clone(),
         });
-        self.notify(Notice::Paused {
-            question,
-            phase: Some(phase.clone()),
-            text: text.clone(),
-            choices: choices.clone(),
-        });
-        self.questions.insert(question, Question { phase, text, choices });
+        self.notify(Notice::Paused { question, phase: Some(phase.clone()), text, choices: choices.clone() });
+        self.questions.insert(question, Question { phase, cause, choices });
         self.phases[p].aged = true;
         self.phases[p].step = Step::Paused { question, about };
     }
@@ -71,7 +68,7 @@ impl Run {
                 }
                 let used = self.turns_used(p);
                 self.phases[p].forgive_turns(used);
-                self.tell_the_next(p, &question.text, message);
+                self.tell_the_next(p, &question.cause, message);
                 self.take_up_at_next_tick(p);
             }
             Choice::Accept => {
@@ -112,23 +109,20 @@ impl Run {
 
     /// What the next session is told of a question that a person has answered: what the person says to it, and to what. A question that
     /// nobody said anything to stays between a policy and the person: it may be a stranger's.
-    fn tell_the_next(&mut self, p: usize, question: &str, message: Option<&str>) {
+    fn tell_the_next(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
-        let cut_to_size = |mut text: String| {
-            cut(&mut text, TOLD_BYTES);
-            text
-        };
         phase.because = match message {
-            Some(message) => EndCause::of_host(cut_to_size(format!(
-                "a person answers: {message} (the question was: {question})"
-            ))),
-            None => EndCause::of_policy(&cut_to_size(question.to_owned()), TRY_AGAIN),
-        };
+            Some(message) => EndCause::answered(question, message),
+            None => EndCause::of_policy(question.for_people(), TRY_AGAIN),
+        }
+        .cut(TOLD_BYTES);
         if let Some(message) = message {
             phase.told = format!(". A person says: {message}");
             cut(&mut phase.told, TOLD_BYTES);
-            let approach = cut_to_size(question.to_owned());
-            let outcome = cut_to_size(format!("a person answers: {message}"));
+            let (mut approach, mut outcome) =
+                (question.for_agents().to_owned(), format!("a person answers: {message}"));
+            cut(&mut approach, TOLD_BYTES);
+            cut(&mut outcome, TOLD_BYTES);
             Phase::record(&mut phase.decisions, Attempt { approach, outcome }, &mut phase.dropped);
         }
     }

@@ -1,7 +1,9 @@
-//! Why a session or a prompt ended, for two readers: a person is told what was judged, and an agent what the host knows. A policy's reason
+//! Why a session or a prompt ended, or a person is asked, for two readers: a person is told what was judged, and an agent what the host knows. A policy's reason
 //! reaches no prompt and no handoff: it may be a stranger's.
 
 use crate::decision::Verdict;
+
+use super::session::cut;
 
 /// Why the newest session or prompt of a phase ended. Empty before the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,12 +24,31 @@ impl EndCause {
         Self { for_people: reason.to_owned(), for_agents: known.into() }
     }
 
+    /// What a person said to a question, and the question.
+    pub(super) fn answered(question: &Self, message: &str) -> Self {
+        let told = |question: &str| format!("a person answers: {message} (the question was: {question})");
+        Self { for_people: told(&question.for_people), for_agents: told(&question.for_agents) }
+    }
+
+    /// Each of the two in so many bytes.
+    pub(super) fn cut(mut self, bytes: usize) -> Self {
+        cut(&mut self.for_people, bytes);
+        cut(&mut self.for_agents, bytes);
+        self
+    }
+
     pub(super) fn for_people(&self) -> &str {
         &self.for_people
     }
 
     pub(super) fn for_agents(&self) -> &str {
         &self.for_agents
+    }
+}
+
+impl From<String> for EndCause {
+    fn from(words: String) -> Self {
+        Self::of_host(words)
     }
 }
 

@@ -295,9 +295,10 @@ impl Run {
             }
             found => {
                 let why = if found.is_some() { "may do more than this phase allows" } else { "is unknown" };
-                let text = format!("{}. The policy names the role {role}, which {why}.", judgment.reason());
+                let text = format!("The policy has the role {role:?} go on, which {why}.");
                 self.tell_stop(p, judgment);
-                self.pause(p, Pause::Stuck, text);
+                let known = format!("a role was to go on that {why}");
+                self.pause(p, Pause::Stuck, EndCause::of_policy(&text, known));
             }
         }
     }

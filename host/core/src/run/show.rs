@@ -51,7 +51,7 @@ impl Run {
                 .map(|(id, question)| QuestionRow {
                     id: *id,
                     phase: Some(question.phase.clone()),
-                    text: question.text.clone(),
+                    text: question.cause.for_people().to_owned(),
                     choices: question.choices.clone(),
                 })
                 .collect(),

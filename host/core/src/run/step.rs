@@ -6,6 +6,7 @@ use crate::input::Choice;
 use crate::observation::{BriefKind, Occasion, SplitOccasion};
 use crate::time::UnixMs;
 
+use super::end_cause::EndCause;
 use super::handoff::{Draft, Found, Refused};
 use super::inputs::Large;
 use super::judge::Judgment;
@@ -299,7 +300,7 @@ pub(super) enum AfterEnd {
     Iterate,
     Pause {
         about: Pause,
-        text: String,
+        text: EndCause,
     },
     Complete,
     Skip,

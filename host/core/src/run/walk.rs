@@ -101,10 +101,10 @@ impl Run {
     /// parts came together, since what is mended there has to stay there.
     pub(super) fn scope(&mut self, p: usize, occasion: SplitOccasion) {
         if self.phases[p].is_made_by_host() {
-            return self.keep_scope(p, occasion, "it is one thing to do");
+            return self.keep_scope(p, occasion, &EndCause::of_host("it is one thing to do"));
         }
         if self.phases[p].fork.is_some() {
-            return self.keep_scope(p, occasion, "its parts are together already");
+            return self.keep_scope(p, occasion, &EndCause::of_host("its parts are together already"));
         }
         let request = self.ask_split(p, occasion);
         self.phases[p].step = Step::Scoping { request, occasion };

@@ -179,8 +179,8 @@ fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Te
 
 fn part(objectives: Vec<ObjectiveId>, dice: &mut Dice) -> SubPhase {
     let order = *dice.one_of(&[Order::MiniPlan, Order::Direct]);
-    let max_turns = if dice.percent(30) { dice.count(1, 30) } else { 0 };
-    SubPhase { title: "A part".into(), objectives, order, max_turns: Some(max_turns) }
+    let max_turns = dice.percent(30).then(|| dice.count(1, 30));
+    SubPhase { title: "A part".into(), objectives, order, max_turns }
 }
 
 /// Any answer at all: of any kind, with anything in it.

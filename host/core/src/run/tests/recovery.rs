@@ -132,6 +132,26 @@ fn the_reason_of_a_policy_reaches_no_prompt_and_no_handoff() {
     assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
 }
 
+// B6
+#[test]
+fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
+    for message in [None, Some("keep the tests".to_owned())] {
+        let mut world = world(
+            Verdict::Exhausted,
+            RecoveryAction::OtherRole { role: "nobody".into() },
+            &[Does::Finish(300), Does::Exhaust],
+        );
+        world.go();
+        let question = world.run.questions.keys().next().copied().expect("a person is asked");
+        world.put(Input::Answered { question, choice: Choice::Retry, message: message.clone() });
+        world.go();
+        let asked = asked_for_agents(&world);
+        assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
+        let said = message.as_deref().unwrap_or("has it tried again");
+        assert!(asked.iter().any(|question| question.contains(said)), "{asked:#?}");
+    }
+}
+
 // A11
 #[test]
 fn what_a_policy_does_not_call_done_is_asked_about_again() {
