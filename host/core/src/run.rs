@@ -53,6 +53,7 @@ mod index;
 mod inputs;
 mod join;
 mod judge;
+mod judgment;
 mod ledger;
 mod legal;
 mod lessons;

@@ -16,7 +16,7 @@ use crate::view::Origin;
 use crate::workflow::{Acceptance, Permission};
 
 use super::Run;
-use super::judge::Judgment;
+use super::judgment::Judgment;
 use super::phase::{Goal, Phase, Reported};
 use super::step::Step;
 

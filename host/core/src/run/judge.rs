@@ -2,9 +2,7 @@
 //! `quota.rs`.
 
 use crate::action::Action;
-use crate::decision::{
-    Assessment, CompletionDecision, Decision, Evidence, Fault, QuotaCause, RecoveryAction, Verdict,
-};
+use crate::decision::{Assessment, CompletionDecision, Decision, Fault, QuotaCause, RecoveryAction, Verdict};
 use crate::facts::WorkspaceFacts;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
@@ -14,7 +12,8 @@ use crate::workflow::{Permission, Role};
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
-use super::end_cause::{EndCause, in_words};
+use super::end_cause::EndCause;
+use super::judgment::Judgment;
 use super::quota::{outlasts_its_reset, words_of};
 use super::session::Session;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
@@ -22,74 +21,6 @@ use super::turns::Asking;
 
 /// No wait between two tries is longer: a person who looks sees something move.
 const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
-
-/// What policies said of a prompt or a session, before one says what to do about it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judgment {
-    pub(super) assessment: Assessment,
-    /// Where the prompt was answered and not all of its objectives are done.
-    pub(super) completion: Option<CompletionDecision>,
-    /// What the host itself finds that objectives lack.
-    lacking: String,
-}
-
-impl Judgment {
-    /// Of something that ended otherwise than with an answer.
-    fn of(assessment: &Assessment) -> Self {
-        Self { assessment: assessment.clone(), completion: None, lacking: String::new() }
-    }
-
-    /// The host's own: objectives are not done, since something lacks.
-    pub(super) fn unfinished(lacking: String, evidence: Vec<Evidence>) -> Self {
-        let assessment = Assessment {
-            verdict: Verdict::Answered,
-            evidence: Vec::new(),
-            warning: None,
-            reason: "the prompt was answered".to_owned(),
-        };
-        let completion = CompletionDecision { done: Vec::new(), evidence, reason: lacking.clone() };
-        Self { assessment, completion: Some(completion), lacking }
-    }
-
-    /// How it ended, in a word.
-    fn word(&self) -> &'static str {
-        if self.completion.is_some() { "unfinished" } else { self.assessment.verdict.name() }
-    }
-
-    fn evidence(&self) -> &[Evidence] {
-        self.completion.as_ref().map_or(&self.assessment.evidence, |decision| &decision.evidence)
-    }
-
-    fn reason(&self) -> &str {
-        self.completion.as_ref().map_or(&self.assessment.reason, |decision| &decision.reason)
-    }
-
-    /// For the person who looks on, and for the next prompt.
-    fn cause(&self) -> EndCause {
-        let known = match &self.completion {
-            Some(_) if !self.lacking.is_empty() => self.lacking.as_str(),
-            Some(_) => "nothing shows that what is open is done",
-            None => in_words(&self.assessment.verdict),
-        };
-        EndCause::of_policy(self.reason(), known)
-    }
-
-    /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
-    fn succession(&self) -> Succession {
-        match self.assessment.verdict {
-            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
-                Succession::Continuation
-            }
-            _ => Succession::Retry,
-        }
-    }
-
-    /// Whether it is about the work itself, so that a person may say that it is done.
-    fn is_about_work(&self) -> bool {
-        self.completion.is_some()
-            || matches!(self.assessment.verdict, Verdict::Truncated | Verdict::Failed | Verdict::NeedsInput)
-    }
-}
 
 /// The questions about a session at work: their answers change the course only where they must, so nobody waits for them.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -20,7 +20,7 @@ use crate::view::{Origin, Repair};
 use super::Run;
 use super::handoff::{FACTS, Found};
 use super::inputs::{Reference, refer};
-use super::judge::Judgment;
+use super::judgment::Judgment;
 use super::phase::Phase;
 use super::seen::unheard_of;
 use super::session::{Session, cut};

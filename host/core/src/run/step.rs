@@ -9,7 +9,7 @@ use crate::time::UnixMs;
 use super::end_cause::EndCause;
 use super::handoff::{Draft, Found, Refused};
 use super::inputs::Large;
-use super::judge::Judgment;
+use super::judgment::Judgment;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]

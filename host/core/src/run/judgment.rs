@@ -1,0 +1,74 @@
+//! What policies said of a prompt or a session that ended, for whoever decides what to do about it.
+
+use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
+
+use super::end_cause::{EndCause, in_words};
+use super::step::Succession;
+
+/// What policies said of a prompt or a session, before one says what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judgment {
+    pub(super) assessment: Assessment,
+    /// Where the prompt was answered and not all of its objectives are done.
+    pub(super) completion: Option<CompletionDecision>,
+    /// What the host itself finds that objectives lack.
+    pub(super) lacking: String,
+}
+
+impl Judgment {
+    /// Of something that ended otherwise than with an answer.
+    pub(super) fn of(assessment: &Assessment) -> Self {
+        Self { assessment: assessment.clone(), completion: None, lacking: String::new() }
+    }
+
+    /// The host's own: objectives are not done, since something lacks.
+    pub(super) fn unfinished(lacking: String, evidence: Vec<Evidence>) -> Self {
+        let assessment = Assessment {
+            verdict: Verdict::Answered,
+            evidence: Vec::new(),
+            warning: None,
+            reason: "the prompt was answered".to_owned(),
+        };
+        let completion = CompletionDecision { done: Vec::new(), evidence, reason: lacking.clone() };
+        Self { assessment, completion: Some(completion), lacking }
+    }
+
+    /// How it ended, in a word.
+    pub(super) fn word(&self) -> &'static str {
+        if self.completion.is_some() { "unfinished" } else { self.assessment.verdict.name() }
+    }
+
+    pub(super) fn evidence(&self) -> &[Evidence] {
+        self.completion.as_ref().map_or(&self.assessment.evidence, |decision| &decision.evidence)
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        self.completion.as_ref().map_or(&self.assessment.reason, |decision| &decision.reason)
+    }
+
+    /// For the person who looks on, and for the next prompt.
+    pub(super) fn cause(&self) -> EndCause {
+        let known = match &self.completion {
+            Some(_) if !self.lacking.is_empty() => self.lacking.as_str(),
+            Some(_) => "nothing shows that what is open is done",
+            None => in_words(&self.assessment.verdict),
+        };
+        EndCause::of_policy(self.reason(), known)
+    }
+
+    /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
+    pub(super) fn succession(&self) -> Succession {
+        match self.assessment.verdict {
+            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
+                Succession::Continuation
+            }
+            _ => Succession::Retry,
+        }
+    }
+
+    /// Whether it is about the work itself, so that a person may say that it is done.
+    pub(super) fn is_about_work(&self) -> bool {
+        self.completion.is_some()
+            || matches!(self.assessment.verdict, Verdict::Truncated | Verdict::Failed | Verdict::NeedsInput)
+    }
+}
