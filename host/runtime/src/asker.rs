@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use baton_agents::StartedBy;
@@ -92,7 +93,9 @@ pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    std::fs::write(file, serde_json::to_vec(&baton_agents::own_marks())?)
+    let mut options = OpenOptions::new();
+    let mut noted = options.create(true).truncate(true).write(true).mode(0o600).open(file)?;
+    noted.write_all(&serde_json::to_vec(&baton_agents::own_marks())?)
 }
 
 /// The marks of what the last host of the run was started in. None where that was not noted: then nobody but a person may answer.

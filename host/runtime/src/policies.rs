@@ -458,9 +458,11 @@ impl NamedPolicy {
         Self { rules, component: component.clone(), layer: (from.layer, from.file.clone()) }
     }
 
-    /// Whether the other one is the same policy in a layer that is farther away.
+    /// Whether the other one is the same policy in a layer that is farther away. The built-in one stands behind every chain.
     fn replaces(&self, other: &Self) -> bool {
-        self.layer != other.layer && (&self.rules, &self.component) == (&other.rules, &other.component)
+        self.layer != other.layer
+            && other.layer.0 != Layer::BuiltIn
+            && (&self.rules, &self.component) == (&other.rules, &other.component)
     }
 }
 
