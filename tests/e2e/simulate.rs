@@ -130,13 +130,13 @@ fn an_arm_takes_over_what_the_workflow_sets_for_its_component() {
     with(&stage, "beside.toml", POLICIES, &format!("all = {beside}"));
     for file in ["bare.toml", "beside.toml"] {
         let text = run(file);
-        let who = "control  resilience, compact-percent = 50\ntwo      resilience, compact-percent = 50\n";
+        let who = "control  resilience, compact-percent = 50.0\ntwo      resilience, compact-percent = 50.0\n";
         assert!(text.contains(who), "{text}");
         assert!(text.contains("two came to the very same as control in every pair; keep control."), "{text}");
     }
     with(&stage, "other.toml", POLICIES, "settings = { compact-percent = 95 }");
     let text = run("other.toml");
-    let who = "control  resilience, compact-percent = 95\ntwo      resilience, compact-percent = 50\n";
+    let who = "control  resilience, compact-percent = 95.0\ntwo      resilience, compact-percent = 50.0\n";
     assert!(text.contains(who) && !text.contains("the very same"), "{text}");
 }
 
@@ -155,8 +155,8 @@ fn two_settings_of_one_component_are_two_policies_in_the_document() {
         let decides = document["arms"][arm]["decides"].as_array().unwrap();
         decides.iter().find(|one| one["decides"] == "compaction").unwrap().clone()
     };
-    assert_eq!(set(0)["set"]["compact-percent"], 50, "{}", set(0));
-    assert_eq!(set(1)["set"]["compact-percent"], 95, "{}", set(1));
+    assert_eq!(set(0)["set"]["compact-percent"], 50.0, "{}", set(0));
+    assert_eq!(set(1)["set"]["compact-percent"], 95.0, "{}", set(1));
     let mut seen = 0;
     for (arm, runs) in document["runs"].as_array().unwrap().iter().enumerate() {
         let policies =

@@ -250,7 +250,7 @@ fn an_outcome_that_is_out_of_reach_does_not_hide_one_that_is_settled() {
     let second = |objectives, tokens| say(&situation(objectives, tokens)).words.remove(1);
     assert_eq!(
         second(open(-0.12), price(-0.48, -0.6, -0.3, true)),
-        "Tokens are settled: eager takes 0.52× those of control. If so many runs are too many, take eager where it may finish up to \
+        "Tokens are settled: eager takes 0.5× those of control. If so many runs are too many, take eager where it may finish up to \
          12 % fewer objectives, else keep control: the difference in objectives is too small to be found this way."
     );
     assert!(
