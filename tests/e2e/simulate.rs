@@ -103,3 +103,91 @@ fn a_mistake_is_told_with_its_place() {
     bad(&["--arms", "nothing.wasm"], &["nothing.wasm"]);
     bad(&["--format", "html"], &["compares arms", "--arms"]);
 }
+
+/// What the quickstart says of policies.
+const POLICIES: &str = "all = \"builtin:resilience\"\nsettings = { compact-percent = 70 }";
+
+/// The quickstart with another line in place of one of its own, as a workflow of its own.
+fn with(stage: &Stage, file: &str, line: &str, other: &str) {
+    let text = std::fs::read_to_string(stage.path("quickstart.toml")).unwrap();
+    assert!(text.contains(line), "{text}");
+    stage.write(file, text.replace(line, other));
+}
+
+// M5: an arm is what is configured, with its own settings over it; each arm says what is set for it.
+#[test]
+fn an_arm_takes_over_what_the_workflow_sets_for_its_component() {
+    let stage = Stage::quickstart();
+    let arms =
+        ["--arms", "control=builtin:resilience,two=builtin:resilience", "--set", "two.compact-percent=50"];
+    let run = |file: &str| {
+        let arguments = [&["simulate", file, "--runs", "20"], &arms[..]].concat();
+        stage.baton(&arguments).expect(0).stdout
+    };
+    // What holds for the whole chain, what stands beside the component, and what another arm sets over it.
+    with(&stage, "bare.toml", POLICIES, "settings = { compact-percent = 50 }");
+    let beside = "{ component = \"builtin:resilience\", settings = { compact-percent = 50 } }";
+    with(&stage, "beside.toml", POLICIES, &format!("all = {beside}"));
+    for file in ["bare.toml", "beside.toml"] {
+        let text = run(file);
+        let who = "control  resilience, compact-percent = 50.0\ntwo      resilience, compact-percent = 50.0\n";
+        assert!(text.contains(who), "{text}");
+        assert!(text.contains("two came to the very same as control in every pair; keep control."), "{text}");
+    }
+    with(&stage, "other.toml", POLICIES, "settings = { compact-percent = 95 }");
+    let text = run("other.toml");
+    let who = "control  resilience, compact-percent = 95.0\ntwo      resilience, compact-percent = 50.0\n";
+    assert!(text.contains(who) && !text.contains("the very same"), "{text}");
+}
+
+// M5: of a component with the settings of a file, and with those of an arm, the arm's alone are counted as the arm's.
+#[test]
+fn two_settings_of_one_component_are_two_policies_in_the_document() {
+    let stage = Stage::quickstart();
+    let beside = "{ component = \"builtin:resilience\", settings = { compact-percent = 95 } }";
+    with(&stage, "chain.toml", POLICIES, &format!("compaction = {beside}"));
+    let arguments =
+        ["--arms", "early=builtin:resilience,late=builtin:resilience", "--set", "early.compact-percent=50"];
+    let format = ["--runs", "20", "--format", "json"];
+    let ended = stage.baton(&[&["simulate", "chain.toml"], &arguments[..], &format].concat()).expect(0);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let set = |arm: usize| {
+        let decides = document["arms"][arm]["decides"].as_array().unwrap();
+        decides.iter().find(|one| one["decides"] == "compaction").unwrap().clone()
+    };
+    assert_eq!(set(0)["set"]["compact-percent"], 50.0, "{}", set(0));
+    assert_eq!(set(1)["set"]["compact-percent"], 95.0, "{}", set(1));
+    let mut seen = 0;
+    for (arm, runs) in document["runs"].as_array().unwrap().iter().enumerate() {
+        let policies =
+            runs.as_array().unwrap().iter().flat_map(|run| run["measures"]["policies"].as_array().unwrap());
+        for asked in policies.filter(|asked| asked["decision"] == "compaction") {
+            assert_eq!(
+                (&asked["settings"], &asked["arm"]),
+                (&set(arm)["settings"], &Value::from("")),
+                "{asked}"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "somebody was asked");
+}
+
+// M5: what an experiment would leave alone is said where it is simulated.
+#[test]
+fn an_arm_that_decides_where_the_workflow_chooses_itself_is_said_to() {
+    let stage = Stage::quickstart();
+    with(
+        &stage,
+        "scoped.toml",
+        "[roles.executor]",
+        "[roles.executor]\npolicies = { splitting = \"builtin:resilience\" }",
+    );
+    let scoped = std::fs::read_to_string(stage.path("scoped.toml")).unwrap();
+    let arguments = ["simulate", "scoped.toml", "--runs", "5", "--arms", "one=builtin:resilience"];
+    let text = stage.baton(&arguments).expect(0).stdout;
+    let said = "also where the workflow chooses a policy itself: splitting in role executor. A run of this workflow takes no part";
+    assert!(text.contains(said), "{scoped}\n{text}");
+    let text = simulated(&stage, &["--runs", "5", "--arms", "one=builtin:resilience"]);
+    assert!(!text.contains("chooses a policy itself"), "{text}");
+}

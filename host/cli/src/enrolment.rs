@@ -26,7 +26,7 @@ use crate::out;
 use crate::place::{self, Place};
 use crate::render::words;
 
-pub(crate) use configured::set_aside;
+pub(crate) use configured::{named_in_files, set_aside};
 
 /// Bytes of chance in the id of a unit: no two runs of a user ever share one.
 const UNIT_BYTES: usize = 12;
@@ -71,7 +71,9 @@ pub(crate) fn take_part(
                             words::list(&aside)
                         ));
                     }
-                    let named = |capability| configured::named_in_files(&files, policies, arm, capability);
+                    let named = |capability| {
+                        named_in_files(&files, policies, &arm.reference, &arm.component, capability)
+                    };
                     workflow.policies.layers.push(layer(&definition, version, arm, named));
                     taken.extend(
                         enrolled.version.decides.iter().map(|one| (definition.name.to_string(), *one)),

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_lab::conformance::{self, Plan};
 use baton_runtime::core::Digest;
+use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{GivenSetting, SettingValue};
 use baton_runtime::engine::{Configured, Engine};
@@ -52,7 +53,8 @@ struct Found {
     mute: Vec<String>,
 }
 
-/// Refuses a policy that is not fit to decide. `set` are the settings of the command line, which `policy` has already.
+/// Refuses a policy that is not fit to decide, and tells of one that is not shown to be. `set` are the settings of the command line, which
+/// `policy` has already; `decides` is what it is to decide, everything where empty.
 pub(crate) fn require(
     args: FitnessArgs,
     place: &PlaceArgs,
@@ -60,6 +62,7 @@ pub(crate) fn require(
     set: &[(String, GivenSetting)],
     engine: &Engine,
     policy: &Configured,
+    decides: &[Capability],
 ) -> anyhow::Result<()> {
     if args.unchecked {
         out::progress(&format!("{reference} is taken unchecked"));
@@ -95,8 +98,9 @@ pub(crate) fn require(
     }
     if found.broken.is_empty() {
         // Rules abstain from what they do not name, and generated questions have other words than theirs.
-        if !found.mute.is_empty() && !reference.starts_with(RULES_FILE) {
-            out::progress(&unseen(reference, &found.mute));
+        let mute = asked_of(&found.mute, decides);
+        if !mute.is_empty() && !reference.starts_with(RULES_FILE) {
+            out::progress(&unseen(reference, &mute));
         }
         return Ok(());
     }
@@ -108,11 +112,20 @@ pub(crate) fn require(
     Err(refused(reference, &why).into())
 }
 
+/// The functions of what it is to decide: `splitting.decide` of splitting.
+fn asked_of(functions: &[String], decides: &[Capability]) -> Vec<String> {
+    let is_asked = |function: &&String| {
+        let of = function.split('.').next().unwrap_or_default();
+        decides.is_empty() || decides.iter().any(|capability| capability.name() == of)
+    };
+    functions.iter().filter(is_asked).cloned().collect()
+}
+
 /// That nothing is known of some of its decisions: it abstains where nobody asks it what it is for.
 fn unseen(reference: &str, mute: &[String]) -> String {
     let functions = words::list(mute);
     format!(
-        "{reference} abstained from all generated questions of {functions}: what it decides there was not checked. \
+        "{reference} is not shown to be fit: it abstained from all generated questions of {functions}, so what it decides there was not checked. \
          `baton policy check {reference} --golden DIR` holds it to questions of yours"
     )
 }
@@ -162,6 +175,14 @@ mod tests {
         let number = ("max".to_owned(), GivenSetting::Value(SettingValue::Integer(2)));
         let command = check_command("a.wasm", &[text, number]);
         assert_eq!(command, "baton policy check a.wasm --set 'mode=two words' --set max=2");
+    }
+
+    #[test]
+    fn only_what_it_is_to_decide_is_named_as_unchecked() {
+        let mute = ["budgeting.decide".to_owned(), "recovery.recover".to_owned()];
+        assert_eq!(asked_of(&mute, &[]), mute);
+        assert_eq!(asked_of(&mute, &[Capability::Recovery]), mute[1..]);
+        assert!(asked_of(&mute, &[Capability::Splitting]).is_empty());
     }
 
     #[test]

@@ -74,6 +74,9 @@ pub struct PolicyFailureRow {
     pub policy: String,
     /// Digest of its component.
     pub component: Digest,
+    /// Digest of its settings: a component with other settings has a row of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Digest>,
     /// Questions on which it failed.
     pub failed: u32,
     /// Questions that it answered.
@@ -89,6 +92,9 @@ pub struct PolicyDecisionsRow {
     pub policy: String,
     /// Digest of its component.
     pub component: Digest,
+    /// Digest of its settings: a component with other settings has a row of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Digest>,
     /// Questions that it answered, by decision.
     pub decided: BTreeMap<Capability, u32>,
     /// Questions that it abstained from, by decision.

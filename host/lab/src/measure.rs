@@ -1,8 +1,8 @@
 //! What a run came to, in numbers: the outcomes that experiments and simulations compare. A fold over inputs and what core
 //! wanted after each; judges nothing, and compares nothing.
 
+mod asked;
 mod done;
-mod failures;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,11 @@ use baton_core::{Digest, Input, Intent, PhaseId, Run, RunId, SessionId, Stamped,
 use baton_store::{Entry, Journal};
 use serde::{Deserialize, Serialize};
 
+pub use asked::{Failures, PolicyCounts, add_asked};
 pub use done::Completion;
-pub use failures::Failures;
 
 use crate::LabError;
+use asked::Asking;
 use done::Done;
 
 /// Files of a run whose writers are remembered; beyond them rework is counted no further. No run that people would read
@@ -113,28 +114,12 @@ pub struct Measures {
     pub faults: u64,
     /// Those of them in which the time ran out.
     pub timeouts: u64,
-    /// Decisions by component: whether an arm really decided.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub decided_by: BTreeMap<Digest, u64>,
-    /// Questions that a component left to the next one, by component.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub abstained: BTreeMap<Digest, u64>,
-    /// Failures by component.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub failures: BTreeMap<Digest, Failures>,
+    /// What each policy made of its questions: whether an arm really decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyCounts>,
     /// Somebody changed a policy while the run went on: it is no longer what its arm says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub swapped: bool,
-}
-
-impl Measures {
-    /// How often a component was asked: it answered, abstained or failed.
-    pub fn asked(&self, component: &Digest) -> u64 {
-        let of = |counts: &BTreeMap<Digest, u64>| counts.get(component).copied().unwrap_or_default();
-        of(&self.decided_by)
-            + of(&self.abstained)
-            + self.failures.get(component).map_or(0, |failures| failures.times)
-    }
 }
 
 /// What is known of one session.
@@ -166,9 +151,7 @@ pub struct Measuring {
     decisions: u64,
     faults: u64,
     timeouts: u64,
-    decided_by: BTreeMap<Digest, u64>,
-    abstained: BTreeMap<Digest, u64>,
-    failures: BTreeMap<Digest, Failures>,
+    policies: Asking,
     swapped: bool,
 }
 
@@ -189,14 +172,9 @@ impl Measuring {
                     self.faults += 1;
                     self.timeouts += u64::from(matches!(fault, Fault::Watchdog { .. }));
                 }
-                failures::count(&mut self.failures, label);
-                if let Some(component) = &label.component {
-                    *self.decided_by.entry(component.clone()).or_default() += 1;
-                }
-                for record in &label.abstained {
-                    *self.abstained.entry(record.component.clone()).or_default() += 1;
-                }
+                self.policies.count(label);
             }
+            Input::Started { pins, .. } => self.policies.begins(pins),
             Input::Agent { session, event: AgentEvent::ToolCall { writes: Some(path), .. } } => {
                 self.wrote(session, path);
             }
@@ -309,9 +287,7 @@ impl Measuring {
             decisions: self.decisions,
             faults: self.faults,
             timeouts: self.timeouts,
-            decided_by: self.decided_by,
-            abstained: self.abstained,
-            failures: self.failures,
+            policies: self.policies.finish(),
             swapped: self.swapped,
         })
     }

@@ -124,7 +124,8 @@ pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<Exit> {
 fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
     let model = model(args.model.as_deref())?;
     let (workflow, bundle) = run::read(file, &args.place)?;
-    let arms = arms::arms(&args.arms, &args.settings, &workflow, bundle, &args.place)?;
+    let arms::Loaded { arms, notes } =
+        arms::arms(&args.arms, &args.settings, &workflow, bundle, &args.place)?;
     if matches!(args.format, SimulateFormat::Html | SimulateFormat::Svg) && arms.len() < 2 {
         return Err(
             Usage("a page or a picture compares arms: name two or more with --arms".to_owned()).into()
@@ -134,8 +135,14 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
         return keep(args, &arms, &model);
     }
     let fleet = play(&arms, &model, args.seed, args.runs)?;
-    let found =
-        Found { workflow: &workflow.name, arms: &arms, first: args.seed, asked: args.runs, fleet: &fleet };
+    let found = Found {
+        workflow: &workflow.name,
+        arms: &arms,
+        notes: &notes,
+        first: args.seed,
+        asked: args.runs,
+        fleet: &fleet,
+    };
     match args.format {
         SimulateFormat::Text => out::data(&found.text(&look::stdout()))?,
         SimulateFormat::Json => out::data(&record::pretty(&found.json(&model)?)?)?,

@@ -14,18 +14,19 @@ use crate::render::words;
 const BUILTIN_PREFIX: &str = "builtin:";
 
 /// How the files name the component of an arm, if it decides this there: then the arm has their settings as well, beneath its own. A file of
-/// rules is whole, and takes over nothing.
-pub(super) fn named_in_files(
+/// rules is whole, and takes over nothing. `reference` is how the arm names the component.
+pub(crate) fn named_in_files(
     workflow: &Workflow,
     bundle: &PolicyBundle,
-    arm: &Arm,
+    reference: &str,
+    component: &Digest,
     capability: Capability,
 ) -> Option<String> {
-    if arm.reference.starts_with(RULES_FILE) {
+    if reference.starts_with(RULES_FILE) {
         return None;
     }
     let candidates = workflow.policies.candidates(&Scope::Run, None, capability);
-    let is_same = |reference: &&String| digest_of(bundle, reference).as_ref() == Some(&arm.component);
+    let is_same = |reference: &&String| digest_of(bundle, reference).as_ref() == Some(component);
     candidates.iter().map(|candidate| &candidate.component).find(is_same).cloned()
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn set_aside(
         let mut seats =
             pins.iter().rev().filter(|pin| pin.scope == Scope::Run && pin.capability == *capability);
         let Some(pin) = seats.next() else { continue };
-        let follows = named_in_files(workflow, bundle, arm, *capability).is_some();
+        let follows = named_in_files(workflow, bundle, &arm.reference, &arm.component, *capability).is_some();
         let is_set_aside = |choice: &&PolicyChoice| match &choice.component {
             None => !follows,
             Some(reference) => digest_of(bundle, reference).is_some_and(|digest| {

@@ -379,14 +379,15 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
         RunStatus::Ended(Ending::Done | Ending::Unfinished) => vec![artifacts],
         RunStatus::Ended(Ending::Interrupted) => vec![resume, artifacts],
         RunStatus::Running => vec![format!("baton attach {run}{flags}"), format!("baton stop {run}{flags}")],
-        RunStatus::Paused => match view.questions.first() {
-            Some(question) => {
+        RunStatus::Paused if view.questions.is_empty() => vec![resume],
+        RunStatus::Paused => {
+            let answer = |question: &QuestionRow| {
                 let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
                 let which = which(view, question);
-                vec![format!("baton answer {run} {}{which} --resume{flags}", choices.join("|")), artifacts]
-            }
-            None => vec![resume],
-        },
+                format!("baton answer {run} {}{which} --resume{flags}", choices.join("|"))
+            };
+            view.questions.iter().map(answer).chain([artifacts]).collect()
+        }
     };
     let is_over = matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished));
     if let Some(plan) = aside.plan.as_ref().filter(|plan| is_over && plan.standing.beyond > 0) {

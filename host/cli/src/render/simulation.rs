@@ -1,14 +1,17 @@
 //! What a simulation came to, for people and programs: the comparison of its arms first, then what a run is on average.
 //! Compares nothing itself.
 
+use std::collections::BTreeMap;
+
 use baton_lab::compare::{ArmSample, Comparison, Design, Looks, Options, Unfinished, compare};
 use baton_lab::measure::Standing;
 use baton_lab::simulate::{Arm, Ends, Fleet, Model, Simulated};
-use baton_runtime::core::workflow::Layer;
+use baton_runtime::core::input::Pin;
+use baton_runtime::core::workflow::{Layer, Scope, SettingValue};
 use serde_json::{Value, json};
 
 use crate::render::look::{Look, Tone};
-use crate::render::{comparison, record};
+use crate::render::{comparison, record, words};
 
 /// A simulation that was done.
 pub(crate) struct Found<'a> {
@@ -16,6 +19,8 @@ pub(crate) struct Found<'a> {
     pub(crate) workflow: &'a str,
     /// Who decided.
     pub(crate) arms: &'a [Arm],
+    /// What a person has to know of them, in whole sentences.
+    pub(crate) notes: &'a [String],
     /// The first seed.
     pub(crate) first: u64,
     /// Runs of each arm that were asked for.
@@ -56,6 +61,10 @@ impl Found<'_> {
         if self.fleet.stopped {
             text.push_str(&format!("interrupted: {runs} of {} runs of each arm are in it\n\n", self.asked));
         }
+        text.push_str(&self.who(look));
+        for note in self.notes {
+            text.push_str(&format!("{}\n\n", look.wrap(note, 0)));
+        }
         if let Some(of) = self.comparison() {
             text.push_str(&format!("{}\n", comparison::text(&of, look)));
         }
@@ -78,6 +87,18 @@ impl Found<'_> {
             "\nNumbers hold for the model: `baton simulate model` says which of them are assumptions.\n",
         );
         text
+    }
+
+    /// The policy of each arm with what is set for it otherwise than by default, a line each; nothing where no arm is named.
+    fn who(&self, look: &Look) -> String {
+        let named = self.arms.iter().filter(|arm| of_arm(arm).next().is_some());
+        let width = named.clone().map(|arm| arm.name.chars().count()).max().unwrap_or(0) + 2;
+        let mut lines: String =
+            named.map(|arm| format!("{:width$}{}\n", arm.name, look.wrap(&policy_of(arm), width))).collect();
+        if !lines.is_empty() {
+            lines.push('\n');
+        }
+        lines
     }
 
     /// The first arm is control; none where nothing stands beside it.
@@ -155,13 +176,14 @@ impl Found<'_> {
             "runs_asked": self.asked,
             "interrupted": self.fleet.stopped,
             "arms": arms,
+            "notes": self.notes,
             "model": numbers,
         })
     }
 }
 
 fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
-    let chosen = arm.pins.iter().rfind(|pin| pin.from.layer == Layer::Experiment).or(arm.pins.last());
+    let chosen = of_arm(arm).last().or(arm.pins.last());
     ArmSample {
         arm: arm.name.clone(),
         policy: chosen.map(|pin| pin.policy.clone()).unwrap_or_default(),
@@ -169,6 +191,43 @@ fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
         weight: 1.0,
         measures: runs.iter().map(|run| run.measures.clone()).collect(),
         invalid: Vec::new(),
+    }
+}
+
+/// What an arm decides, in the whole run.
+fn of_arm(arm: &Arm) -> impl Iterator<Item = &Pin> + Clone {
+    arm.pins.iter().filter(|pin| pin.from.layer == Layer::Experiment && pin.scope == Scope::Run)
+}
+
+/// What is set for the policy of a pin otherwise than by default.
+fn set_of(arm: &Arm, pin: &Pin) -> BTreeMap<String, SettingValue> {
+    let Some(configured) = (arm.loaded)(&pin.first()) else { return BTreeMap::new() };
+    let schema = configured.policy().schema().unwrap_or_default();
+    let is_default = |key: &String, value: &SettingValue| {
+        schema.iter().any(|setting| setting.key == *key && setting.default == *value)
+    };
+    let set = configured.settings().iter().filter(|(key, value)| !is_default(key, value));
+    set.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// "odd, objectives-at-most = 3"; decisions with other settings each name theirs.
+fn policy_of(arm: &Arm) -> String {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for pin in of_arm(arm) {
+        let set = set_of(arm, pin).into_iter();
+        let set = set.map(|(key, value)| format!(", {key} = {}", words::given(&value.into())));
+        let policy = format!("{}{}", pin.policy, set.collect::<String>());
+        match said.iter_mut().find(|(known, _)| *known == policy) {
+            Some((_, decides)) => decides.push(pin.capability.name()),
+            None => said.push((policy, vec![pin.capability.name()])),
+        }
+    }
+    match &said[..] {
+        [(policy, _)] => policy.clone(),
+        several => {
+            let each = several.iter().map(|(policy, decides)| format!("{policy} ({})", decides.join(", ")));
+            each.collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -180,9 +239,16 @@ fn summary(arm: &Arm, runs: &[Simulated]) -> Value {
             .into_iter()
             .map(|ends| (ends.name().replace(' ', "_"), count(runs, |run| run.ends == ends).into()))
             .collect();
-    let chosen = arm.pins.iter().filter(|pin| pin.from.layer == Layer::Experiment);
-    let pins: Vec<Value> = chosen
-        .map(|pin| json!({ "decides": pin.capability, "policy": pin.policy, "component": pin.component, "settings": pin.settings }))
+    let pins: Vec<Value> = of_arm(arm)
+        .map(|pin| {
+            json!({
+                "decides": pin.capability,
+                "policy": pin.policy,
+                "component": pin.component,
+                "settings": pin.settings,
+                "set": set_of(arm, pin),
+            })
+        })
         .collect();
     json!({
         "name": arm.name,

@@ -62,6 +62,9 @@ impl OnRun<'_> {
     /// In words first, then in numbers, then one by one.
     pub(crate) fn text(&self, look: &Look) -> String {
         let mut text = self.sums(&format!("run {}", self.run)).text(look);
+        if let Some(unknown) = self.unknown() {
+            text.push_str(&format!("\n{}\n", look.wrap(&unknown, 0)));
+        }
         let differences = &self.tried.differences;
         if !differences.is_empty() {
             text.push_str(&format!("\n{}\n", one_by_one(look, self.policy.name, differences)));
@@ -72,6 +75,24 @@ impl OnRun<'_> {
             text.push_str(&format!("{}\n", look.paint(Tone::Dim, &more)));
         }
         text
+    }
+
+    /// That the answers of those behind it are not known, if its own component, set otherwise, gave them.
+    fn unknown(&self) -> Option<String> {
+        let count = self.own();
+        let were = if count == 1 { "was" } else { "were" };
+        (count > 0).then(|| {
+            format!(
+                "Of the questions that it abstained from, {count} {were} decided then by {} itself, with the settings of that run: what the \
+                 policy behind it decides instead is not known",
+                self.policy.name
+            )
+        })
+    }
+
+    /// Questions from which it abstained, and which its own component had decided.
+    fn own(&self) -> u64 {
+        self.tried.abstained_from.get(self.policy.component).copied().unwrap_or_default()
     }
 
     fn sums<'s>(&'s self, whose: &'s str) -> Sums<'s> {
@@ -110,6 +131,7 @@ impl OnRun<'_> {
             "run": self.run,
             "policy": self.policy.json(),
             "functions": self.sums("").json(),
+            "abstained_from_its_own": self.own(),
             "differences_beyond": self.tried.differences_beyond,
         })
     }

@@ -524,6 +524,7 @@ mod tests {
         view.policy_failures = vec![PolicyFailureRow {
             policy: "bad".to_owned(),
             component: Digest::of("bad"),
+            settings: None,
             failed: 12,
             answered: 0,
             instead: vec!["resilience".to_owned()],
@@ -543,6 +544,7 @@ mod tests {
         let row = |policy: &str, decided: &[(Capability, u32)]| PolicyDecisionsRow {
             policy: policy.to_owned(),
             component: Digest::of(policy),
+            settings: None,
             decided: decided.iter().copied().collect(),
             abstained: BTreeMap::new(),
         };

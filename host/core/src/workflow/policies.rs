@@ -323,7 +323,8 @@ impl Policies {
             }
         }
         found.reverse();
-        for at in 0..found.len() {
+        // The farthest first: who follows another one has what that one follows as well.
+        for at in (0..found.len()).rev() {
             let (near, far) = found.split_at_mut(at + 1);
             let Some(link) = near.last_mut() else { continue };
             let Some(follows) = &link.follows else { continue };

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use baton_core::RunId;
+
 use super::effects::{Two, Value, moments};
 use super::metrics::{self, Spec};
 use super::options::{ArmSample, Design, Looks, Options};
@@ -49,7 +51,7 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
         notes: Vec::new(),
     };
     comparison.notes = notes::of(&comparison, options);
-    let mut verdicts = verdict::of(&comparison, options);
+    let mut verdicts = verdict::of(&comparison, &identical(samples, options), options);
     // Of several, what stops everything comes first, then what can be shipped.
     let headline =
         verdicts.iter().min_by_key(|verdict| (verdict.decision, Reverse(verdict.more_units))).cloned();
@@ -58,6 +60,24 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
         comparison.candidates = std::mem::take(&mut verdicts);
     }
     comparison
+}
+
+/// For each candidate, whether every run came to the very same as its partner of control; who decided is not compared.
+fn identical(samples: &[ArmSample], options: &Options) -> Vec<bool> {
+    let Some((control, candidates)) = samples.split_first() else { return Vec::new() };
+    let came_to = |run: &Measures| Measures {
+        run: RunId::new(""),
+        assignments: Vec::new(),
+        policies: Vec::new(),
+        ..run.clone()
+    };
+    let is_paired = options.design == Design::PairedBySeed;
+    let is_identical = |candidate: &ArmSample| {
+        let pairs = || control.measures.iter().zip(&candidate.measures);
+        let sizes = (control.measures.len(), candidate.measures.len());
+        is_paired && sizes.0 > 0 && sizes.0 == sizes.1 && pairs().all(|(a, b)| came_to(a) == came_to(b))
+    };
+    candidates.iter().map(is_identical).collect()
 }
 
 /// The place of each run in the order of arrival over all arms.

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::Digest;
-
 use super::options::{ArmSample, Design, Options, Unfinished};
 use super::{Allocation, Arm, Attrition, Checked};
-use crate::measure::{Failures, Measures, Standing};
+use crate::experiment::enrol::place_of;
+use crate::measure::{Failures, Measures, PolicyCounts, Standing};
 use crate::stats::{betting, srm};
 
 /// Level at which missing outcomes are called uneven: lower than that of outcomes, since it stops a verdict.
@@ -53,7 +52,15 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
         let sum = |of: fn(&Measures) -> u32| -> u64 {
             runs.clone().filter(|run| is_known(run, options)).map(|run| u64::from(of(run))).sum()
         };
-        let asked = |component| runs.clone().map(move |run| run.asked(component));
+        let place = place_of(options.experiment.as_ref(), &sample.arm);
+        let asked = sample.component.as_ref().map(|component| {
+            let of_arm =
+                |asked: &&PolicyCounts| asked.component == *component && asked.arm.as_ref() == Some(&place);
+            runs.clone().map(|run| run.policies.iter().filter(of_arm).collect()).collect::<Vec<Vec<_>>>()
+        });
+        let of_asked = |of: fn(&PolicyCounts) -> u64| {
+            asked.as_ref().map(|asked| asked.iter().flatten().map(|asked| of(asked)).sum())
+        };
         Arm {
             name: sample.arm.clone(),
             policy: sample.policy.clone(),
@@ -72,23 +79,20 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
             objectives: sum(|run| run.objectives),
             checked: sum(|run| run.completed),
             claimed: sum(|run| run.claimed),
-            exposed: sample.component.as_ref().map(|of| asked(of).filter(|times| *times > 0).count() as u64),
-            asked: sample.component.as_ref().map(|of| asked(of).sum()),
-            decided: sample
-                .component
-                .as_ref()
-                .map(|of| runs.clone().map(|run| run.decided_by.get(of).copied().unwrap_or_default()).sum()),
-            failures: sample.component.as_ref().and_then(|of| failures(sample, of)),
+            exposed: asked.as_ref().map(|asked| asked.iter().filter(|run| !run.is_empty()).count() as u64),
+            asked: of_asked(PolicyCounts::asked),
+            decided: of_asked(|asked| asked.decided),
+            failures: asked.as_ref().and_then(|asked| failures(asked)),
             swapped: runs.clone().filter(|run| run.swapped).count() as u64,
         }
     };
     samples.iter().map(of).collect()
 }
 
-/// The failures of an arm's component; none where it answered every question.
-fn failures(sample: &ArmSample, component: &Digest) -> Option<Failures> {
+/// The failures of an arm's policy; none where it answered every question.
+fn failures(asked: &[Vec<&PolicyCounts>]) -> Option<Failures> {
     let mut sum = Failures::default();
-    sample.measures.iter().filter_map(|run| run.failures.get(component)).for_each(|of| sum.add(of));
+    asked.iter().flatten().for_each(|asked| sum.add(&asked.failures));
     (sum.times > 0).then_some(sum)
 }
 

@@ -27,6 +27,7 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         any_time: true,
         runs: 200,
         broken: None,
+        identical: false,
         alarms: Vec::new(),
         attrition: None,
         waiting: None,
@@ -128,7 +129,7 @@ fn every_situation_has_its_advice_and_its_words() {
             situation(known(0.02, -0.09, 0.13, false, 0.05, Some(41_234)), level()),
             Advice::KeepRunning,
             "eager finishes 2 % more objectives so far (95 % CS −9 to 13), at 1.01× tokens (0.95 to 1.06); it would take \
-             42,000 more runs to settle.",
+             42,000 more runs to settle how much it finishes.",
         ),
         (
             situation(none(), none()),
@@ -256,9 +257,7 @@ fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> Measures 
         decisions: 1,
         faults: 0,
         timeouts: 0,
-        decided_by: BTreeMap::new(),
-        abstained: BTreeMap::new(),
-        failures: BTreeMap::new(),
+        policies: Vec::new(),
         swapped: false,
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn nothing(comparison: &Comparison) -> Verdict {
     Verdict { arm: None, decision: Advice::StopBroken, words, more_units: None }
 }
 
-/// The verdict on each candidate.
-pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
+/// The verdict on each candidate. `identical` says of each whether it came to the very same as control.
+pub(super) fn of(comparison: &Comparison, identical: &[bool], options: &Options) -> Vec<Verdict> {
     let Some(control) = comparison.arms.first() else { return Vec::new() };
     comparison
         .arms
@@ -50,6 +50,7 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
                 any_time: comparison.looks == Looks::AnyTime,
                 runs: comparison.arms.iter().map(|arm| arm.assigned).sum(),
                 broken: is_alarm(comparison.allocation.checked).then(|| comparison.allocation.words.clone()),
+                identical: identical.get(index).copied().unwrap_or_default(),
                 alarms: alarms.map(|one| one.words.clone()).collect(),
                 attrition: is_alarm(comparison.attrition.checked).then(|| comparison.attrition.words.clone()),
                 waiting: waiting(comparison, &control.name, &arm.name),

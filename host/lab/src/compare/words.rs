@@ -24,6 +24,8 @@ pub(super) struct Situation<'a> {
     pub(super) runs: u64,
     /// Why no number can be read.
     pub(super) broken: Option<String>,
+    /// Every run came to the very same as its partner of control.
+    pub(super) identical: bool,
     /// Guardrails that the candidate breaks.
     pub(super) alarms: Vec<String>,
     /// Where outcomes are missing unevenly.
@@ -124,7 +126,8 @@ pub(super) fn no_candidate(control: Option<&str>) -> Vec<String> {
 /// What to do, and why.
 pub(super) fn say(of: &Situation<'_>) -> Verdict {
     let (decision, more_units, mut words) = advise(of);
-    let rests_on_outcomes = decision != Advice::StopBroken && of.runs > 0 && of.alarms.is_empty();
+    let rests_on_outcomes =
+        decision != Advice::StopBroken && of.runs > 0 && of.alarms.is_empty() && !of.identical;
     if rests_on_outcomes {
         words.extend(unjudged(of));
     }
@@ -177,6 +180,16 @@ fn advise(of: &Situation<'_>) -> Said {
             format!("Start work with `baton run`; it is given to {control} or {candidate} by itself."),
         ];
         return (Advice::KeepRunning, None, words);
+    }
+    if of.identical {
+        let words = vec![
+            format!("{candidate} came to the very same as {control} in every {}; keep {control}.", of.unit),
+            format!(
+                "Nothing that the policy of {candidate} decided changed a run. Look whether it is set otherwise than {control}, and \
+                 whether it is asked where it decides otherwise (`baton policy try`): more of the same would show nothing."
+            ),
+        ];
+        return (Advice::KeepControl, None, words);
     }
     if !of.alarms.is_empty() {
         let mut words = vec![format!("{candidate} does harm; keep {control}.")];
@@ -234,7 +247,7 @@ fn advise(of: &Situation<'_>) -> Said {
             &format!("{ship} if that is worth {times} the tokens, else keep {control}"),
             "More work for more tokens is yours to weigh: more runs would not settle it.".to_owned(),
         ),
-        (Stands::Better, Stands::Open) => unsettled(of, &result, &of.tokens, "what it costs"),
+        (Stands::Better, Stands::Open) => unsettled(of, &result, Open::Tokens),
         (Stands::Better, Stands::Unjudged) => {
             settled(better, &format!("{ship} if its tokens suit you, else keep {control}"), next)
         }
@@ -260,10 +273,8 @@ fn advise(of: &Situation<'_>) -> Said {
                 "More runs would not change this. If you like {candidate} for another reason, nothing here speaks against it."
             ),
         ),
-        (Stands::Same, _) => unsettled(of, &result, &of.tokens, "what it costs"),
-        (Stands::NotWorse | Stands::Open | Stands::Unjudged, _) => {
-            unsettled(of, &result, &of.objectives, "how much it finishes")
-        }
+        (Stands::Same, _) => unsettled(of, &result, Open::Tokens),
+        (Stands::NotWorse | Stands::Open | Stands::Unjudged, _) => unsettled(of, &result, Open::Objectives),
     }
 }
 
@@ -303,9 +314,20 @@ fn unjudged(of: &Situation<'_>) -> Vec<String> {
     unjudged.collect()
 }
 
+/// Which primary outcome is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Objectives,
+    Tokens,
+}
+
 /// The question that is open, and what it would take.
-fn unsettled(of: &Situation<'_>, result: &str, open: &Question, what: &str) -> Said {
+fn unsettled(of: &Situation<'_>, result: &str, open: Open) -> Said {
     let Situation { control, candidate, unit, .. } = of;
+    let (open, what, other) = match open {
+        Open::Objectives => (&of.objectives, "how much it finishes", settled_tokens(of)),
+        Open::Tokens => (&of.tokens, "what it costs", settled_objectives(of)),
+    };
     let more = open.more();
     let out_of_reach = more.is_none_or(|more| more > of.runs.max(1).saturating_mul(OUT_OF_REACH));
     let count = more.map(|more| counted(round_up(more), &format!("more {unit}")));
@@ -317,10 +339,12 @@ fn unsettled(of: &Situation<'_>, result: &str, open: &Question, what: &str) -> S
         (count, _, _) => {
             let count = count.unwrap_or_else(|| format!("more {unit}s than anyone has"));
             vec![
-                format!("{result}; it would take {count} to settle."),
-                format!(
-                    "If that is too many, keep {control}: the difference is too small to be found this way."
-                ),
+                format!("{result}; it would take {count} to settle {what}."),
+                other.unwrap_or_else(|| {
+                    format!(
+                        "If that is too many, keep {control}: the difference is too small to be found this way."
+                    )
+                }),
             ]
         }
     };
@@ -330,6 +354,44 @@ fn unsettled(of: &Situation<'_>, result: &str, open: &Question, what: &str) -> S
         ));
     }
     (Advice::KeepRunning, more, words)
+}
+
+/// What to do with tokens that are settled, where objectives are not and never will be.
+fn settled_tokens(of: &Situation<'_>) -> Option<String> {
+    let Situation { control, candidate, .. } = of;
+    let times = times(of.tokens.shown()?.value);
+    let difference = "the difference in objectives is too small to be found this way";
+    match of.tokens.stands(false)? {
+        Stands::Better => {
+            let fewer = -of.objectives.shown()?.lower;
+            let fewer = match of.objectives {
+                _ if fewer <= 0.0 => format!("no fewer objectives than {control}"),
+                Question::Known { of_little: Some(_), .. } => {
+                    format!("up to {} fewer objectives a run", number(fewer, 1))
+                }
+                _ => format!("up to {} % fewer objectives", number(100.0 * fewer, 0)),
+            };
+            Some(format!(
+                "Tokens are settled: {candidate} takes {times} those of {control}. If so many runs are too many, take {candidate} where it \
+                 may finish {fewer}, else keep {control}: {difference}."
+            ))
+        }
+        Stands::Worse => Some(format!(
+            "Tokens are settled: {candidate} takes {times} those of {control}. If so many runs are too many, keep {control}: {difference}."
+        )),
+        Stands::Same | Stands::NotWorse | Stands::Open | Stands::Unjudged => None,
+    }
+}
+
+/// What to do with objectives that are settled, where tokens are not and never will be.
+fn settled_objectives(of: &Situation<'_>) -> Option<String> {
+    let Situation { control, candidate, .. } = of;
+    (of.objectives.stands(true)? == Stands::Better).then(|| {
+        format!(
+            "Objectives are settled: {candidate} finishes more. If so many runs are too many, take {candidate} where its tokens do not \
+             matter, else keep {control}: the difference in tokens is too small to be found this way."
+        )
+    })
 }
 
 /// "eager finishes 6 % more objectives (95 % CS 1 to 11), at 1.3× tokens".

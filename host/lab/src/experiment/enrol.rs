@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::bucket;
 use baton_core::experiment::Assignment;
+use baton_core::ids::ExperimentId;
 use baton_core::input::Pin;
 use baton_core::observation::Capability;
 use baton_core::workflow::{Layer, Origin, PolicyChoice, PolicyLayer, Scope};
@@ -157,22 +158,33 @@ pub fn fits(version: &Version, work: &Work<'_>) -> Result<(), Unfit> {
     if let Some(folder) = version.only.workspace.as_ref().filter(|folder| *folder != work.workspace) {
         return Err(Unfit::OtherWorkspace(folder.clone()));
     }
-    let policies = &work.workflow.policies;
+    match narrower(work.workflow, &version.decides).into_iter().next() {
+        Some((place, capability)) => Err(Unfit::Narrower { place, capability }),
+        None => Ok(()),
+    }
+}
+
+/// The roles and phases that choose for themselves something of this, each with the first of it: "role reviewer", "phase build".
+pub fn narrower(workflow: &Workflow, decides: &[Capability]) -> Vec<(String, Capability)> {
+    let policies = &workflow.policies;
     let roles = policies.roles.iter().map(|(role, layer)| (format!("role {role}"), layer));
     let phases = policies.phases.iter().map(|(phase, layer)| (format!("phase {phase}"), layer));
-    for (place, layer) in roles.chain(phases) {
+    let chosen = |(place, layer): (String, &PolicyLayer)| {
         let says =
             |capability: &&Capability| layer.all.is_some() || layer.by_capability.contains_key(capability);
-        if let Some(capability) = version.decides.iter().find(says) {
-            return Err(Unfit::Narrower { place, capability: *capability });
-        }
-    }
-    Ok(())
+        decides.iter().find(says).map(|capability| (place, *capability))
+    };
+    roles.chain(phases).filter_map(chosen).collect()
 }
 
 /// How a run names the component of an arm. It stands for these bytes alone, whatever lies in any file.
 pub fn reference(definition: &Definition, arm: &Arm) -> String {
     format!("experiment:{}/{}@{}", definition.name, arm.name, arm.component)
+}
+
+/// Where an arm says what it lays over a run. A simulation has no experiment, and its arms have no place.
+pub fn place_of(experiment: Option<&ExperimentId>, arm: &str) -> String {
+    experiment.map(|experiment| format!("{experiment}, arm {arm}")).unwrap_or_default()
 }
 
 /// The arm, as the closest of the layers for the whole run: what files lay beneath it decides there only if the arm abstains. `over` says how
@@ -189,7 +201,7 @@ pub fn layer(
         grants: arm.grants.clone(),
         from: Origin {
             layer: Layer::Experiment,
-            file: format!("{}, arm {}", definition.name, arm.name),
+            file: place_of(Some(&definition.name), arm.name.as_str()),
             line: 0,
         },
         ..PolicyChoice::default()

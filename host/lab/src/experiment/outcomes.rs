@@ -17,7 +17,7 @@ use super::definition::ExperimentError;
 use crate::measure::{Measures, measure};
 
 /// Of the remembered measures. It grows when a measure changes its meaning; older ones are then measured anew.
-const MEMORY_SCHEMA: u32 = 3;
+const MEMORY_SCHEMA: u32 = 4;
 
 /// A run that takes part.
 #[derive(Clone, Debug, PartialEq)]

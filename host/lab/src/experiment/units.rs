@@ -9,7 +9,7 @@ use super::definition::{Definition, UnitKind, Version};
 use super::enrol::{not_given, other_component};
 use super::outcomes::{Collected, Record};
 use crate::compare::{ArmSample, Design, Invalid, Options};
-use crate::measure::{Measures, Standing};
+use crate::measure::{Measures, Standing, add_asked};
 
 /// The units of one version of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,15 +157,7 @@ impl Counted<'_> {
             whole.decisions += before.decisions;
             whole.faults += before.faults;
             whole.timeouts += before.timeouts;
-            for (component, decisions) in &before.decided_by {
-                *whole.decided_by.entry(component.clone()).or_default() += decisions;
-            }
-            for (component, questions) in &before.abstained {
-                *whole.abstained.entry(component.clone()).or_default() += questions;
-            }
-            for (component, failures) in &before.failures {
-                whole.failures.entry(component.clone()).or_default().add(failures);
-            }
+            add_asked(&mut whole.policies, &before.policies);
             whole.swapped |= before.swapped;
         }
         Ok(whole)

@@ -2,8 +2,9 @@
 
 use baton_core::decision::{AbstentionRecord, DecidedBy, FaultRecord, Label};
 use baton_core::facts::Exit;
+use baton_core::input::Pin;
 use baton_core::observation::{Basis, Capability, OccupancyView};
-use baton_core::workflow::{AgentKind, file};
+use baton_core::workflow::{AgentKind, Layer, Origin, Scope, file};
 use baton_core::{ActionId, RequestId, Seq};
 
 use super::*;
@@ -184,7 +185,7 @@ fn a_file_that_a_later_session_writes_again_is_rework_once() {
 
 // M5
 #[test]
-fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
+fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
     let (fell, decided, quiet) = (Digest::of("arm"), Digest::of("built-in"), Digest::of("quiet"));
     let fault = |fault| FaultRecord {
         by: DecidedBy::Configured,
@@ -227,10 +228,57 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
     story.hear(Input::Decided { request: RequestId(1), result, label: Box::new(label) }, None);
     let told = story.told();
     assert_eq!((told.decisions, told.faults, told.timeouts), (2, 3, 1));
+    let of = |component: &Digest| {
+        let [one] = told.policies.iter().filter(|of| of.component == *component).collect::<Vec<_>>()[..]
+        else {
+            panic!("{:?}", told.policies)
+        };
+        (one.asked(), one.decided, one.abstained, one.failures.clone())
+    };
     let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
-    assert_eq!(told.failures, BTreeMap::from([(fell.clone(), Failures { times: 3, trapped: 1, answered })]));
-    assert_eq!((told.asked(&fell), told.asked(&decided), told.asked(&quiet)), (3, 2, 2));
-    assert_eq!(told.decided_by, BTreeMap::from([(decided, 2)]));
+    assert_eq!(of(&fell), (3, 0, 0, Failures { times: 3, trapped: 1, answered }));
+    assert_eq!(of(&decided), (2, 2, 0, Failures::default()));
+    assert_eq!(of(&quiet), (2, 0, 2, Failures::default()));
+}
+
+// M5
+#[test]
+fn the_policy_of_an_arm_is_not_its_component_with_the_settings_of_a_file() {
+    let (odd, nine, three) = (Digest::of("odd"), Digest::of("9"), Digest::of("3"));
+    let from = Origin { layer: Layer::Experiment, file: "split-v2, arm nine".to_owned(), line: 0 };
+    let pin = Pin {
+        capability: Capability::Splitting,
+        policy: "odd".to_owned(),
+        component: odd.clone(),
+        settings: nine.clone(),
+        scope: Scope::Run,
+        wants: Default::default(),
+        grants: Default::default(),
+        from,
+        then: Vec::new(),
+    };
+    let label = |capability, settings: &Digest| Label {
+        by: DecidedBy::Configured,
+        capability,
+        policy: "odd".into(),
+        component: Some(odd.clone()),
+        settings: Some(settings.clone()),
+        engine: Digest::of("engine"),
+        fuel: 1,
+        duration_us: 1,
+        artifacts: BTreeMap::new(),
+        faults: Vec::new(),
+        abstained: Vec::new(),
+        behind: Vec::new(),
+    };
+    let mut asking = super::asked::Asking::default();
+    asking.begins(&[pin]);
+    asking.count(&label(Capability::Splitting, &nine));
+    asking.count(&label(Capability::Splitting, &three));
+    asking.count(&label(Capability::Recovery, &nine));
+    asking.count(&label(Capability::Splitting, &nine));
+    let counted: Vec<_> = asking.finish().into_iter().map(|one| (one.decided, one.arm)).collect();
+    assert_eq!(counted, [(2, Some("split-v2, arm nine".to_owned())), (1, None), (1, None)]);
 }
 
 // M5

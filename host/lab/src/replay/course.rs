@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::agreement::{Agreement, same_course};
 use baton_core::decision::{Decision, Fault, Label};
 use baton_core::observation::{Capability, Question};
-use baton_core::{PhaseId, RequestId, Run, Seq};
+use baton_core::{Digest, PhaseId, RequestId, Run, Seq};
 use baton_engine::PolicyAnswer;
 
 /// What came of the questions of one function.
@@ -121,6 +121,8 @@ pub struct Tried {
     pub departures: Vec<Departure>,
     /// How many more phases it leaves.
     pub departures_beyond: u64,
+    /// Questions on its course from which it abstained, by the component that had decided them.
+    pub abstained_from: BTreeMap<Digest, u64>,
 }
 
 /// What a question was about.
@@ -218,6 +220,10 @@ impl Course {
         let agreement = Agreement::of(&met.question.ask, &met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
+        if let (Agreement::Abstained, false, Some(component)) = (agreement, off_course, &met.label.component)
+        {
+            *self.found.abstained_from.entry(component.clone()).or_default() += 1;
+        }
         let phase = met.about.phases.first().cloned();
         if let (Ok(recorded), Ok(Some(candidate)), Some(phase)) = (&met.recorded, &candidate, &phase)
             && !off_course

@@ -4,11 +4,13 @@
 use crate::enrolled::{Fate, OBJECTIVES, Place, definition, pins};
 use baton_core::UnixMs;
 use baton_core::experiment::Assignment;
+use baton_core::observation::Capability;
 use baton_lab::compare::{Advice, Checked, Role};
+use baton_lab::experiment::enrol::place_of;
 use baton_lab::experiment::{
-    Collected, Definition, Experiments, Record, UnitKind, assign, collect, guard, join, report,
+    Arm, Collected, Definition, Experiments, Record, UnitKind, assign, collect, guard, join, report,
 };
-use baton_lab::measure::{Measures, Standing};
+use baton_lab::measure::{Failures, Measures, PolicyCounts, Standing};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt as _, SeedableRng as _};
 use rayon::prelude::*;
@@ -108,7 +110,7 @@ fn what_cannot_count_is_listed_with_its_reason() {
     };
     let of_control: Vec<String> = units("control").take(6).collect();
     let assignment = |unit: &str| given(unit).assignment;
-    let right = pins(version, &version.arms[0]);
+    let right = pins(&definition, version, &version.arms[0]);
 
     // A good one.
     place.write(assignment(&of_control[0]), right.clone(), Fate::default());
@@ -119,9 +121,9 @@ fn what_cannot_count_is_listed_with_its_reason() {
         component: eager.component.clone(),
         ..assignment(&of_control[1])
     };
-    place.write(forged, pins(version, eager), Fate::default());
+    place.write(forged, pins(&definition, version, eager), Fate::default());
     // The arm's component was not what it began with.
-    place.write(assignment(&of_control[2]), pins(version, eager), Fate::default());
+    place.write(assignment(&of_control[2]), pins(&definition, version, eager), Fate::default());
     // Two runs of one unit, neither in place of the other.
     place.write(assignment(&of_control[3]), right.clone(), Fate::default());
     place.write(assignment(&of_control[3]), right.clone(), Fate::default());
@@ -182,6 +184,19 @@ fn dice_that_drop_units_of_one_arm_raise_an_alarm() {
     assert!(!guard(&definition, version, &collected).is_empty());
 }
 
+/// Three decisions of an arm's policy.
+fn asked(definition: &Definition, arm: &Arm) -> PolicyCounts {
+    PolicyCounts {
+        component: arm.component.clone(),
+        settings: None,
+        decision: Capability::Splitting,
+        arm: Some(place_of(Some(&definition.name), arm.name.as_str())),
+        decided: 3,
+        abstained: 0,
+        failures: Failures::default(),
+    }
+}
+
 /// Records as they would be read, with outcomes that are drawn.
 fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Vec<Record> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
@@ -197,7 +212,7 @@ fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Ve
                 standing: if completed == OBJECTIVES { Standing::Done } else { Standing::Unfinished },
                 tokens: (3_000.0 * (chance(&mut dice) - 0.5).exp()) as u64,
                 assignments: vec![given.assignment.clone()],
-                decided_by: [(given.arm.component.clone(), 3)].into(),
+                policies: vec![asked(definition, given.arm)],
                 started_at: UnixMs(n as u64),
                 ..like.clone()
             };
@@ -206,7 +221,7 @@ fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Ve
                 run: measures.run.clone(),
                 started_at: measures.started_at,
                 assignment: given.assignment,
-                pins: pins(version, given.arm),
+                pins: pins(definition, version, given.arm),
                 measures: Ok(measures),
             }
         })

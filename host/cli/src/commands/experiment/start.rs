@@ -277,7 +277,8 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
         let grants = granted_to(&spec.name, configured.policy(), &args.grants)?;
         if !named.built_in {
-            fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured)?;
+            let decides: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
+            fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured, &decides)?;
         }
         fitted.push(Fitted {
             arm: Arm {

@@ -272,7 +272,7 @@ fn abstained(checked: &Checked, look: &Look) -> String {
     checked.report.mute().map(line).collect()
 }
 
-/// "fit to decide: splitting", or how many rules are broken.
+/// "fit to decide: splitting", or how many rules are broken, or of what nobody has seen a decision.
 fn verdict(checked: &Checked, look: &Look) -> String {
     let report = &checked.report;
     if checked.fit {
@@ -282,6 +282,8 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     let (broken, applied) = (report.broken().count(), report.applied().count());
     let are = if broken == 1 { "is" } else { "are" };
     let mut why = Vec::new();
+    let is_shown_unfit =
+        !report.is_fit() || checked.golden.as_ref().is_some_and(|golden| !golden.all_stand());
     if broken > 0 {
         why.push(format!("{broken} of {applied} rules {are} broken"));
     }
@@ -293,7 +295,11 @@ fn verdict(checked: &Checked, look: &Look) -> String {
         ));
     }
     why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(Goldens::verdict));
-    let mut text = format!("{}: {}", look.paint(Tone::Bad, "not fit to decide"), why.join(", and "));
+    let head = match is_shown_unfit {
+        true => look.paint(Tone::Bad, "not fit to decide"),
+        false => look.paint(Tone::Warn, "not shown to be fit"),
+    };
+    let mut text = format!("{head}: {}", why.join(", and "));
     if report.asked < report.wanted {
         text.push_str(&format!(
             "; it failed on so many questions that it was asked {} of {}",

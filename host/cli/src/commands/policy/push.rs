@@ -18,7 +18,7 @@ Examples:
   baton policy push careful.wasm oci://registry.example/acme/careful:1.0
   baton policy push careful.wasm oci://127.0.0.1:5000/careful:dev
 
-A policy that is not fit to decide is refused. Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
+A policy that breaks a rule is not fit to decide, and is refused. Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
 written to standard output; `baton policy sign` signs it.")]
 pub(crate) struct PushArgs {
     /// A component
@@ -40,13 +40,19 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let outside = outside(&place, &args.file, &named.name, &named.bytes)?;
     let engine = policies::engine(&place)?;
     let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
-    fitness::require(args.fitness, &place, &args.file, &[], &engine, &policy)?;
+    fitness::require(args.fitness, &place, &args.file, &[], &engine, &policy, &[])?;
     let Named { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
-    let digest = registries::depot(&args.registry)?.registry().push(&reference, &artifact)?;
+    let depot = registries::depot(&args.registry)?;
+    // Nothing, or nothing that can be read, is there where it is new.
+    let before = depot.registry().resolve(&reference).ok();
+    let digest = depot.registry().push(&reference, &artifact)?;
     let size = words::bytes(artifact.component_bytes());
     out::progress(&format!("pushed {name}  {}  {size}, which {}", artifact.component(), outside.sentence()));
+    if let Some(before) = before.filter(|before| *before != digest) {
+        out::progress(&format!("{reference} was another component before: {}", reference.at(&before)));
+    }
     out::data(&format!("{}\n", reference.at(&digest)))?;
     Ok(Exit::Done)
 }

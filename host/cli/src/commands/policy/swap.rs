@@ -44,7 +44,7 @@ Examples:
   baton policy use --rollback --decides splitting      back to the one before
 
 The component is loaded, held to the contract and tried, its settings are validated, and it is asked some hundred generated \
-questions (`baton policy check` asks more), before anything changes. One that is not fit to decide is refused. It decides \
+questions (`baton policy check` asks more), before anything changes. One that breaks a rule is refused. It decides \
 from the next question on; what is being answered, and what it abstains from, those before answer. After three \
 faults in a row (`breaker` in [policies]) it is taken back by itself. `--set` changes these settings and leaves the others of the run as they are. The run remembers it: `baton resume` goes on with it. \
 Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
@@ -117,7 +117,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
                 // What cannot even be loaded the host refuses, and journals that.
                 if let Ok(policy) = policies::load(&engine, reference, &named, &settings) {
                     let set = &args.settings;
-                    fitness::require(args.fitness, &args.place, reference, set, &engine, &policy)?;
+                    fitness::require(args.fitness, &args.place, reference, set, &engine, &policy, &decides)?;
                 }
             }
             let Named { name, bytes, .. } = named;

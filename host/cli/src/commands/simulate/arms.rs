@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baton_lab::experiment::enrol;
 use baton_lab::simulate::Arm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
@@ -14,6 +15,7 @@ use baton_runtime::{PolicyBundle, PolicySource, cast};
 
 use crate::args::PlaceArgs;
 use crate::commands::policy::setting;
+use crate::enrolment::named_in_files;
 use crate::exit::Usage;
 use crate::layers::placed;
 use crate::place::Place;
@@ -33,6 +35,13 @@ struct Wanted {
     settings: BTreeMap<String, GivenSetting>,
 }
 
+/// The arms, loaded, and what a person has to know of them.
+pub(super) struct Loaded {
+    pub(super) arms: Vec<Arm>,
+    /// In whole sentences.
+    pub(super) notes: Vec<String>,
+}
+
 /// Every arm, loaded. Without one there is one with the policies of the workflow itself.
 pub(super) fn arms(
     named: &[String],
@@ -40,7 +49,7 @@ pub(super) fn arms(
     workflow: &Workflow,
     bundle: PolicyBundle,
     place: &PlaceArgs,
-) -> anyhow::Result<Vec<Arm>> {
+) -> anyhow::Result<Loaded> {
     let config = Place::here(place)?.config;
     let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<Arm> {
         let cast =
@@ -56,16 +65,18 @@ pub(super) fn arms(
         if !settings.is_empty() {
             return Err(Usage("--set is for the policy of an arm: name one with --arms".to_owned()).into());
         }
-        return Ok(vec![load(AS_WRITTEN.to_owned(), workflow.clone(), &bundle)?]);
+        let arms = vec![load(AS_WRITTEN.to_owned(), workflow.clone(), &bundle)?];
+        return Ok(Loaded { arms, notes: Vec::new() });
     }
     let engine = policies::engine(place)?;
-    let mut arms = Vec::new();
+    let (mut arms, mut decided) = (Vec::new(), BTreeSet::new());
     for wanted in wanted(named, settings)? {
         let component = policies::named(&wanted.reference, &RegistryArgs::of(place))?;
         // Loaded once to see what it can decide; its settings are checked where they are used.
         let configured = policies::configured(&engine, &wanted.reference, &wanted.settings, place)?;
         let policy = configured.policy();
         let (decides, wants) = (policy.decides().to_vec(), policy.wants().clone());
+        let files = &bundle;
         let mut bundle = bundle.clone();
         let settings = component.settings(&wanted.settings);
         if !component.is_fallback() {
@@ -80,16 +91,42 @@ pub(super) fn arms(
             from: Origin { layer: Layer::Experiment, file: String::new(), line: 0 },
             ..PolicyChoice::default()
         };
+        decided.extend(decides.iter().copied());
+        let of_files =
+            |capability| named_in_files(workflow, files, &wanted.reference, policy.digest(), capability);
         let mut workflow = workflow.clone();
-        lay_over(&mut workflow, &decides, &choice);
+        lay_over(&mut workflow, &decides, &choice, of_files);
         arms.push(load(wanted.name, workflow, &bundle)?);
     }
-    Ok(arms)
+    let decided: Vec<Capability> = decided.into_iter().collect();
+    Ok(Loaded { arms, notes: narrower(workflow, &decided).into_iter().collect() })
 }
 
-/// An arm decides what it can, everywhere: also where the workflow names another policy for a role or a phase.
-fn lay_over(workflow: &mut Workflow, decides: &[Capability], choice: &PolicyChoice) {
-    let everywhere = || decides.iter().map(|capability| (*capability, choice.clone()));
+/// That arms decide where the workflow chooses a policy itself, if they do.
+fn narrower(workflow: &Workflow, decides: &[Capability]) -> Option<String> {
+    let places = enrol::narrower(workflow, decides);
+    let said: Vec<String> =
+        places.iter().map(|(place, capability)| format!("{capability} in {place}")).collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "An arm decides everywhere here, also where the workflow chooses a policy itself: {}. A run of this workflow takes no part in an \
+             experiment about that.",
+            said.join(", ")
+        )
+    })
+}
+
+/// An arm decides what it can, everywhere: also where the workflow names another policy for a role or a phase. `of_files` says how the files
+/// name the same component, if it decides this there: the settings of the arm are laid over theirs, as in an experiment.
+fn lay_over(
+    workflow: &mut Workflow,
+    decides: &[Capability],
+    choice: &PolicyChoice,
+    of_files: impl Fn(Capability) -> Option<String>,
+) {
+    let chosen = |capability| PolicyChoice { over: of_files(capability), ..choice.clone() };
+    let chosen: Vec<_> = decides.iter().map(|capability| (*capability, chosen(*capability))).collect();
+    let everywhere = || chosen.iter().cloned();
     let policies = &mut workflow.policies;
     for scoped in policies.roles.values_mut().chain(policies.phases.values_mut()) {
         scoped.by_capability.extend(everywhere());

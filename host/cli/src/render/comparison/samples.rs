@@ -1,9 +1,8 @@
 //! Comparisons to draw: what the tests of text, JSON and page look at. Nothing outside tests uses it.
 
-use std::collections::BTreeMap;
-
 use baton_lab::compare::{ArmSample, Comparison, Design, Invalid, Looks, Options, compare};
-use baton_lab::measure::{Measures, Standing};
+use baton_lab::measure::{Failures, Measures, PolicyCounts, Standing};
+use baton_runtime::core::observation::Capability;
 use baton_runtime::core::{Digest, RunId, UnixMs};
 
 /// How the runs of an arm are to come out.
@@ -59,9 +58,15 @@ fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
         decisions: 12,
         faults: u64::from(roll(15, 100) == 0),
         timeouts: 0,
-        decided_by: BTreeMap::from([(Digest::of(arm), 12)]),
-        abstained: BTreeMap::new(),
-        failures: BTreeMap::new(),
+        policies: vec![PolicyCounts {
+            component: Digest::of(arm),
+            settings: None,
+            decision: Capability::Splitting,
+            arm: Some(String::new()),
+            decided: 12,
+            abstained: 0,
+            failures: Failures::default(),
+        }],
         swapped: false,
     }
 }
@@ -89,7 +94,7 @@ pub(super) fn trade_off() -> Comparison {
     eager.measures[235].standing = Standing::Running;
     eager.measures[234].standing = Standing::Waiting;
     eager.measures[0].swapped = true;
-    eager.measures[7].decided_by.clear();
+    eager.measures[7].policies.clear();
     let reason = "its journal is damaged at entry 41".to_owned();
     eager.invalid.push(Invalid { unit: "eager-300".to_owned(), reason });
     compare(&[control, eager], &options())

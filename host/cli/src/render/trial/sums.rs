@@ -57,8 +57,12 @@ impl Sums<'_> {
             0 if tally.abstained == asked => {
                 return format!("{name} would have abstained from {}", all(asked, capability));
             }
-            0 if tally.faults == 0 => {
+            0 if tally.faults + tally.abstained == 0 => {
                 format!("{name} would have decided {} the same way", all(asked, capability))
+            }
+            0 if tally.faults == 0 => {
+                let questions = counted(asked, &format!("{capability} question"));
+                format!("{name} would have decided {} of {questions} the same way", asked - tally.abstained)
             }
             differs => format!(
                 "{name} would have decided {differs} of {} otherwise",

@@ -1,6 +1,8 @@
 //! What cannot be judged, or not by the numbers that are shown, is said in words.
 
 use super::*;
+use crate::measure::{PolicyCounts, add_asked};
+use baton_core::observation::Capability;
 
 /// The first sentence of the verdict on the outcome of this name that cannot be judged.
 fn named<'a>(of: &'a Comparison, name: &str) -> Option<&'a String> {
@@ -59,6 +61,19 @@ fn a_control_that_finishes_nothing_is_compared_all_the_same() {
     assert_eq!((last.value, last.upper), (absolute.value, absolute.upper), "in objectives a run");
 }
 
+/// Counts of the policy of an arm that has been asked nothing.
+fn asked(component: &Digest) -> PolicyCounts {
+    PolicyCounts {
+        component: component.clone(),
+        settings: None,
+        decision: Capability::Splitting,
+        arm: Some(String::new()),
+        decided: 0,
+        abstained: 0,
+        failures: Failures::default(),
+    }
+}
+
 // M5
 #[test]
 fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
@@ -66,7 +81,8 @@ fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
     eager.component = Some(component.clone());
     for run in eager.measures.iter_mut().take(20) {
         let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
-        run.failures.insert(component.clone(), Failures { times: 3, trapped: 3, answered });
+        let failures = Failures { times: 3, trapped: 3, answered };
+        run.policies.push(PolicyCounts { failures, ..asked(&component) });
     }
     let always = compare(&[sample("control", 1, 30, 60), eager.clone()], &Options::default());
     let arm = &always.arms[1];
@@ -83,9 +99,9 @@ fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
         always.notes
     );
     for run in &mut eager.measures {
-        run.decided_by.insert(component.clone(), 2);
+        add_asked(&mut run.policies, &[PolicyCounts { decided: 2, ..asked(&component) }]);
     }
-    eager.measures[0].failures.get_mut(&component).unwrap().answered.insert("native".to_owned(), 1);
+    eager.measures[0].policies[0].failures.answered.insert("native".to_owned(), 1);
     let at_times = compare(&[sample("control", 1, 30, 60), eager], &Options::default());
     let note = told(&at_times, "failed on").unwrap();
     assert!(note.contains("120 questions in 30 runs and failed on 60 of them"), "{note}");
@@ -99,7 +115,7 @@ fn an_arm_that_leaves_its_questions_to_the_next_policy_is_named() {
     let (component, mut folders) = (Digest::of("folders"), sample("folders", 2, 30, 60));
     folders.component = Some(component.clone());
     for run in folders.measures.iter_mut().take(20) {
-        run.abstained.insert(component.clone(), 3);
+        run.policies.push(PolicyCounts { abstained: 3, ..asked(&component) });
     }
     let told = |folders: &ArmSample| {
         let found = compare(&[sample("control", 1, 30, 60), folders.clone()], &Options::default());
@@ -110,12 +126,16 @@ fn an_arm_that_leaves_its_questions_to_the_next_policy_is_named() {
         "The component of folders was asked 60 questions in 20 runs and decided none of them; its runs went as they would have \
          without it."
     );
-    folders.measures[0].decided_by.insert(component.clone(), 4);
+    add_asked(&mut folders.measures[0].policies, &[PolicyCounts { decided: 4, ..asked(&component) }]);
     assert_eq!(
         told(&folders).unwrap(),
         "The component of folders was asked 64 questions in 20 runs and decided 4 of them; the others went to the next policy."
     );
-    folders.measures.iter_mut().for_each(|run| run.abstained.clear());
+    // The component with the settings of a file is not the policy of the arm.
+    let of_file = PolicyCounts { arm: None, decided: 7, ..asked(&component) };
+    folders.measures[0].policies.push(of_file);
+    assert!(told(&folders).unwrap().contains("asked 64 questions in 20 runs and decided 4 of them"));
+    folders.measures.iter_mut().flat_map(|run| &mut run.policies).for_each(|of| of.abstained = 0);
     assert_eq!(told(&folders), None, "it decided all");
 }
 
@@ -221,4 +241,47 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
     assert_eq!(unchecked.verdict.decision, Advice::Ship, "{:?}", unchecked.verdict);
     let last = unchecked.verdict.words.last().unwrap();
     assert!(last.starts_with("No objective of these runs has a check"), "{:?}", unchecked.verdict);
+}
+
+// M5
+#[test]
+fn an_outcome_that_is_out_of_reach_does_not_hide_one_that_is_settled() {
+    let open = |lower| known(0.01, lower, 0.04, false, 0.05, Some(41_234));
+    let second = |objectives, tokens| say(&situation(objectives, tokens)).words.remove(1);
+    assert_eq!(
+        second(open(-0.12), price(-0.48, -0.6, -0.3, true)),
+        "Tokens are settled: eager takes 0.5× those of control. If so many runs are too many, take eager where it may finish up to \
+         12 % fewer objectives, else keep control: the difference in objectives is too small to be found this way."
+    );
+    assert!(
+        second(open(-0.12), price(0.9, 0.5, 1.3, true))
+            .contains("1.9× those of control. If so many runs are too many, keep control")
+    );
+    let vague = || known(0.3, -0.1, 0.8, false, 0.10, Some(41_234));
+    assert!(
+        second(work(0.06, 0.01, 0.11, true), vague())
+            .starts_with("Objectives are settled: eager finishes more.")
+    );
+    let nothing = "If that is too many, keep control: the difference is too small to be found this way.";
+    assert_eq!(second(open(-0.12), price(0.3, -0.1, 0.8, false)), nothing);
+}
+
+// M5
+#[test]
+fn pairs_that_are_all_the_same_are_said_to_be() {
+    let options =
+        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let control = sample("control", 1, 30, 70);
+    let mut same = ArmSample { arm: "eager".to_owned(), ..control.clone() };
+    let component = Digest::of("eager");
+    same.measures
+        .iter_mut()
+        .for_each(|run| run.policies = vec![PolicyCounts { decided: 1, ..asked(&component) }]);
+    let found = compare(&[control.clone(), same.clone()], &options);
+    assert_eq!(found.verdict.decision, Advice::KeepControl);
+    let first = "eager came to the very same as control in every pair; keep control.";
+    assert_eq!((found.verdict.words[0].as_str(), found.verdict.words.len()), (first, 2));
+    same.measures[3].turns += 1;
+    let found = compare(&[control, same], &options);
+    assert!(found.verdict.words.iter().all(|words| !words.contains("the very same")), "{:?}", found.verdict);
 }

@@ -16,8 +16,9 @@ use baton_core::experiment::Assignment;
 use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, WorkspaceFacts};
 use baton_core::input::{Choice, Outcome, Pin, Report};
 use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question};
-use baton_core::workflow::{Scope, Workflow, file};
+use baton_core::workflow::{Layer, Origin, Scope, Workflow, file};
 use baton_core::{Digest, Input, Run, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_lab::experiment::enrol::place_of;
 use baton_lab::experiment::{Analysis, Arm, Definition, Enrolled, Only, State, UnitKind, Version, assign};
 use baton_store::{Durability, Entry, Journal, StateDir};
 
@@ -118,7 +119,7 @@ impl Place {
         let Enrolled { assignment, arm, version, .. } =
             assign(definition, definition.current().unwrap(), unit)?;
         let arm_name = arm.name.to_string();
-        let pins = pins(version, arm);
+        let pins = pins(definition, version, arm);
         self.write(assignment, pins, fate(&arm_name));
         Some(arm_name)
     }
@@ -140,7 +141,8 @@ impl Place {
 }
 
 /// What a run of an arm begins with.
-pub fn pins(version: &Version, arm: &Arm) -> Vec<Pin> {
+pub fn pins(definition: &Definition, version: &Version, arm: &Arm) -> Vec<Pin> {
+    let file = place_of(Some(&definition.name), arm.name.as_str());
     let pin = |capability: &Capability| Pin {
         capability: *capability,
         policy: arm.policy.clone(),
@@ -149,7 +151,7 @@ pub fn pins(version: &Version, arm: &Arm) -> Vec<Pin> {
         scope: Scope::Run,
         wants: Default::default(),
         grants: Default::default(),
-        from: Default::default(),
+        from: Origin { layer: Layer::Experiment, file: file.clone(), line: 0 },
         then: Vec::new(),
     };
     version.decides.iter().map(pin).collect()

@@ -130,6 +130,20 @@ fn a_trial_reads_as_a_person_would_tell_it() {
 
     let same = Function { on_course: Tally { same: 9, ..Tally::default() }, ..Function::default() };
     let same = Tried { functions: [("splitting.decide", same)].into(), ..Tried::default() };
+    let abstained =
+        Function { on_course: Tally { same: 1, abstained: 9, ..Tally::default() }, ..Function::default() };
+    let abstained = Tried {
+        functions: [("splitting.decide", abstained)].into(),
+        abstained_from: [(digest.clone(), 4), (Digest::of("other"), 5)].into(),
+        ..Tried::default()
+    };
+    let text = told(&[Capability::Splitting], &abstained, 300);
+    let first =
+        "my-split would have decided 1 of 10 splitting questions the same way, and abstained from 9\n";
+    assert!(text.starts_with(first), "{text}");
+    let own = "Of the questions that it abstained from, 4 were decided then by my-split itself";
+    assert!(text.contains(own), "{text}");
+
     let both = [Capability::Splitting, Capability::Compaction];
     insta::assert_snapshot!("try_run_same", told(&both, &same, 120));
 }
