@@ -130,7 +130,8 @@ fn an_arm_takes_over_what_the_workflow_sets_for_its_component() {
     with(&stage, "beside.toml", POLICIES, &format!("all = {beside}"));
     for file in ["bare.toml", "beside.toml"] {
         let text = run(file);
-        let who = "control  resilience, compact-percent = 50.0\ntwo      resilience, compact-percent = 50.0\n";
+        let who =
+            "control  resilience, compact-percent = 50.0\ntwo      resilience, compact-percent = 50.0\n";
         assert!(text.contains(who), "{text}");
         assert!(text.contains("two came to the very same as control in every pair; keep control."), "{text}");
     }
