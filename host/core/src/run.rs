@@ -120,6 +120,8 @@ pub struct Run {
     workflow: Workflow,
     seats: Seats,
     policy_outcomes: PolicyOutcomes,
+    /// The policy whose answer is being taken, if it is not Baton's own.
+    answering: Option<String>,
     task_folder: String,
     started_at: UnixMs,
     utc_offset_minutes: i32,
@@ -160,6 +162,7 @@ impl Run {
             workflow: Workflow::default(),
             seats: Seats::default(),
             policy_outcomes: PolicyOutcomes::default(),
+            answering: None,
             task_folder: String::new(),
             started_at: UnixMs(0),
             utc_offset_minutes: 0,

@@ -3,7 +3,7 @@
 use baton_core::Digest;
 use baton_core::decision::Label;
 use baton_core::observation::Question;
-use baton_engine::{Configured, PolicyAnswer};
+use baton_engine::{Configured, PolicyAnswer, followed};
 
 use crate::reevaluate::Answer;
 
@@ -35,7 +35,7 @@ pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Questi
     }
 }
 
-/// Puts every question to this policy, and to none behind it.
+/// Puts every question to this policy, and to none behind it. An answer that no run can follow is a fault, as it is in a run.
 pub fn candidate(policy: &Configured) -> impl FnMut(&Question) -> PolicyAnswer {
-    |question| policy.evaluate(question).result
+    |question| followed(question, policy.evaluate(question).result)
 }

@@ -18,7 +18,7 @@ use baton_core::input::Pin;
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::{GivenSetting, Scope};
 use baton_core::{Digest, RequestId, Run, RunId};
-use baton_engine::{Configured, Engine, Evaluation, Grants as Granted};
+use baton_engine::{Configured, Engine, Evaluation, Grants as Granted, followed};
 use baton_store::{Journal, StateDir};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -271,6 +271,8 @@ fn set_beside(
     shadow: &Configured,
 ) -> ShadowAnswer {
     let Evaluation { result, fuel, .. } = shadow.evaluate(question);
+    // An answer that no run can follow is a fault of a shadow, too.
+    let result = followed(question, result);
     let agreement = Agreement::of(&question.ask, counted, &result);
     let differs = agreement.is_otherwise();
     ShadowAnswer {

@@ -1,12 +1,9 @@
 //! What a policy's answer leads to. An answer is matched by the question's id: to a step that waits for it, or to
 //! the session it is about; any other is stale and dropped. What a verdict leads to is in `judge.rs`.
 
-use std::borrow::Cow;
-
 use crate::action::Action;
 use crate::decision::{
-    CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, Label, RecoveryAction,
-    RecoveryDecision, SplitAction, SplitDecision,
+    CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, Label, SplitAction, SplitDecision,
 };
 use crate::ids::RequestId;
 use crate::notice::Notice;
@@ -25,36 +22,6 @@ const SPLIT_REQUESTED: &str = "split-requested";
 /// How a session ended whose phase was split without its asking.
 const SPLIT: &str = "split";
 
-/// An answer as it is taken: what a policy asks a person, and why it has a phase stay whole, is told as its words, in a line. Those of the
-/// built-in policy are Baton's.
-fn under_its_name<'a>(
-    result: &'a Result<Decision, Fault>,
-    label: &Label,
-) -> Cow<'a, Result<Decision, Fault>> {
-    let is_baton = matches!(label.by, DecidedBy::BuiltIn | DecidedBy::Native | DecidedBy::Recording)
-        || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
-    let mut result = Cow::Borrowed(result);
-    let asks = match &*result {
-        Ok(Decision::Recover(decision)) => matches!(decision.action, RecoveryAction::AskPerson { .. }),
-        Ok(Decision::Split(decision)) => !matches!(decision.action, SplitAction::Split { .. }),
-        _ => false,
-    };
-    if is_baton || !asks {
-        return result;
-    }
-    match result.to_mut() {
-        Ok(
-            Decision::Recover(RecoveryDecision { action: RecoveryAction::AskPerson { question }, .. })
-            | Decision::Split(SplitDecision { action: SplitAction::AskPerson { question }, .. }),
-        ) => *question = format!("The policy {} asks: {:?}", label.policy, one_line(question)),
-        Ok(Decision::Split(SplitDecision { reason, .. })) => {
-            *reason = format!("The policy {} says: {:?}", label.policy, one_line(reason));
-        }
-        _ => {}
-    }
-    result
-}
-
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
         self.policy_outcomes.count(label);
@@ -67,7 +34,10 @@ impl Run {
             return;
         }
         let Some(p) = about else { return };
-        let result = &*under_its_name(result, label);
+        // The words of the built-in policy are Baton's.
+        let is_baton = matches!(label.by, DecidedBy::BuiltIn | DecidedBy::Native | DecidedBy::Recording)
+            || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
+        self.answering = (!is_baton).then(|| label.policy.clone());
         if self.phases[p].step.waits_for_answer(request) {
             self.tell_fallback(label);
             self.take_answer(p, result);
@@ -75,7 +45,19 @@ impl Run {
             self.tell_fallback(label);
             self.take_answer_at_work(p, request, result);
         }
+        self.answering = None;
         // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
+    }
+
+    /// What a policy asks a person, under its name and in a line. An agent reads that it was asked: its words may be a stranger's.
+    pub(super) fn asked_by_policy(&self, question: &str) -> EndCause {
+        match &self.answering {
+            None => EndCause::of_host(question),
+            Some(policy) => {
+                let asked = format!("The policy {policy} asks: {:?}", one_line(question));
+                EndCause::of_policy(&asked, "a policy asked a person something")
+            }
+        }
     }
 
     fn tell_fallback(&mut self, label: &Label) {
@@ -167,7 +149,11 @@ impl Run {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
-                let kept = EndCause::of_policy(&decision.reason, "it is not split");
+                let reason = match &self.answering {
+                    None => decision.reason.clone(),
+                    Some(policy) => format!("The policy {policy} says: {:?}", one_line(&decision.reason)),
+                };
+                let kept = EndCause::of_policy(&reason, "it is not split");
                 self.keep_scope(p, occasion, &kept);
             }
             SplitAction::AskPerson { question } => {
@@ -177,7 +163,8 @@ impl Run {
                     }
                     _ => String::new(),
                 };
-                self.pause(p, Pause::Stuck, format!("{question}{by_hand}"));
+                let asked = self.asked_by_policy(question).and(&by_hand);
+                self.pause(p, Pause::Stuck, asked);
             }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {

@@ -30,6 +30,13 @@ impl EndCause {
         Self { for_people: told(&question.for_people), for_agents: told(&question.for_agents) }
     }
 
+    /// The same, and more of the host's own words.
+    pub(super) fn and(mut self, words: &str) -> Self {
+        self.for_people.push_str(words);
+        self.for_agents.push_str(words);
+        self
+    }
+
     /// Each of the two in so many bytes.
     pub(super) fn cut(mut self, bytes: usize) -> Self {
         cut(&mut self.for_people, bytes);

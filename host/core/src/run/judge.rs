@@ -8,7 +8,7 @@ use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
-use crate::workflow::{Permission, Role};
+use crate::workflow::{BUILTIN, Permission, Role};
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
@@ -170,7 +170,10 @@ impl Run {
                 self.phases[p].because = judgment.cause();
                 self.emit(Action::Interrupt { session: id });
             }
-            (RecoveryAction::AskPerson { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
+            (RecoveryAction::AskPerson { question }, _) => {
+                let asked = self.asked_by_policy(question);
+                self.pause(p, Pause::Stuck, asked);
+            }
             _ => self.go_on_without(p, judgment, action),
         }
     }
@@ -226,7 +229,8 @@ impl Run {
             }
             found => {
                 let why = if found.is_some() { "may do more than this phase allows" } else { "is unknown" };
-                let text = format!("The policy has the role {role:?} go on, which {why}.");
+                let policy = self.answering.as_deref().unwrap_or(BUILTIN);
+                let text = format!("The policy {policy} has the role {role:?} go on, which {why}.");
                 self.tell_stop(p, judgment);
                 let known = format!("a role was to go on that {why}");
                 self.pause(p, Pause::Stuck, EndCause::of_policy(&text, known));
@@ -374,7 +378,8 @@ impl Run {
                     _ if is_denied => Pause::Asked,
                     _ => Pause::Unproven,
                 };
-                self.pause(p, about, question.clone());
+                let asked = self.asked_by_policy(question);
+                self.pause(p, about, asked);
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
                 self.wait_for_quota(p, cause, until, focus, words_of(&judgment.assessment))

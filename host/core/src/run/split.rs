@@ -10,15 +10,27 @@ use crate::notice::Notice;
 use crate::observation::SplitLimits;
 use crate::tree::Tree;
 use crate::view::Origin;
+use crate::visible::visible_name;
 use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
 
 use super::Run;
 use super::join::Fork;
 use super::phase::{Goal, Inherited, Phase, Reported};
+use super::session::cut;
 use super::step::{Pause, Step, Succession};
 use super::summary::one_line;
 use super::turns::MOST_TURNS;
 use super::walk::why_failed;
+
+/// Bytes of the title of a part, which stands in headings and commit messages.
+const TITLE_BYTES: usize = 120;
+
+/// The title that a policy gives a part: a short line that nothing obeys.
+fn title_of(words: &str) -> String {
+    let mut title = visible_name(&one_line(words)).into_owned();
+    cut(&mut title, TITLE_BYTES);
+    title
+}
 
 impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
@@ -95,8 +107,7 @@ impl Run {
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
                 id: id.clone(),
-                // It is shown in lines of its own.
-                title: one_line(&part.title),
+                title: title_of(&part.title),
                 depends_on: Vec::new(),
                 // A part is held to the commands of its own objectives and to its review. The phase's command is about the whole:
                 // it is run once the parts are together.

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use baton_core::observation::Question;
-use baton_engine::{Configured, PolicyAnswer, Remembers, Reusing};
+use baton_engine::{Configured, PolicyAnswer, Remembers, Reusing, followed};
 
 /// Answers questions.
 pub trait Asking: Sync {
@@ -42,7 +42,7 @@ impl Asking for Fresh<'_> {
     }
 
     fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
-        Ok(self.policy.evaluate(question).result)
+        Ok(followed(question, self.policy.evaluate(question).result))
     }
 }
 
@@ -66,7 +66,8 @@ impl Asking for Kept<'_> {
 
     fn ask(&self, lane: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
         let lane = &self.lanes[lane % self.lanes.len()];
-        lane.lock().unwrap_or_else(PoisonError::into_inner).evaluate(question)
+        let answer = lane.lock().unwrap_or_else(PoisonError::into_inner).evaluate(question)?;
+        Ok(followed(question, answer))
     }
 
     fn compared(&self) -> Option<u64> {

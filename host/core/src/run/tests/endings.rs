@@ -212,12 +212,22 @@ fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
 // A11
 #[test]
 fn what_a_person_says_to_a_question_reaches_the_next_session() {
+    // The question of a policy that may be a stranger's stays between it and the person.
+    for (policy, reads) in [("resilience", "Which format?"), ("team", "a policy asked a person something")] {
+        person_answers(policy, reads);
+    }
+}
+
+fn person_answers(policy: &'static str, reads: &str) {
     let mut world = World::new(workflow(&[("1", &["a"])]));
-    world.unfinished.set(1);
+    (world.policy, world.unfinished) = (policy, 1.into());
     world.recovery =
         Some((Verdict::Answered, RecoveryAction::AskPerson { question: "Which format?".into() }));
     world.go();
-    let question = world.run.view(world.now).unwrap().questions[0].id;
+    let question = &world.run.view(world.now).unwrap().questions[0];
+    assert!(question.text.contains("Which format?"), "{}", question.text);
+    assert_eq!(question.text.contains("The policy team asks"), policy == "team", "{}", question.text);
+    let question = question.id;
     let message = Some("CSV, with a header line".to_owned());
     world.put(Input::Answered { question, choice: Choice::Retry, message });
     world.go();
@@ -231,7 +241,8 @@ fn what_a_person_says_to_a_question_reaches_the_next_session() {
     });
     let seen = seen.unwrap();
     let because = seen.because.as_deref().unwrap();
-    assert!(because.contains("CSV, with a header line") && because.contains("Which format?"), "{because}");
+    assert!(because.contains("CSV, with a header line") && because.contains(reads), "{because}");
+    assert_eq!(because.contains("Which format?"), policy == "resilience", "{because}");
     assert!(seen.decisions.iter().any(|one| one.outcome.contains("CSV, with a header line")));
 }
 

@@ -82,7 +82,6 @@ pub(super) struct World {
     pub(super) offloads: Option<Vec<String>>,
     /// What is offloaded can be saved.
     pub(super) keeps: bool,
-    /// Files that are not there, if the host looks for them.
     /// Files that every command removes, and every prompt brings back.
     pub(super) taken_by_checks: Vec<String>,
     pub(super) absent: Vec<String>,
@@ -92,6 +91,7 @@ pub(super) struct World {
     pub(super) recovery: Option<(Verdict, RecoveryAction)>,
     /// So many prompts that were answered are not called done.
     pub(super) unfinished: Cell<u32>,
+    pub(super) policy: &'static str,
     /// The commit of a checkpoint; absent where there is no git.
     pub(super) base: Option<String>,
     /// What becomes of branching, merging and landing, time after time; then each works.
@@ -198,6 +198,7 @@ impl World {
             hands_off_from: None,
             recovery: None,
             unfinished: Cell::new(0),
+            policy: "test",
             base: Some("b".into()),
             branches: VecDeque::new(),
             commits: VecDeque::new(),
@@ -365,7 +366,8 @@ impl World {
             }
             Action::RequestDecision { request, question, .. } => {
                 let result = Ok(self.decide(&question.ask));
-                let label = Box::new(label(question.ask.capability()));
+                let policy = self.policy.into();
+                let label = Box::new(Label { policy, ..label(question.ask.capability()) });
                 return self.put(Input::Decided { request, result, label });
             }
             // Nobody holds a tool result back here.
@@ -574,7 +576,6 @@ pub(super) fn label(capability: Capability) -> Label {
     }
 }
 
-/// A file that somebody wrote.
 fn changed(path: String) -> ChangedFile {
     ChangedFile { path, bytes: 1, exists: true, digest: None, is_new: true }
 }
