@@ -417,7 +417,7 @@ fn choose(
             in_force: InForce::new(),
         };
         let policy = bench.policy_of(&wanted(Vec::new()))?;
-        let named = NamedPolicy::of(&component, policy.digest(), &from);
+        let named = NamedPolicy::of(&component, &policy, &from);
         let is_named_closer = before.iter().any(|closer: &NamedPolicy| closer.replaces(&named));
         before.push(named);
         let able = match explicit {
@@ -448,21 +448,27 @@ fn choose(
 /// A policy as one layer names it. Files of rules are the settings of one component, and each is a policy.
 struct NamedPolicy {
     rules: Option<String>,
+    name: String,
     component: Digest,
     layer: (Layer, String),
 }
 
 impl NamedPolicy {
-    fn of(reference: &str, component: &Digest, from: &Origin) -> Self {
+    fn of(reference: &str, policy: &Policy, from: &Origin) -> Self {
         let rules = reference.starts_with(RULES_FILE).then(|| reference.to_owned());
-        Self { rules, component: component.clone(), layer: (from.layer, from.file.clone()) }
+        Self {
+            rules,
+            name: policy.name().to_owned(),
+            component: policy.digest().clone(),
+            layer: (from.layer, from.file.clone()),
+        }
     }
 
     /// Whether the other one is the same policy in a layer that is farther away. The built-in one stands behind every chain.
     fn replaces(&self, other: &Self) -> bool {
         self.layer != other.layer
             && other.layer.0 != Layer::BuiltIn
-            && (&self.rules, &self.component) == (&other.rules, &other.component)
+            && (&self.rules, &self.name, &self.component) == (&other.rules, &other.name, &other.component)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The prompts of resilience, each with the rules of this team before how to report.
+//! The prompts of resilience, with the rules of this team at the end of each.
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
             "Add a dependency only where an objective asks for it.",
             "Change a public interface only where an objective asks for it.",
         ],
-        "The rules of every prompt; without any, the section is left out.",
+        "The rules at the end of every prompt; without any, the section is left out.",
     )]
 }
 
@@ -30,8 +30,7 @@ impl Prompting for {{Type}} {
         for rule in rules {
             section.line(&format!("- {rule}"));
         }
-        // How to report stays the last that an agent reads.
-        prompt.insert_before("reporting", section);
+        prompt.sections.push(section);
         prompt.reason.push_str(", with the house rules");
         Some(prompt)
     }
