@@ -2,9 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use baton_agents::StartedBy;
@@ -15,6 +12,7 @@ use baton_store::secrets::mask;
 use tokio::net::UnixStream;
 
 use crate::error::RuntimeError;
+use crate::private_file;
 
 /// A longer command line is cut.
 const COMMAND_BYTES: usize = 512;
@@ -89,13 +87,7 @@ pub(crate) fn expect_nobody_of(state: &StateDir, run: &RunId) -> Result<(), Runt
 
 /// Notes the marks of what this host was started in, for the time in which no host works on the run.
 pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
-    let file = started_in_file(state, run);
-    if let Some(folder) = file.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    let mut noted = options.create(true).truncate(true).write(true).mode(0o600).open(file)?;
-    noted.write_all(&serde_json::to_vec(&baton_agents::own_marks())?)
+    private_file::write_json(&started_in_file(state, run), &baton_agents::own_marks())
 }
 
 /// The marks of what the last host of the run was started in. None where that was not noted: then nobody but a person may answer.

@@ -3,9 +3,7 @@
 //! desk's (`desk.rs`); how one comes in from another process is the bridge's (`bridge.rs`).
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +16,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::control::{Control, ControlReply};
+use crate::private_file;
 use crate::sessions;
 use crate::socket::Asked;
 
@@ -65,10 +64,8 @@ impl DoorFile {
     }
 
     fn write(&self, folder: &Path) -> io::Result<PathBuf> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(FILE);
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        private_file::write_json(&path, self)?;
         Ok(path)
     }
 }

@@ -2,9 +2,8 @@
 //! would have the next one run commands. What has changed is accepted once a person has been asked about it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +12,8 @@ use baton_core::visible::visible_name;
 use baton_core::{Digest, RunId};
 use baton_store::StateDir;
 use serde::{Deserialize, Serialize};
+
+use crate::private_file;
 
 /// Changed settings that are named.
 const NAMED: usize = 3;
@@ -88,11 +89,8 @@ impl HeldSettings {
 
     /// Whole or not at all, also where another session notes the same.
     fn note(&self, file: &Path, noted: &NotedSettings) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let beside = file.with_extension(format!("json-{}", self.ordinal.fetch_add(1, Ordering::Relaxed)));
-        let mut options = fs::OpenOptions::new();
-        let mut written = options.create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
-        written.write_all(&serde_json::to_vec(noted)?)?;
+        private_file::write_json(&beside, noted)?;
         fs::rename(&beside, file)
     }
 }

@@ -50,6 +50,7 @@ mod outbox;
 mod pickup;
 mod policies;
 mod post;
+mod private_file;
 mod project;
 mod query;
 mod recover;
