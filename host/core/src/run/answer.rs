@@ -34,7 +34,6 @@ impl Run {
             return;
         }
         let Some(p) = about else { return };
-        // The words of the built-in policy are Baton's.
         let is_baton = matches!(label.by, DecidedBy::BuiltIn | DecidedBy::Native | DecidedBy::Recording)
             || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
         self.answering = (!is_baton).then(|| label.policy.clone());
@@ -53,10 +52,18 @@ impl Run {
     pub(super) fn asked_by_policy(&self, question: &str) -> EndCause {
         match &self.answering {
             None => EndCause::of_host(question),
-            Some(policy) => {
-                let asked = format!("The policy {policy} asks: {:?}", one_line(question));
-                EndCause::of_policy(&asked, "a policy asked a person something")
-            }
+            Some(_) => EndCause::of_policy(
+                &self.under_its_name("asks", question),
+                "a policy asked a person something",
+            ),
+        }
+    }
+
+    /// The words of the policy whose answer is being taken, as a person reads them. Those of the built-in policy are Baton's.
+    fn under_its_name(&self, says: &str, words: &str) -> String {
+        match &self.answering {
+            None => words.to_owned(),
+            Some(policy) => format!("The policy {policy} {says}: {:?}", one_line(words)),
         }
     }
 
@@ -149,10 +156,7 @@ impl Run {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
-                let reason = match &self.answering {
-                    None => decision.reason.clone(),
-                    Some(policy) => format!("The policy {policy} says: {:?}", one_line(&decision.reason)),
-                };
+                let reason = self.under_its_name("says", &decision.reason);
                 let kept = EndCause::of_policy(&reason, "it is not split");
                 self.keep_scope(p, occasion, &kept);
             }

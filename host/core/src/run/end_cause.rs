@@ -1,5 +1,5 @@
-//! Why a session or a prompt ended, or a person is asked, for two readers: a person is told what was judged, and an agent what the host knows. A policy's reason
-//! reaches no prompt and no handoff: it may be a stranger's.
+//! Why a session or a prompt ended, or a person is asked, for two readers: a person is told what was judged, and an agent what the host
+//! knows. A policy's reason reaches no prompt and no handoff: it may be a stranger's.
 
 use crate::decision::Verdict;
 
