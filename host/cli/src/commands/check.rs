@@ -51,7 +51,6 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     }
     let planned = dry_run(&place.config, workflow.clone(), &bundle);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
-    let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
     let objectives: usize = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
     let mut names: Vec<String> = Vec::new();
     let is_shadow = |pin: &&Pin| matches!(pin.scope, Scope::Shadow { .. });
@@ -97,8 +96,8 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
             out::data(&format!(
                 "{} is a workflow: {}, {}, judged by {}\n",
                 args.file.display(),
-                count(phases, "phase"),
-                count(objectives, "objective"),
+                words::counted(phases, "phase"),
+                words::counted(objectives, "objective"),
                 names.join(", ")
             ))?;
             remarks.iter().chain(&unready).for_each(|line| out::progress(line));

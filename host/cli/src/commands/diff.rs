@@ -104,7 +104,7 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
 
 /// "3 files, +120 −7".
 pub(crate) fn sum(found: &RunDiff) -> String {
-    let count = |n: usize| words::count(u32::try_from(n).unwrap_or(u32::MAX), "file");
+    let count = |n: usize| words::counted(n, "file");
     match &found.what {
         WhatChanged::Lines(lines) => {
             let added: u64 = lines.files.iter().filter_map(|file| file.added).sum();

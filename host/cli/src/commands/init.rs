@@ -14,7 +14,8 @@ use crate::exit::{Exit, Usage};
 use crate::files::write_new;
 use crate::out;
 use crate::place::shell_quoted;
-use crate::render::{record, words};
+use crate::render::record;
+use crate::render::words::counted;
 use crate::task::plan::{self, Plan};
 use crate::task::{Draft, Task, found};
 
@@ -144,10 +145,6 @@ fn next(args: &InitArgs, file: &Path) -> String {
     let quoted = |path: &Path| shell_quoted(&path.to_string_lossy());
     let place = args.workspace.as_deref().map(|folder| format!(" --workspace {}", quoted(folder)));
     format!("baton run {}{}", quoted(file), place.unwrap_or_default())
-}
-
-fn counted(n: usize, thing: &str) -> String {
-    words::count(u32::try_from(n).unwrap_or(u32::MAX), thing)
 }
 
 /// What is to be done, from the first place that says it.

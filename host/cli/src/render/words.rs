@@ -174,6 +174,11 @@ pub(crate) fn count(n: u32, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
+/// The same of as many things as there are in memory.
+pub(crate) fn counted(n: usize, thing: &str) -> String {
+    count(u32::try_from(n).unwrap_or(u32::MAX), thing)
+}
+
 /// "a, b, c".
 pub(crate) fn list<T: ToString>(things: &[T]) -> String {
     things.iter().map(T::to_string).collect::<Vec<_>>().join(", ")

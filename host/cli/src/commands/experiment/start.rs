@@ -268,6 +268,7 @@ struct Fitted {
 fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Result<Vec<Fitted>> {
     let weights = shares(specs).map_err(Usage)?;
     let engine = policies::engine(place)?;
+    let decides = Decides::capabilities(&args.decides);
     let mut fitted = Vec::new();
     for (spec, weight) in specs.iter().zip(weights) {
         let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
@@ -277,7 +278,6 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
         let grants = granted_to(&spec.name, configured.policy(), &args.grants)?;
         if !named.built_in {
-            let decides: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
             fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured, &decides)?;
         }
         fitted.push(Fitted {
@@ -317,7 +317,7 @@ fn granted_to(arm: &ArmName, policy: &Policy, given: &[(String, Grant)]) -> anyh
 fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage> {
     let can = |capability: &Capability| fitted.iter().all(|arm| arm.decides.contains(capability));
     if !args.decides.is_empty() {
-        let asked: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
+        let asked = Decides::capabilities(&args.decides);
         let found: Vec<Capability> = Capability::ALL.into_iter().filter(|one| asked.contains(one)).collect();
         for capability in &found {
             if let Some(not) = fitted.iter().find(|arm| !arm.decides.contains(capability)) {

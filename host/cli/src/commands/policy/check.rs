@@ -183,12 +183,8 @@ fn save(path: &std::path::Path, report: &Report) -> anyhow::Result<()> {
     });
     std::fs::write(path, record::pretty(&document)?)
         .with_context(|| format!("writing the questions that broke a rule to {}", path.display()))?;
-    out::progress(&format!("{} in {}", count(broken.len(), "counterexample"), path.display()));
+    out::progress(&format!("{} in {}", words::counted(broken.len(), "counterexample"), path.display()));
     Ok(())
-}
-
-fn count(n: usize, thing: &str) -> String {
-    words::count(u32::try_from(n).unwrap_or(u32::MAX), thing)
 }
 
 fn text(checked: &Checked, look: &Look) -> String {

@@ -134,6 +134,11 @@ impl Decides {
         }
     }
 
+    /// Those that a command line names, in its order.
+    pub(crate) fn capabilities(named: &[Self]) -> Vec<Capability> {
+        named.iter().map(|decides| decides.capability()).collect()
+    }
+
     fn name(self) -> &'static str {
         self.capability().name()
     }

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use baton_runtime::core::grants::{Grants, Wants};
-use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{GivenSetting, Scope};
 use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
@@ -99,7 +98,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
         (None, Some(role)) => Scope::Role { role: RoleName::new(role) },
         (None, None) => Scope::Run,
     };
-    let decides: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
+    let decides = Decides::capabilities(&args.decides);
     let run = Some(view.run.clone());
     let change = match &args.policy {
         None => match ask_host(&place, Control::RollBackPolicy { run, scope, decides })? {
@@ -258,6 +257,7 @@ mod tests {
     use super::*;
     use crate::render::samples::pin;
     use baton_runtime::core::input::Pin;
+    use baton_runtime::core::observation::Capability;
 
     fn of(pins: impl Into<Vec<Pin>>) -> PolicyChange {
         PolicyChange { pins: pins.into(), ..PolicyChange::default() }
