@@ -105,6 +105,11 @@ pub enum Happened {
         /// What it wanted.
         refusal: Refusal,
     },
+    /// It was asked to make its context shorter.
+    AskedToCompact {
+        /// What it was to keep in mind, in the words of the policy; empty where it was not told.
+        instructions: String,
+    },
     /// Its context was made shorter.
     Compacted,
     /// Its prompt ended.
@@ -244,6 +249,10 @@ impl Transcript {
                 self.said(&session, lines);
                 let text = text.body().unwrap_or_default().to_owned();
                 lines.push(self.line(seq, at, session, Happened::Prompted { prompt: kind, focus, text }));
+            }
+            Action::Compact { session, instructions } => {
+                self.said(&session, lines);
+                lines.push(self.line(seq, at, session, Happened::AskedToCompact { instructions }));
             }
             action @ (Action::Verify { .. } | Action::Assess { .. }) => {
                 self.open.insert(intent.id, action);

@@ -120,6 +120,13 @@ impl Log {
             Happened::Refused { refusal } => {
                 line("refused", Tone::Warn, format!("to {refusal}: {}", allowing::not_given(refusal)))
             }
+            Happened::AskedToCompact { instructions } => {
+                let more = match self.prompts {
+                    true => instructions.lines().map(str::to_owned).collect(),
+                    false => Vec::new(),
+                };
+                LogLine { word: "compact", tone: Tone::Dim, text: "it was asked to compact".to_owned(), more }
+            }
             Happened::Compacted => line("compact", Tone::Relay, "the context was made shorter".to_owned()),
             Happened::Answered { stop_reason, is_error: true } => {
                 line("ended", Tone::Warn, format!("the prompt, with an error: {stop_reason}"))
@@ -267,6 +274,8 @@ mod tests {
             call(Some("cargo test -q"), None, Some(false), "ok"),
             call(None, Some("/home/ada/app/src/a.rs"), Some(false), ""),
             call(Some("sleep 100"), None, None, ""),
+            Happened::AskedToCompact { instructions: "Keep the names of files.\nDrop outputs.".into() },
+            Happened::Compacted,
             Happened::Changed { files: vec!["src/a.rs".into(), "-src/b.rs".into()], beyond: 3 },
             Happened::Checked {
                 command: "cargo test".into(),
