@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use baton_runtime::agents::check_ready;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::input::Pin;
+use baton_runtime::core::grants::Wants;
+use baton_runtime::core::input::{Pin, PinnedLink};
 use baton_runtime::core::workflow::{Role, Scope, WorkspaceChoice};
 use baton_runtime::{dry_run, expect_free_folder, sandbox_for};
 use clap::{Args, ValueHint};
@@ -54,8 +55,9 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let objectives: usize = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
     let mut names: Vec<String> = Vec::new();
     let is_shadow = |pin: &&Pin| matches!(pin.scope, Scope::Shadow { .. });
-    for pin in in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin)) {
-        let name = format!("{}@{}", pin.policy, pin.component.short());
+    let deciding = in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin));
+    for link in deciding.flat_map(Pin::links) {
+        let name = format!("{}@{}", link.policy, link.component.short());
         if !names.contains(&name) {
             names.push(name);
         }
@@ -63,6 +65,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let phases = workflow.phases.len();
     let mut remarks: Vec<String> =
         enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)).collect();
+    remarks.extend(not_granted(&plan.pins));
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
     let confined: Vec<String> = workflow
         .roles
@@ -106,6 +109,23 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }
     Ok(if unready.is_empty() { Exit::Done } else { Exit::Usage })
+}
+
+/// What the policies ask for beyond the usual, and are not granted, once for each.
+fn not_granted(pins: &[Pin]) -> BTreeSet<String> {
+    let refused = |link: PinnedLink| {
+        let lacks = link.grants.lacks(&link.wants);
+        (link.policy, lacks)
+    };
+    let refused = pins.iter().flat_map(Pin::links).map(refused);
+    let refused = refused.filter(|(_, refused)| !refused.is_empty());
+    let remark = |(policy, refused): (String, Wants)| {
+        format!(
+            "{policy} asks for {}, which it is not granted: `grants` beside it in [policies] says what it gets",
+            words::grants(&refused)
+        )
+    };
+    refused.map(remark).collect()
 }
 
 /// What a person should know of files that others will see.
