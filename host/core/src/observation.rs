@@ -104,6 +104,17 @@ impl Ask {
         }
     }
 
+    /// Whether it is about a session whose prompt has not ended.
+    pub fn is_at_work(&self) -> bool {
+        let session = match self {
+            Ask::Assess(session) => session,
+            Ask::Complete(seen) => &seen.session,
+            Ask::Recover(seen) => &seen.session,
+            _ => return false,
+        };
+        !matches!(session.occasion, Occasion::PromptEnded | Occasion::SessionEnded)
+    }
+
     /// `interface.function`, as in the contract.
     pub fn function(&self) -> &'static str {
         self.capability().function()

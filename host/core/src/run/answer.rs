@@ -27,7 +27,8 @@ impl Run {
         self.policy_outcomes.count(label);
         let about = self.phase_asked_about(request);
         if let Some(p) = about {
-            self.judge_the_judge(&self.scope_of(p, label.capability), label);
+            let is_at_work = self.is_asked_at_work(request);
+            self.judge_the_judge(&self.scope_of(p, label.capability), is_at_work, label);
         }
         self.index.answered(request);
         if self.placed(request, result) || self.stopping || self.ending.is_some() {

@@ -14,9 +14,16 @@ use super::phase::Phase;
 pub(super) struct Index {
     places: HashMap<PhaseId, usize>,
     sessions: HashMap<SessionId, PhaseId>,
-    asked: BTreeMap<RequestId, PhaseId>,
+    asked: BTreeMap<RequestId, OpenAsk>,
     /// The phase of the workflow whose `repeat` leads back over this one (B10).
     loops: HashMap<PhaseId, usize>,
+}
+
+/// What an open question to a policy is about.
+#[derive(Clone, Debug, PartialEq)]
+struct OpenAsk {
+    phase: PhaseId,
+    is_at_work: bool,
 }
 
 impl Index {
@@ -24,8 +31,8 @@ impl Index {
         self.sessions.insert(session, phase);
     }
 
-    pub(super) fn asked(&mut self, request: RequestId, phase: PhaseId) {
-        self.asked.insert(request, phase);
+    pub(super) fn asked(&mut self, request: RequestId, phase: PhaseId, is_at_work: bool) {
+        self.asked.insert(request, OpenAsk { phase, is_at_work });
     }
 
     /// Every question is answered once, or never.
@@ -113,6 +120,11 @@ impl Run {
 
     /// The phase about which this was asked.
     pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<usize> {
-        self.phase_index(self.index.asked.get(&request)?)
+        self.phase_index(&self.index.asked.get(&request)?.phase)
+    }
+
+    /// Whether an open question was asked about a session while it worked.
+    pub(super) fn is_asked_at_work(&self, request: RequestId) -> bool {
+        self.index.asked.get(&request).is_some_and(|asked| asked.is_at_work)
     }
 }

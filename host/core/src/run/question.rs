@@ -42,7 +42,7 @@ impl Run {
     fn ask(&mut self, p: usize, ask: Ask, texts: Vec<Text>) -> RequestId {
         self.requests = self.requests.next();
         let request = self.requests;
-        self.index.asked(request, self.phases[p].spec.id.clone());
+        self.index.asked(request, self.phases[p].spec.id.clone(), ask.is_at_work());
         let scope = self.scope_of(p, ask.capability());
         let facts = self.facts_of(p);
         self.emit(Action::RequestDecision { request, question: Question { ask, texts, facts }, scope });

@@ -33,14 +33,44 @@ struct Seat {
     pin: Pin,
     /// It is good enough to come back by itself: the run began with it, or it has decided without a fault.
     proven: bool,
-    /// Of each policy of the chain the faults since it last decided, by component and settings. To abstain is neither.
-    faults: BTreeMap<(Digest, Digest), u32>,
+    /// Of each policy of the chain its faults, by component and settings. To abstain is none, and decides nothing.
+    faults: BTreeMap<(Digest, Digest), Faults>,
     /// What others were put in the place of, the newest last.
     behind: Vec<Replaced>,
     /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
     began: usize,
     /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
     follows: bool,
+}
+
+/// Faults of a policy: since it last decided, since it last decided about work that goes on, and since it last decided about anything
+/// else. One that answers at every turn and fails at the end of every prompt decides nothing that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Faults {
+    in_row: u32,
+    at_work: u32,
+    otherwise: u32,
+}
+
+impl Faults {
+    fn of(&mut self, is_at_work: bool) -> &mut u32 {
+        if is_at_work { &mut self.at_work } else { &mut self.otherwise }
+    }
+
+    fn failed(&mut self, is_at_work: bool) {
+        self.in_row = self.in_row.saturating_add(1);
+        let of_kind = self.of(is_at_work);
+        *of_kind = of_kind.saturating_add(1);
+    }
+
+    fn decided(&mut self, is_at_work: bool) {
+        self.in_row = 0;
+        *self.of(is_at_work) = 0;
+    }
+
+    fn most(self) -> u32 {
+        self.in_row.max(self.at_work).max(self.otherwise)
+    }
 }
 
 /// What another was put in the place of.
@@ -68,9 +98,9 @@ impl Seat {
         self.follows && self.behind.len() <= 1
     }
 
-    /// Counts what the policies of the chain made of one question. Gives the first that has failed `most` times in a row, with how often;
-    /// 0 is never.
-    fn count<'l>(&mut self, label: &'l Label, most: u32) -> Option<(u32, &'l FaultRecord)> {
+    /// Counts what the policies of the chain made of one question, about work that goes on or not. Gives the first that has failed `most`
+    /// times in a row, with how often; 0 is never.
+    fn count<'l>(&mut self, label: &'l Label, is_at_work: bool, most: u32) -> Option<(u32, &'l FaultRecord)> {
         // Answers of one that has been replaced meanwhile say nothing about this one.
         let is_own = |by: DecidedBy, component: &Digest| match by {
             DecidedBy::Configured => *component == self.pin.component,
@@ -86,15 +116,19 @@ impl Seat {
         let decided = label.component.as_ref().filter(|component| is_own(label.by, component));
         if let Some(decided) = decided {
             let has_settings = |settings: &Digest| label.settings.as_ref().is_none_or(|own| own == settings);
-            self.faults.retain(|(component, settings), _| component != decided || !has_settings(settings));
+            let own = self
+                .faults
+                .iter_mut()
+                .filter(|((component, settings), _)| component == decided && has_settings(settings));
+            own.for_each(|(_, faults)| faults.decided(is_at_work));
             self.proven |= failed.is_empty();
         }
         let mut broken = None;
         for (key, record) in failed {
             let faults = self.faults.entry(key).or_default();
-            *faults = faults.saturating_add(1);
-            if broken.is_none() && most > 0 && *faults >= most {
-                broken = Some((*faults, record));
+            faults.failed(is_at_work);
+            if broken.is_none() && most > 0 && faults.most() >= most {
+                broken = Some((faults.most(), record));
             }
         }
         broken
@@ -139,7 +173,7 @@ pub struct SeatView<'a> {
     /// The newest of those that has decided without a fault, if the one in place was put in its place: after a fault it is asked before
     /// the rest of the chain.
     pub proven: Option<&'a Pin>,
-    /// Faults since it last decided; of a chain those of the policy that has most.
+    /// Faults since it last decided such a question; of a chain those of the policy that has most.
     pub faults_in_row: u32,
 }
 
@@ -270,7 +304,7 @@ impl Run {
             pin: &seat.pin,
             behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
             proven: seat.last_proven(),
-            faults_in_row: seat.faults.values().copied().max().unwrap_or_default(),
+            faults_in_row: seat.faults.values().map(|faults| faults.most()).max().unwrap_or_default(),
         })
     }
 
@@ -390,8 +424,9 @@ impl Run {
     }
 
     /// Remembers how the chain that is configured did. A policy of it that has failed often enough is asked no more: of faults between which
-    /// that policy decided nothing, however often it abstained or another one of the chain decided. The others stay as they are.
-    pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
+    /// that policy decided nothing of that kind (about work that goes on, or otherwise), however often it abstained or another one of the
+    /// chain decided. The others stay as they are.
+    pub(super) fn judge_the_judge(&mut self, scope: &Scope, is_at_work: bool, label: &Label) {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
         if let Some(component) = label.component.clone() {
@@ -399,7 +434,7 @@ impl Run {
         }
         let wider = self.seats.wider(scope, label.capability, &self.workflow).cloned();
         let Some(seat) = self.seats.seats.get_mut(&key) else { return };
-        let Some((faults, record)) = seat.count(label, most) else { return };
+        let Some((faults, record)) = seat.count(label, is_at_work, most) else { return };
         let failed = |link: &PinnedLink| is_of(record, link);
         if seat.is_swapped() && failed(&seat.pin.first()) {
             // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
@@ -452,6 +487,7 @@ fn is_of(record: &FaultRecord, link: &PinnedLink) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::Fault;
 
     fn pin(policy: &str) -> Pin {
         Pin {
@@ -470,6 +506,52 @@ mod tests {
     fn behind(seats: &Seats) -> Vec<&str> {
         let seat = &seats.seats[&(Scope::Run, Capability::Splitting)];
         seat.behind.iter().map(|replaced| replaced.pin.policy.as_str()).collect()
+    }
+
+    #[test]
+    fn a_policy_that_answers_at_every_turn_and_fails_at_every_end_is_counted_as_failing() {
+        // M3
+        let mut seats = Seats::from_pins(&[pin("a")], &Workflow::default());
+        let seat = seats.seats.get_mut(&(Scope::Run, Capability::Splitting)).unwrap();
+        let label = |failed: bool| {
+            let fault = FaultRecord {
+                by: DecidedBy::Configured,
+                policy: "a".to_owned(),
+                component: Digest::of("a"),
+                settings: None,
+                fault: Fault::OutOfFuel { limit: 1 },
+                fuel: None,
+                artifacts: BTreeMap::new(),
+                behind: Vec::new(),
+            };
+            Label {
+                by: if failed { DecidedBy::BuiltIn } else { DecidedBy::Configured },
+                capability: Capability::Splitting,
+                policy: "a".to_owned(),
+                component: (!failed).then(|| Digest::of("a")),
+                settings: None,
+                engine: Digest::of("engine"),
+                fuel: 1,
+                duration_us: 1,
+                artifacts: BTreeMap::new(),
+                faults: if failed { vec![fault] } else { Vec::new() },
+                abstained: Vec::new(),
+                behind: Vec::new(),
+            }
+        };
+        let mut broke =
+            |failed, is_at_work| seat.count(&label(failed), is_at_work, 3).map(|(times, _)| times);
+        for _ in 0..2 {
+            assert_eq!(broke(false, true), None);
+            assert_eq!(broke(true, false), None);
+        }
+        assert_eq!(broke(false, true), None);
+        assert_eq!(broke(true, false), Some(3));
+        // A decision of the same kind sets the count of that kind back.
+        assert_eq!(broke(false, false), None);
+        assert_eq!(broke(true, true), None);
+        assert_eq!(broke(true, false), None);
+        assert_eq!(broke(true, true), Some(3), "three in a row of whatever kind");
     }
 
     #[test]
