@@ -358,7 +358,8 @@ pub trait Completion {
 ///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
 ///         // All else is for the next policy to say.
 ///         let failed = o.assessment.verdict == Verdict::Failed && o.session.phase.budget.retries_used > 0;
-///         failed.then(|| Decision::new(Action::OtherRole("senior".into()), "it failed twice"))
+///         let senior = o.other_roles.into_iter().find(|role| role == "senior").filter(|_| failed)?;
+///         Some(Decision::new(Action::OtherRole(senior), "it failed twice"))
 ///     }
 /// }
 ///

@@ -333,7 +333,12 @@ pub fn recovery_observation(window: TextId) -> recovery::Observation {
         evidence: Vec::new(),
         reason: "nothing shows that parser is done".into(),
     };
-    recovery::Observation { session, assessment, completion: Some(completion) }
+    recovery::Observation {
+        session,
+        assessment,
+        completion: Some(completion),
+        other_roles: vec!["senior".into()],
+    }
 }
 
 /// One large result of a tool.

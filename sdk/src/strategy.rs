@@ -144,7 +144,9 @@ pub fn recovery() -> impl Strategy<Value = Case> {
             reason: reason.clone(),
         });
         let assessment = health::Assessment { verdict, reason, ..sample::assessment() };
-        Case::new(Ask::Recover(recovery::Observation { session, assessment, completion })).with_text(window)
+        let other_roles = vec!["senior".to_owned()];
+        Case::new(Ask::Recover(recovery::Observation { session, assessment, completion, other_roles }))
+            .with_text(window)
     })
 }
 
@@ -313,7 +315,11 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
     use Kind::*;
     let known = vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging];
     let kind = or_later(20, known, Other);
-    let tried = (prose(), prose()).prop_map(|(approach, outcome)| Attempt { approach, outcome });
+    let tried = (prose(), prose(), any::<bool>()).prop_map(|(approach, outcome, by_person)| Attempt {
+        approach,
+        outcome,
+        by_person,
+    });
     let artifact =
         (line(), 1..9_u32, line()).prop_map(|(name, version, summary)| Artifact { name, version, summary });
     let commit = (line(), any::<bool>()).prop_map(|(subject, by_session)| Commit {

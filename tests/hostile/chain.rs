@@ -148,7 +148,8 @@ fn when_every_policy_fails_the_work_goes_on() {
     let Ask::Assess(session) = questions::exhaustion(Occasion::SessionEnded).ask else {
         panic!("it is that")
     };
-    let observation = RecoveryObservation { session: *session, assessment, completion: None };
+    let observation =
+        RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
     let question = Question::new(Ask::Recover(Box::new(observation)), vec![Text::new("")]);
     let (result, _) = router.decide(&question);
     let Ok(Decision::Recover(recovery)) = result else { panic!("{result:?}") };

@@ -216,7 +216,7 @@ fn recovery() -> Question {
     let Question { ask, texts, .. } = exhaustion(Occasion::SessionEnded);
     let Ask::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
     let assessment = assessment(Verdict::Failed);
-    let seen = RecoveryObservation { session: *session, assessment, completion: None };
+    let seen = RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
     Question::new(Ask::Recover(Box::new(seen)), texts)
 }
 

@@ -203,8 +203,12 @@ mod tests {
     fn to_wait_is_to_nudge_where_something_has_ended_and_no_limit_holds_it_up() {
         let same = |occasion, verdict, a: &RecoveryAction, b: &RecoveryAction| {
             let assessment = assessment(verdict);
-            let observation =
-                RecoveryObservation { session: session(occasion), assessment, completion: None };
+            let observation = RecoveryObservation {
+                session: session(occasion),
+                assessment,
+                completion: None,
+                other_roles: None,
+            };
             let decision = |action: &RecoveryAction| {
                 Decision::Recover(RecoveryDecision { action: action.clone(), reason: String::new() })
             };

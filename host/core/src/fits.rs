@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decision::{Decision, SplitAction, SubPhase, Verdict};
+use crate::decision::{Decision, RecoveryAction, SplitAction, SubPhase, Verdict};
 use crate::ids::{ObjectiveId, PhaseId};
 use crate::observation::{
     Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits, SplitOccasion,
@@ -34,12 +34,24 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
         (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
             Err("its prompt is empty".to_owned())
         }
-        (Ask::Recover(_), Decision::Recover(_))
-        | (Ask::Compaction(_), Decision::Compaction(_))
+        (Ask::Recover(seen), Decision::Recover(answer)) => {
+            role_fits(seen.other_roles.as_deref(), &answer.action)
+        }
+        (Ask::Compaction(_), Decision::Compaction(_))
         | (Ask::Brief(_), Decision::Brief(_))
         | (Ask::Compose(_), Decision::Compose(_))
         | (Ask::Review(_), Decision::Review(_)) => Ok(()),
         _ => Err("it answers another question than the one that was put".to_owned()),
+    }
+}
+
+/// A phase is handed to a role that may have it.
+fn role_fits(others: Option<&[String]>, action: &RecoveryAction) -> Result<(), String> {
+    match (action, others) {
+        (RecoveryAction::OtherRole { role }, Some(others)) if !others.contains(role) => {
+            Err(format!("it hands the phase to the role {role:?}, which is none of `other-roles`"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -158,6 +170,21 @@ mod tests {
         let mut idle = parts(&[&["a", "c"], &["b"]]);
         idle[1].max_turns = Some(0);
         assert!(at_depth(0, idle).unwrap_err().contains("it gives 0 turns"));
+    }
+
+    #[test]
+    fn a_phase_is_handed_to_a_role_that_may_have_it() {
+        // N6
+        let others = Some(vec!["senior".to_owned()]);
+        let named = |others: &Option<Vec<String>>, role: &str| {
+            role_fits(others.as_deref(), &RecoveryAction::OtherRole { role: role.into() })
+        };
+        assert_eq!(named(&others, "senior"), Ok(()));
+        let why = named(&others, "root").unwrap_err();
+        assert_eq!(why, "it hands the phase to the role \"root\", which is none of `other-roles`");
+        // What a journal does not say is not judged.
+        assert_eq!(named(&None, "root"), Ok(()));
+        assert_eq!(role_fits(others.as_deref(), &RecoveryAction::Retry), Ok(()));
     }
 
     #[test]

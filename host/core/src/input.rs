@@ -366,10 +366,10 @@ impl From<&Report> for Option<Attempt> {
     fn from(report: &Report) -> Self {
         match report {
             Report::DecisionRecord { decision, rationale } => {
-                Some(Attempt { approach: decision.clone(), outcome: rationale.clone() })
+                Some(Attempt { approach: decision.clone(), outcome: rationale.clone(), by_person: false })
             }
             Report::AttemptRecord { approach, outcome } => {
-                Some(Attempt { approach: approach.clone(), outcome: outcome.clone() })
+                Some(Attempt { approach: approach.clone(), outcome: outcome.clone(), by_person: false })
             }
             _ => None,
         }

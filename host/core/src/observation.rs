@@ -371,6 +371,9 @@ pub struct RecoveryObservation {
     pub session: SessionObservation,
     pub assessment: Assessment,
     pub completion: Option<CompletionDecision>,
+    /// None in journals that do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_roles: Option<Vec<String>>,
 }
 
 /// `questions.item-kind`.

@@ -206,7 +206,11 @@ fn git(git: &see::GitView) -> types::GitFacts<'_> {
 }
 
 fn attempt(attempt: &see::Attempt) -> questions::Attempt<'_> {
-    questions::Attempt { approach: &attempt.approach, outcome: &attempt.outcome }
+    questions::Attempt {
+        approach: &attempt.approach,
+        outcome: &attempt.outcome,
+        by_person: attempt.by_person,
+    }
 }
 
 fn list<'a, T, U>(items: &'a [T], convert: impl FnMut(&'a T) -> U) -> Vec<U> {
@@ -310,8 +314,9 @@ pub(crate) fn recovery<R>(
     let completion = completion.zip(of_completion.as_ref()).map(|(decision, (done, evidence))| {
         questions::CompletionDecisionParam { done, evidence, reason: &decision.reason }
     });
+    let other_roles = strs(seen.other_roles.as_deref().unwrap_or_default());
     session_observation(&seen.session, |session| {
-        ask(questions::RecoveryObservation { session, assessment, completion })
+        ask(questions::RecoveryObservation { session, assessment, completion, other_roles: &other_roles })
     })
 }
 
@@ -460,7 +465,7 @@ pub(crate) fn handoff<R>(
     let reads = list(&seen.reads, |read| questions::FileRead { path: &read.path, times: read.times });
     let lessons = list(&seen.lessons, |lesson| questions::Lesson {
         phase: lesson.phase.as_str(),
-        kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Gotcha, FailedApproach, Pattern, Handoff),
+        kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Answer, Gotcha, FailedApproach, Pattern, Handoff),
         text: &lesson.text,
         path: lesson.path.as_deref(),
     });

@@ -199,7 +199,8 @@ fn document(seen: &HandoffObservation) -> String {
     }
     line!(text, "\n## What was decided");
     for decision in seen.decisions.iter().take(PATHS) {
-        line!(text, "- {}: {}", decision.approach, decision.outcome);
+        let by = if decision.by_person { "by a person: " } else { "" };
+        line!(text, "- {by}{}: {}", decision.approach, decision.outcome);
     }
     line!(text, "\n## What not to try again");
     for attempt in seen.attempts.iter().take(PATHS) {

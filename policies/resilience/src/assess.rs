@@ -82,8 +82,24 @@ pub(crate) fn complete(host: &impl Host, o: &done::Observation) -> done::Decisio
     done::Decision { done, evidence: outcome.evidence, reason: outcome.reason }
 }
 
-/// What to do about a session. Where another policy judged it otherwise, what its verdict usually calls for.
+/// What to do about a session. A phase that the setting hands to a role that may not have it is a person's to decide about.
 pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::Decision {
+    let decision = course_of(host, o);
+    match &decision.action {
+        Action::OtherRole(role) if !o.other_roles.contains(role) => {
+            let reason = &decision.reason;
+            let question = format!(
+                "{}. The role {role:?} of `after-failed-report` may not have this phase. What now?",
+                completion::capital(reason)
+            );
+            recovery::Decision::new(Action::AskPerson(question), reason.clone())
+        }
+        _ => decision,
+    }
+}
+
+/// Where another policy judged a session otherwise, what its verdict usually calls for.
+fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision {
     let (seen, verdict) = (&o.session, o.assessment.verdict);
     let is_same = |outcome: &Outcome| {
         let is_same_kind = std::mem::discriminant(&outcome.verdict) == std::mem::discriminant(&verdict);

@@ -102,7 +102,11 @@ fn a_word_of_each_kind_is_worth_its_points() {
             });
         }
     };
-    let item = || Attempt { approach: "Spans are kept".into(), outcome: "errors need them".into() };
+    let item = || Attempt {
+        approach: "Spans are kept".into(),
+        outcome: "errors need them".into(),
+        by_person: false,
+    };
     assert_eq!(score(&|_| {}), 65);
     assert_eq!(score(&|o| o.decisions = vec![item()]), 70);
     assert_eq!(score(&|o| o.attempts = vec![item()]), 70);

@@ -46,7 +46,7 @@ fn words() -> impl Strategy<Value = String> {
 
 fn pairs(most: usize) -> impl Strategy<Value = Vec<Attempt>> {
     vec((words(), words()), 0..most).prop_map(|pairs| {
-        pairs.into_iter().map(|(approach, outcome)| Attempt { approach, outcome }).collect()
+        pairs.into_iter().map(|(approach, outcome)| Attempt { approach, outcome, by_person: false }).collect()
     })
 }
 
@@ -271,7 +271,7 @@ proptest! {
         ]),
     ) {
         let mut evil = o.clone();
-        let item = || Attempt { approach: attack.into(), outcome: attack.into() };
+        let item = || Attempt { approach: attack.into(), outcome: attack.into(), by_person: false };
         evil.attempts = vec![item()];
         evil.decisions = vec![item()];
         evil.gotchas = vec![attack.into()];

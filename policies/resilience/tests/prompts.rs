@@ -37,8 +37,15 @@ fn midway(kind: Kind) -> Observation {
         file("src/parser.rs", 1_800, true),
         file("src/old.rs", 0, false),
     ];
-    let item = |approach: &str, outcome: &str| Attempt { approach: approach.into(), outcome: outcome.into() };
-    o.decisions = vec![item("Tokens keep their spans", "errors point at the source")];
+    let item = |approach: &str, outcome: &str| Attempt {
+        approach: approach.into(),
+        outcome: outcome.into(),
+        by_person: false,
+    };
+    o.decisions = vec![
+        item("Tokens keep their spans", "errors point at the source"),
+        Attempt { by_person: true, ..item("Is a comment a token?", "no, drop it") },
+    ];
     o.attempts = vec![item("A parser by regular expressions", "nested comments defeat it")];
     o.artifacts = vec![Artifact {
         name: "grammar".into(),
@@ -433,8 +440,11 @@ fn a_handoff_fits_one_screen_however_much_there_is() {
     // C21, C15
     let mut o = midway(Kind::Continuing);
     let many = |count: usize| {
-        let item =
-            |n| Attempt { approach: format!("attempt {n}\n{}", "x ".repeat(900)), outcome: "no".into() };
+        let item = |n| Attempt {
+            approach: format!("attempt {n}\n{}", "x ".repeat(900)),
+            outcome: "no".into(),
+            by_person: false,
+        };
         (0..count).map(item).collect::<Vec<_>>()
     };
     o.attempts = many(90);

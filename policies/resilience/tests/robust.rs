@@ -186,7 +186,7 @@ proptest! {
     ) {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let (last, findings) = (host.add_text(last), host.add_text(findings));
-        let attempt = |word: &String| Attempt { approach: word.clone(), outcome: word.clone() };
+        let attempt = |word: &String| Attempt { approach: word.clone(), outcome: word.clone(), by_person: false };
         let o = handoff::Observation {
             session,
             focus: objectives.iter().take(2).map(|objective| objective.id.clone()).collect(),

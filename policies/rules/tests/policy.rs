@@ -104,7 +104,12 @@ fn recovered(case: &Case) -> Option<recovery::Action> {
     let (Ask::Assess(session), Answer::Assess(assessment)) = (&case.ask, case.answer::<TeamRules>()) else {
         return None;
     };
-    let observation = recovery::Observation { session: session.clone(), assessment, completion: None };
+    let observation = recovery::Observation {
+        session: session.clone(),
+        assessment,
+        completion: None,
+        other_roles: Vec::new(),
+    };
     match (Case { ask: Ask::Recover(observation), ..case.clone() }).answer::<TeamRules>() {
         Answer::Recover(decision) => Some(decision.action),
         _ => None,

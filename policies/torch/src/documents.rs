@@ -63,11 +63,11 @@ fn document(o: &Observation, next: &str, open: &[&Objective]) -> Vec<Section> {
     let pairs = |page: &mut Page, heading: &str, of: &[Attempt]| {
         page.heading(heading);
         let newest = of.iter().rev();
-        page.list(
-            newest.map(|pair| format!("- {}: {}", quote(&pair.approach), quote(&pair.outcome))),
-            LISTED,
-            "None.",
-        );
+        let lines = newest.map(|pair| {
+            let by = if pair.by_person { "a person, asked: " } else { "" };
+            format!("- {by}{}: {}", quote(&pair.approach), quote(&pair.outcome))
+        });
+        page.list(lines, LISTED, "None.");
     };
     pairs(&mut page, "Key Decisions Made", &o.decisions);
     pairs(&mut page, "What NOT to Try", &o.attempts);

@@ -29,9 +29,13 @@ fn midway(kind: Kind) -> Observation {
         by_session: true,
         digest: None,
     }];
-    o.decisions =
-        vec![Attempt { approach: "one token a line".into(), outcome: "errors then have a line".into() }];
-    o.attempts = vec![Attempt { approach: "a table of states".into(), outcome: "too large".into() }];
+    o.decisions = vec![Attempt {
+        approach: "one token a line".into(),
+        outcome: "errors then have a line".into(),
+        by_person: false,
+    }];
+    o.attempts =
+        vec![Attempt { approach: "a table of states".into(), outcome: "too large".into(), by_person: false }];
     o.gotchas = vec!["tabs count as one column".into()];
     o.reported = Some(ReportedHandoff {
         session: Some("s1".into()),

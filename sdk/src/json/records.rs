@@ -152,7 +152,7 @@ growing_words! {
     offloading::ItemKind: ToolResult ToolInput;
     splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
-    handoff::LessonKind: Decision Gotcha FailedApproach Pattern Handoff;
+    handoff::LessonKind: Decision Answer Gotcha FailedApproach Pattern Handoff;
     handoff::EntryKind: Index Progress WorkItems InitScript Summary;
 }
 
@@ -185,7 +185,7 @@ records! {
     exhaustion::Assessment: verdict evidence warning reason;
     completion::Observation: session assessment;
     completion::Decision: done evidence reason;
-    recovery::Observation: session assessment completion;
+    recovery::Observation: session assessment completion, or_default other_roles;
     recovery::Decision: action reason;
     compaction::Observation: session phase refilled_within_turns attributes;
     offloading::Item: id kind tokens;
@@ -203,7 +203,7 @@ records! {
     budgeting::Observation: phase role objectives workspace_files base_turns attributes, or_default spent;
     budgeting::TurnBudget: max_turns reason;
     handoff::Artifact: name version summary;
-    handoff::Attempt: approach outcome;
+    handoff::Attempt: approach outcome, or_default by_person;
     handoff::ReportedHandoff: session current_state immediate_next_action critical_context critical_files;
     handoff::Commit: id subject by_session;
     handoff::Verification: passed ended_at_ms artifact;

@@ -36,6 +36,8 @@ pub struct ArtifactView {
 pub struct Attempt {
     pub approach: String,
     pub outcome: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by_person: bool,
 }
 
 /// `questions.reported-handoff`.
@@ -91,6 +93,7 @@ pub struct FileReadView {
 #[serde(rename_all = "kebab-case")]
 pub enum LessonKind {
     Decision,
+    Answer,
     Gotcha,
     FailedApproach,
     Pattern,

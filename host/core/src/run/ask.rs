@@ -119,11 +119,14 @@ impl Run {
         if let Some(message) = message {
             phase.told = format!(". A person says: {message}");
             cut(&mut phase.told, TOLD_BYTES);
-            let (mut approach, mut outcome) =
-                (question.for_agents().to_owned(), format!("a person answers: {message}"));
+            let (mut approach, mut outcome) = (question.for_agents().to_owned(), message.to_owned());
             cut(&mut approach, TOLD_BYTES);
             cut(&mut outcome, TOLD_BYTES);
-            Phase::record(&mut phase.decisions, Attempt { approach, outcome }, &mut phase.dropped);
+            Phase::record(
+                &mut phase.decisions,
+                Attempt { approach, outcome, by_person: true },
+                &mut phase.dropped,
+            );
         }
     }
 

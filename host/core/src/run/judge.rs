@@ -8,7 +8,7 @@ use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
-use crate::workflow::{BUILTIN, Permission, Role};
+use crate::workflow::BUILTIN;
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
@@ -214,28 +214,20 @@ impl Run {
         self.scope(p, SplitOccasion::OutOfContinuations);
     }
 
-    /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase.
+    /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase: the
+    /// router refuses such an answer, and here a person is asked.
     fn give_up_to(&mut self, p: usize, role: &str, judgment: &Judgment) {
-        let now = self.workflow.role_of(&self.phases[p].spec);
-        let fits = |other: &Role| {
-            let allows = other.allow.iter().all(|pattern| now.allow.contains(pattern));
-            other.permission <= now.permission && (allows || now.permission == Permission::Full)
-        };
-        match self.workflow.roles.iter().find(|(name, _)| name.as_str() == role) {
-            Some((name, other)) if fits(other) => {
-                let name = name.clone();
-                (self.phases[p].spec.role, self.phases[p].spec.agent) = (name, None);
-                self.give_up(p, judgment);
-            }
-            found => {
-                let why = if found.is_some() { "may do more than this phase allows" } else { "is unknown" };
-                let policy = self.answering.as_deref().unwrap_or(BUILTIN);
-                let text = format!("The policy {policy} has the role {role:?} go on, which {why}.");
-                self.tell_stop(p, judgment);
-                let known = format!("a role was to go on that {why}");
-                self.pause(p, Pause::Stuck, EndCause::of_policy(&text, known));
-            }
+        let may_have_it = self.workflow.other_roles(&self.phases[p].spec).any(|other| other == role);
+        if may_have_it {
+            (self.phases[p].spec.role, self.phases[p].spec.agent) = (role.into(), None);
+            return self.give_up(p, judgment);
         }
+        let policy = self.answering.as_deref().unwrap_or(BUILTIN);
+        let text =
+            format!("The policy {policy} hands the phase to the role {role:?}, which may not have it.");
+        self.tell_stop(p, judgment);
+        let known = "it was to be handed to a role that may not have it";
+        self.pause(p, Pause::Stuck, EndCause::of_policy(&text, known));
     }
 
     fn tell_stop(&mut self, p: usize, judgment: &Judgment) {

@@ -106,12 +106,16 @@ impl Phase {
     fn learnt(&self) -> Vec<Record<'_>> {
         in_turn(vec![
             self.last_handoff().into_iter(),
-            self.newest(&self.decisions, |record| pair(LessonKind::Decision, record)),
+            self.newest(&self.decisions, |record| pair(decision(record), record)),
             self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
             self.newest(&self.attempts, |record| pair(LessonKind::FailedApproach, record)),
             self.newest(&self.patterns, |pattern| (LessonKind::Pattern, pattern, "")),
         ])
     }
+}
+
+fn decision(record: &Attempt) -> LessonKind {
+    if record.by_person { LessonKind::Answer } else { LessonKind::Decision }
 }
 
 fn pair(kind: LessonKind, record: &Attempt) -> (LessonKind, &str, &str) {

@@ -74,7 +74,10 @@ impl Run {
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
         let Judgment { assessment, completion, .. } = judgment.clone();
-        self.ask(p, Ask::Recover(Box::new(RecoveryObservation { session, assessment, completion })), texts)
+        let others = self.workflow.other_roles(&self.phases[p].spec).map(str::to_owned);
+        let observation =
+            RecoveryObservation { session, assessment, completion, other_roles: Some(others.collect()) };
+        self.ask(p, Ask::Recover(Box::new(observation)), texts)
     }
 
     /// A session as it is now, and the texts that go with it.

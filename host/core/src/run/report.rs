@@ -162,7 +162,7 @@ impl Run {
                 phase.handoff_is_last &= *status != ObjectiveStatus::Done;
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
                     let outcome = format!("objective {objective} was reported as failed");
-                    let attempt = Attempt { approach: note.clone(), outcome };
+                    let attempt = Attempt { approach: note.clone(), outcome, by_person: false };
                     Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
                 }
                 if let Some(g) = phase.goals.iter().position(|g| &g.spec.id == objective) {

@@ -96,7 +96,8 @@ impl Run {
         }
         for decision in newest(&phase.decisions) {
             let (chosen, why) = (one_line(&decision.approach), one_line(&decision.outcome));
-            let _ = writeln!(text, "- Decided: {chosen} ({why})");
+            let by = if decision.by_person { " by a person" } else { "" };
+            let _ = writeln!(text, "- Decided{by}: {chosen} ({why})");
         }
         for gotcha in newest(&phase.gotchas) {
             let _ = writeln!(text, "- Beware: {}", one_line(gotcha));

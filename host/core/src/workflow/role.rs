@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentKind, Sandbox};
+use super::{AgentKind, Phase, Sandbox, Workflow};
 use crate::observation::is_default;
 
 /// What says which agent plays a role.
@@ -140,6 +140,27 @@ impl Role {
         let Self { permission, allow, max_turns, turn_ceiling, env, mcp, sandbox, .. } = self;
         Self { permission, allow, max_turns, turn_ceiling, env, mcp, sandbox, ..Self::of(agent.clone()) }
     }
+
+    /// Whether it may do no more than another role: with its tools, with commands, and out of its sandbox.
+    pub fn is_within(&self, other: &Role) -> bool {
+        let allows = self.allow.iter().all(|pattern| other.allow.contains(pattern));
+        let is_confined = || match self.sandbox.clone().held_to(&other.sandbox, "", Some(&self.agent)) {
+            Ok(held) => held.level == self.sandbox.level && held.hide == self.sandbox.hide,
+            Err(_) => false,
+        };
+        self.permission <= other.permission
+            && (allows || other.permission == Permission::Full)
+            && (!other.sandbox.is_on() || is_confined())
+    }
+}
+
+impl Workflow {
+    /// The roles that a phase may be handed to, in the order of their names: those whose agent may do no more than the one that has it.
+    pub fn other_roles(&self, phase: &Phase) -> impl Iterator<Item = &str> {
+        let (now, own) = (self.role_of(phase).into_owned(), phase.role.clone());
+        let others = self.roles.iter().filter(move |(name, role)| **name != own && role.is_within(&now));
+        others.map(|(name, _)| name.as_str())
+    }
 }
 
 /// How a `process` agent gets its prompt.
@@ -156,5 +177,37 @@ pub enum PromptWay {
 impl PromptWay {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow::SandboxLevel;
+
+    #[test]
+    fn a_phase_may_be_handed_to_roles_that_may_do_no_more() {
+        // N6
+        let of = |permission, allow: &[&str], level| Role {
+            permission,
+            allow: allow.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            sandbox: Sandbox::of(level),
+            ..Role::of(AgentKind::Claude)
+        };
+        use SandboxLevel::{Off, Strict, Write};
+        let now = of(Permission::Edit, &["cargo test*"], Write);
+        for (other, is_within) in [
+            (of(Permission::Edit, &["cargo test*"], Write), true),
+            (of(Permission::ReadOnly, &[], Strict), true),
+            (of(Permission::Full, &[], Strict), false),
+            (of(Permission::Edit, &["cargo *"], Write), false),
+            (of(Permission::Edit, &[], Off), false),
+        ] {
+            assert_eq!(other.is_within(&now), is_within, "{other:?}");
+        }
+        let mut wide = of(Permission::Edit, &[], Strict);
+        wide.sandbox.write = Some(vec!["~/notes".to_owned()]);
+        assert!(!wide.is_within(&now), "it may write where the other may not");
+        assert!(wide.is_within(&of(Permission::Edit, &[], Off)), "what is not confined may do all of that");
     }
 }

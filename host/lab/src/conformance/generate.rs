@@ -26,7 +26,7 @@ every! {
     QUOTA_CAUSES: QuotaCause = Usage, Billing, Rate, Overload;
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
     ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
-    LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern, Handoff;
+    LESSON_KINDS: LessonKind = Decision, Answer, Gotcha, FailedApproach, Pattern, Handoff;
     SPLIT_TIMES: SplitTime = Ahead, During, Never;
     STALENESS: Staleness = Fresh, SlightlyStale, Stale, VeryStale;
 }
@@ -235,7 +235,8 @@ fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
         reason: dice.line(REASON_BYTES / 4),
     });
     let assessment = assessment(dice, verdict);
-    (RecoveryObservation { session, assessment, completion }, window)
+    let other_roles = Some((0..dice.count(3)).map(|_| dice.line(REPORT_BYTES)).collect());
+    (RecoveryObservation { session, assessment, completion, other_roles }, window)
 }
 
 fn offloading(dice: &mut Dice) -> OffloadingObservation {
@@ -305,7 +306,11 @@ fn request(dice: &mut Dice, open: Vec<ObjectiveId>) -> SplitRequest {
 }
 
 fn attempt(dice: &mut Dice) -> Attempt {
-    Attempt { approach: dice.text(REPORT_BYTES), outcome: dice.text(REPORT_BYTES) }
+    Attempt {
+        approach: dice.text(REPORT_BYTES),
+        outcome: dice.text(REPORT_BYTES),
+        by_person: dice.once_in(4),
+    }
 }
 
 fn handoff(dice: &mut Dice) -> HandoffObservation {

@@ -42,7 +42,7 @@ pub(super) fn somebody_orders(question: &Question, dice: &mut Dice) -> Option<Qu
 }
 
 fn attempt() -> Attempt {
-    Attempt { approach: words(), outcome: words() }
+    Attempt { approach: words(), outcome: words(), by_person: false }
 }
 
 fn reported() -> ReportedHandoffView {

@@ -574,7 +574,7 @@ fn of_files(objective: &Objective, state: FileState, what: &str) -> Option<Strin
     Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
 }
 
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters
         .next()

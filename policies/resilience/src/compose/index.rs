@@ -8,7 +8,7 @@ use baton_sdk::words::{one_line, said};
 use crate::page::Page;
 
 use super::pick::{Next, critical_files, who};
-use super::{DOCUMENT_BYTES, LEGEND, LINE_BYTES, PATH_BYTES};
+use super::{DOCUMENT_BYTES, LEGEND, LINE_BYTES, PATH_BYTES, decided_by};
 
 /// A file that was read so often need not be read as a whole again.
 const OFTEN_READ: u32 = 3;
@@ -46,7 +46,7 @@ fn if_stuck(page: &mut Page, o: &Observation) {
     page.heading("if-stuck", "If You Get Stuck");
     if let Some(decision) = o.decisions.last() {
         let (what, why) = (said(&decision.approach, LINE_BYTES), said(&decision.outcome, LINE_BYTES));
-        page.line(&format!("- Newest decision, agent: {what}: {why}"));
+        page.line(&format!("- Newest decision, {}: {what}: {why}", decided_by(decision)));
     }
     if let Some(attempt) = o.attempts.last() {
         page.line(&format!("- Approach hint, agent: it failed by {}", said(&attempt.outcome, LINE_BYTES)));

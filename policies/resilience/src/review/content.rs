@@ -168,9 +168,9 @@ fn kind(line: &str, composed: bool) -> Line {
         "git" if before_words.contains("this session committed") => Line::Git,
         "check" | "host" | "tool" => Line::Host,
         // The name of a file says nothing of the work.
-        "agent" if before_words.contains(": File: ") || !says_something(text) => Line::Nothing,
+        "agent" | "person" if before_words.contains(": File: ") || !says_something(text) => Line::Nothing,
         "agent" if before_words.contains("its last words") => Line::LastWords,
-        "agent" => Line::Words,
+        "agent" | "person" => Line::Words,
         _ => Line::Counted,
     }
 }

@@ -60,7 +60,8 @@ pub(crate) fn judge(host: &impl Host, session: Observation) -> Judged {
         return Judged { verdict, done, evidence, warning, recovery: Action::Wait, reason };
     }
     let verdict = told(assessment.verdict);
-    let observation = recovery::Observation { session, assessment, completion };
+    let observation =
+        recovery::Observation { session, assessment, completion, other_roles: vec!["senior".into()] };
     let recovery = <Resilience as Recovery>::decide(host, observation).unwrap().action;
     Judged { verdict, done, evidence, warning, recovery, reason }
 }

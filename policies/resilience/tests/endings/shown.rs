@@ -5,8 +5,8 @@ use baton_sdk::prelude::*;
 use baton_sdk::recovery::Action;
 use baton_sdk::sample;
 
-use crate::judge;
 use crate::judged::Verdict;
+use crate::{judge, judge_with};
 
 #[test]
 fn a_check_that_failed_before_runs_before_the_agent_is_asked_whether_it_is_done() {
@@ -102,4 +102,30 @@ fn what_is_called_not_done_is_no_question_whether_it_is() {
         silent.reason
     );
     assert!(silent.reason.contains("no file changed"), "{}", silent.reason);
+}
+
+#[test]
+fn a_failed_report_hands_the_phase_to_a_role_that_may_have_it() {
+    // N6
+    let after = |role: &str| {
+        let steps = [("after-failed-report", SettingValue::Texts(vec![format!("role:{role}")]))];
+        judge_with(&steps, "It does not work.", |o| {
+            let report = StatusReport {
+                status: ObjectiveStatus::Failed,
+                note: "the grammar is ambiguous".into(),
+                by_session: true,
+                changed_since: None,
+            };
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { reported: Some(report), ..objective }];
+        })
+    };
+    assert_eq!(after("senior").recovery, Action::OtherRole("senior".into()));
+    let Action::AskPerson(question) = after("root").recovery else {
+        panic!("no role of that name may have it")
+    };
+    assert!(
+        question.contains("The role \"root\" of `after-failed-report` may not have this phase"),
+        "{question}"
+    );
 }

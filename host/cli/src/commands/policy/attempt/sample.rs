@@ -235,7 +235,12 @@ fn completion() -> CompletionObservation {
 
 fn recovery() -> RecoveryObservation {
     let assessment = assessment(Verdict::Failed, "the agent reports an error");
-    RecoveryObservation { session: exhaustion(), assessment, completion: None }
+    RecoveryObservation {
+        session: exhaustion(),
+        assessment,
+        completion: None,
+        other_roles: Some(vec!["senior".to_owned()]),
+    }
 }
 
 fn offloading() -> OffloadingObservation {
