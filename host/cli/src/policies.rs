@@ -39,6 +39,7 @@ pub(crate) struct Named {
 
 impl Named {
     fn of(name: String, bytes: Cow<'static, [u8]>) -> Self {
+        let name = name_from_elsewhere(name, &bytes);
         Self { name, bytes, built_in: false, rules: BTreeMap::new() }
     }
 
@@ -194,6 +195,7 @@ pub(crate) fn bundle(
                     (delivered.name, delivered.bytes)
                 }
             };
+            let name = name_from_elsewhere(name, &bytes);
             take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
         if pinning == Pinning::Write && !said.is_empty() {

@@ -9,6 +9,7 @@ use crate::observation::{
     Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits, SplitOccasion,
     SplittingObservation,
 };
+use crate::visible::says_something;
 use crate::workflow::SplitTime;
 
 /// Whether core could act on a decision. An error says which rule it breaks.
@@ -27,22 +28,32 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
         (Ask::Offload(seen), Decision::Offload(answer)) => offload_fits(seen, &answer.items),
         (Ask::Split(seen), Decision::Split(answer)) => match &answer.action {
             SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
-            SplitAction::AskPerson { .. } => may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion),
+            SplitAction::AskPerson { question } => {
+                may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion).and(asks_something(question))
+            }
             SplitAction::Keep => Ok(()),
         },
         (Ask::Budget(seen), Decision::Budget(budget)) => turns_fit(seen.spent.is_some(), budget.max_turns),
-        (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
-            Err("its prompt is empty".to_owned())
+        (Ask::Brief(_), Decision::Brief(brief)) if !says_something(&brief.prompt) => {
+            Err("its prompt says nothing".to_owned())
         }
-        (Ask::Recover(seen), Decision::Recover(answer)) => {
-            role_fits(seen.other_roles.as_deref(), &answer.action)
+        (Ask::Compose(_), Decision::Compose(composition)) if !says_something(&composition.document) => {
+            Err("its document says nothing".to_owned())
         }
+        (Ask::Recover(seen), Decision::Recover(answer)) => match &answer.action {
+            RecoveryAction::AskPerson { question } => asks_something(question),
+            action => role_fits(seen.other_roles.as_deref(), action),
+        },
         (Ask::Compaction(_), Decision::Compaction(_))
         | (Ask::Brief(_), Decision::Brief(_))
         | (Ask::Compose(_), Decision::Compose(_))
         | (Ask::Review(_), Decision::Review(_)) => Ok(()),
         _ => Err("it answers another question than the one that was put".to_owned()),
     }
+}
+
+fn asks_something(question: &str) -> Result<(), String> {
+    if says_something(question) { Ok(()) } else { Err("it asks a person nothing".to_owned()) }
 }
 
 /// A phase is handed to a role that may have it.

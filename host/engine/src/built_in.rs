@@ -27,6 +27,15 @@ pub fn built_in(name: &str) -> Option<&'static [u8]> {
     }
 }
 
+/// The name of a component from elsewhere: one that is called as a policy of the host keeps the end of its file, so that its words are not
+/// taken for the host's.
+pub fn name_from_elsewhere(name: String, bytes: &[u8]) -> String {
+    match built_in(&name) {
+        Some(own) if own != bytes => format!("{name}.wasm"),
+        _ => name,
+    }
+}
+
 /// Whether this is a component that is part of the host.
 pub(crate) fn is_built_in(bytes: &[u8]) -> bool {
     BUILT_IN_NAMES.into_iter().any(|name| built_in(name) == Some(bytes))
@@ -48,6 +57,16 @@ mod tests {
 
     use super::*;
     use crate::{Engine, EngineConfig};
+
+    // M6: its words would be taken for Baton's.
+    #[test]
+    fn a_component_from_elsewhere_is_not_called_as_one_of_the_host() {
+        let name = |name: &str, bytes: &[u8]| name_from_elsewhere(name.to_owned(), bytes);
+        assert_eq!(name(BUILTIN_NAME, b"another"), "resilience.wasm");
+        assert_eq!(name(BUILTIN_NAME, builtin_bytes()), BUILTIN_NAME);
+        assert_eq!(name(RULES_NAME, b"another"), "rules.wasm");
+        assert_eq!(name("team", b"another"), "team");
+    }
 
     // M4
     #[test]

@@ -40,7 +40,7 @@ mod unfold;
 mod wants;
 mod watchdog;
 
-pub use built_in::{BUILT_IN_NAMES, built_in};
+pub use built_in::{BUILT_IN_NAMES, built_in, name_from_elsewhere};
 pub use compiler::{CompilerProcess, compile_apart, compile_main, is_compiling, stop_compiling};
 pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};

@@ -92,7 +92,7 @@ fn read(path: &Path, reference: &str) -> Result<Vec<u8>, RuntimeError> {
 fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     let (policies, digest) = (&run.workflow().policies, Digest::of(&bytes));
     let name = Path::new(reference).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = name.unwrap_or_default();
+    let name = name_from_elsewhere(name.unwrap_or_default(), &bytes);
     let source = PolicySource { name: name.clone(), bytes: Some(bytes) };
     let mut wanted: Vec<Wanted> = Vec::new();
     let is_of_file = |link: PinnedLink| link.policy == name && link.component != digest;
@@ -125,8 +125,9 @@ fn chosen(policies: &Policies, run: &Run, pin: &Pin, reference: &str) -> Option<
     let role = role_of(run.workflow(), &pin.scope);
     let candidates = policies.candidates(&pin.scope, role, pin.capability);
     let is_behind = |candidate: &Candidate| {
-        let name = Path::new(&candidate.component).file_stem().map(|stem| stem.to_string_lossy());
-        pin.then.iter().any(|link| name.as_deref() == Some(&link.policy))
+        let path = Path::new(&candidate.component);
+        let names = [path.file_stem(), path.file_name()].map(|name| name.map(|name| name.to_string_lossy()));
+        pin.then.iter().any(|link| names.iter().flatten().any(|name| *name == link.policy))
     };
     candidates.into_iter().find(|candidate| {
         candidate.component == reference && (candidate.from == pin.from || is_behind(candidate))

@@ -119,6 +119,10 @@ fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision 
             let outcome = completion::not_done(host, seen, reason);
             (outcome.recovery, outcome.reason)
         }
+        (None, Verdict::NeedsInput) => {
+            let question = format!("{}. Does the agent ask you something?", completion::capital(&reason));
+            (Action::AskPerson(question), reason)
+        }
         (None, verdict) => (course(host, seen, verdict, &one_line(said, SAID_BYTES)), reason),
     };
     recovery::Decision::new(action, reason)

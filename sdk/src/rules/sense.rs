@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::exhaustion::{Occasion as Moment, Verdict};
+use crate::recovery::Action as Course;
 use crate::splitting::{Action as Scope, Observation, Occasion, SubPhase, Time};
 use crate::types::ObjectiveStatus;
 use crate::{Answer, Ask};
@@ -26,27 +27,61 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
         }
         (Ask::Split(seen), Answer::Split(answer)) => match &answer.action {
             Scope::Split(parts) => bad_split(seen, parts),
-            Scope::Keep | Scope::AskPerson(_) => None,
+            Scope::AskPerson(question) => {
+                let may_ask = seen.occasion == Occasion::OutOfContinuations;
+                left_whole(seen).filter(|_| !may_ask).or_else(|| asks_nothing(question))
+            }
+            Scope::Keep => None,
         },
-        (Ask::Brief(_), Answer::Brief(answer)) => {
-            answer.text().trim().is_empty().then(|| "its prompt is empty".to_owned())
+        (Ask::Budget(seen), Answer::Budget(answer)) => {
+            no_turns(answer.max_turns).filter(|_| seen.spent.is_none())
         }
-        (Ask::Budget(_), Answer::Budget(_))
-        | (Ask::Recover(_), Answer::Recover(_))
-        | (Ask::Compaction(_), Answer::Compaction(_))
-        | (Ask::Compose(_), Answer::Compose(_))
+        (Ask::Brief(_), Answer::Brief(answer)) => {
+            (!says_something(&answer.text())).then(|| "its prompt says nothing".to_owned())
+        }
+        (Ask::Compose(_), Answer::Compose(answer)) => {
+            (!says_something(&answer.document_text())).then(|| "its document says nothing".to_owned())
+        }
+        (Ask::Recover(seen), Answer::Recover(answer)) => match &answer.action {
+            Course::OtherRole(role) if !seen.other_roles.contains(role) => {
+                Some(format!("it hands the phase to the role {role:?}, which is none of `other-roles`"))
+            }
+            Course::AskPerson(question) => asks_nothing(question),
+            _ => None,
+        },
+        (Ask::Compaction(_), Answer::Compaction(_))
         | (Ask::Review(_), Answer::Review(_))
         | (_, Answer::Abstained) => None,
         _ => Some("it answers another question than the one that was put".to_owned()),
     }
 }
 
+fn asks_nothing(question: &str) -> Option<String> {
+    (!says_something(question)).then(|| "it asks a person nothing".to_owned())
+}
+
+/// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
+fn says_something(text: &str) -> bool {
+    let has_width = |c: char| !matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    text.chars().any(|c| !c.is_whitespace() && !c.is_control() && has_width(c))
+}
+
+/// A scope that begins gets one turn at least, or no number.
+fn no_turns(turns: Option<u32>) -> Option<String> {
+    (turns == Some(0)).then(|| "it gives 0 turns, and 1 is the least".to_owned())
+}
+
+/// The workflow leaves a phase whole unless its agent asks.
+fn left_whole(seen: &Observation) -> Option<String> {
+    (seen.wish == Time::Never && seen.occasion != Occasion::Requested).then(|| {
+        "the workflow says split = \"never\" for this phase, and no agent asks for a split".to_owned()
+    })
+}
+
 /// Every open objective in exactly one part, no other, within what the workflow allows.
 fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
-    if seen.wish == Time::Never && seen.occasion != Occasion::Requested {
-        return Some(
-            "the workflow says split = \"never\" for this phase, and no agent asks for a split".to_owned(),
-        );
+    if let Some(why) = left_whole(seen) {
+        return Some(why);
     }
     if parts.len() < 2 {
         return Some(format!("a split has at least two parts, this one has {}", parts.len()));
@@ -67,6 +102,9 @@ fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
     for part in parts {
         if part.objectives.is_empty() {
             return Some(format!("the part {:?} has no objective", part.title));
+        }
+        if let Some(why) = no_turns(part.max_turns) {
+            return Some(format!("of the part {:?}: {why}", part.title));
         }
         for id in &part.objectives {
             match places.get_mut(id.as_str()) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_lab::Tally;
+use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault};
 use baton_runtime::core::{Digest, RunId};
 use baton_runtime::{ShadowAnswer, ShadowStory};
@@ -49,13 +50,20 @@ impl Shadows<'_> {
         if asked == 0 && self.story.left_out == 0 {
             return format!("run {} has asked no shadow\n", self.run);
         }
-        let otherwise = self.differing().count();
+        let shown = self.differing().count();
+        let failed = self.differing().filter(|answer| answer.agreement == Agreement::Fault).count();
         let mut text = format!(
             "{} of {} would have been decided otherwise in run {}\n",
-            otherwise,
-            words::count(u32::try_from(asked).unwrap_or(u32::MAX), "question"),
+            shown - failed,
+            words::counted(asked, "question"),
             self.run
         );
+        if failed > 0 {
+            text.push_str(&format!(
+                "in {} the shadow failed: the policy behind it would have been asked\n",
+                words::counted(failed, "question")
+            ));
+        }
         if self.story.left_out > 0 {
             let left = self.story.left_out;
             text.push_str(&format!("{left} were left out: the shadows had used their share of a core\n"));
@@ -86,10 +94,10 @@ impl Shadows<'_> {
             ]);
         }
         text.push_str(&format!("\n{}\n", drawn(&mut table)));
-        if otherwise > 0 && self.differences > 0 {
+        if shown > 0 && self.differences > 0 {
             text.push_str(&format!("\n{}\n", self.one_by_one(look)));
         }
-        if let Some(beyond) = otherwise.checked_sub(self.differences).filter(|beyond| *beyond > 0) {
+        if let Some(beyond) = shown.checked_sub(self.differences).filter(|beyond| *beyond > 0) {
             let more = format!("… and {beyond} more; `--differences N` shows the first N");
             text.push_str(&format!("{}\n", look.paint(Tone::Dim, &more)));
         }
@@ -149,7 +157,6 @@ mod tests {
     use super::*;
     use baton_runtime::SHADOW_SCHEMA;
     use baton_runtime::core::RequestId;
-    use baton_runtime::core::agreement::Agreement;
     use baton_runtime::core::decision::{CompactionAction, CompactionDecision};
 
     fn answer(n: u64, agreement: Agreement) -> ShadowAnswer {

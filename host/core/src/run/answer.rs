@@ -11,14 +11,16 @@ use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
 use crate::workflow::BUILTIN;
 
 use super::Run;
-use super::end_cause::EndCause;
+use super::end_cause::{EndCause, by_policy};
+use super::judgment::Judgment;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
-use super::summary::one_line;
 
 /// How a session ended that the compaction policy handed off.
 const NEAR_CAPACITY: &str = "near-capacity";
 /// How a session ended that asked for smaller scopes, and got them (D2).
 const SPLIT_REQUESTED: &str = "split-requested";
+/// What an agent reads of a question that has the words of a policy that is not Baton's.
+const ASKED_BY_POLICY: &str = "a policy asked a person something";
 /// How a session ended whose phase was split without its asking.
 const SPLIT: &str = "split";
 
@@ -53,18 +55,26 @@ impl Run {
     pub(super) fn asked_by_policy(&self, question: &str) -> EndCause {
         match &self.answering {
             None => EndCause::of_host(question),
-            Some(_) => EndCause::of_policy(
-                &self.under_its_name("asks", question),
-                "a policy asked a person something",
-            ),
+            Some(_) => EndCause::of_policy(&self.under_its_name("asks", question), ASKED_BY_POLICY),
+        }
+    }
+
+    /// The same about a judgment. Where another policy judged, a question of Baton's own has that one's words in it.
+    pub(super) fn asked_of_judgment(&self, judgment: &Judgment, question: &str) -> EndCause {
+        match &judgment.by {
+            Some(policy) if self.answering.is_none() => {
+                let question = format!("{question} (The policy {policy} judged it so.)");
+                EndCause::of_policy(&question, ASKED_BY_POLICY)
+            }
+            _ => self.asked_by_policy(question),
         }
     }
 
     /// The words of the policy whose answer is being taken, as a person reads them. Those of the built-in policy are Baton's.
-    fn under_its_name(&self, says: &str, words: &str) -> String {
+    pub(super) fn under_its_name(&self, says: &str, words: &str) -> String {
         match &self.answering {
             None => words.to_owned(),
-            Some(policy) => format!("The policy {policy} {says}: {:?}", one_line(words)),
+            Some(policy) => by_policy(policy, says, words),
         }
     }
 
@@ -121,8 +131,8 @@ impl Run {
             (Step::Judging { .. }, _) => {
                 self.pause(p, Pause::Stuck, format!("Nobody could say how the session went: {why}."));
             }
-            (Step::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
-                self.take_completion(p, occasion, &focus, *assessment, decision);
+            (Step::Completing { occasion, focus, assessment, by, .. }, Ok(Decision::Complete(decision))) => {
+                self.take_completion(p, occasion, &focus, (*assessment, by), decision);
             }
             (Step::Completing { .. }, _) => {
                 self.pause(p, Pause::Stuck, format!("Nobody could say whether the work is done: {why}."));
@@ -174,7 +184,8 @@ impl Run {
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
                     let known = if was_requested { "it asked for a split" } else { "its phase is split" };
-                    self.phases[p].because = EndCause::of_policy(&decision.reason, known);
+                    let reason = self.under_its_name("says", &decision.reason);
+                    self.phases[p].because = EndCause::of_policy(&reason, known);
                     self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, AfterEnd::Split(sub_phases.clone()), "its phase is split");
                 }
@@ -257,7 +268,7 @@ impl Run {
             CompactionAction::Compact { instructions } if self.can_compact(p) => {
                 let (phase, session) = (self.phases[p].spec.id.clone(), self.phases[p].session.clone());
                 if let Some(session) = session {
-                    let reason = decision.reason.clone();
+                    let reason = self.under_its_name("says", &decision.reason);
                     self.notify(Notice::Compacting { phase, session, reason });
                 }
                 let instructions = instructions.clone().unwrap_or_default();
@@ -271,7 +282,8 @@ impl Run {
                 if let Some(session) = self.session_mut(p) {
                     NEAR_CAPACITY.clone_into(&mut session.ending);
                 }
-                let because = EndCause::of_policy(&decision.reason, "its context is nearly full");
+                let reason = self.under_its_name("says", &decision.reason);
+                let because = EndCause::of_policy(&reason, "its context is nearly full");
                 self.hand_over(p, Succession::Continuation, because);
             }
             CompactionAction::Keep | CompactionAction::Compact { .. } => {

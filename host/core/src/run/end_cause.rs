@@ -4,6 +4,7 @@
 use crate::decision::Verdict;
 
 use super::session::cut;
+use super::summary::one_line;
 
 /// Why the newest session or prompt of a phase ended. Empty before the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,11 @@ impl From<String> for EndCause {
     fn from(words: String) -> Self {
         Self::of_host(words)
     }
+}
+
+/// The words of a policy that is not Baton's, as a person reads them.
+pub(super) fn by_policy(policy: &str, says: &str, words: &str) -> String {
+    format!("The policy {policy} {says}: {:?}", one_line(words))
 }
 
 /// What a verdict says of a session, in the host's words.

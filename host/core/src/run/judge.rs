@@ -128,7 +128,7 @@ impl Run {
 
     fn ask_how_to_unstall(&mut self, p: usize, assessment: &Assessment) {
         let Some(focus) = self.focus_at_work(p) else { return };
-        let judgment = Judgment::of(assessment);
+        let judgment = Judgment::of(assessment, self.answering.clone());
         let request = self.ask_recovery(p, Occasion::Heartbeat, &focus, &judgment);
         if let Some(session) = self.session_mut(p) {
             session.at_work.recovering = Some((request, Box::new(judgment)));
@@ -171,7 +171,7 @@ impl Run {
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => {
-                let asked = self.asked_by_policy(question);
+                let asked = self.asked_of_judgment(judgment, question);
                 self.pause(p, Pause::Stuck, asked);
             }
             _ => self.go_on_without(p, judgment, action),
@@ -240,7 +240,7 @@ impl Run {
                 session: session.id.clone(),
                 verdict: verdict.to_owned(),
                 evidence: judgment.evidence().to_vec(),
-                reason: judgment.reason().to_owned(),
+                reason: judgment.reason_for_people(),
             };
             self.notify(notice);
         }
@@ -255,7 +255,7 @@ impl Run {
         match a.verdict {
             // A session that ended before it was given anything has answered nothing.
             Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
-                self.end_for(p, &Judgment::of(a), Succession::Retry);
+                self.end_for(p, &Judgment::of(a, self.answering.clone()), Succession::Retry);
             }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
             Verdict::Answered if asks_for_split && self.phases[p].judged_as_done.is_empty() => {
@@ -264,7 +264,8 @@ impl Run {
             Verdict::Answered => {
                 let request = self.ask_completion(p, occasion, focus, a.clone());
                 let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
-                self.phases[p].step = Step::Completing { request, occasion, focus, assessment };
+                let by = self.answering.clone();
+                self.phases[p].step = Step::Completing { request, occasion, focus, assessment, by };
             }
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
@@ -297,7 +298,10 @@ impl Run {
             | Verdict::Exhausted
             | Verdict::Quota { .. }
             | Verdict::TurnLimit
-            | Verdict::BudgetLimit => self.ask_how_to_go_on(p, occasion, focus.to_vec(), Judgment::of(a)),
+            | Verdict::BudgetLimit => {
+                let judgment = Judgment::of(a, self.answering.clone());
+                self.ask_how_to_go_on(p, occasion, focus.to_vec(), judgment);
+            }
         }
     }
 
@@ -312,7 +316,7 @@ impl Run {
         p: usize,
         occasion: Occasion,
         focus: &[usize],
-        assessment: Assessment,
+        (assessment, by): (Assessment, Option<String>),
         decision: &CompletionDecision,
     ) {
         let goals = &self.phases[p].goals;
@@ -325,7 +329,8 @@ impl Run {
         // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
         let taken_back = left.iter().filter(|g| self.phases[p].judged_as_done.contains(g));
         for g in taken_back.copied().collect::<Vec<_>>() {
-            self.reopen(p, g, ObjectiveStatus::InProgress, &decision.reason);
+            let because = self.under_its_name("says", &decision.reason);
+            self.reopen(p, g, ObjectiveStatus::InProgress, &because);
         }
         // It stopped where it was: what it did not report as done is for the parts.
         if asks_for_split {
@@ -343,7 +348,8 @@ impl Run {
         if !lacking.is_empty() {
             decision.reason = format!("{}; {lacking}", decision.reason);
         }
-        let judgment = Judgment { assessment, completion: Some(decision), lacking };
+        let by = self.answering.clone().or(by);
+        let judgment = Judgment { assessment, completion: Some(decision), lacking, by };
         self.ask_how_to_go_on(p, occasion, left, judgment);
     }
 
@@ -370,7 +376,7 @@ impl Run {
                     _ if is_denied => Pause::Asked,
                     _ => Pause::Unproven,
                 };
-                let asked = self.asked_by_policy(question);
+                let asked = self.asked_of_judgment(judgment, question);
                 self.pause(p, about, asked);
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {

@@ -2,7 +2,7 @@
 
 use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
 
-use super::end_cause::{EndCause, in_words};
+use super::end_cause::{EndCause, by_policy, in_words};
 use super::step::Succession;
 
 /// What policies said of a prompt or a session, before one says what to do about it.
@@ -13,12 +13,14 @@ pub(super) struct Judgment {
     pub(super) completion: Option<CompletionDecision>,
     /// What the host itself finds that objectives lack.
     pub(super) lacking: String,
+    /// The policy that said so, where it is not Baton's: what is asked about it has its words.
+    pub(super) by: Option<String>,
 }
 
 impl Judgment {
     /// Of something that ended otherwise than with an answer.
-    pub(super) fn of(assessment: &Assessment) -> Self {
-        Self { assessment: assessment.clone(), completion: None, lacking: String::new() }
+    pub(super) fn of(assessment: &Assessment, by: Option<String>) -> Self {
+        Self { assessment: assessment.clone(), completion: None, lacking: String::new(), by }
     }
 
     /// The host's own: objectives are not done, since something lacks.
@@ -30,7 +32,7 @@ impl Judgment {
             reason: "the prompt was answered".to_owned(),
         };
         let completion = CompletionDecision { done: Vec::new(), evidence, reason: lacking.clone() };
-        Self { assessment, completion: Some(completion), lacking }
+        Self { assessment, completion: Some(completion), lacking, by: None }
     }
 
     /// How it ended, in a word.
@@ -46,6 +48,14 @@ impl Judgment {
         self.completion.as_ref().map_or(&self.assessment.reason, |decision| &decision.reason)
     }
 
+    /// The same for a person, under the name of the policy where it is not Baton's.
+    pub(super) fn reason_for_people(&self) -> String {
+        match &self.by {
+            Some(policy) => by_policy(policy, "says", self.reason()),
+            None => self.reason().to_owned(),
+        }
+    }
+
     /// For the person who looks on, and for the next prompt.
     pub(super) fn cause(&self) -> EndCause {
         let known = match &self.completion {
@@ -53,7 +63,7 @@ impl Judgment {
             Some(_) => "nothing shows that what is open is done",
             None => in_words(&self.assessment.verdict),
         };
-        EndCause::of_policy(self.reason(), known)
+        EndCause::of_policy(&self.reason_for_people(), known)
     }
 
     /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.

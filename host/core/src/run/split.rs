@@ -10,7 +10,7 @@ use crate::notice::Notice;
 use crate::observation::SplitLimits;
 use crate::tree::Tree;
 use crate::view::Origin;
-use crate::visible::visible_name;
+use crate::visible::{says_something, visible_name};
 use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
 
 use super::Run;
@@ -25,9 +25,12 @@ use super::walk::why_failed;
 /// Bytes of the title of a part, which stands in headings and commit messages.
 const TITLE_BYTES: usize = 120;
 
-/// The title that a policy gives a part: a short line that nothing obeys.
-fn title_of(words: &str) -> String {
-    let mut title = visible_name(&one_line(words)).into_owned();
+/// The title of a part: that which a policy gives it, or of a policy that gives none its place; a short line that nothing obeys.
+fn title_of(words: &str, n: usize) -> String {
+    let mut title = match says_something(words) {
+        true => visible_name(&one_line(words)).into_owned(),
+        false => format!("part {}", n + 1),
+    };
     cut(&mut title, TITLE_BYTES);
     title
 }
@@ -107,7 +110,7 @@ impl Run {
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
                 id: id.clone(),
-                title: title_of(&part.title),
+                title: title_of(&part.title, n),
                 depends_on: Vec::new(),
                 // A part is held to the commands of its own objectives and to its review. The phase's command is about the whole:
                 // it is run once the parts are together.

@@ -133,7 +133,8 @@ impl Run {
         let turns = self.capped(p, turns);
         self.phases[p].give_turns(turns);
         if turns != base {
-            self.tell_budget(p, reason);
+            let reason = if reason.is_empty() { String::new() } else { self.under_its_name("says", reason) };
+            self.tell_budget(p, &reason);
         }
         self.succeed(p, Succession::Uncounted);
     }
@@ -191,7 +192,7 @@ impl Run {
             return false;
         }
         let moved = has_moved(spent);
-        let reason = format!("{}{}", answer.reason, self.in_circles(p, spent));
+        let reason = format!("{}{}", self.under_its_name("says", &answer.reason), self.in_circles(p, spent));
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
         let (first, idle) = (phase.given.first, if moved { 0 } else { phase.given.idle + 1 });
@@ -280,7 +281,8 @@ impl Run {
         let spent = self.spent(p, &facts);
         let (is_given, why) = match result {
             Ok(Decision::Budget(answer)) => {
-                let why = format!("{}{}", answer.reason, self.in_circles(p, &spent));
+                let why = self.under_its_name("says", &answer.reason);
+                let why = format!("{why}{}", self.in_circles(p, &spent));
                 (self.take_turns(p, &spent, &facts, answer), why)
             }
             _ => (false, String::new()),
@@ -356,10 +358,14 @@ impl Run {
             true => format!(
                 " A phase of this role gets {ceiling} turns at most; `turn_ceiling` in [roles.{role}] sets more."
             ),
-            false => format!(
-                " `retry` gives it {} more; `max_turns` in [roles.{role}] sets how many it begins with.",
-                self.phases[p].given.first
-            ),
+            false => {
+                let (first, of_table) = (self.phases[p].given.first, self.base_turns(p));
+                let began = match first == of_table {
+                    true => format!("`max_turns` in [roles.{role}] sets how many it begins with"),
+                    false => format!("a policy began it with so many, and the table has {of_table}"),
+                };
+                format!(" `retry` gives it {first} more; {began}.")
+            }
         }
     }
 }

@@ -152,6 +152,37 @@ fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
     }
 }
 
+// B6: the built-in policy asks about what another one judged, and its question has that one's words in it.
+#[test]
+fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent() {
+    let ask = || RecoveryAction::AskPerson { question: format!("The agent asks: {REASON}") };
+    let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+    while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+        assert!(world.step());
+    }
+    let assessment = Assessment {
+        verdict: Verdict::NeedsInput,
+        evidence: Vec::new(),
+        warning: None,
+        reason: REASON.into(),
+    };
+    world.run.answering = Some("odd".to_owned());
+    world.run.take_verdict(0, Occasion::PromptEnded, &[0], &assessment);
+    world.run.answering = None;
+    let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+    world.run.take_recovery(0, &[0], &judgment, &ask());
+    world.go();
+    let (question, shown) = world.run.questions.iter().next().expect("a person is asked");
+    let shown = shown.cause.for_people();
+    assert!(shown.ends_with("(The policy odd judged it so.)"), "{shown:?}");
+    let answer = Input::Answered { question: *question, choice: Choice::Retry, message: Some("CSV".into()) };
+    world.put(answer);
+    world.go();
+    let asked = asked_for_agents(&world);
+    assert!(asked.iter().any(|question| question.contains("a policy asked a person something")));
+    assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
+}
+
 // A11
 #[test]
 fn what_a_policy_does_not_call_done_is_asked_about_again() {
@@ -182,7 +213,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         warning: None,
         reason: "it answered".into(),
     };
-    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], answered, &decision);
+    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], (answered, None), &decision);
     let Step::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
         panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
     };
