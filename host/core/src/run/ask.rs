@@ -195,7 +195,10 @@ impl Run {
         let sessions = || phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
         let at_least = |is_less: bool| if is_less { "at least " } else { "" };
-        let tokens = format!("{}{} tokens", at_least(is_cut), tokens_in_short(phase.billed.tokens()));
+        let tokens = match phase.billed.tokens() {
+            0 if is_cut => "an unknown number of tokens".to_owned(),
+            tokens => format!("{}{} tokens", at_least(is_cut), tokens_in_short(tokens)),
+        };
         let cost = phase.billed.cost_microusd.map(|cost| {
             let is_less = is_cut || sessions().any(|session| session.unpriced_tokens > 0);
             format!(" and {}{}", at_least(is_less), dollars(cost))
