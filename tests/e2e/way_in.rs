@@ -366,6 +366,32 @@ fn a_log_tells_what_was_said_and_done_and_runs_are_listed_newest_first() {
 }
 
 #[test]
+fn a_log_keeps_messages_apart_and_only_counts_what_an_agent_writes_on_its_terminal() {
+    let steps =
+        r#"{ say = "Working." }, { say = "It is being written." }, { write = "a.txt", content = "done" }"#;
+    let stage = Stage::job(&[("a", steps)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    assert!(log.contains("says      Working.\n") && log.contains("| It is being written.\n"), "{log}");
+
+    let noise =
+        "echo '2026-02-12T10:30:00Z ERROR codex_core::session: failed to record' >&2\necho noise >&2\n";
+    let stage = Stage::job_of_program(&format!("{noise}exit 3"));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let log = stage.baton(&["log", "s1"]).expect(0).stdout;
+    let count = "prints    2 lines on its terminal, not shown here: ";
+    assert!(log.contains(count) && log.contains("/s1/stderr.log\n"), "{log}");
+    assert!(log.contains("| 2026-02-12T10:30:00Z ERROR codex_core"), "it failed: {log}");
+    let lines = stage.baton(&["log", "s1", "--format", "jsonl"]).expect(0).stdout;
+    assert!(lines.contains("\"channel\":\"terminal\""), "{lines}");
+
+    let stage = Stage::job_of_program(&format!("{noise}echo '{{}}'\nexit 0"));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let log = stage.baton(&["log", "s1"]).expect(0).stdout;
+    assert!(log.contains(count) && !log.contains("codex_core"), "{log}");
+}
+
+#[test]
 fn a_log_goes_on_until_the_run_ends() {
     let stage = stage();
     let script = fs::read_to_string(stage.path("script.toml")).unwrap();
@@ -477,6 +503,11 @@ fn each_way_in_and_each_look_has_a_form_for_programs() {
         row.is_some_and(|row| row["status"]["ended"] == "done")
     });
     assert!(!json(&["log"])["lines"].as_array().unwrap().is_empty());
+    let kept = json(&["artifacts", "ls"]);
+    let kept = &kept["artifacts"][0];
+    let shown = json(&["artifacts", "show", kept["name"].as_str().unwrap()]);
+    assert_eq!((&shown["record"], &shown["bytes"]), (&"artifact-content".into(), &kept["bytes"]), "{shown}");
+    assert_eq!(shown["content"].as_str().map(|content| content.len() as u64), kept["bytes"].as_u64());
     assert!(json(&["diff", run])["files"].is_array());
     let shown = json(&["init", "Write the docs", "--dry-run", "--no-check"]);
     assert_eq!((&shown["objectives"], &shown["written"]), (&1.into(), &false.into()));
