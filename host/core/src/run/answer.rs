@@ -124,7 +124,11 @@ impl Run {
                 self.take_completion(p, occasion, &focus, *assessment, decision);
             }
             (Step::Completing { .. }, _) => {
-                self.pause(p, Pause::Stuck, format!("No policy could judge whether the work is done: {why}."));
+                self.pause(
+                    p,
+                    Pause::Stuck,
+                    format!("No policy could judge whether the work is done: {why}."),
+                );
             }
             (Step::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
                 self.take_recovery(p, &focus, &judgment, &decision.action);
