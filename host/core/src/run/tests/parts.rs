@@ -160,7 +160,7 @@ fn a_part_that_nobody_scored_is_merged_by_a_person_alone_whatever_checks_the_who
         world.go();
         let view = world.run.view(world.now).unwrap();
         let question = &view.questions[0].text;
-        assert!(question.contains("a score"), "{question}");
+        assert!(question.contains("no score"), "{question}");
         assert_eq!(question.contains("`score` is missing"), refuses_reviews, "{question}");
         assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
         if !refuses_reviews {
