@@ -175,6 +175,8 @@ fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
     assert_eq!(stage.read("h.txt"), "done\n");
     let view = stage.story().view;
     assert_eq!((view.workflow.as_str(), view.phases[0].verified), ("write-h-txt", Some(true)));
+    let over = baton(&stage, &["resume"]).expect(2).says(&["is over (all objectives are done)"]);
+    assert!(!over.stderr.contains("baton run"), "it was no workflow: {}", over.stderr);
 
     let saved = baton(&stage, &["save"]).expect(0);
     assert!(saved.stdout.contains("baton run workflow.toml"), "{}", saved.stdout);
@@ -262,6 +264,21 @@ fn a_later_phase_of_a_workflow_waits_for_the_earlier_ones_unless_it_says_otherwi
     fs::write(stage.workspace.join("beside.toml"), format!("{phases}depends_on = []\n")).unwrap();
     baton(&stage, &["run", "beside.toml", "--script", "../script.toml"]).expect(5);
     assert!(stage.workspace.join("c.txt").exists());
+}
+
+// A11
+#[test]
+fn a_person_is_asked_early_about_work_that_its_agent_cannot_do() {
+    let stage = Stage::job(&[("a", "")], "");
+    let denies = "window_tokens = 100000\n[objectives.a]\nreport_done = false\nsteps = [{ say = \"Not done: a: there is no key\" }]\n";
+    stage.write("script.toml", denies);
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let story = stage.story();
+    assert_eq!((story.view.phases[0].sessions.len(), story.prompts.len()), (1, 2), "it was asked once");
+    let question = &story.view.questions[0];
+    assert_eq!(question.text, "The agent says that this is not done: \"a: there is no key\". What now?");
+    let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
+    assert_eq!(choices, ["retry", "skip", "stop", "accept"]);
 }
 
 #[test]
