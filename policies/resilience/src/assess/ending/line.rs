@@ -109,12 +109,14 @@ fn begins_id(id: &str, words: &str) -> bool {
 }
 
 /// "parser: there is no key" of "Not done: parser: there is no key": what an agent says of these objectives, if that is more than
-/// their ids.
+/// their ids. An agent may write an id with a word more or less.
 pub(in crate::assess) fn why_not<'t>(line: &'t str, open: &[&Objective]) -> Option<&'t str> {
     let said = starts_with(line.trim_start_matches(|c: char| !c.is_alphanumeric()), NOT_DONE)?;
     let said = said.trim_start_matches(|c: char| c.is_whitespace() || "*`:".contains(c));
-    let named = open.iter().find(|objective| names(said, &objective.id))?;
-    let (_, why) = said.split_once(named.id.as_str())?;
+    let named = open.iter().find(|objective| names(said, &objective.id));
+    let behind_id = named.and_then(|objective| said.split_once(objective.id.as_str()));
+    let is_word = |head: &str| !head.trim().contains(char::is_whitespace);
+    let (_, why) = behind_id.or_else(|| said.split_once(':').filter(|(head, _)| is_word(head)))?;
     let why = why.trim_matches(|c: char| !c.is_alphanumeric());
     (!why.is_empty() && !why.eq_ignore_ascii_case(PLACEHOLDER)).then_some(said.trim_end())
 }
