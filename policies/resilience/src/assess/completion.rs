@@ -76,7 +76,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let is_right = may_be_right(o) && said.as_ref().is_some_and(|said| said.answers);
     if let Some(what) = open.iter().find_map(|objective| absent(objective, is_right)) {
-        let question = format!("{what}. Is the work done?");
+        let question = format!("{}. Is the work done?", capital(&what));
         let then = if o.phase.budget.retries_used == 0 { Action::Retry } else { Action::AskPerson(question) };
         return unfinished(host, o, what, then);
     }
@@ -387,7 +387,7 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         answer.map(|answer| ending::last_words(host, o.window, answer)).filter(|said| !said.is_empty());
     let said =
         said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
-    let question = format!("{what}{said}. Is the work done?");
+    let question = format!("{}{said}. Is the work done?", capital(&what));
     unfinished(host, o, what, Action::AskPerson(question))
 }
 

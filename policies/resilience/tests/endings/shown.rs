@@ -104,7 +104,13 @@ fn an_agent_that_says_why_it_is_not_done_is_asked_once_and_then_a_person_is() {
     assert_eq!(of(line, 1, 1, 0), Action::Retry);
     assert_eq!(of(line, 1, 1, 1), Action::AskPerson(question.to_owned()));
     // An id alone, and the words of the prompt, say nothing of why.
-    for line in ["Not done: the tests", "Not done: cases 4 and 5: all", "Not done: parser", "Not done: `parser`.", "Not done: parser: what is missing"] {
+    for line in [
+        "Not done: the tests",
+        "Not done: cases 4 and 5: all",
+        "Not done: parser",
+        "Not done: `parser`.",
+        "Not done: parser: what is missing",
+    ] {
         assert_eq!(of(line, 1, 0, 0), Action::Retry, "{line}");
     }
 }
