@@ -24,13 +24,15 @@ const WORD_WIDTH: usize = 8;
 /// What a terminal or a pager may begin a new line at.
 const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 /// How agents begin what they return for a call that nobody allowed.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 6] = [
     // Baton itself, asked by an agent.
     "the role of this session does not allow",
     "Claude requested permissions",
     "This command requires approval",
     "Permission to use",
     "The user doesn't want to proceed",
+    // The adapter of Claude Code for ACP.
+    "User refused permission to run tool",
 ];
 
 /// How the built-in policy begins the reason of a prompt that is given once more.
@@ -254,7 +256,13 @@ fn called(
     match failed {
         Some(true) => {
             let how = exit_code(output).map_or("failed".to_owned(), |code| format!("exit {code}"));
-            LogLine { word, tone: Tone::Bad, text: format!("{text}  {how}"), more: first_lines(output) }
+            // The code is in the line.
+            let printed = if how == "failed" {
+                output
+            } else {
+                output.trim_start().split_once('\n').unwrap_or_default().1
+            };
+            LogLine { word, tone: Tone::Bad, text: format!("{text}  {how}"), more: first_lines(printed) }
         }
         Some(false) if command.is_some() => {
             LogLine { word, tone: Tone::Plain, text: format!("{text}  exit 0"), more: Vec::new() }
@@ -410,6 +418,8 @@ mod tests {
             shown.contains("signal    cut: Reconnecting 2/5: 84\n") && shown.lines().count() == 4,
             "{shown}"
         );
+        let refused = called("Bash", [&Some("make".into()), &None, &None], Some(true), true, REFUSALS[5]);
+        assert_eq!((refused.word, refused.text.as_str()), ("refused", "$ make"));
         // What its own rules refuse is a refusal.
         let target = "rm -rf x (rm -f style commands are not permitted)".to_owned();
         let what = Happened::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
