@@ -78,7 +78,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
         "{\"text\": \"a\", \"channel\": \"log\"}\n{\"txt\": \"b\"}\n",
     )
     .unwrap();
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 14] = [
         (&[], "Usage:"),
         (&["help", "workflo"], "did you mean `workflow` or"),
         (&["reprot"], "report"),
@@ -87,6 +87,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
         (&["run", "w.toml", "--agent", "nobody"], "acp:<command>"),
         (&["classify", "--agent", "codex", "w.toml"], "codex-app-server"),
         (&["classify", "--agent", "claude", "absent.jsonl"], "absent.jsonl"),
+        (&["agents", "claud"], "there is no file of this name either"),
         (&["classify", "--agent", "text", "remarks.jsonl"], "remarks.jsonl:2: expected"),
         (&["answer", "perhaps"], "possible values"),
         (&["status"], "nothing has run"),
@@ -191,6 +192,68 @@ fn a_recorded_stream_is_classified_as_one_json_record() {
     assert_eq!((remarks.len(), &remarks[0]["cause"]), (2, &"usage".into()));
     assert_eq!(remarks[0]["until"], "2026-02-12T15:00:00Z");
     assert!(["healthy", "answered"].map(Into::into).contains(&remarks[1]["verdict"]), "{}", remarks[1]);
+    let of = |format| {
+        let at = ["--at", "2026-02-12T09:30:00Z", "--format", format];
+        let output =
+            baton(home.path(), &[&["classify", "--agent", "text", "remarks.jsonl"], &at[..]].concat());
+        text(&output.stdout)
+    };
+    let all: serde_json::Value = serde_json::from_str(&of("json")).unwrap();
+    assert_eq!((&all["record"], &all["classifications"][0]), (&"classifications".into(), &remarks[0]));
+    let words = of("text");
+    assert!(words.starts_with("quota: ") && words.contains("until 2026-02-12T15:00:00Z"), "{words}");
+}
+
+#[test]
+fn words_that_people_try_lead_to_the_command() {
+    let home = home();
+    let of = |word: &str| {
+        let output = baton(home.path(), &[word]);
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    for (word, command) in
+        [("list", "runs"), ("ls", "runs"), ("history", "runs"), ("logs", "log"), ("transcript", "log")]
+    {
+        assert_eq!(of(word), of(command), "{word}");
+    }
+    assert!(of("log").2.contains("nothing has run") && of("log").2.contains("baton do"), "{:?}", of("log"));
+    assert!(of("init").2.contains("nothing here says what is to be done"), "{:?}", of("init"));
+}
+
+#[test]
+fn the_built_in_policy_is_shown_without_the_ids_of_requirements() {
+    let home = home();
+    let shown = text(&baton(home.path(), &["policy", "inspect"]).stdout);
+    let is_id = |word: &str| {
+        let mut letters = word.chars();
+        let begins = letters.next().is_some_and(|first| first.is_ascii_uppercase());
+        begins && (2..=3).contains(&word.len()) && letters.all(|letter| letter.is_ascii_digit())
+    };
+    let ids: Vec<&str> = shown.split(|c: char| !c.is_alphanumeric()).filter(|word| is_id(word)).collect();
+    assert!(shown.contains("compact-percent") && ids.is_empty(), "{ids:?}\n{shown}");
+}
+
+#[test]
+fn what_a_command_makes_or_prints_is_a_record_for_programs() {
+    let home = home();
+    workflow(home.path(), "");
+    let json = |args: &[&str]| -> serde_json::Value {
+        let output = baton(home.path(), &[args, &["--format", "json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    };
+    let keys = json(&["policy", "keygen", "acme"]);
+    assert_eq!((&keys["record"], &keys["private"]), (&"policy-keygen".into(), &"acme.key".into()));
+    let made = json(&["policy", "new", "my-split", "--decides", "splitting"]);
+    assert_eq!(
+        (&made["record"], &made["decides"]),
+        (&"policy-new".into(), &serde_json::json!(["splitting"]))
+    );
+    let locked = json(&["policy", "lock", "w.toml"]);
+    assert_eq!((&locked["record"], &locked["locks"][0]["components"]), (&"policy-lock".into(), &0.into()));
+    let model = json(&["simulate", "model"]);
+    assert_eq!(model["record"], "simulation-model");
+    assert_eq!(model["model"]["context.window_tokens"], 200_000.0);
 }
 
 #[test]

@@ -51,6 +51,23 @@ fn a_recording_is_a_run_that_can_be_looked_at_and_tried_on_and_not_resumed() {
 }
 
 #[test]
+fn a_recording_never_becomes_the_newest_run_of_a_project() {
+    let steps =
+        r#"{ write = "a.txt", content = "done" }, { say = "a.txt is written, as it was asked for." }"#;
+    let stage = Stage::job(&[("a", steps)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let run = stage.story().view.run.to_string();
+    let file = recorded(&stage, "codex/success");
+    stage.baton(&["import", &file]).expect(0);
+    for look in ["status", "report", "log"] {
+        let shown = stage.baton(&[look]).expect(0).stdout;
+        assert!(!shown.contains("import-"), "{look}: {shown}");
+    }
+    let status = stage.baton(&["status"]).expect(0).stdout;
+    assert!(status.contains(&run), "{status}");
+}
+
+#[test]
 fn nothing_is_kept_of_several_where_one_is_broken() {
     let stage = Stage::new();
     let good = recorded(&stage, "codex/success");

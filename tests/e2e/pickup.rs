@@ -95,8 +95,13 @@ fn another_workflow_in_the_same_folder_is_not_mistaken_for_it() {
     stage.write("other.toml", workflow.replace("name = \"job\"", "name = \"other\""));
     let other = stage.baton(&["run", "other.toml"]).expect(0);
     assert!(!other.stderr.contains("found"), "{}", other.stderr);
+    // Nor is another file that only has the same name.
+    fs::create_dir(stage.path("sub")).unwrap();
+    stage.write("sub/job.toml", workflow.replace("\"script.toml\"", "\"../script.toml\""));
+    let other = stage.baton(&["run", "sub/job.toml"]).expect(0);
+    assert!(!other.stderr.contains("found"), "{}", other.stderr);
     stage.baton(&["run", "job.toml"]).expect(0).says(&["found"]);
-    assert_eq!(runs(&stage).len(), 2);
+    assert_eq!(runs(&stage).len(), 3);
 }
 
 // D8
@@ -139,6 +144,11 @@ fn a_run_that_waits_for_a_person_says_so_again() {
     waits.says(&["found", "question", "waits for a person"]);
     assert_eq!(stage.story().entries, before, "nothing was begun");
     let run = stage.story().view.run.to_string();
+    let resumed = stage.baton(&["resume"]).expect(5);
+    assert!(resumed.stdout.contains(&format!("baton answer {run} retry --resume")), "{}", resumed.stdout);
+    assert!(!resumed.stderr.contains("run resumed"), "{}", resumed.stderr);
+    resumed.says(&["waits for your answer to question", "about only", "nothing was resumed"]);
+    assert_eq!(stage.story().entries, before, "nothing was begun");
     stage.baton(&["answer", &run, "retry"]).expect(0);
     stage.baton(&["run", "job.toml"]).expect(0).says(&["found"]);
     assert_eq!((runs(&stage).len(), stage.story().done().len()), (1, 1));

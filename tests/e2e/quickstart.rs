@@ -160,8 +160,10 @@ fn a_paused_run_goes_on_after_an_answer() {
     let stage = paused();
     let run = stage.story().view.run.to_string();
     stage.baton(&["answer", &run, "raise"]).expect(2).says(&["`retry`"]);
-    stage.baton(&["answer", &run, "retry"]).expect(0);
-    stage.baton(&["answer", &run, "retry"]).expect(2).says(&["waits for nobody"]);
+    let answered = stage.baton(&["answer", &run, "retry", "--format", "json"]).expect(0).stdout;
+    let answered: serde_json::Value = serde_json::from_str(&answered).unwrap();
+    assert_eq!((&answered["record"], &answered["choice"]), (&"answer".into(), &"retry".into()), "{answered}");
+    stage.baton(&["answer", &run, "retry"]).expect(2).says(&["has no open question"]);
     stage.baton(&["resume"]).expect(0);
     assert_eq!(stage.read("a.txt"), "done\n");
     let story = stage.story();
@@ -209,7 +211,9 @@ fn a_live_host_is_asked_answered_and_stopped() {
     assert_eq!(stage.story().view.questions.len(), 1);
     stage.baton(&["answer", &run, "skip"]).expect(0);
     until("the answer is journaled", || stage.story().view.questions.is_empty());
-    stage.baton(&["stop"]).expect(0);
+    let stopping = stage.baton(&["stop", "--format", "json"]).expect(0).stdout;
+    let stopping: serde_json::Value = serde_json::from_str(&stopping).unwrap();
+    assert_eq!((&stopping["record"], stopping["run"].as_str()), (&"stop".into(), Some(run.as_str())));
     assert_eq!(host.wait().unwrap().code(), Some(130));
     assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
     stage.expect_no_process();

@@ -175,6 +175,8 @@ fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
     assert_eq!(stage.read("h.txt"), "done\n");
     let view = stage.story().view;
     assert_eq!((view.workflow.as_str(), view.phases[0].verified), ("write-h-txt", Some(true)));
+    let over = baton(&stage, &["resume"]).expect(2).says(&["is over (all objectives are done)"]);
+    assert!(!over.stderr.contains("baton run"), "it was no workflow: {}", over.stderr);
 
     let saved = baton(&stage, &["save"]).expect(0);
     assert!(saved.stdout.contains("baton run workflow.toml"), "{}", saved.stdout);
@@ -262,6 +264,21 @@ fn a_later_phase_of_a_workflow_waits_for_the_earlier_ones_unless_it_says_otherwi
     fs::write(stage.workspace.join("beside.toml"), format!("{phases}depends_on = []\n")).unwrap();
     baton(&stage, &["run", "beside.toml", "--script", "../script.toml"]).expect(5);
     assert!(stage.workspace.join("c.txt").exists());
+}
+
+// A11
+#[test]
+fn a_person_is_asked_early_about_work_that_its_agent_cannot_do() {
+    let stage = Stage::job(&[("a", "")], "");
+    let denies = "window_tokens = 100000\n[objectives.a]\nreport_done = false\nsteps = [{ say = \"Not done: a: there is no key\" }]\n";
+    stage.write("script.toml", denies);
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let story = stage.story();
+    assert_eq!((story.view.phases[0].sessions.len(), story.prompts.len()), (1, 2), "it was asked once");
+    let question = &story.view.questions[0];
+    assert_eq!(question.text, "The agent says that this is not done: \"a: there is no key\". What now?");
+    let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
+    assert_eq!(choices, ["retry", "skip", "stop", "accept"]);
 }
 
 #[test]
@@ -363,6 +380,32 @@ fn a_log_tells_what_was_said_and_done_and_runs_are_listed_newest_first() {
     let here =
         all["runs"].as_array().unwrap().iter().filter(|run| run["workspace"] == *folder.to_string_lossy());
     assert_eq!(here.count(), 2, "{all}");
+}
+
+#[test]
+fn a_log_keeps_messages_apart_and_only_counts_what_an_agent_writes_on_its_terminal() {
+    let steps =
+        r#"{ say = "Working." }, { say = "It is being written." }, { write = "a.txt", content = "done" }"#;
+    let stage = Stage::job(&[("a", steps)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    assert!(log.contains("says      Working.\n") && log.contains("| It is being written.\n"), "{log}");
+
+    let noise =
+        "echo '2026-02-12T10:30:00Z ERROR codex_core::session: failed to record' >&2\necho noise >&2\n";
+    let stage = Stage::job_of_program(&format!("{noise}exit 3"));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let log = stage.baton(&["log", "s1"]).expect(0).stdout;
+    let count = "prints    2 lines on its terminal, not shown here: ";
+    assert!(log.contains(count) && log.contains("/s1/stderr.log\n"), "{log}");
+    assert!(log.contains("| 2026-02-12T10:30:00Z ERROR codex_core"), "it failed: {log}");
+    let lines = stage.baton(&["log", "s1", "--format", "jsonl"]).expect(0).stdout;
+    assert!(lines.contains("\"channel\":\"terminal\""), "{lines}");
+
+    let stage = Stage::job_of_program(&format!("{noise}echo '{{}}'\nexit 0"));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let log = stage.baton(&["log", "s1"]).expect(0).stdout;
+    assert!(log.contains(count) && !log.contains("codex_core"), "{log}");
 }
 
 #[test]
@@ -477,6 +520,11 @@ fn each_way_in_and_each_look_has_a_form_for_programs() {
         row.is_some_and(|row| row["status"]["ended"] == "done")
     });
     assert!(!json(&["log"])["lines"].as_array().unwrap().is_empty());
+    let kept = json(&["artifacts", "ls"]);
+    let kept = &kept["artifacts"][0];
+    let shown = json(&["artifacts", "show", kept["name"].as_str().unwrap()]);
+    assert_eq!((&shown["record"], &shown["bytes"]), (&"artifact-content".into(), &kept["bytes"]), "{shown}");
+    assert_eq!(shown["content"].as_str().map(|content| content.len() as u64), kept["bytes"].as_u64());
     assert!(json(&["diff", run])["files"].is_array());
     let shown = json(&["init", "Write the docs", "--dry-run", "--no-check"]);
     assert_eq!((&shown["objectives"], &shown["written"]), (&1.into(), &false.into()));

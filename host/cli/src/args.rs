@@ -216,6 +216,44 @@ mod tests {
         assert_eq!(grouped, known);
     }
 
+    /// Commands without `--format`, each with the reason.
+    const WITHOUT_FORMAT: [(&str, &str); 7] = [
+        ("completions", "prints a script for a shell"),
+        ("help", "prints pages to read"),
+        ("man", "writes files"),
+        ("mcp", "speaks the Model Context Protocol"),
+        ("mcp proxy", "speaks the Model Context Protocol"),
+        ("policy wit", "prints a WIT file"),
+        ("schema", "prints JSON in any case"),
+    ];
+
+    #[test]
+    fn every_command_that_shows_or_does_something_has_a_format_for_programs() {
+        let mut without = Vec::new();
+        let mut waiting = vec![(String::new(), command())];
+        while let Some((name, command)) = waiting.pop() {
+            let has_own = command.get_arguments().next().is_some() || !command.has_subcommands();
+            let format = command.get_arguments().find(|argument| argument.get_long() == Some("format"));
+            match format {
+                Some(format) => {
+                    let values = format.get_possible_values();
+                    for kind in ["text", "json", "jsonl"] {
+                        let has = values.iter().any(|value| value.get_name() == kind);
+                        assert!(has, "`baton {name} --format {kind}`");
+                    }
+                }
+                None if has_own && !name.is_empty() => without.push(name.clone()),
+                None => {}
+            }
+            let below = command
+                .get_subcommands()
+                .map(|below| (format!("{name} {}", below.get_name()).trim().to_owned(), below.clone()));
+            waiting.extend(below);
+        }
+        without.sort_unstable();
+        assert_eq!(without, WITHOUT_FORMAT.map(|(name, _)| name));
+    }
+
     #[test]
     fn every_help_text_has_examples() {
         let mut root = command().term_width(100);

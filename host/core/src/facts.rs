@@ -243,6 +243,20 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
+    /// Whether it stands between two messages of an agent. The pieces of one message come one after the other; what a tool returns
+    /// may come between them, since a call may outlast the message behind it.
+    pub fn separates_messages(&self) -> bool {
+        matches!(
+            self,
+            AgentEvent::ToolCall { .. }
+                | AgentEvent::Turn { .. }
+                | AgentEvent::Compacting
+                | AgentEvent::Compacted { .. }
+                | AgentEvent::CompactionFailed { .. }
+                | AgentEvent::ApprovalRequested { .. }
+        )
+    }
+
     /// Whether it is a call of a tool that may change files: every one that does not only read.
     pub fn may_write(&self) -> bool {
         match self {

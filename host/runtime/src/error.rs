@@ -248,10 +248,10 @@ fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> Strin
     let ids: Vec<String> = open.iter().map(ActionId::to_string).collect();
     let ids = ids.join(", ");
     match (asked, open) {
-        (None, []) => format!("run {run} asks no question: it waits for nobody"),
-        (Some(question), []) => format!("run {run} asks no question {question}: it waits for nobody"),
+        (None, []) => format!("run {run} has no open question"),
+        (Some(question), []) => format!("run {run} has no open question, so none with the number {question}"),
         (None, _) => format!("run {run} asks several questions: say which one with --question, of {ids}"),
-        (Some(question), _) => format!("run {run} asks no question {question}; open are {ids}"),
+        (Some(question), _) => format!("run {run} has no open question {question}; open are {ids}"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::facts::{AgentEvent, Exit, Refusal, WorkspaceFacts};
+use baton_core::facts::{AgentEvent, Channel, Exit, Refusal, WorkspaceFacts};
 use baton_core::notice::Notice;
 use baton_core::observation::BriefKind;
 use baton_core::workflow::{Layer, PolicyChoice};
@@ -93,8 +93,10 @@ pub enum Happened {
         /// What it wants to do.
         title: String,
     },
-    /// It told of an error or a limit.
+    /// It told of an error or a limit, or wrote something on its terminal.
     Signal {
+        /// Where it stood.
+        channel: Channel,
         /// Its code.
         code: String,
         /// Its words.
@@ -154,6 +156,25 @@ pub enum Happened {
     },
 }
 
+/// What an agent is in the middle of saying.
+struct Saying {
+    seq: Seq,
+    at: UnixMs,
+    text: String,
+    /// What comes next is another message.
+    is_over: bool,
+}
+
+impl Saying {
+    /// Appends a piece; another message begins on a line of its own.
+    fn push(&mut self, piece: &str) {
+        if std::mem::take(&mut self.is_over) && !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(piece);
+    }
+}
+
 /// Reads the transcript of a run, as far as it is written.
 pub struct Transcript {
     state: StateDir,
@@ -162,7 +183,7 @@ pub struct Transcript {
     at: Seq,
     phases: BTreeMap<SessionId, PhaseId>,
     /// What each agent is in the middle of saying.
-    saying: BTreeMap<SessionId, (Seq, UnixMs, String)>,
+    saying: BTreeMap<SessionId, Saying>,
     /// Calls that have not returned, by session and the agent's id.
     calls: BTreeMap<(SessionId, String), TranscriptLine>,
     /// Intents whose outcome says something.
@@ -333,11 +354,17 @@ impl Transcript {
         event: AgentEvent,
         lines: &mut Vec<TranscriptLine>,
     ) {
+        if event.separates_messages()
+            && let Some(saying) = self.saying.get_mut(&session)
+        {
+            saying.is_over = true;
+        }
         let what = match event {
             AgentEvent::Text { text } => {
-                let saying = self.saying.entry(session.clone()).or_insert_with(|| (seq, at, String::new()));
-                saying.2.push_str(&text);
-                if saying.2.len() > MESSAGE_BYTES {
+                let new = || Saying { seq, at, text: String::new(), is_over: false };
+                let saying = self.saying.entry(session.clone()).or_insert_with(new);
+                saying.push(&text);
+                if saying.text.len() > MESSAGE_BYTES {
                     self.said(&session, lines);
                 }
                 return;
@@ -368,7 +395,9 @@ impl Transcript {
                 }
                 return;
             }
-            AgentEvent::Signal(signal) => Happened::Signal { code: signal.code, text: signal.text },
+            AgentEvent::Signal(signal) => {
+                Happened::Signal { channel: signal.channel, code: signal.code, text: signal.text }
+            }
             AgentEvent::ApprovalRequested { title } => Happened::Asks { title },
             AgentEvent::Refused(refusal) => Happened::Refused { refusal },
             AgentEvent::Compacted { .. } => Happened::Compacted,
@@ -381,7 +410,7 @@ impl Transcript {
 
     /// What an agent has said until now is a message.
     fn said(&mut self, session: &SessionId, lines: &mut Vec<TranscriptLine>) {
-        if let Some((seq, at, text)) = self.saying.remove(session)
+        if let Some(Saying { seq, at, text, .. }) = self.saying.remove(session)
             && !text.trim().is_empty()
         {
             lines.push(self.line(seq, at, session.clone(), Happened::Said { text }));
@@ -404,5 +433,22 @@ impl Transcript {
 
     fn line(&self, seq: Seq, at: UnixMs, session: SessionId, what: Happened) -> TranscriptLine {
         TranscriptLine { seq, at, phase: self.phases.get(&session).cloned(), session: Some(session), what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_message_of_an_agent_begins_on_a_line_of_its_own() {
+        let mut saying = Saying { seq: Seq(1), at: UnixMs(0), text: String::new(), is_over: true };
+        saying.push("Work");
+        saying.push("ing.");
+        saying.is_over = true;
+        saying.push("It is written.\n");
+        saying.is_over = true;
+        saying.push("Done: a");
+        assert_eq!(saying.text, "Working.\nIt is written.\nDone: a");
     }
 }

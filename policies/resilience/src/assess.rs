@@ -8,6 +8,7 @@
 mod codes;
 mod completion;
 mod contrary;
+mod denial;
 mod ending;
 mod phrases;
 mod place;

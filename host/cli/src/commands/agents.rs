@@ -1,6 +1,7 @@
 //! `baton agents`: which agents are installed here, what Baton can do with each, and how it can confine them. Starts no session.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
 
 use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
 use baton_runtime::core::facts::Capabilities;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::sandbox;
 use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::render::look::{self, Look, Tone};
 use crate::render::record;
@@ -38,6 +39,11 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
     let named = args.file.as_deref().and_then(agent_named);
     let configured: Vec<Role> = match (&args.file, &named) {
         (_, Some(agent)) => vec![Role::of(agent.clone())],
+        (Some(file), None) if is_word(file) => {
+            let known = AgentKind::from_str(&file.to_string_lossy()).err();
+            let known = known.map_or(String::new(), |error| format!("{error}; "));
+            return Err(Usage(format!("{known}there is no file of this name either")).into());
+        }
         (Some(file), None) => {
             let workflow = Task::of_file(file).read(&PlaceArgs::default())?.reading.over([]);
             workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
@@ -80,6 +86,11 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
 /// The agent of this name, where there is no file of it.
 fn agent_named(name: &Path) -> Option<AgentKind> {
     if name.exists() { None } else { name.to_str()?.parse().ok() }
+}
+
+/// Whether this is no file, and looks like none.
+fn is_word(name: &Path) -> bool {
+    !name.exists() && name.extension().is_none() && name.components().count() == 1
 }
 
 fn row(agent: &SurveyedAgent) -> Value {

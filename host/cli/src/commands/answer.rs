@@ -1,10 +1,12 @@
 //! `baton answer`: what a person says to a question of a paused run.
 
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::input::Choice;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::{ActionId, RunId};
 use baton_runtime::{Control, ControlReply, Start};
 use clap::Args;
+use serde_json::json;
 
 use super::{ask_host, named_or_current, others_waiting};
 use crate::args::{Answer, PlaceArgs, ViewArgs};
@@ -12,6 +14,7 @@ use crate::exit::{Exit, Usage};
 use crate::follow::{conclude, follow};
 use crate::out;
 use crate::place::Place;
+use crate::render::record;
 use crate::task::grants::HandedOver;
 
 /// Answer a question of a run that waits for a person
@@ -106,11 +109,18 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
         args.handed_over.give(&mut place.config);
         return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);
     }
-    let goes_on = if live {
-        "its host goes on".to_owned()
-    } else {
-        format!("`baton resume {}{}` goes on", view.run, place.flags)
-    };
-    out::progress(&format!("answered run {}; {goes_on}", view.run));
+    let next = (!live).then(|| format!("baton resume {}{}", view.run, place.flags));
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "answer",
+        "run": view.run,
+        "choice": Choice::from(args.choice),
+        "live": live,
+        "next": next,
+    });
+    if !record::write(args.view.format.format, &document)? {
+        let goes_on = next.map_or("its host goes on".to_owned(), |next| format!("`{next}` goes on"));
+        out::progress(&format!("answered run {}; {goes_on}", view.run));
+    }
     Ok(Exit::Done)
 }

@@ -1,5 +1,7 @@
 //! `baton artifacts`: what a run has kept, by name and version. Changes nothing.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use baton_runtime::core::RunId;
 use baton_runtime::{ArtifactEntry, artifact, artifacts as entries};
 use clap::{Args, Subcommand};
@@ -49,7 +51,8 @@ Examples:
   baton artifacts show summaries/phase-survey.md      the newest version
   baton artifacts show summaries/phase-survey.md@1    version 1
   baton artifacts show summaries/phase-survey.md --run 20260212-103000
-  baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512    a part of it, in bytes")]
+  baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512    a part of it, in bytes
+  baton artifacts show summaries/phase-survey.md --format json    for programs; what is not UTF-8 is base64")]
 pub(crate) struct ShowArgs {
     /// Name of the artifact, with its version where it is not the newest
     #[arg(value_name = "NAME[@VERSION]")]
@@ -65,6 +68,8 @@ pub(crate) struct ShowArgs {
     limit: Option<u64>,
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<Exit> {
@@ -105,8 +110,38 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
     let (name, version) = name_and_version(&args.name)?;
     let part = (args.offset.is_some() || args.limit.is_some())
         .then(|| (args.offset.unwrap_or_default(), args.limit));
-    out::bytes(&artifact(&place.config, run.as_ref(), name, version, part)?)?;
+    let bytes = artifact(&place.config, run.as_ref(), name, version, part)?;
+    if args.format.format == Format::Text {
+        out::bytes(&bytes)?;
+        return Ok(Exit::Done);
+    }
+    let entries = entries(&place.config, run.as_ref())?;
+    let named = entries.iter().filter(|entry| entry.artifact.name == name);
+    let entry = named
+        .filter(|entry| version.is_none_or(|version| entry.artifact.version == version))
+        .max_by_key(|entry| entry.artifact.version);
+    let document = content(name, entry, args.offset.unwrap_or_default(), &bytes);
+    record::write(args.format.format, &document)?;
     Ok(Exit::Done)
+}
+
+/// An artifact with these bytes of it, from an offset.
+fn content(name: &str, entry: Option<&ArtifactEntry>, offset: u64, bytes: &[u8]) -> Value {
+    let (encoding, content) = match std::str::from_utf8(bytes) {
+        Ok(text) => ("utf-8", text.to_owned()),
+        Err(_) => ("base64", BASE64.encode(bytes)),
+    };
+    json!({
+        "schema": record::SCHEMA,
+        "record": "artifact-content",
+        "name": name,
+        "version": entry.map(|entry| entry.artifact.version),
+        "media_type": entry.map(|entry| &entry.media_type),
+        "bytes": entry.map(|entry| entry.artifact.bytes),
+        "offset": offset,
+        "encoding": encoding,
+        "content": content,
+    })
 }
 
 /// "summaries/build.md@2" to its parts.
@@ -192,6 +227,15 @@ mod tests {
         };
         let entries: Vec<ArtifactEntry> = view.phases[1].artifacts.iter().map(entry).collect();
         insta::assert_snapshot!(list(&Look::bare(100), &entries));
+    }
+
+    #[test]
+    fn the_content_of_an_artifact_is_text_or_else_base64() {
+        let text = content("notes/a", None, 3, "für".as_bytes());
+        assert_eq!((&text["encoding"], &text["content"]), (&"utf-8".into(), &"für".into()));
+        assert_eq!((&text["offset"], &text["bytes"]), (&3.into(), &Value::Null));
+        let binary = content("notes/a", None, 0, &[0xff, 0xfe]);
+        assert_eq!((&binary["encoding"], &binary["content"]), (&"base64".into(), &"//4=".into()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::args::PlaceArgs;
+use crate::args::{Format, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::render::record;
 use crate::{out, policies};
@@ -35,10 +35,11 @@ Examples:
   baton classify --agent claude session.jsonl --exit 1
   codex exec --json 'Fix the tests' | baton classify --agent codex-exec -
   baton classify --agent gemini out.jsonl --stderr err.txt --exit 144
+  baton classify --agent claude session.jsonl --exit 1 --format text
   echo '{\"text\": \"prompt is too long\", \"channel\": \"provider-error\"}' |
     baton classify --agent text -
 
-Prints one JSON record: verdict, cause (of a quota), evidence, occupancy, until (when a limit resets, if anything \
+Prints one JSON record a line: verdict, cause (of a quota), evidence, occupancy, until (when a limit resets, if anything \
 says so) and the policy that decided. With --agent text each line of the input is judged alone, and gives one record; \
 its channel is agent-event, provider-error, agent-text, terminal or tool-output.")]
 pub(crate) struct ClassifyArgs {
@@ -66,6 +67,9 @@ pub(crate) struct ClassifyArgs {
     /// Folder that keeps compiled policies [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
+    /// How to write the data on standard output
+    #[arg(long, value_enum, default_value = "jsonl", value_name = "FORMAT")]
+    format: Format,
 }
 
 pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
@@ -73,7 +77,7 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
     let mut input = open(&args.file)?;
     let router = router(&args)?;
     if args.agent == StreamFormat::Text {
-        return remarks(&router, moment, &args.file, input);
+        return remarks(&router, moment, &args, input);
     }
     let mut stderr = args.stderr.as_deref().map(open).transpose()?;
     let exit = match (args.killed, args.exit) {
@@ -94,13 +98,36 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
         let file = args.file.display();
         out::progress(&format!("{file} has no line of the format {}: is --agent right?", args.agent));
     }
-    out::data(&record::line(&document(&classified))?)?;
+    show(args.format, &classified)?;
     Ok(Exit::Done)
 }
 
+/// Writes one judgment.
+fn show(format: Format, classified: &Classified) -> anyhow::Result<()> {
+    if !record::write(format, &document(classified))? {
+        out::data(&sentence(classified))?;
+    }
+    Ok(())
+}
+
+/// "exhausted: the context window is used up", and below it until when, and who decided.
+fn sentence(classified: &Classified) -> String {
+    let Classified { assessment, label, .. } = classified;
+    let mut text = format!("{}: {}\n", assessment.verdict.name(), assessment.reason);
+    if let Verdict::Quota { resets_at_ms: Some(until), .. } = &assessment.verdict
+        && let Some(until) = in_utc(*until).as_str()
+    {
+        text.push_str(&format!("  until {until}\n"));
+    }
+    text.push_str(&format!("  decided by {}\n", label.policy));
+    text
+}
+
 /// Judges lines one by one, as they come.
-fn remarks(router: &Router, moment: Moment, file: &Path, input: impl Read) -> anyhow::Result<Exit> {
+fn remarks(router: &Router, moment: Moment, args: &ClassifyArgs, input: impl Read) -> anyhow::Result<Exit> {
+    let file = args.file.as_path();
     let mut input = BufReader::new(input);
+    let mut found = Vec::new();
     let mut line = Vec::new();
     for number in 1_u32.. {
         line.clear();
@@ -124,7 +151,15 @@ fn remarks(router: &Router, moment: Moment, file: &Path, input: impl Read) -> an
         let remark: Remark = serde_json::from_slice(&line)
             .map_err(|error| wrong(format!("expected {{\"text\": …, \"channel\": …}}: {error}")))?;
         let classified = classify_remark(router, moment, remark.channel.into(), &remark.text)?;
-        out::data(&record::line(&document(&classified))?)?;
+        match args.format {
+            // One document has all of them.
+            Format::Json => found.push(document(&classified)),
+            format => show(format, &classified)?,
+        }
+    }
+    if args.format == Format::Json {
+        let all = json!({ "schema": record::SCHEMA, "record": "classifications", "classifications": found });
+        record::write(args.format, &all)?;
     }
     Ok(Exit::Done)
 }

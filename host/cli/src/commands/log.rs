@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::{PhaseId, RunId, SessionId};
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Transcript, TranscriptLine, view_of};
+use baton_runtime::{Transcript, TranscriptLine, run_folder, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::place::Place;
-use crate::render::log::Log;
+use crate::render::log::{Log, Terminals};
 use crate::render::{look, record};
 
 /// How often a run that goes on is looked at.
@@ -28,7 +28,9 @@ Examples:
   baton log -f                     and what happens from now on, until it ends
   baton log build                  phase build alone
   baton log s3 --prompts           session s3, with the prompts that it was given
-  baton log --run 20260212-103000 --format jsonl")]
+  baton log --run 20260212-103000 --format jsonl
+
+What agents write on their terminals is counted, and quoted if the agent failed; the file is named. `--format json` has all of it.")]
 pub(crate) struct LogArgs {
     /// A session (s3) or a phase [default: all of them]; or a run
     #[arg(value_name = "SESSION|PHASE")]
@@ -74,7 +76,9 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
     let run = transcript.run().clone();
     let part = of.map_or(Ok(Part::All), |word| part(&place, &run, &word))?;
     let workspace = place.config.workspace.to_string_lossy().into_owned();
-    let log = Log { look: look::stdout(), prompts: args.prompts, workspace };
+    let sessions = run_folder(&place.config, &run);
+    let mut log =
+        Log { look: look::stdout(), prompts: args.prompts, workspace, sessions, terminals: Terminals::new() };
     let mut document: Vec<Value> = Vec::new();
     loop {
         // Asked before the look: what a host wrote until it left is then read.
@@ -82,7 +86,7 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
         let (lines, more) = transcript.look(!goes_on)?;
         for line in lines.iter().filter(|line| part.has(line)) {
             match args.format.format {
-                Format::Text => out::data(&mask(&log.text(line)))?,
+                Format::Text => out::data(&mask(&log.next(line)))?,
                 Format::Jsonl => out::data(&mask(&record::line(&of_line(&run, line))?))?,
                 Format::Json => document.push(serde_json::to_value(line)?),
             }
@@ -93,6 +97,9 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
         if !more {
             std::thread::sleep(LOOK);
         }
+    }
+    if args.format.format == Format::Text {
+        out::data(&mask(&log.rest()))?;
     }
     if args.format.format == Format::Json {
         let all = json!({ "schema": record::SCHEMA, "record": "log", "run": run, "lines": document });

@@ -18,10 +18,11 @@ mod which;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use serde_json::{Value, json};
 
-use crate::args::PlaceArgs;
+use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::Exit;
-use crate::render::words;
+use crate::render::{record, words};
 use crate::task::{Task, folder_of};
 use crate::{out, policies};
 
@@ -123,6 +124,8 @@ pub(crate) struct LockArgs {
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
@@ -148,9 +151,17 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
 
 fn lock(args: LockArgs) -> anyhow::Result<Exit> {
     let (workflow, _) = Task::of_file(&args.file).over_layers(&args.place)?;
-    for (lock, pinned) in policies::lock(&workflow, &folder_of(&args.file)?, &args.place)? {
-        let pinned = words::count(pinned, "component");
-        out::progress(&format!("pinned {pinned} in {}", lock.display()));
+    let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.place)?;
+    let locks: Vec<Value> = pinned
+        .iter()
+        .map(|(lock, pinned)| json!({ "file": lock.to_string_lossy(), "components": pinned }))
+        .collect();
+    let document = json!({ "schema": record::SCHEMA, "record": "policy-lock", "locks": locks });
+    if !record::write(args.format.format, &document)? {
+        for (lock, pinned) in pinned {
+            let pinned = words::count(pinned, "component");
+            out::progress(&format!("pinned {pinned} in {}", lock.display()));
+        }
     }
     Ok(Exit::Done)
 }

@@ -1,14 +1,17 @@
 //! `baton resume`: takes a run up where its host left it.
 
-use baton_runtime::Start;
 use baton_runtime::core::RunId;
+use baton_runtime::core::view::{RunStatus, RunView};
+use baton_runtime::{Start, view_of};
 use clap::Args;
 
 use crate::args::{PlaceArgs, ViewArgs};
 use crate::exit::Exit;
-use crate::follow::follow;
+use crate::follow::{conclude, follow};
 use crate::launch::HostArgs;
+use crate::out;
 use crate::place::Place;
+use crate::render::words;
 use crate::task::grants::HandedOver;
 
 /// Take up a run that was interrupted, that crashed, or that a person has answered
@@ -42,6 +45,52 @@ pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
     let mut place = Place::to_resume(&args.place, run.as_ref())?;
+    let waiting = view_of(&place.config, run.as_ref()).ok().filter(waits_for_a_person);
+    if let Some(view) = waiting.filter(|_| announcement.is_none()) {
+        out::progress(&unanswered(&view));
+        return conclude(&place, &view, args.view);
+    }
     args.handed_over.give(&mut place.config);
     follow(&place, Start::Resume { run }, args.view, announcement)
+}
+
+/// Whether nothing of a run can go on before a question is answered.
+fn waits_for_a_person(view: &RunView) -> bool {
+    view.status == RunStatus::Paused && !view.questions.is_empty()
+}
+
+/// "run r waits for an answer to question 41 about build: nothing was resumed. The answers are below; …"
+fn unanswered(view: &RunView) -> String {
+    let questions: Vec<String> = view
+        .questions
+        .iter()
+        .map(|question| match &question.phase {
+            Some(phase) => format!("question {} about {phase}", question.id),
+            None => format!("question {}", question.id),
+        })
+        .collect();
+    format!(
+        "run {} waits for your answer to {}: nothing was resumed. Each answer with its command is below; options like --env and \
+         --allow go with `baton answer … --resume`",
+        view.run,
+        words::list(&questions)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_run_that_waits_for_an_answer_is_not_called_resumed() {
+        let view = samples::paused();
+        assert!(waits_for_a_person(&view));
+        let said = unanswered(&view);
+        assert!(said.contains("question ") && said.contains("nothing was resumed"), "{said}");
+        let mut answered = view;
+        answered.questions.clear();
+        assert!(!waits_for_a_person(&answered), "it was answered, and goes on");
+        assert!(!waits_for_a_person(&samples::finished()));
+    }
 }

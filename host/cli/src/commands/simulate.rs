@@ -15,13 +15,14 @@ use anyhow::Context as _;
 use baton_lab::simulate::{Arm, Fleet, Model, fleet, simulate as simulate_one, write};
 use baton_runtime::store::{Journal, StateDir};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use serde_json::json;
 
 use super::run;
-use crate::args::PlaceArgs;
+use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::place::shell_quoted;
-use crate::render::simulation::Found;
+use crate::render::simulation::{Found, numbers};
 use crate::render::{look, record};
 
 /// Seeds that one call may simulate: beyond it memory, not time, would be the bound.
@@ -106,14 +107,24 @@ enum SimulateCommand {
     Fit(fit::FitArgs),
     /// Print a model with every number, what it means and where it comes from
     #[command(after_help = "Examples:\n  baton simulate model > mine.toml")]
-    Model,
+    Model {
+        #[command(flatten)]
+        format: FormatArg,
+    },
 }
 
 pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<Exit> {
     match (&args.command, &args.file) {
         (Some(SimulateCommand::Fit(asked)), _) => fit::fit(asked),
-        (Some(SimulateCommand::Model), _) => {
-            out::data(&Model::default().to_toml(&Default::default()))?;
+        (Some(SimulateCommand::Model { format }), _) => {
+            let document = json!({
+                "schema": record::SCHEMA,
+                "record": "simulation-model",
+                "model": numbers(&Model::default()),
+            });
+            if !record::write(format.format, &document)? {
+                out::data(&Model::default().to_toml(&Default::default()))?;
+            }
             Ok(Exit::Done)
         }
         (None, Some(file)) => run_arms(&args, file),

@@ -3,12 +3,14 @@
 use baton_runtime::core::RunId;
 use baton_runtime::{Control, RuntimeError, view_of};
 use clap::Args;
+use serde_json::json;
 
 use super::{ask_host, current};
-use crate::args::PlaceArgs;
+use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::place::Place;
+use crate::render::record;
 
 /// Stop a run that goes on in another terminal; everything is kept
 #[derive(Debug, Args)]
@@ -23,6 +25,8 @@ pub(crate) struct StopArgs {
     run: Option<String>,
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
@@ -37,6 +41,10 @@ pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
     }
     ask_host(&place, Control::Stop)?;
-    out::progress(&format!("stopping run {}; `baton resume {}{}` goes on", view.run, view.run, place.flags));
+    let next = format!("baton resume {}{}", view.run, place.flags);
+    let document = json!({ "schema": record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
+    if !record::write(args.format.format, &document)? {
+        out::progress(&format!("stopping run {}; `{next}` goes on", view.run));
+    }
     Ok(Exit::Done)
 }

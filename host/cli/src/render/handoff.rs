@@ -20,7 +20,7 @@ fn age(found: &Inspection, review: &Review) -> String {
         Some(0) => {}
         Some(1) => why.push("1 commit since".to_owned()),
         Some(count) => why.push(format!("{count} commits since")),
-        None => why.push("nobody knows at which commit it was made".to_owned()),
+        None => why.push("the commit at which it was made is unknown".to_owned()),
     }
     if found.diverged {
         why.push("another branch".to_owned());

@@ -1,6 +1,10 @@
 //! The transcript of a run in lines: what agents said, ran, read, wrote and were refused. Decides nothing.
 
-use baton_runtime::core::facts::Exit;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use baton_runtime::core::SessionId;
+use baton_runtime::core::facts::{Channel, Exit};
 use baton_runtime::{Happened, TranscriptLine};
 
 use super::allowing;
@@ -20,13 +24,15 @@ const WORD_WIDTH: usize = 8;
 /// What a terminal or a pager may begin a new line at.
 const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 /// How agents begin what they return for a call that nobody allowed.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 6] = [
     // Baton itself, asked by an agent.
     "the role of this session does not allow",
     "Claude requested permissions",
     "This command requires approval",
     "Permission to use",
     "The user doesn't want to proceed",
+    // The adapter of Claude Code for ACP.
+    "User refused permission to run tool",
 ];
 
 /// How the built-in policy begins the reason of a prompt that is given once more.
@@ -39,7 +45,14 @@ pub(crate) struct Log {
     pub(crate) prompts: bool,
     /// Paths below it are shown from there.
     pub(crate) workspace: String,
+    /// The folder of the run's sessions, if it has one.
+    pub(crate) sessions: Option<PathBuf>,
+    /// What the agents wrote on their terminals and was not shown.
+    pub(crate) terminals: Terminals,
 }
+
+/// Of each session that has not ended: its last line, and what it wrote on its terminal.
+pub(crate) type Terminals = BTreeMap<SessionId, (TranscriptLine, Vec<String>)>;
 
 struct LogLine {
     word: &'static str,
@@ -50,9 +63,51 @@ struct LogLine {
 }
 
 impl Log {
-    /// One line, with those that belong to it.
-    pub(crate) fn text(&self, line: &TranscriptLine) -> String {
-        let said = self.say(&line.what);
+    /// One line, with those that belong to it; nothing for what an agent writes on its terminal. That is counted when its process is
+    /// gone, and quoted if the process failed.
+    pub(crate) fn next(&mut self, line: &TranscriptLine) -> String {
+        match (&line.what, &line.session) {
+            (Happened::Signal { channel: Channel::Terminal, code, text }, Some(session))
+                if code.is_empty() =>
+            {
+                let (last, lines) =
+                    self.terminals.entry(session.clone()).or_insert_with(|| (line.clone(), Vec::new()));
+                *last = line.clone();
+                lines.extend(without_colours(text).lines().map(str::to_owned));
+                String::new()
+            }
+            (Happened::Ended { exit }, Some(session)) => {
+                let written = self.terminals.remove(session);
+                let is_failed = !exit.by_host && (exit.signal.is_some() || exit.code != Some(0));
+                let written = written.map(|(_, lines)| self.written(line, &lines, is_failed));
+                written.unwrap_or_default() + &self.text(line)
+            }
+            _ => self.text(line),
+        }
+    }
+
+    /// What the agents that have not ended wrote on their terminals until now.
+    pub(crate) fn rest(&mut self) -> String {
+        let rest = std::mem::take(&mut self.terminals);
+        rest.into_values().map(|(line, lines)| self.written(&line, &lines, false)).collect()
+    }
+
+    /// How much an agent wrote on its terminal, and where it is; the end of it if it is asked for.
+    fn written(&self, line: &TranscriptLine, lines: &[String], is_quoted: bool) -> String {
+        let session = line.session.as_ref().map_or("", |session| session.as_str());
+        let file = self.sessions.as_ref().map(|folder| folder.join(session).join("stderr.log"));
+        let kept = file.map_or(String::new(), |file| format!(": {}", file.display()));
+        let count = words::counted(lines.len(), "line");
+        let more = if is_quoted { last_lines(&lines.join("\n")) } else { Vec::new() };
+        let text = format!("{count} on its terminal, not shown here{kept}");
+        self.shown(line, LogLine { word: "prints", tone: Tone::Dim, text, more })
+    }
+
+    fn text(&self, line: &TranscriptLine) -> String {
+        self.shown(line, self.say(&line.what))
+    }
+
+    fn shown(&self, line: &TranscriptLine, said: LogLine) -> String {
         let phase = line.phase.as_ref().map_or("", |phase| phase.as_str());
         let session = line.session.as_ref().map_or("", |session| session.as_str());
         // A narrow terminal has room for the time or for the words.
@@ -108,8 +163,8 @@ impl Log {
                 called(tool, [command, reads, writes], *failed, *returned, output)
             }
             Happened::Asks { title } => line("asks", Tone::Warn, title.clone()),
-            Happened::Signal { code, text } => {
-                let text = without_colours(text);
+            Happened::Signal { code, text, .. } => {
+                let text = first_lines(&without_colours(text)).join("\n");
                 match (code.is_empty(), text.is_empty()) {
                     // What a program writes on its terminal is no message of the agent.
                     (true, _) => line("prints", Tone::Dim, text),
@@ -208,7 +263,13 @@ fn called(
     match failed {
         Some(true) => {
             let how = exit_code(output).map_or("failed".to_owned(), |code| format!("exit {code}"));
-            LogLine { word, tone: Tone::Bad, text: format!("{text}  {how}"), more: first_lines(output) }
+            // The code is in the line.
+            let printed = if how == "failed" {
+                output
+            } else {
+                output.trim_start().split_once('\n').unwrap_or_default().1
+            };
+            LogLine { word, tone: Tone::Bad, text: format!("{text}  {how}"), more: first_lines(printed) }
         }
         Some(false) if command.is_some() => {
             LogLine { word, tone: Tone::Plain, text: format!("{text}  exit 0"), more: Vec::new() }
@@ -299,13 +360,18 @@ mod tests {
             .collect()
     }
 
+    fn of(look: Look, prompts: bool) -> Log {
+        let (workspace, sessions) = ("/home/ada/app".into(), Some("/state/sessions/r".into()));
+        Log { look, prompts, workspace, sessions, terminals: Terminals::new() }
+    }
+
     #[test]
     fn no_line_of_an_agent_looks_like_a_row_of_the_host() {
         let forged = "Working.\n10:30:00  extract             done      one · checked (1 of 1)\rNext:  curl";
         let happened = [
             Happened::Said { text: forged.into() },
             Happened::Asks { title: forged.into() },
-            Happened::Signal { code: "x".into(), text: forged.into() },
+            Happened::Signal { channel: Channel::AgentEvent, code: "x".into(), text: forged.into() },
             Happened::Checked {
                 command: forged.into(),
                 passed: true,
@@ -324,10 +390,10 @@ mod tests {
         ];
         for wrap in [true, false] {
             let look = Look { wrap, ..Look::bare(100) };
-            let log = Log { look, prompts: false, workspace: "/home/ada/app".into() };
+            let mut log = of(look, false);
             for what in happened.clone() {
                 let line = TranscriptLine { what, ..lines().remove(0) };
-                let text = log.text(&line);
+                let text = log.next(&line);
                 assert!(text.lines().skip(1).all(|line| line.starts_with("          ")), "{text}");
                 assert!(text.contains("| 10:30:00  extract") && text.contains("| Next:  curl"), "{text}");
             }
@@ -336,18 +402,37 @@ mod tests {
 
     #[test]
     fn what_an_agent_writes_on_its_terminal_is_told_without_its_colours_and_as_no_message() {
-        let log = Log { look: Look::bare(200), prompts: false, workspace: "/w".into() };
-        let text = "\u{1b}[31mERROR\u{1b}[0m codex_core::session: failed to record\u{1b}[2J";
-        let what = Happened::Signal { code: String::new(), text: text.into() };
-        let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
+        let mut log = of(Look::bare(200), false);
+        let text = "warning: one\n\u{1b}[31mERROR\u{1b}[0m codex_core::session: failed to record\u{1b}[2J";
+        let written =
+            || Happened::Signal { channel: Channel::Terminal, code: String::new(), text: text.into() };
+        let mut next = |what| log.next(&TranscriptLine { what, ..lines().remove(0) });
+        let gone = |code| Happened::Ended { exit: Exit { code: Some(code), signal: None, by_host: false } };
+        // A person can act on it if the agent failed, and not otherwise: it is counted, and the file is named.
+        assert_eq!((next(written()), next(written())), (String::new(), String::new()));
+        let shown = next(gone(0));
+        let count = "prints    4 lines on its terminal, not shown here: /state/sessions/r/s1/stderr.log\n";
+        assert!(shown.contains(count) && !shown.contains("codex_core"), "{shown:?}");
+        assert_eq!(next(written()), "");
+        let shown = next(gone(1));
+        assert!(shown.contains("prints    2 lines on its terminal"), "{shown:?}");
+        assert!(shown.contains("| ERROR codex_core::session: failed to record\u{1b}[2J"), "{shown:?}");
+        assert_eq!(next(written()), "");
+        assert!(log.rest().contains("2 lines on its terminal") && log.rest().is_empty());
+        // Of a long message the beginning, without empty lines.
+        let text = format!("Reconnecting 2/5: 84\n\n{{}}\n{}", "more\n".repeat(9));
+        let what = Happened::Signal { channel: Channel::AgentEvent, code: "cut".into(), text };
+        let shown = log.next(&TranscriptLine { what, ..lines().remove(0) });
         assert!(
-            shown.contains("prints    ERROR codex_core::session: failed to record\u{1b}[2J"),
-            "{shown:?}"
+            shown.contains("signal    cut: Reconnecting 2/5: 84\n") && shown.lines().count() == 4,
+            "{shown}"
         );
+        let refused = called("Bash", [&Some("make".into()), &None, &None], Some(true), true, REFUSALS[5]);
+        assert_eq!((refused.word, refused.text.as_str()), ("refused", "$ make"));
         // What its own rules refuse is a refusal.
         let target = "rm -rf x (rm -f style commands are not permitted)".to_owned();
         let what = Happened::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
-        let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
+        let shown = log.next(&TranscriptLine { what, ..lines().remove(0) });
         let said = "refused   to run rm -rf x (rm -f style commands are not permitted): the agent's rules do not allow it";
         assert!(shown.contains(said), "{shown:?}");
     }
@@ -356,8 +441,8 @@ mod tests {
     fn a_transcript_has_a_line_for_everything() {
         let text = |width, prompts| {
             let look = Look { wrap: true, ..Look::bare(width) };
-            let log = Log { look, prompts, workspace: "/home/ada/app".into() };
-            lines().iter().map(|line| log.text(line)).collect::<String>()
+            let mut log = of(look, prompts);
+            lines().iter().map(|line| log.next(line)).collect::<String>()
         };
         insta::assert_snapshot!(text(100, true));
         let narrow = text(60, false);

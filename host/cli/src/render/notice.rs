@@ -360,12 +360,12 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Answered { question, choice } => {
             ("answer", Tone::Good, format!("{question}: {}", choice.name()))
         }
-        Notice::Resumed { lost } if lost.is_empty() => ("resume", Tone::Relay, "the run goes on".to_owned()),
+        Notice::Resumed { lost } if lost.is_empty() => ("resume", Tone::Relay, "run resumed".to_owned()),
         Notice::Resumed { lost } => (
             "resume",
             Tone::Relay,
             format!(
-                "the run goes on; {} {} died with the previous Baton process",
+                "run resumed; {} {} died with the previous Baton process",
                 if lost.len() == 1 { "session" } else { "sessions" },
                 list(lost)
             ),

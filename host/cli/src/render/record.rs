@@ -7,6 +7,8 @@ use baton_runtime::core::{RunId, UnixMs};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
+use crate::args::Format;
+use crate::out;
 use crate::place::Place;
 
 /// Version of every record: it grows when a field changes its meaning or goes away.
@@ -56,6 +58,16 @@ impl Serialize for Told<'_> {
         map.serialize_entry("told", self.notice)?;
         map.end()
     }
+}
+
+/// Writes one record as a program asked for it. False if the output is for people.
+pub(crate) fn write(format: Format, record: &impl Serialize) -> anyhow::Result<bool> {
+    match format {
+        Format::Text => return Ok(false),
+        Format::Json => out::data(&pretty(record)?)?,
+        Format::Jsonl => out::data(&line(record)?)?,
+    }
+    Ok(true)
 }
 
 /// One document, indented.

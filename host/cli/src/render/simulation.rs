@@ -166,8 +166,6 @@ impl Found<'_> {
     fn head(&self, model: &Model) -> Value {
         let arms: Vec<Value> =
             self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| summary(arm, runs)).collect();
-        let numbers: serde_json::Map<String, Value> =
-            Model::PARAMS.iter().map(|param| (param.key.to_owned(), model.get(param.key).into())).collect();
         json!({
             "schema": record::SCHEMA,
             "record": "simulation",
@@ -177,9 +175,14 @@ impl Found<'_> {
             "interrupted": self.fleet.stopped,
             "arms": arms,
             "notes": self.notes,
-            "model": numbers,
+            "model": numbers(model),
         })
     }
+}
+
+/// Every number of a model by its key.
+pub(crate) fn numbers(model: &Model) -> serde_json::Map<String, Value> {
+    Model::PARAMS.iter().map(|param| (param.key.to_owned(), model.get(param.key).into())).collect()
 }
 
 fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {

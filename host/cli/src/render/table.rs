@@ -257,12 +257,13 @@ fn branch(view: &RunView, index: usize, shown: &[usize]) -> String {
     format!("{lines}{}", view.phases[index].id)
 }
 
-/// "rehearsal s3→s4 1/3": who works, after whom, which continuation.
+/// "rehearsal s3→s4 1/3": who works, after whom, which continuation; "…s3→s4" if there were others before.
 fn agent(phase: &PhaseRow) -> String {
     let sessions = match phase.sessions.as_slice() {
         [] => return "-".to_owned(),
         [only] => only.id.to_string(),
-        [.., before, last] => format!("{}→{}", before.id, last.id),
+        [before, last] => format!("{}→{}", before.id, last.id),
+        [.., before, last] => format!("…{}→{}", before.id, last.id),
     };
     let agent = phase.sessions.last().map_or("", |session| session.agent.as_str());
     let continuation = match phase.continuation {
@@ -353,6 +354,17 @@ mod tests {
         assert_eq!(shortened("append notes/inventory.md", 18), "notes/inventory.md");
         assert_eq!(shortened("$ cargo test --workspace 12s", 16), "$ cargo tes… 12s");
         assert_eq!(shortened("says that it is done", 10), "says that…");
+    }
+
+    #[test]
+    fn that_there_were_sessions_before_the_last_two_is_seen() {
+        let mut phase = samples::running().phases[1].clone();
+        let session = phase.sessions[0].clone();
+        phase.sessions =
+            ["s1", "s2", "s3"].map(|id| SessionRow { id: SessionId::from(id), ..session.clone() }).into();
+        assert!(agent(&phase).contains(" …s2→s3"), "{}", agent(&phase));
+        phase.sessions.remove(0);
+        assert!(agent(&phase).contains(" s2→s3"), "{}", agent(&phase));
     }
 
     #[test]

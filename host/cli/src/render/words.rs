@@ -270,7 +270,10 @@ pub(crate) fn billed_of<'a>(all: &Billed, sessions: impl IntoIterator<Item = &'a
 /// The same where there is less room: "785k tokens, ≥ $0.28".
 pub(crate) fn billed_of_run(view: &RunView) -> String {
     let is_cut = view.phases.iter().flat_map(|phase| &phase.sessions).any(|session| session.cut_prompts > 0);
-    let tokens = format!("{}{} tokens", if is_cut { "≥ " } else { "" }, tokens(view.billed.tokens()));
+    let tokens = match view.billed.tokens() {
+        0 if is_cut => "tokens unknown".to_owned(),
+        n => format!("{}{} tokens", if is_cut { "≥ " } else { "" }, tokens(n)),
+    };
     match view.billed.cost_microusd {
         Some(cost) if is_cut || unpriced_of(view) > 0 => format!("{tokens}, ≥ {}", money(cost)),
         Some(cost) => format!("{tokens}, {}", money(cost)),
@@ -509,7 +512,7 @@ mod tests {
         assert_eq!(of(&view), ("785k tokens".to_owned(), "785k tokens".to_owned()));
         view.billed = Billed::default();
         set(&mut view, 0, 1);
-        assert_eq!(of(&view).0, "tokens unknown (1 prompt cut off)");
+        assert_eq!(of(&view), ("tokens unknown (1 prompt cut off)".to_owned(), "tokens unknown".to_owned()));
     }
 
     #[test]

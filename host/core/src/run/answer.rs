@@ -129,19 +129,23 @@ impl Run {
                 self.take_verdict(p, occasion, &focus, assessment);
             }
             (Step::Judging { .. }, _) => {
-                self.pause(p, Pause::Stuck, format!("Nobody could say how the session went: {why}."));
+                self.pause(p, Pause::Stuck, format!("No policy could judge the session: {why}."));
             }
             (Step::Completing { occasion, focus, assessment, by, .. }, Ok(Decision::Complete(decision))) => {
                 self.take_completion(p, occasion, &focus, (*assessment, by), decision);
             }
             (Step::Completing { .. }, _) => {
-                self.pause(p, Pause::Stuck, format!("Nobody could say whether the work is done: {why}."));
+                self.pause(
+                    p,
+                    Pause::Stuck,
+                    format!("No policy could judge whether the work is done: {why}."),
+                );
             }
             (Step::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
                 self.take_recovery(p, &focus, &judgment, &decision.action);
             }
             (Step::Recovering { .. }, _) => {
-                self.pause(p, Pause::Stuck, format!("Nobody could say how to go on: {why}."));
+                self.pause(p, Pause::Stuck, format!("No policy could say how to continue: {why}."));
             }
             (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => self.fitted(p, decision),
             (Step::Fitting { .. }, _) => self.brief_next(p, BriefKind::Next),

@@ -198,7 +198,7 @@ impl Run {
         let sessions = || phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
         let at_least = |is_less: bool| if is_less { "at least " } else { "" };
-        let tokens = format!("{}{} tokens", at_least(is_cut), tokens_in_short(phase.billed.tokens()));
+        let tokens = tokens_in_words(phase.billed.tokens(), is_cut);
         let cost = phase.billed.cost_microusd.map(|cost| {
             let is_less = is_cut || sessions().any(|session| session.unpriced_tokens > 0);
             format!(" and {}{}", at_least(is_less), dollars(cost))
@@ -208,6 +208,15 @@ impl Run {
             Some(cost) => format!(" It used {turns} {turn}{of_last}, {tokens}{cost}."),
             None => format!(" It used {turns} {turn}{of_last} and {tokens}."),
         }
+    }
+}
+
+/// "13.7M tokens"; less than was used if a prompt was cut off, and nothing is known if all of them were.
+fn tokens_in_words(tokens: u64, is_cut: bool) -> String {
+    match (tokens, is_cut) {
+        (0, true) => "an unknown number of tokens".to_owned(),
+        (tokens, true) => format!("at least {} tokens", tokens_in_short(tokens)),
+        (tokens, false) => format!("{} tokens", tokens_in_short(tokens)),
     }
 }
 
@@ -292,4 +301,16 @@ fn reached(
         amount: [|ms| DurationMs(ms).to_string(), |tokens: u64| tokens.to_string(), dollars][i],
         unpriced,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tokens_in_words;
+
+    #[test]
+    fn what_no_prompt_told_of_is_unknown() {
+        assert_eq!(tokens_in_words(0, true), "an unknown number of tokens");
+        assert_eq!(tokens_in_words(990, true), "at least 990 tokens");
+        assert_eq!(tokens_in_words(0, false), "0 tokens");
+    }
 }

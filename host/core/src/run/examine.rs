@@ -172,7 +172,7 @@ impl Run {
                 let why =
                     refused.map(|why| format!(" (its review was not taken: {why})")).unwrap_or_default();
                 let text = format!(
-                    "Nobody gave {phase} a score{why}. Is it good enough to be merged? Where agents cannot review, `review_parts = false` in the workflow leaves this to a `verify`."
+                    "The review of {phase} has no score{why}. Should {phase} be merged as it is? Where agents cannot review, `review_parts = false` in the workflow leaves this to a `verify`."
                 );
                 self.pause(p, Pause::Unproven, text);
             }

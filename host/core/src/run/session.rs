@@ -297,7 +297,7 @@ impl Session {
     /// Takes in what the agent said. Lifecycle changes (`Ready`, `PromptEnded`) are the phase machine's.
     pub(super) fn observe(&mut self, seq: Seq, at: UnixMs, event: &AgentEvent) {
         self.last_heard = at;
-        self.is_apart |= separates(event);
+        self.is_apart |= event.separates_messages();
         self.prompt_bill.take(event);
         match event {
             AgentEvent::Text { text } => {
@@ -498,20 +498,6 @@ impl Session {
             }
         }
     }
-}
-
-/// Whether an event stands between two messages of an agent. The pieces of one message come one after the other; what a tool
-/// returns may come between them, since a call may outlast the message behind it.
-fn separates(event: &AgentEvent) -> bool {
-    matches!(
-        event,
-        AgentEvent::ToolCall { .. }
-            | AgentEvent::Turn { .. }
-            | AgentEvent::Compacting
-            | AgentEvent::Compacted { .. }
-            | AgentEvent::CompactionFailed { .. }
-            | AgentEvent::ApprovalRequested { .. }
-    )
 }
 
 /// Whether what comes behind a text begins a line by itself.

@@ -389,8 +389,8 @@ impl Pause {
     pub(super) fn choices(self) -> Vec<Choice> {
         match self {
             Pause::Unproven => vec![Choice::Accept, Choice::Retry, Choice::Skip, Choice::Stop],
-            // What it asks is answered first.
-            Pause::Asked => vec![Choice::Retry, Choice::Accept, Choice::Skip, Choice::Stop],
+            // What it asks, or lacks, is answered first. It does not call the work done itself.
+            Pause::Asked => vec![Choice::Retry, Choice::Skip, Choice::Stop, Choice::Accept],
             Pause::Stuck | Pause::Conflict => vec![Choice::Retry, Choice::Skip, Choice::Stop],
             Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
         }

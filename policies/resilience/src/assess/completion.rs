@@ -9,7 +9,7 @@ use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Pha
 use baton_sdk::words::one_line;
 
 use super::ending::{Heard, Said};
-use super::{Outcome, contrary, course, ending, nearly_full, nudge, observed, plain};
+use super::{Outcome, contrary, course, denial, ending, nearly_full, nudge, observed, plain};
 
 /// Bytes of an agent's words in a reason.
 pub(super) const NOTE_BYTES: usize = 200;
@@ -71,9 +71,12 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if let Some(asks) = said.as_ref().and_then(|said| asks(host, o, answer, said)) {
         return asks;
     }
+    if let Some(open) = said.as_ref().and_then(|said| denial::says_why_not(host, o, answer, said, &open)) {
+        return open;
+    }
     let is_right = may_be_right(o) && said.as_ref().is_some_and(|said| said.answers);
     if let Some(what) = open.iter().find_map(|objective| absent(objective, is_right)) {
-        let question = format!("{what}. Is the work done?");
+        let question = format!("{}. Is the work done?", capital(&what));
         let then = if o.phase.budget.retries_used == 0 { Action::Retry } else { Action::AskPerson(question) };
         return unfinished(host, o, what, then);
     }
@@ -342,7 +345,7 @@ fn ids_of(open: &[&Objective]) -> String {
 }
 
 /// The check that the work is held to, where there is one.
-fn held_to(o: &Observation, open: &[&Objective]) -> String {
+pub(super) fn held_to(o: &Observation, open: &[&Objective]) -> String {
     let of_objective = open.iter().find_map(|objective| objective.check.as_ref());
     match of_objective.or(o.phase.check.as_ref()) {
         None => String::new(),
@@ -384,7 +387,7 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         answer.map(|answer| ending::last_words(host, o.window, answer)).filter(|said| !said.is_empty());
     let said =
         said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
-    let question = format!("{what}{said}. Is the work done?");
+    let question = format!("{}{said}. Is the work done?", capital(&what));
     unfinished(host, o, what, Action::AskPerson(question))
 }
 

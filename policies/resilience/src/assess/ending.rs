@@ -30,7 +30,7 @@ use claim::{Claim, Claimed, claims, is_mark};
 use classes::{CONDITIONS, NUMBERS, SELVES};
 pub(super) use handoff::{left_by_answer, left_by_handoff, left_by_split};
 use lexicon::{Lexicon, List};
-pub(super) use line::{names, without_answer};
+pub(super) use line::{names, why_not, without_answer};
 use words::{Sentence, sentences};
 pub(super) use work::{Said, last_words, says};
 

@@ -99,7 +99,7 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
         assert!(first.reason.contains("src/parser.sh") && first.reason.contains(words), "{}", first.reason);
         assert_eq!(seen(1, 0).recovery, Action::Retry);
         assert!(
-            matches!(seen(1, 1).recovery, Action::AskPerson(question) if question.contains("src/parser.sh"))
+            matches!(seen(1, 1).recovery, Action::AskPerson(question) if question.starts_with("Objective parser: src/parser.sh"))
         );
     }
     // What was written again as it was may have been touched, or be right: its agent is asked, and a check or a report says which.

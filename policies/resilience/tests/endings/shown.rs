@@ -78,6 +78,44 @@ fn the_beginning_of_one_id_alone_reports_it() {
 }
 
 #[test]
+fn an_agent_that_says_why_it_is_not_done_is_asked_once_and_then_a_person_is() {
+    // A11
+    let missing = ExpectedFile { path: "calc.py".into(), state: FileState::Missing };
+    let of = |line: &str, nudges, files_changed, retries_used| {
+        judge(line, |o| {
+            let objective = sample::objective("parser", "Add a function sub to calc.py");
+            let expected_files = vec![missing.clone()];
+            o.objectives =
+                vec![Objective { status: ObjectiveStatus::InProgress, expected_files, ..objective }];
+            (o.files_changed, o.phase.expects_files, o.nudges) = (files_changed, true, nudges);
+            (o.phase.budget.retries, o.phase.budget.retries_used) = (2, retries_used);
+        })
+        .recovery
+    };
+    let line = "Not done: parser: I may not write calc.py";
+    assert_eq!(of(line, 0, 0, 0), Action::Nudge, "it is asked once");
+    let question = "The agent says that this is not done: \"parser: I may not write calc.py\". What now?";
+    assert_eq!(of(line, 1, 0, 0), Action::AskPerson(question.to_owned()));
+    assert_eq!(of("I tried.\n\n**Not done:** parser: I may not write calc.py", 1, 0, 0), of(line, 1, 0, 0));
+    // It may write its id with a word more.
+    let longer = of("Not done: parser-py: I may not write calc.py", 1, 0, 0);
+    assert!(matches!(longer, Action::AskPerson(said) if said.contains("parser-py: I may not write calc.py")));
+    // What changed something is continued once.
+    assert_eq!(of(line, 1, 1, 0), Action::Retry);
+    assert_eq!(of(line, 1, 1, 1), Action::AskPerson(question.to_owned()));
+    // An id alone, and the words of the prompt, say nothing of why.
+    for line in [
+        "Not done: the tests",
+        "Not done: cases 4 and 5: all",
+        "Not done: parser",
+        "Not done: `parser`.",
+        "Not done: parser: what is missing",
+    ] {
+        assert_eq!(of(line, 1, 0, 0), Action::Retry, "{line}");
+    }
+}
+
+#[test]
 fn what_is_called_not_done_is_no_question_whether_it_is() {
     // A11
     let judged = judge("Not done: parser: there is no key", |o| {
@@ -88,6 +126,7 @@ fn what_is_called_not_done_is_no_question_whether_it_is() {
     });
     let Action::AskPerson(question) = &judged.recovery else { panic!("{judged:#?}") };
     assert!(question.contains("there is no key") && question.ends_with(". What now?"), "{question}");
+    assert!(question.starts_with("The agent says that this is not done: \"parser: there"), "{question}");
     // What was said to be done, and left no trace, was not cut off.
     let silent = judge("Done: parser", |o| {
         let objective = sample::objective("parser", "Add a function sub to calc.py");

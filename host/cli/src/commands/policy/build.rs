@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use baton_build::{CPolicy, Script, Scripted};
 use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
+use serde_json::json;
 
+use crate::args::FormatArg;
 use crate::exit::{Exit, Usage};
 use crate::out;
-use crate::render::words;
+use crate::render::{record, words};
 
 /// Build a policy into a component
 #[derive(Debug, Args)]
@@ -30,6 +32,8 @@ pub(crate) struct BuildArgs {
     /// Write only the bindings of a policy in C, for an editor and for native tests: build/guest.h
     #[arg(long)]
     bindings: bool,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
@@ -41,7 +45,15 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
             )
             .into());
         };
-        out::progress(&format!("wrote the bindings into {}", c.bindings()?.display()));
+        let folder = c.bindings()?;
+        let document = json!({
+            "schema": record::SCHEMA,
+            "record": "policy-bindings",
+            "folder": folder.to_string_lossy(),
+        });
+        if !record::write(args.format.format, &document)? {
+            out::progress(&format!("wrote the bindings into {}", folder.display()));
+        }
         return Ok(Exit::Done);
     }
     let scripted = match (&c, Script::of(&args.folder)) {
@@ -49,15 +61,25 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
         (None, Some(script)) => Some(script.run()?),
         (None, None) => None,
     };
-    if let Some(Scripted { component, bytes, command }) = scripted {
-        let digest = Digest::of(std::fs::read(&component)?);
+    let (component, bytes, by) = match scripted {
+        Some(Scripted { component, bytes, command }) => (component, bytes, format!("by {command}")),
+        None => {
+            let built = baton_build::build_alone(&args.folder)?;
+            (built.component, built.bytes, format!("with rustc {}", built.rustc))
+        }
+    };
+    let digest = Digest::of(std::fs::read(&component)?);
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-build",
+        "file": component.to_string_lossy(),
+        "component": digest,
+        "bytes": bytes,
+        "built": by,
+    });
+    if !record::write(args.format.format, &document)? {
         let (component, size) = (component.display(), words::bytes(bytes));
-        out::progress(&format!("built {component}  {digest}  {size}, by {command}"));
-        return Ok(Exit::Done);
+        out::progress(&format!("built {component}  {digest}  {size}, {by}"));
     }
-    let built = baton_build::build_alone(&args.folder)?;
-    let bytes = std::fs::read(&built.component)?;
-    let (component, size) = (built.component.display(), words::bytes(built.bytes));
-    out::progress(&format!("built {component}  {}  {size}, with rustc {}", Digest::of(&bytes), built.rustc));
     Ok(Exit::Done)
 }

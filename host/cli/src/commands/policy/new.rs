@@ -9,9 +9,12 @@ use anyhow::Context as _;
 use baton_runtime::core::observation::Capability;
 use clap::{Args, ValueEnum, ValueHint};
 use include_dir::{Dir, include_dir};
+use serde_json::json;
 
+use crate::args::FormatArg;
 use crate::exit::{Exit, Usage};
 use crate::out;
+use crate::render::record;
 
 use languages::Language;
 
@@ -91,6 +94,8 @@ pub(crate) struct NewArgs {
     /// Depend on the SDK in this folder, instead of bringing a copy along
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     sdk: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// A decision, as the command line has it.
@@ -178,10 +183,22 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
     };
     write(&args.folder, &files).with_context(|| format!("making {}", args.folder.display()))?;
     let folder = args.folder.display();
-    let next: String = args.language.next().iter().map(|command| format!("\n  {command}")).collect();
-    let decides = listed(&decides);
-    let what = if extends { format!("extends {BUILT_IN} and decides") } else { "decides".to_owned() };
-    out::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
+    let next = args.language.next();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-new",
+        "policy": name,
+        "folder": args.folder.to_string_lossy(),
+        "decides": decides,
+        "extends": extends.then_some(BUILT_IN),
+        "next": next,
+    });
+    if !record::write(args.format.format, &document)? {
+        let next: String = next.iter().map(|command| format!("\n  {command}")).collect();
+        let decides = listed(&decides);
+        let what = if extends { format!("extends {BUILT_IN} and decides") } else { "decides".to_owned() };
+        out::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
+    }
     Ok(Exit::Done)
 }
 

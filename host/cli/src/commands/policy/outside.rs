@@ -38,11 +38,14 @@ pub(super) fn outside(
 }
 
 impl Outside {
+    /// The interfaces that a workflow has to grant it.
+    pub(super) fn wants(&self) -> Vec<&str> {
+        self.outline.imports.iter().filter(|i| i.needs_grant).map(|i| i.name.as_str()).collect()
+    }
+
     /// "decides splitting; wants baton:policy/artifacts@0.1.0, which a workflow has to grant".
     pub(super) fn sentence(&self) -> String {
-        let wants: Vec<&str> =
-            self.outline.imports.iter().filter(|i| i.needs_grant).map(|i| i.name.as_str()).collect();
-        let wants = match wants.as_slice() {
+        let wants = match self.wants().as_slice() {
             [] => String::new(),
             wants => format!("; wants {}, which a workflow has to grant", wants.join(", ")),
         };

@@ -4,13 +4,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::outside::{outside, remote};
+use crate::args::FormatArg;
 use crate::exit::Exit;
 use crate::files::write_whole;
 use crate::out;
 use crate::registries::{self, RegistryArgs};
-use crate::render::words;
+use crate::render::{record, words};
 
 /// Pull a policy from a registry
 #[derive(Debug, Args)]
@@ -37,6 +39,8 @@ pub(crate) struct PullArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     registry: RegistryArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(super) fn pull(args: PullArgs) -> anyhow::Result<Exit> {
@@ -56,6 +60,23 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<Exit> {
         registries::verdict(&delivered.verdict),
         outside.sentence()
     ));
-    out::data(&format!("{}\n", reference.at(&delivered.pin.manifest)))?;
+    let pulled = reference.at(&delivered.pin.manifest).to_string();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-pull",
+        "policy": delivered.name,
+        "reference": pulled,
+        "component": delivered.pin.component,
+        "manifest": delivered.pin.manifest,
+        "bytes": delivered.bytes.len(),
+        "fetched": delivered.fetched,
+        "verdict": delivered.verdict,
+        "decides": outside.decides,
+        "wants": outside.wants(),
+        "file": args.output.as_ref().map(|file| file.to_string_lossy()),
+    });
+    if !record::write(args.format.format, &document)? {
+        out::data(&format!("{pulled}\n"))?;
+    }
     Ok(Exit::Done)
 }

@@ -2,13 +2,15 @@
 
 use baton_registry::Artifact;
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::outside::{outside, remote};
+use crate::args::FormatArg;
 use crate::exit::Exit;
 use crate::fitness::FitnessArgs;
 use crate::policies::Named;
 use crate::registries::{self, RegistryArgs};
-use crate::render::words;
+use crate::render::{record, words};
 use crate::{fitness, out, policies};
 
 /// Push a policy to a registry, under a tag
@@ -31,6 +33,8 @@ pub(crate) struct PushArgs {
     fitness: FitnessArgs,
     #[command(flatten)]
     registry: RegistryArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
@@ -50,9 +54,25 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let digest = depot.registry().push(&reference, &artifact)?;
     let size = words::bytes(artifact.component_bytes());
     out::progress(&format!("pushed {name}  {}  {size}, which {}", artifact.component(), outside.sentence()));
-    if let Some(before) = before.filter(|before| *before != digest) {
-        out::progress(&format!("{reference} was another component before: {}", reference.at(&before)));
+    let before = before.filter(|before| *before != digest).map(|before| reference.at(&before).to_string());
+    if let Some(before) = &before {
+        out::progress(&format!("{reference} was another component before: {before}"));
     }
-    out::data(&format!("{}\n", reference.at(&digest)))?;
+    let pushed = reference.at(&digest).to_string();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-push",
+        "policy": name,
+        "reference": pushed,
+        "component": artifact.component(),
+        "manifest": digest,
+        "bytes": artifact.component_bytes(),
+        "decides": outside.decides,
+        "wants": outside.wants(),
+        "before": before,
+    });
+    if !record::write(args.format.format, &document)? {
+        out::data(&format!("{pushed}\n"))?;
+    }
     Ok(Exit::Done)
 }

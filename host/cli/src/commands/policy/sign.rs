@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use baton_registry::{OciReference, SigningKey};
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::outside::{remote, signing_key};
+use crate::args::FormatArg;
 use crate::exit::{Exit, Usage};
 use crate::files::{beside, write_whole};
 use crate::out;
 use crate::policies;
 use crate::registries::{self, RegistryArgs};
+use crate::render::record;
 
 /// Make a pair of keys for signing policies
 #[derive(Debug, Args)]
@@ -28,6 +31,8 @@ pub(crate) struct KeygenArgs {
     /// What the files are called, without .key and .pub
     #[arg(value_name = "NAME", default_value = "baton", value_hint = ValueHint::FilePath)]
     name: PathBuf,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// Sign a policy, in a registry or in a file
@@ -48,6 +53,8 @@ pub(crate) struct SignArgs {
     key: PathBuf,
     #[command(flatten)]
     registry: RegistryArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<Exit> {
@@ -60,12 +67,22 @@ pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<Exit> {
     write_new(&private, key.to_pem()?.as_bytes(), 0o600)?;
     write_new(&public, key.public().to_pem()?.as_bytes(), 0o644)
         .inspect_err(|_| drop(std::fs::remove_file(&private)))?;
-    out::progress(&format!(
-        "made {} (keep it to yourself) and {} (give it to everybody), key {}",
-        private.display(),
-        public.display(),
-        key.public().id().short()
-    ));
+    let id = key.public().id();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-keygen",
+        "private": private.to_string_lossy(),
+        "public": public.to_string_lossy(),
+        "key": id,
+    });
+    if !record::write(args.format.format, &document)? {
+        out::progress(&format!(
+            "made {} (keep it to yourself) and {} (give it to everybody), key {}",
+            private.display(),
+            public.display(),
+            id.short()
+        ));
+    }
     Ok(Exit::Done)
 }
 
@@ -86,12 +103,25 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
 pub(super) fn sign(args: SignArgs) -> anyhow::Result<Exit> {
     let key = signing_key(&args.key)?;
     let by = key.public().id();
+    let signed = |reference: Option<&str>, file: Option<&Path>| {
+        json!({
+            "schema": record::SCHEMA,
+            "record": "policy-sign",
+            "policy": args.policy,
+            "key": by,
+            "reference": reference,
+            "file": file.map(Path::to_string_lossy),
+        })
+    };
     if OciReference::is_meant(&args.policy) {
         let reference = remote(&args.policy)?;
         let depot = registries::depot(&args.registry)?;
         let (manifest, _) = depot.registry().sign(&reference, &key)?;
         out::progress(&format!("signed {reference} with key {}", by.short()));
-        out::data(&format!("{}\n", reference.at(&manifest)))?;
+        let reference = reference.at(&manifest).to_string();
+        if !record::write(args.format.format, &signed(Some(&reference), None))? {
+            out::data(&format!("{reference}\n"))?;
+        }
         return Ok(Exit::Done);
     }
     let named = policies::named(&args.policy, &args.registry)?;
@@ -100,7 +130,9 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<Exit> {
     }
     let signature = beside(&file_of(&args.policy), "sig");
     write_whole(&signature, format!("{}\n", key.sign(&named.bytes)).as_bytes())?;
-    out::progress(&format!("signed {} with key {}: {}", args.policy, by.short(), signature.display()));
+    if !record::write(args.format.format, &signed(None, Some(&signature)))? {
+        out::progress(&format!("signed {} with key {}: {}", args.policy, by.short(), signature.display()));
+    }
     Ok(Exit::Done)
 }
 
@@ -118,7 +150,7 @@ mod tests {
     fn keys_are_private_and_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("acme");
-        let make = || keygen(KeygenArgs { name: name.clone() });
+        let make = || keygen(KeygenArgs { name: name.clone(), format: FormatArg::default() });
         make().unwrap();
         let private = folder.path().join("acme.key");
         assert_eq!(std::fs::metadata(&private).unwrap().permissions().mode() & 0o777, 0o600);

@@ -7,11 +7,14 @@ use baton_lab::simulate::fit::Fitter;
 use baton_runtime::core::RunId;
 use baton_runtime::journal_of;
 use clap::{Args, ValueHint};
+use serde_json::{Value, json};
 
-use crate::args::PlaceArgs;
+use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::place::Place;
+use crate::render::record;
+use crate::render::simulation::numbers;
 
 /// Estimate a model from recorded runs
 #[derive(Debug, Args)]
@@ -32,6 +35,8 @@ pub(super) struct FitArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
@@ -47,10 +52,32 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
     }
     let fitted = fitter.finish();
     let text = fitted.to_toml();
+    if let Some(path) = &args.out {
+        fs::write(path, &text)
+            .map_err(|error| Usage(format!("{} cannot be written: {error}", path.display())))?;
+    }
+    let basis: serde_json::Map<String, Value> = fitted
+        .basis
+        .iter()
+        .map(|(key, basis)| {
+            let basis = json!({ "observations": basis.n, "of": basis.what, "enough": basis.enough });
+            ((*key).to_owned(), basis)
+        })
+        .collect();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "simulation-fit",
+        "runs": fitted.runs,
+        "fitted": fitted.fitted(),
+        "file": args.out.as_ref().map(|file| file.to_string_lossy()),
+        "model": numbers(&fitted.model),
+        "basis": basis,
+    });
+    if record::write(args.format.format, &document)? {
+        return Ok(Exit::Done);
+    }
     match &args.out {
         Some(path) => {
-            fs::write(path, text)
-                .map_err(|error| Usage(format!("{} cannot be written: {error}", path.display())))?;
             let (numbers, runs, s) = (fitted.fitted(), fitted.runs, if fitted.runs == 1 { "" } else { "s" });
             out::progress(&format!("{numbers} numbers fitted from {runs} run{s}, in {}", path.display()));
         }

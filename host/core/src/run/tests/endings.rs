@@ -206,6 +206,7 @@ fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
         let choices = world.run.view(world.now).unwrap().questions[0].choices.clone();
         assert_eq!(choices[0], first, "{line}: {choices:?}");
         assert!(choices.contains(&Choice::Accept), "a person may know better");
+        assert_eq!(choices.last() == Some(&Choice::Accept), first == Choice::Retry, "{line}: {choices:?}");
     }
 }
 

@@ -160,7 +160,7 @@ fn a_part_that_nobody_scored_is_merged_by_a_person_alone_whatever_checks_the_who
         world.go();
         let view = world.run.view(world.now).unwrap();
         let question = &view.questions[0].text;
-        assert!(question.contains("a score"), "{question}");
+        assert!(question.contains("no score"), "{question}");
         assert_eq!(question.contains("`score` is missing"), refuses_reviews, "{question}");
         assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
         if !refuses_reviews {
@@ -177,7 +177,7 @@ fn a_part_that_nobody_could_review_and_nothing_checks_is_merged_by_a_person_alon
     world.reviews = [None, Some(90)].into();
     world.go();
     let view = world.run.view(world.now).unwrap();
-    assert!(view.questions[0].text.contains("Nobody gave 20a a score"), "{}", view.questions[0].text);
+    assert!(view.questions[0].text.contains("The review of 20a has no score"), "{}", view.questions[0].text);
     assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
     world.answer(Choice::Accept);
     assert_eq!(world.ending(), Some(Ending::Done));

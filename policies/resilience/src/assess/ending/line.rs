@@ -30,6 +30,8 @@ const NOT_DONE: &str = "not done";
 /// Behind [`NOT_DONE`], what leaves nothing.
 const NOTHING: [&str; 4] = ["", "nothing", "none", "n/a"];
 const DONE_LINE: &str = "done:";
+/// What stands in place of the reason in the line that `reporting.rs` asks for.
+const PLACEHOLDER: &str = "what is missing";
 
 /// What the last line answers that `reporting.rs` asks for.
 pub(super) enum AnswerLine<'t> {
@@ -104,6 +106,19 @@ pub(super) fn answer_line<'t>(
 fn begins_id(id: &str, words: &str) -> bool {
     let is_mark = |c: char| c.is_ascii_punctuation();
     words.contains(is_mark) && id.strip_prefix(words).is_some_and(|rest| rest.starts_with(is_mark))
+}
+
+/// "parser: there is no key" of "Not done: parser: there is no key": what an agent says of these objectives, if that is more than
+/// their ids. An agent may write an id with a word more or less.
+pub(in crate::assess) fn why_not<'t>(line: &'t str, open: &[&Objective]) -> Option<&'t str> {
+    let said = starts_with(line.trim_start_matches(|c: char| !c.is_alphanumeric()), NOT_DONE)?;
+    let said = said.trim_start_matches(|c: char| c.is_whitespace() || "*`:".contains(c));
+    let named = open.iter().find(|objective| names(said, &objective.id));
+    let behind_id = named.and_then(|objective| said.split_once(objective.id.as_str()));
+    let is_word = |head: &str| !head.trim().contains(char::is_whitespace);
+    let (_, why) = behind_id.or_else(|| said.split_once(':').filter(|(head, _)| is_word(head)))?;
+    let why = why.trim_matches(|c: char| !c.is_alphanumeric());
+    (!why.is_empty() && !why.eq_ignore_ascii_case(PLACEHOLDER)).then_some(said.trim_end())
 }
 
 /// Whether a line is that line.
