@@ -16,6 +16,7 @@ use baton_runtime::core::workflow::{GivenSetting, Layer, lay_over};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{
     BUILT_IN_NAMES, BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, built_in,
+    name_from_elsewhere,
 };
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 

@@ -11,6 +11,7 @@ use baton_core::input::{Pin, PinnedLink};
 use baton_core::workflow::{Candidate, Policies};
 use baton_core::{Digest, Run};
 use baton_engine::limits::COMPONENT_BYTES;
+use baton_engine::name_from_elsewhere;
 
 use crate::config::PolicySource;
 use crate::error::RuntimeError;
