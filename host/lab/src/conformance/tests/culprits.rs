@@ -230,7 +230,7 @@ fn culprit(rule: &str) -> Report {
             HANDOFF,
             but(|question, decision| {
                 if let (Ask::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
-                    answer.document = seen.gotchas.join("\n");
+                    answer.document = format!("Gotchas:\n{}", seen.gotchas.join("\n"));
                 }
             }),
         ),
