@@ -39,7 +39,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    fn of(name: String, bytes: Cow<'static, [u8]>) -> Self {
+    fn of(name: &str, bytes: Cow<'static, [u8]>) -> Self {
         let name = name_from_elsewhere(name, &bytes);
         Self { name, bytes, built_in: false, rules: BTreeMap::new() }
     }
@@ -73,21 +73,21 @@ pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Nam
         .into());
     }
     match resolve(reference, Path::new(""))? {
-        Resolved::File(Component { name, bytes, .. }) => Ok(Named::of(name, Cow::Owned(bytes))),
+        Resolved::File(Component { name, bytes, .. }) => Ok(Named::of(&name, Cow::Owned(bytes))),
         Resolved::BuiltIn { name, pin } => {
             let bytes = built_in(&name).ok_or_else(|| {
                 let there = BUILT_IN_NAMES.map(|name| format!("builtin:{name}")).join(", ");
                 Usage(format!("{reference} is not built in; there is {there}"))
             })?;
             ResolveError::pinned(reference, pin.as_ref(), &Digest::of(bytes))?;
-            Ok(Named { built_in: true, ..Named::of(name, Cow::Borrowed(bytes)) })
+            Ok(Named { built_in: true, ..Named::of(&name, Cow::Borrowed(bytes)) })
         }
         Resolved::Registry(reference) => {
             let lock = Lock::read(Path::new(LOCK_FILE))?;
             let depot = registries::depot(asked)?;
             // What this folder agreed to is what is meant here.
             let Delivered { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
-            Ok(Named::of(name, Cow::Owned(bytes)))
+            Ok(Named::of(&name, Cow::Owned(bytes)))
         }
     }
 }
@@ -196,7 +196,7 @@ pub(crate) fn bundle(
                     (delivered.name, delivered.bytes)
                 }
             };
-            let name = name_from_elsewhere(name, &bytes);
+            let name = name_from_elsewhere(&name, &bytes);
             take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
         if pinning == Pinning::Write && !said.is_empty() {
@@ -284,7 +284,7 @@ pub(crate) fn lock(
 
 /// What a component that was fetched decides: "splitting and budgeting". What is no policy is refused.
 fn decided_by(delivered: Delivered, remote: &OciReference, place: &PlaceArgs) -> anyhow::Result<String> {
-    let named = Named::of(delivered.name, Cow::Owned(delivered.bytes));
+    let named = Named::of(&delivered.name, Cow::Owned(delivered.bytes));
     let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
     Ok(words::list(policy.policy().decides()))
 }

@@ -27,9 +27,11 @@ pub fn built_in(name: &str) -> Option<&'static [u8]> {
     }
 }
 
-/// The name of a component from elsewhere: one that is called as a policy of the host keeps the end of its file, so that its words are not
-/// taken for the host's.
-pub fn name_from_elsewhere(name: String, bytes: &[u8]) -> String {
+/// The name of a component from elsewhere, as it stands in sentences: letters, digits and `-_.+`, with a `-` for anything else. One that is called
+/// as a policy of the host keeps the end of its file, so that its words are not taken for the host's.
+pub fn name_from_elsewhere(name: &str, bytes: &[u8]) -> String {
+    let name: String =
+        name.chars().map(|c| if c.is_alphanumeric() || "-_.+".contains(c) { c } else { '-' }).collect();
     match built_in(&name) {
         Some(own) if own != bytes => format!("{name}.wasm"),
         _ => name,
@@ -61,11 +63,12 @@ mod tests {
     // M6: its words would be taken for Baton's.
     #[test]
     fn a_component_from_elsewhere_is_not_called_as_one_of_the_host() {
-        let name = |name: &str, bytes: &[u8]| name_from_elsewhere(name.to_owned(), bytes);
-        assert_eq!(name(BUILTIN_NAME, b"another"), "resilience.wasm");
-        assert_eq!(name(BUILTIN_NAME, builtin_bytes()), BUILTIN_NAME);
-        assert_eq!(name(RULES_NAME, b"another"), "rules.wasm");
-        assert_eq!(name("team", b"another"), "team");
+        assert_eq!(name_from_elsewhere(BUILTIN_NAME, b"another"), "resilience.wasm");
+        assert_eq!(name_from_elsewhere(BUILTIN_NAME, builtin_bytes()), BUILTIN_NAME);
+        assert_eq!(name_from_elsewhere(RULES_NAME, b"another"), "rules.wasm");
+        assert_eq!(name_from_elsewhere("team+größe_1.2", b"another"), "team+größe_1.2");
+        assert_eq!(name_from_elsewhere("a says: \"x\"\nQuestion 4", b"another"), "a-says---x--Question-4");
+        assert_eq!(name_from_elsewhere("resilience\u{200b}", b"another"), "resilience-");
     }
 
     // M4

@@ -2,6 +2,7 @@
 //! no help of the system, and a file that is replaced, moved away or on another machine is seen all the same. A file is taken
 //! when it has stayed as it is from one look to the next, so nothing half-written is loaded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -92,8 +93,7 @@ fn read(path: &Path, reference: &str) -> Result<Vec<u8>, RuntimeError> {
 /// hand is left alone.
 fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     let (policies, digest) = (&run.workflow().policies, Digest::of(&bytes));
-    let name = Path::new(reference).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = name_from_elsewhere(name.unwrap_or_default(), &bytes);
+    let name = name_from_elsewhere(&stem_of(reference), &bytes);
     let source = PolicySource { name: name.clone(), bytes: Some(bytes) };
     let mut wanted: Vec<Wanted> = Vec::new();
     let is_of_file = |link: PinnedLink| link.policy == name && link.component != digest;
@@ -121,14 +121,18 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     wanted
 }
 
+fn stem_of(reference: &str) -> Cow<'_, str> {
+    Path::new(reference).file_stem().unwrap_or_default().to_string_lossy()
+}
+
 /// The choice of this file for a seat, where the file is one that somebody chose for it.
 fn chosen(policies: &Policies, run: &Run, pin: &Pin, reference: &str) -> Option<Candidate> {
     let role = role_of(run.workflow(), &pin.scope);
     let candidates = policies.candidates(&pin.scope, role, pin.capability);
     let is_behind = |candidate: &Candidate| {
-        let path = Path::new(&candidate.component);
-        let names = [path.file_stem(), path.file_name()].map(|name| name.map(|name| name.to_string_lossy()));
-        pin.then.iter().any(|link| names.iter().flatten().any(|name| *name == link.policy))
+        // Whatever its bytes were: no component is none of the host's.
+        let name = name_from_elsewhere(&stem_of(&candidate.component), &[]);
+        pin.then.iter().any(|link| link.policy == name)
     };
     candidates.into_iter().find(|candidate| {
         candidate.component == reference && (candidate.from == pin.from || is_behind(candidate))

@@ -20,7 +20,7 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Capabilities, Channel, Evidence, Objective, Session, SessionState};
-use baton_sdk::words::one_line;
+use baton_sdk::words::{one_line, said as quoted};
 use baton_sdk::{completion as done, recovery};
 
 use codes::Class;
@@ -114,7 +114,7 @@ fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision 
         return recovery::Decision::new(outcome.recovery, outcome.reason);
     }
     let said = o.completion.as_ref().map_or(&o.assessment.reason, |completion| &completion.reason);
-    let reason = format!("as another policy judged it: {}", one_line(said, SAID_BYTES));
+    let reason = format!("as another policy judged it: {}", quoted(said, SAID_BYTES));
     let (action, reason) = match (&o.completion, verdict) {
         (Some(_), _) => {
             let outcome = completion::not_done(host, seen, reason);

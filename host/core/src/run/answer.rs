@@ -17,6 +17,8 @@ use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
 
 /// How a session ended that the compaction policy handed off.
 const NEAR_CAPACITY: &str = "near-capacity";
+/// How a session ended that another compaction policy than Baton's handed off.
+const POLICY_HANDOFF: &str = "policy-handoff";
 /// How a session ended that asked for smaller scopes, and got them (D2).
 const SPLIT_REQUESTED: &str = "split-requested";
 /// What an agent reads of a question that has the words of a policy that is not Baton's.
@@ -131,8 +133,8 @@ impl Run {
             (Step::Judging { .. }, _) => {
                 self.pause(p, Pause::Stuck, format!("No policy could judge the session: {why}."));
             }
-            (Step::Completing { occasion, focus, assessment, by, .. }, Ok(Decision::Complete(decision))) => {
-                self.take_completion(p, occasion, &focus, (*assessment, by), decision);
+            (Step::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
+                self.take_completion(p, occasion, &focus, *assessment, decision);
             }
             (Step::Completing { .. }, _) => {
                 self.pause(
@@ -283,16 +285,32 @@ impl Run {
             // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the
             // last one (A8), so handoffs come to an end whatever it says.
             CompactionAction::HandOff => {
-                if let Some(session) = self.session_mut(p) {
-                    NEAR_CAPACITY.clone_into(&mut session.ending);
-                }
+                // How full the context is says nothing of why another policy hands over.
+                let (ending, known) = match &self.answering {
+                    None => (NEAR_CAPACITY, "its context is nearly full"),
+                    Some(_) => (POLICY_HANDOFF, "a policy chose to hand over here"),
+                };
                 let reason = self.under_its_name("says", &decision.reason);
-                let because = EndCause::of_policy(&reason, "its context is nearly full");
+                if let Some(session) = self.session_mut(p) {
+                    ending.clone_into(&mut session.ending);
+                }
+                if ending == POLICY_HANDOFF {
+                    self.tell_handover(p, &reason);
+                }
+                let because = EndCause::of_policy(&reason, known);
                 self.hand_over(p, Succession::Continuation, because);
             }
             CompactionAction::Keep | CompactionAction::Compact { .. } => {
                 self.brief_next(p, BriefKind::Next);
             }
+        }
+    }
+
+    fn tell_handover(&mut self, p: usize, reason: &str) {
+        let phase = self.phases[p].spec.id.clone();
+        if let Some(session) = self.phases[p].session.clone() {
+            let (verdict, reason) = (POLICY_HANDOFF.to_owned(), reason.to_owned());
+            self.notify(Notice::Stopped { phase, session, verdict, evidence: Vec::new(), reason });
         }
     }
 

@@ -62,6 +62,9 @@ impl From<String> for EndCause {
 
 /// The words of a policy that is not Baton's, as a person reads them.
 pub(super) fn by_policy(policy: &str, says: &str, words: &str) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
     format!("The policy {policy} {says}: {:?}", one_line(words))
 }
 

@@ -114,7 +114,8 @@ impl Run {
             self.warn(p, assessment);
             match assessment.verdict {
                 Verdict::Quota { cause, resets_at_ms: until } => {
-                    self.wait_in_place(p, cause, until, words_of(assessment));
+                    let said = self.under_its_name("says", &words_of(assessment));
+                    self.wait_in_place(p, cause, until, said);
                 }
                 Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
                 // Only what has ended is judged; its evidence stays with the session until then.
@@ -138,13 +139,14 @@ impl Run {
     fn warn(&mut self, p: usize, assessment: &Assessment) {
         let now = self.now;
         let phase = self.phases[p].spec.id.clone();
-        let Some(session) = self.session_mut(p) else {
+        let Some(message) = assessment.warning.as_ref().map(|words| self.under_its_name("warns", words))
+        else {
             return;
         };
-        if let (Some(message), false) = (&assessment.warning, session.warned) {
+        if let Some(session) = self.session_mut(p).filter(|session| !session.warned) {
             session.warned = true;
             let (session, occupancy) = (session.id.clone(), session.occupancy(now));
-            self.notify(Notice::Warned { phase, session, occupancy, message: message.clone() });
+            self.notify(Notice::Warned { phase, session, occupancy, message });
         }
     }
 
@@ -264,8 +266,7 @@ impl Run {
             Verdict::Answered => {
                 let request = self.ask_completion(p, occasion, focus, a.clone());
                 let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
-                let by = self.answering.clone();
-                self.phases[p].step = Step::Completing { request, occasion, focus, assessment, by };
+                self.phases[p].step = Step::Completing { request, occasion, focus, assessment };
             }
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
@@ -316,7 +317,7 @@ impl Run {
         p: usize,
         occasion: Occasion,
         focus: &[usize],
-        (assessment, by): (Assessment, Option<String>),
+        assessment: Assessment,
         decision: &CompletionDecision,
     ) {
         let goals = &self.phases[p].goals;
@@ -348,7 +349,7 @@ impl Run {
         if !lacking.is_empty() {
             decision.reason = format!("{}; {lacking}", decision.reason);
         }
-        let by = self.answering.clone().or(by);
+        let by = self.answering.clone();
         let judgment = Judgment { assessment, completion: Some(decision), lacking, by };
         self.ask_how_to_go_on(p, occasion, left, judgment);
     }
@@ -380,7 +381,8 @@ impl Run {
                 self.pause(p, about, asked);
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
-                self.wait_for_quota(p, cause, until, focus, words_of(&judgment.assessment))
+                let said = judgment.words_for_people(words_of(&judgment.assessment));
+                self.wait_for_quota(p, cause, until, focus, said)
             }
             (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
                 match self.session_mut(p) {

@@ -50,9 +50,14 @@ impl Judgment {
 
     /// The same for a person, under the name of the policy where it is not Baton's.
     pub(super) fn reason_for_people(&self) -> String {
+        self.words_for_people(self.reason().to_owned())
+    }
+
+    /// Words of the policy that judged.
+    pub(super) fn words_for_people(&self, words: String) -> String {
         match &self.by {
-            Some(policy) => by_policy(policy, "says", self.reason()),
-            None => self.reason().to_owned(),
+            Some(policy) => by_policy(policy, "says", &words),
+            None => words,
         }
     }
 

@@ -83,8 +83,6 @@ pub(super) enum Step {
         occasion: Occasion,
         focus: Vec<usize>,
         assessment: Box<Assessment>,
-        /// The policy that assessed it, where it is not Baton's.
-        by: Option<String>,
     },
     /// `recovery.decide` on what ended otherwise, or is not done.
     Recovering {

@@ -133,7 +133,7 @@ impl Run {
         let turns = self.capped(p, turns);
         self.phases[p].give_turns(turns);
         if turns != base {
-            let reason = if reason.is_empty() { String::new() } else { self.under_its_name("says", reason) };
+            let reason = self.under_its_name("says", reason);
             self.tell_budget(p, &reason);
         }
         self.succeed(p, Succession::Uncounted);

@@ -237,6 +237,7 @@ fn handed_off(row: &SessionRow) -> Option<String> {
     match row.ending.as_str() {
         "near-capacity" => Some(format!("Approaching context limit{at}. Handoff written. ")),
         "handed-off" => Some(format!("The agent handed off{at}. Handoff written. ")),
+        "policy-handoff" => Some(format!("A policy handed over{at}. Handoff written. ")),
         _ => None,
     }
 }
@@ -244,7 +245,9 @@ fn handed_off(row: &SessionRow) -> Option<String> {
 fn stage(phase: &PhaseRow, row: &SessionRow, has_handoff: bool) -> String {
     match (row.ending.as_str(), has_handoff) {
         ("", _) => format!("phase_{}_in_progress", phase.id),
-        ("exhausted" | "near-capacity" | "handed-off", true) => "context_exhaustion_handoff".to_owned(),
+        ("exhausted" | "near-capacity" | "handed-off" | "policy-handoff", true) => {
+            "context_exhaustion_handoff".to_owned()
+        }
         (ending, true) => format!("{}_handoff", ending.replace(['-', ' '], "_")),
         (ending, false) => ending.replace(['-', ' '], "_"),
     }
@@ -256,7 +259,7 @@ fn error(phase: &PhaseRow, row: &SessionRow, life: &Life, has_handoff: bool) -> 
         false => "Spawn successor with progress.json",
     };
     let (kind, recommendation) = match row.ending.as_str() {
-        "exhausted" | "near-capacity" | "handed-off" => ("context_exhaustion", successor),
+        "exhausted" | "near-capacity" | "handed-off" | "policy-handoff" => ("context_exhaustion", successor),
         "turn-limit" => ("turn_limit", successor),
         "budget-limit" => ("budget_limit", successor),
         "quota" => ("provider_limit", "Wait until the limit resets, then ask the same prompt again"),

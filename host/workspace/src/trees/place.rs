@@ -355,17 +355,22 @@ pub(super) async fn add_files(git: &Git, names: impl IntoIterator<Item = &[u8]>)
     git.call(&update).input(names).done().await
 }
 
-/// Files that somebody told git to take for unchanged are looked at like all others.
+/// Files that somebody told git to take for unchanged, or to leave out of the work tree, are looked at like all others. What is left out and not
+/// there is so by a sparse checkout.
 async fn look_at_all(git: &Git) -> Result<(), TreeError> {
     let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
-    let taken_for_unchanged = |record: &&[u8]| record.first().is_some_and(u8::is_ascii_lowercase);
-    let names: Vec<u8> = records(&listed)
-        .filter(taken_for_unchanged)
-        .filter_map(|record| record.get(2..))
-        .flat_map(|name| [name, b"\0"].concat())
-        .collect();
-    if !names.is_empty() {
-        git.call(&["update-index", "--no-assume-unchanged", "-z", "--stdin"]).input(names).done().await?;
+    let marked = |record: &'_ [u8]| Some((*record.first()?, record.get(2..)?.to_owned()));
+    let marked: Vec<(u8, Vec<u8>)> = records(&listed).filter_map(marked).collect();
+    let is_there = |name: &[u8]| git.at().join(path(name)).symlink_metadata().is_ok();
+    let unchanged = marked.iter().filter(|(mark, _)| mark.is_ascii_lowercase());
+    let left_out = marked.iter().filter(|(mark, name)| mark.eq_ignore_ascii_case(&b'S') && is_there(name));
+    for (flag, names) in
+        [("--no-assume-unchanged", unchanged.collect::<Vec<_>>()), ("--no-skip-worktree", left_out.collect())]
+    {
+        let names: Vec<u8> = names.iter().flat_map(|(_, name)| [&name[..], b"\0"].concat()).collect();
+        if !names.is_empty() {
+            git.call(&["update-index", flag, "-z", "--stdin"]).input(names).done().await?;
+        }
     }
     Ok(())
 }

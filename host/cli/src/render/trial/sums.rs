@@ -84,12 +84,16 @@ impl Sums<'_> {
     fn off_course(&self) -> Option<String> {
         let tally = self.sum_of_all(|function| function.off_course);
         let asked = tally.asked();
-        let otherwise = tally.differs + tally.faults;
+        let failed = match tally.faults {
+            0 => String::new(),
+            faults => format!(", and fails on {faults}"),
+        };
         (asked > 0).then(|| {
             format!(
                 "After an answer that would have made the host do something else, {} came; what would have come instead is not \
-                 known ({otherwise} of them it answers otherwise)",
-                counted(asked, "more question")
+                 known ({} of them it answers otherwise{failed})",
+                counted(asked, "more question"),
+                tally.differs
             )
         })
     }

@@ -28,13 +28,13 @@ fn report(world: &mut World, session: &str, report: Report) {
 
 // C26
 #[test]
-fn a_hand_off_by_choice_ends_near_capacity() {
+fn a_hand_off_by_choice_of_another_policy_is_called_so() {
     let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
     world.hands_off_from = Some(800);
     world.script = [Does::Finish(300), Does::Finish(900)].into();
     world.go();
     assert_eq!(world.ending(), Some(Ending::Done));
-    assert_eq!(endings(&world), ["near-capacity", "done"]);
+    assert_eq!(endings(&world), ["policy-handoff", "done"]);
 }
 
 // A8 C21
@@ -50,7 +50,7 @@ fn the_policy_alone_says_how_much_comes_before_a_hand_off_and_idle_ones_come_to_
         report(&mut world, session, Report::SplitRequest { groups: vec![group], rationale: "much".into() });
     }
     world.go();
-    assert_eq!(endings(&world), ["near-capacity", "near-capacity"]);
+    assert_eq!(endings(&world), ["policy-handoff", "policy-handoff"]);
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
     assert!(view.questions[0].text.contains("the last continuation finished none"));

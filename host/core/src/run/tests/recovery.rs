@@ -213,7 +213,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         warning: None,
         reason: "it answered".into(),
     };
-    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], (answered, None), &decision);
+    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], answered, &decision);
     let Step::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
         panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
     };
