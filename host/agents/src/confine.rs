@@ -23,7 +23,7 @@ use crate::program;
 /// Folders and files by which others are made to run commands: git's, Baton's, and those of agents. By an edit in one of
 /// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
 /// capitals, since there are file systems that have none.
-pub(crate) const SETTINGS: [&str; 22] = [
+pub(crate) const SETTINGS: [&str; 26] = [
     ".aider.conf.yml",
     ".amp",
     ".augment",
@@ -35,17 +35,21 @@ pub(crate) const SETTINGS: [&str; 22] = [
     ".continue",
     ".copilot",
     ".crush",
+    ".crush.json",
     ".cursor",
     ".factory",
     ".gemini",
     ".git",
     ".goose",
+    ".goosehints",
     ".kiro",
     ".mcp.json",
     ".opencode",
     ".qwen",
     "baton.toml",
+    "crush.json",
     "opencode.json",
+    "opencode.jsonc",
 ];
 
 /// Of a repository: its settings, what makes it another one, and what git runs when the user goes on with a rebase. Its objects, its

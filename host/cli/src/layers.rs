@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use baton_registry::LockError;
 use baton_runtime::core::Workflow;
+use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file, sandbox_file};
 use baton_runtime::core::workflow::{
     Layer, Origin, Policies, PoliciesSaid, PolicyChoice, Sandbox, SandboxError,
@@ -114,7 +115,8 @@ pub(crate) fn chosen_by_folder(choices: &[PolicyChoice]) -> String {
     }
     all.sort_by_key(|(rank, _)| *rank);
     let mut said: Vec<String> = Vec::new();
-    for (_, one) in all {
+    // A folder may be a stranger's, and a name of a file may have anything in it.
+    for one in all.into_iter().map(|(_, one)| visible_name(&one).into_owned()) {
         if !said.contains(&one) {
             said.push(one);
         }

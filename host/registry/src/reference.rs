@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
+use baton_core::visible::visible_name;
 
 use crate::oci::{BadOciReference, OciReference};
 
@@ -94,13 +95,13 @@ pub enum ResolveError {
         source: std::io::Error,
     },
     /// It is a folder, a pipe, a device.
-    #[error("the policy {} is not a file", path.display())]
+    #[error("the policy {} is not a file", shown(path))]
     NotAFile {
         /// Where it was looked for.
         path: PathBuf,
     },
     /// It is larger than any policy.
-    #[error("the policy {} has more than {} bytes", path.display(), COMPONENT_BYTES_MAX)]
+    #[error("the policy {} has more than {} bytes", shown(path), COMPONENT_BYTES_MAX)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -123,8 +124,15 @@ impl ResolveError {
 
 /// The path, and the reference where it says something else.
 fn found_at(reference: &str, path: &Path) -> String {
-    let path = path.display().to_string();
-    if path == reference { path } else { format!("{path} ({reference:?})") }
+    match path.as_os_str() == reference {
+        true => shown(path),
+        false => format!("{} ({reference:?})", shown(path)),
+    }
+}
+
+/// A folder may be a stranger's, and a name of a file may have anything in it: it stands in one line.
+fn shown(path: &Path) -> String {
+    visible_name(&path.to_string_lossy()).into_owned()
 }
 
 /// Follows a reference. Paths are relative to `base`, the folder of the file that names them.

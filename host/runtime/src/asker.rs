@@ -85,12 +85,12 @@ pub(crate) fn expect_nobody_of(state: &StateDir, run: &RunId) -> Result<(), Runt
     }
 }
 
-/// Notes the marks of what this host was started in, for the time in which no host works on the run.
+/// Notes the marks of what began a run, for the time in which no host works on it.
 pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
     private_file::write_json(&started_in_file(state, run), &baton_agents::own_marks())
 }
 
-/// The marks of what the last host of the run was started in. None where that was not noted: then nobody but a person may answer.
+/// The marks of what began the run. None where that was not noted: then only a person may change it.
 fn started_in(state: &StateDir, run: &RunId) -> BTreeSet<String> {
     let noted = std::fs::read(started_in_file(state, run)).unwrap_or_default();
     serde_json::from_slice(&noted).unwrap_or_default()

@@ -87,6 +87,20 @@ pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &Tree) -> Resul
     }
 }
 
+/// Whether a review that lay in the inbox of a tree is its reviewer's: where others work there too, any of them may have written it.
+pub(crate) fn is_review_of(view: &RunView, session: Option<&SessionId>, tree: &Tree) -> Result<(), String> {
+    let there = view.phases.iter().filter(|phase| phase.tree == *tree).flat_map(|phase| &phase.sessions);
+    let other = there.filter(|row| row.ending.is_empty()).find(|row| Some(&row.id) != session);
+    match (session, other) {
+        (Some(_), Some(other)) => Err(format!(
+            "session {} works in this folder too, and a file does not say who wrote it: submit the review by the tool, or end your \
+             answer with the score as your prompt says",
+            other.id
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest
 /// holder counts.
 pub(crate) fn holder<'a>(view: &'a RunView, id: &ObjectiveId) -> Option<&'a PhaseRow> {

@@ -4,6 +4,7 @@
 use baton_core::{DurationMs, RunId, UnixMs};
 use baton_store::{KeptRun, Retention, StateDir, StoreError};
 
+use crate::asker;
 use crate::clock;
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
@@ -56,6 +57,9 @@ pub fn gc(config: &HostConfig, leave: &Leave, dry_run: bool) -> Result<Collected
     let collected = choose(config, leave, retention.runs().map_err(failed)?, clock::wall())?;
     if dry_run {
         return Ok(collected);
+    }
+    for run in &collected.removed {
+        asker::expect_nobody_of(&state, &run.run)?;
     }
     retention.finish().map_err(failed)?;
     for run in &collected.removed {

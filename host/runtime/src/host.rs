@@ -66,7 +66,9 @@ pub async fn run(
     let host = Host::open(config)?;
     let (id, begun) = match start {
         Start::New { workflow, policies, assignments } => {
-            host.begin(*workflow, policies, assignments).await?
+            let (run, begun) = host.begin(*workflow, policies, assignments).await?;
+            host.note_start(&run)?;
+            (run, begun)
         }
         Start::Resume { run } => host.take_up(run).await?,
     };
@@ -127,6 +129,15 @@ impl Host {
         move |source| RuntimeError::State { what, dir: dir.clone(), source: source.into() }
     }
 
+    /// Only what begins a run may answer for it while no host works on it: not whatever resumes it.
+    fn note_start(&self, run: &RunId) -> Result<(), RuntimeError> {
+        asker::note_start(&self.state, run).map_err(|source| RuntimeError::State {
+            what: "cannot note what started this run",
+            dir: self.state.path().to_owned(),
+            source: source.into(),
+        })
+    }
+
     /// A new run. Whatever can be refused is refused before anything is written.
     async fn begin(
         &self,
@@ -172,6 +183,7 @@ impl Host {
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
     async fn take_up(&self, run: Option<RunId>) -> Result<(RunId, Begun), RuntimeError> {
         let run = which_run(&self.config, &self.journal, run.as_ref())?;
+        asker::expect_nobody_of(&self.state, &run)?;
         let folded =
             recover::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
         if let Some(ending) = folded.run.ending()
@@ -260,11 +272,6 @@ impl Host {
             events,
             done,
         };
-        asker::note_start(&self.state, &run).map_err(|source| RuntimeError::State {
-            what: "cannot note what started this host",
-            dir: self.state.path().to_owned(),
-            source: source.into(),
-        })?;
         let _socket = socket::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
         let actuator = Actuator::new(begun.scribe.run(), parts);

@@ -86,6 +86,9 @@ impl Post {
             let session = session.or_else(|| fit::only_session_in(view.as_ref()?, &tree));
             let fits = view.as_ref().map_or(Ok(()), |view| {
                 session.as_ref().map_or(Ok(()), |session| fit::is_from(view, session, &tree))?;
+                if matches!(call, Call::ReviewSubmit(_)) {
+                    fit::is_review_of(view, session.as_ref(), &tree)?;
+                }
                 fit::check(view, session.as_ref(), &call)
             });
             let taken = match (fits, call, &view) {

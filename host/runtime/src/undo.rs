@@ -8,6 +8,7 @@ use baton_store::StoreError;
 use baton_workspace::{Undoing, Workspace};
 
 use crate::actuate::trees_of;
+use crate::asker;
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
 use crate::query::{cannot_read, find_state, open_read_only, which_run};
@@ -37,6 +38,9 @@ pub async fn undo(config: &HostConfig, run: Option<&RunId>, dry_run: bool) -> Re
     })?;
     let journal = open_read_only(&state)?;
     let run = which_run(config, &journal, run)?;
+    if !dry_run {
+        asker::expect_nobody_of(&state, &run)?;
+    }
     let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?.run;
     let workspace = Workspace::open(&config.workspace).map_err(|error| RuntimeError::Workspace {
         workspace: config.workspace.clone(),

@@ -94,9 +94,8 @@ pub const COMMAND_KEYS: &[CommandKey] = &[
 const REF_STORAGE: &str = "extensions.refstorage";
 
 /// What is taken from a repository: how it is stored, how its files become bytes, and who works in it.
-const KEPT_KEYS: [&str; 23] = [
+const KEPT_KEYS: [&str; 21] = [
     "core.autocrlf",
-    "core.checkstat",
     "core.eol",
     "core.excludesfile",
     "core.filemode",
@@ -109,7 +108,6 @@ const KEPT_KEYS: [&str; 23] = [
     "core.sparsecheckout",
     "core.sparsecheckoutcone",
     "core.symlinks",
-    "core.trustctime",
     "diff.renamelimit",
     "extensions.objectformat",
     REF_STORAGE,

@@ -99,7 +99,7 @@ pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::
     }
 }
 
-/// Where another policy judged a session otherwise, what its verdict usually calls for.
+/// Where a session was judged otherwise than here, what its verdict usually calls for.
 fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision {
     let (seen, verdict) = (&o.session, o.assessment.verdict);
     let is_same = |outcome: &Outcome| {
@@ -114,7 +114,7 @@ fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision 
         return recovery::Decision::new(outcome.recovery, outcome.reason);
     }
     let said = o.completion.as_ref().map_or(&o.assessment.reason, |completion| &completion.reason);
-    let reason = format!("as another policy judged it: {}", quoted(said, SAID_BYTES));
+    let reason = format!("as it was judged: {}", quoted(said, SAID_BYTES));
     let (action, reason) = match (&o.completion, verdict) {
         (Some(_), _) => {
             let outcome = completion::not_done(host, seen, reason);

@@ -27,14 +27,14 @@ fn update(objective: &str, status: ObjectiveStatus, note: &str) -> Report {
 
 // C10 C17 C26
 #[test]
-fn a_hand_off_near_capacity_returns_what_exhaustion_returns() {
+fn a_hand_off_by_a_policy_returns_what_exhaustion_returns() {
     let mut play = at_build(|play| (play.verdict, play.hands_off) = (Verdict::Answered, true));
     play.until(|view| view.phases[1].sessions.len() == 2);
     let returned = returned(&play, "s2");
-    assert_eq!((returned.status, returned.ending.as_str()), (ReturnStatus::Partial, "near-capacity"));
+    assert_eq!((returned.status, returned.ending.as_str()), (ReturnStatus::Partial, "policy-handoff"));
     let partial = returned.partial_progress.unwrap();
     assert_eq!(partial.stage, "context_exhaustion_handoff");
-    let begins = "Approaching context limit at ~82%. Handoff written. ";
+    let begins = "A policy handed over at ~82%. Handoff written. ";
     assert!(partial.details.starts_with(begins), "{}", partial.details);
     assert!(partial.handoff_path.is_some());
     let [error] = returned.errors.as_slice() else { panic!("{:?}", returned.errors) };
