@@ -77,13 +77,31 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
 
 #[tokio::test]
 async fn a_file_that_somebody_hid_from_git_is_committed() {
+    // A check that passes on a changed file would fail on the commit.
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let world = World::new();
+        let base = world.checkpoint("20").await;
+        let part = world.begin("20a", &base).await;
+        part.git(&["update-index", flag, "a.txt"]);
+        part.write("a.txt", "changed\n");
+        let (commit, ..) = commit(&world, &part, &[]).await;
+        assert_eq!(part.git(&["show", &format!("{commit}:a.txt")]), "changed", "{flag}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_sparse_checkout_leaves_out_stays_in_the_commit() {
     let world = World::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
-    part.git(&["update-index", "--assume-unchanged", "a.txt"]);
-    part.write("a.txt", "changed\n");
+    part.git(&["update-index", "--skip-worktree", "a.txt"]);
+    part.remove("a.txt");
+    part.write("b.txt", "new\n");
     let (commit, ..) = commit(&world, &part, &[]).await;
-    assert_eq!(part.git(&["show", &format!("{commit}:a.txt")]), "changed");
+    assert_eq!(
+        part.git(&["show", &format!("{commit}:a.txt")]),
+        part.git(&["show", &format!("{base}:a.txt")])
+    );
 }
 
 #[tokio::test]
@@ -95,10 +113,9 @@ async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_
     part.write("src/a.sh", ". src/lib/a.txt\n");
     part.write("ignored.txt", "made by an agent");
     part.write(".baton/r1/inbox/x.json", "{}");
-    part.git(&["update-index", "--skip-worktree", "a.txt"]);
-    part.write("a.txt", "hidden from git\n");
-    let (_, _, ignored) = commit(&world, &part, &["a.txt", "src/a.sh"]).await;
-    assert_eq!(ignored, ["a.txt"]);
+    part.write("a.txt", "changed\n");
+    let (_, _, ignored) = commit(&world, &part, &["ignored.txt", "src/a.sh"]).await;
+    assert_eq!(ignored, ["ignored.txt"]);
     let phase = PhaseId::new("20");
     let done = world.trees.commit(&phase, &part.tree, &[], true).await.unwrap();
     let Committing::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
