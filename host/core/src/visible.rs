@@ -15,7 +15,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, |c| obeys(c) && c != '\n' && c != '\t')
 }
 
-/// Whether a reader sees anything in it: a character that is no blank, no control character, and has a width.
+/// The same of a name, which has one line.
+pub fn visible_name(name: &str) -> Cow<'_, str> {
+    shown(name, |c| obeys(c) || matches!(c, '\u{2028}' | '\u{2029}'))
+}
+
+/// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
 ///
 /// ```
 /// use baton_core::visible::says_something;
@@ -25,11 +30,6 @@ pub fn says_something(text: &str) -> bool {
     let has_width =
         |c: char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     text.chars().any(|c| !c.is_whitespace() && !obeys(c) && has_width(c))
-}
-
-/// The same of a name, which has one line.
-pub fn visible_name(name: &str) -> Cow<'_, str> {
-    shown(name, |c| obeys(c) || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
 /// Whether a terminal or a viewer obeys this character instead of showing it.

@@ -21,10 +21,10 @@ const NEAR_CAPACITY: &str = "near-capacity";
 const POLICY_HANDOFF: &str = "policy-handoff";
 /// How a session ended that asked for smaller scopes, and got them (D2).
 const SPLIT_REQUESTED: &str = "split-requested";
-/// What an agent reads of a question that has the words of a policy that is not Baton's.
-const ASKED_BY_POLICY: &str = "a policy asked a person something";
 /// How a session ended whose phase was split without its asking.
 const SPLIT: &str = "split";
+/// What an agent reads of a question that has the words of a policy that is not Baton's.
+const ASKED_BY_POLICY: &str = "a policy asked a person something";
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
@@ -285,32 +285,23 @@ impl Run {
             // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the
             // last one (A8), so handoffs come to an end whatever it says.
             CompactionAction::HandOff => {
-                // How full the context is says nothing of why another policy hands over.
-                let (ending, known) = match &self.answering {
-                    None => (NEAR_CAPACITY, "its context is nearly full"),
-                    Some(_) => (POLICY_HANDOFF, "a policy chose to hand over here"),
-                };
                 let reason = self.under_its_name("says", &decision.reason);
-                if let Some(session) = self.session_mut(p) {
-                    ending.clone_into(&mut session.ending);
-                }
-                if ending == POLICY_HANDOFF {
-                    self.tell_handover(p, &reason);
-                }
+                // How full the context is says nothing of why another policy hands over.
+                let known = if self.answering.is_some() {
+                    self.stopped(p, POLICY_HANDOFF, Vec::new(), reason.clone());
+                    "a policy chose to hand over here"
+                } else {
+                    if let Some(session) = self.session_mut(p) {
+                        NEAR_CAPACITY.clone_into(&mut session.ending);
+                    }
+                    "its context is nearly full"
+                };
                 let because = EndCause::of_policy(&reason, known);
                 self.hand_over(p, Succession::Continuation, because);
             }
             CompactionAction::Keep | CompactionAction::Compact { .. } => {
                 self.brief_next(p, BriefKind::Next);
             }
-        }
-    }
-
-    fn tell_handover(&mut self, p: usize, reason: &str) {
-        let phase = self.phases[p].spec.id.clone();
-        if let Some(session) = self.phases[p].session.clone() {
-            let (verdict, reason) = (POLICY_HANDOFF.to_owned(), reason.to_owned());
-            self.notify(Notice::Stopped { phase, session, verdict, evidence: Vec::new(), reason });
         }
     }
 

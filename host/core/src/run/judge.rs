@@ -2,7 +2,9 @@
 //! `quota.rs`.
 
 use crate::action::Action;
-use crate::decision::{Assessment, CompletionDecision, Decision, Fault, QuotaCause, RecoveryAction, Verdict};
+use crate::decision::{
+    Assessment, CompletionDecision, Decision, Evidence, Fault, QuotaCause, RecoveryAction, Verdict,
+};
 use crate::facts::WorkspaceFacts;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
@@ -233,18 +235,16 @@ impl Run {
     }
 
     fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
+        self.stopped(p, judgment.word(), judgment.evidence().to_vec(), judgment.reason_for_people());
+    }
+
+    /// Notes and tells how the session of a phase ended.
+    pub(super) fn stopped(&mut self, p: usize, ending: &str, evidence: Vec<Evidence>, reason: String) {
         let phase = self.phases[p].spec.id.clone();
-        let verdict = judgment.word();
         if let Some(session) = self.session_mut(p) {
-            verdict.clone_into(&mut session.ending);
-            let notice = Notice::Stopped {
-                phase,
-                session: session.id.clone(),
-                verdict: verdict.to_owned(),
-                evidence: judgment.evidence().to_vec(),
-                reason: judgment.reason_for_people(),
-            };
-            self.notify(notice);
+            ending.clone_into(&mut session.ending);
+            let (session, verdict) = (session.id.clone(), ending.to_owned());
+            self.notify(Notice::Stopped { phase, session, verdict, evidence, reason });
         }
     }
 

@@ -303,15 +303,8 @@ impl Run {
         if !why.is_empty() {
             reason = format!("{reason}: {why}");
         }
-        let phase = self.phases[p].spec.id.clone();
-        if let Some(session) = self.session_mut(p) {
-            TURN_LIMIT.clone_into(&mut session.ending);
-            // The host counts turns itself: what a policy names as evidence is its own claim.
-            let evidence = Vec::new();
-            let session = session.id.clone();
-            let verdict = TURN_LIMIT.to_owned();
-            self.notify(Notice::Stopped { phase, session, verdict, evidence, reason: reason.clone() });
-        }
+        // The host counts turns itself: what a policy names as evidence is its own claim.
+        self.stopped(p, TURN_LIMIT, Vec::new(), reason.clone());
         self.hand_over(p, Succession::Continuation, EndCause::of_policy(&reason, known));
     }
 
