@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use baton_core::observation::ObjectiveStatus;
 use baton_core::short::first_of;
-use baton_core::view::{PhaseRow, PhaseStatus, RunView};
+use baton_core::view::{PhaseRow, PhaseStatus, RunView, SessionRow};
 use baton_core::{ObjectiveId, SessionId, Tree};
 use baton_inbox::Call;
 
@@ -43,8 +43,8 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
 
 /// A handoff is for the successor of its author: one that names nobody has to be of the only session that there is.
 fn from_only_one(view: &RunView) -> Result<(), String> {
-    let here = view.phases.iter().filter(|phase| phase.tree.is_workspace());
-    let live = here.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty());
+    let workspace = Tree::workspace();
+    let live = live_in(view, &workspace);
     let live: Vec<String> = live.map(|row| format!("\"session\": {:?}", row.id.as_str())).collect();
     match live.len() {
         0 | 1 => Ok(()),
@@ -66,10 +66,15 @@ pub(crate) fn tree_of(view: &RunView, session: Option<&SessionId>) -> Tree {
     session.and_then(|session| phase_of(view, session)).map(|phase| phase.tree.clone()).unwrap_or_default()
 }
 
+/// The sessions that work in a tree.
+fn live_in<'v>(view: &'v RunView, tree: &Tree) -> impl Iterator<Item = &'v SessionRow> {
+    let there = view.phases.iter().filter(move |phase| phase.tree == *tree);
+    there.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty())
+}
+
 /// The session that works in a work tree, where only one does: nobody else reports from there.
 pub(crate) fn only_session_in(view: &RunView, tree: &Tree) -> Option<SessionId> {
-    let there = view.phases.iter().filter(|phase| phase.tree == *tree && !tree.is_workspace());
-    let mut live = there.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty());
+    let mut live = live_in(view, tree).filter(|_| !tree.is_workspace());
     let first = live.next()?;
     live.next().is_none().then(|| first.id.clone())
 }
@@ -89,8 +94,7 @@ pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &Tree) -> Resul
 
 /// Whether a review that lay in the inbox of a tree is its reviewer's: where others work there too, any of them may have written it.
 pub(crate) fn is_review_of(view: &RunView, session: Option<&SessionId>, tree: &Tree) -> Result<(), String> {
-    let there = view.phases.iter().filter(|phase| phase.tree == *tree).flat_map(|phase| &phase.sessions);
-    let other = there.filter(|row| row.ending.is_empty()).find(|row| Some(&row.id) != session);
+    let other = live_in(view, tree).find(|row| Some(&row.id) != session);
     match (session, other) {
         (Some(_), Some(other)) => Err(format!(
             "session {} works in this folder too, and a file does not say who wrote it: submit the review by the tool, or end your \

@@ -242,12 +242,15 @@ fn handed_off(row: &SessionRow) -> Option<String> {
     }
 }
 
+/// Whether a session ended so that another one goes on with a context of its own.
+fn is_for_context(ending: &str) -> bool {
+    matches!(ending, "exhausted" | "near-capacity" | "handed-off" | "policy-handoff")
+}
+
 fn stage(phase: &PhaseRow, row: &SessionRow, has_handoff: bool) -> String {
     match (row.ending.as_str(), has_handoff) {
         ("", _) => format!("phase_{}_in_progress", phase.id),
-        ("exhausted" | "near-capacity" | "handed-off" | "policy-handoff", true) => {
-            "context_exhaustion_handoff".to_owned()
-        }
+        (ending, true) if is_for_context(ending) => "context_exhaustion_handoff".to_owned(),
         (ending, true) => format!("{}_handoff", ending.replace(['-', ' '], "_")),
         (ending, false) => ending.replace(['-', ' '], "_"),
     }
@@ -259,7 +262,7 @@ fn error(phase: &PhaseRow, row: &SessionRow, life: &Life, has_handoff: bool) -> 
         false => "Spawn successor with progress.json",
     };
     let (kind, recommendation) = match row.ending.as_str() {
-        "exhausted" | "near-capacity" | "handed-off" | "policy-handoff" => ("context_exhaustion", successor),
+        ending if is_for_context(ending) => ("context_exhaustion", successor),
         "turn-limit" => ("turn_limit", successor),
         "budget-limit" => ("budget_limit", successor),
         "quota" => ("provider_limit", "Wait until the limit resets, then ask the same prompt again"),

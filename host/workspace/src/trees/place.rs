@@ -359,15 +359,14 @@ pub(super) async fn add_files(git: &Git, names: impl IntoIterator<Item = &[u8]>)
 /// there is so by a sparse checkout.
 async fn look_at_all(git: &Git) -> Result<(), TreeError> {
     let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
-    let marked = |record: &'_ [u8]| Some((*record.first()?, record.get(2..)?.to_owned()));
-    let marked: Vec<(u8, Vec<u8>)> = records(&listed).filter_map(marked).collect();
+    // "h a.txt": a mark, and the name.
+    let marked = || records(&listed).filter_map(|record| Some((*record.first()?, record.get(2..)?)));
     let is_there = |name: &[u8]| git.at().join(path(name)).symlink_metadata().is_ok();
-    let unchanged = marked.iter().filter(|(mark, _)| mark.is_ascii_lowercase());
-    let left_out = marked.iter().filter(|(mark, name)| mark.eq_ignore_ascii_case(&b'S') && is_there(name));
-    for (flag, names) in
-        [("--no-assume-unchanged", unchanged.collect::<Vec<_>>()), ("--no-skip-worktree", left_out.collect())]
-    {
-        let names: Vec<u8> = names.iter().flat_map(|(_, name)| [&name[..], b"\0"].concat()).collect();
+    let ended = |(_, name): (u8, &[u8])| [name, b"\0"].concat();
+    let unchanged: Vec<u8> = marked().filter(|(mark, _)| mark.is_ascii_lowercase()).flat_map(ended).collect();
+    let left_out = marked().filter(|(mark, name)| mark.eq_ignore_ascii_case(&b'S') && is_there(name));
+    let left_out: Vec<u8> = left_out.flat_map(ended).collect();
+    for (flag, names) in [("--no-assume-unchanged", unchanged), ("--no-skip-worktree", left_out)] {
         if !names.is_empty() {
             git.call(&["update-index", flag, "-z", "--stdin"]).input(names).done().await?;
         }
