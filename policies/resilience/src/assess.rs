@@ -108,9 +108,15 @@ fn course_of(host: &impl Host, o: &recovery::Observation) -> recovery::Decision 
     };
     // What was found not to be done is open again by now, and was judged as the report of done that it was.
     let as_reported = o.completion.as_ref().and_then(|_| completion::as_reported(seen));
+    let is_taken_back = as_reported.is_some();
+    // Where another found it, nothing that is seen here is why.
+    let is_why = |outcome: &Outcome| {
+        !is_taken_back || o.completion.as_ref().is_some_and(|said| said.reason.starts_with(&outcome.reason))
+    };
     let outcome = as_reported.map(|seen| judge(host, &seen)).filter(&is_same);
-    let outcome = outcome.unwrap_or_else(|| judge(host, seen));
-    if is_same(&outcome) {
+    let outcome =
+        outcome.or_else(|| Some(judge(host, seen)).filter(|outcome| is_same(outcome) && is_why(outcome)));
+    if let Some(outcome) = outcome {
         return recovery::Decision::new(outcome.recovery, outcome.reason);
     }
     let said = o.completion.as_ref().map_or(&o.assessment.reason, |completion| &completion.reason);

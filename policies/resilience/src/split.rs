@@ -90,6 +90,7 @@ impl Stop {
 /// The reason of a decision about a phase that does not continue.
 fn stuck_since(o: &Observation) -> String {
     match Stop::of(o) {
+        Stop::Turns(1) => "the turn of the phase is used up".to_owned(),
         Stop::Turns(turns) => format!("the {turns} turns of the phase are used up"),
         Stop::Idle => "its last session finished no objective".to_owned(),
         Stop::Continuations(_) => "its continuations are used up".to_owned(),
@@ -101,7 +102,8 @@ fn stop_of(o: &Observation, open: &[&Objective]) -> String {
     let (id, is_alone, open) = (&o.phase.id, open.len() == 1, named(open));
     match Stop::of(o) {
         Stop::Turns(turns) => {
-            format!("Phase {id} has used up its {turns} turns without finishing {open}")
+            let turns = if turns == 1 { "turn".to_owned() } else { format!("{turns} turns") };
+            format!("Phase {id} has used up its {turns} without finishing {open}")
         }
         // Where one is open, files that change are enough for the host.
         Stop::Idle => {

@@ -346,19 +346,20 @@ fn turns_are_given_again_while_the_work_moves_and_for_some_time_while_it_does_no
 }
 
 #[test]
-fn who_is_asked_about_turns_is_told_that_they_are_used_up() {
-    let mut observation = sample::splitting_observation();
-    observation.occasion = splitting::Occasion::OutOfContinuations;
-    observation.objectives.truncate(1);
-    (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(250), 250);
-    let Action::AskPerson(question) = <Resilience as Splitting>::decide(&host(), observation).unwrap().action
-    else {
-        panic!("nobody is asked")
+fn a_question_about_turns_says_that_they_are_used_up() {
+    let asked = |turns| {
+        let mut observation = sample::splitting_observation();
+        observation.occasion = splitting::Occasion::OutOfContinuations;
+        observation.objectives.truncate(1);
+        (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(turns), turns);
+        match <Resilience as Splitting>::decide(&host(), observation).unwrap().action {
+            Action::AskPerson(question) => question,
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(
-        question,
-        "Phase build has used up its 250 turns without finishing lexer, and it has one open objective, so it cannot be split."
-    );
+    let alone = "without finishing lexer, and it has one open objective, so it cannot be split.";
+    assert_eq!(asked(250), format!("Phase build has used up its 250 turns {alone}"));
+    assert_eq!(asked(1), format!("Phase build has used up its turn {alone}"));
 }
 
 /// What a person is asked about a phase of which so many continuations of 3 are used.

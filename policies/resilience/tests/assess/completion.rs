@@ -1,9 +1,10 @@
 //! What makes an objective done, and what keeps it open (A11).
 
+use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Observation, Occasion};
 use baton_sdk::prelude::*;
 use baton_sdk::recovery::Action;
-use baton_sdk::sample;
+use baton_sdk::{MockHost, completion, exhaustion, recovery, sample};
 
 use crate::judged::{Judged, Verdict};
 
@@ -82,6 +83,35 @@ fn a_workflow_says_how_much_is_enough() {
         o.objectives[0].status = ObjectiveStatus::Done;
     });
     assert_eq!(done.verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_report_that_another_policy_takes_back_is_asked_about_in_its_words() {
+    let mut session = sample::exhaustion_observation(0);
+    let objective = Objective {
+        status: ObjectiveStatus::InProgress,
+        reported: report(ObjectiveStatus::Done, "all done"),
+        ..sample::objective("parser", "Write it")
+    };
+    (session.objectives, session.nudges, session.files_changed) = (vec![objective], 1, 4);
+    session.phase.budget.retries_used = session.phase.budget.retries;
+    let assessment = exhaustion::Assessment {
+        verdict: exhaustion::Verdict::Answered,
+        evidence: Vec::new(),
+        warning: None,
+        reason: "the prompt was answered".into(),
+    };
+    let completion = completion::Decision {
+        done: vec![],
+        evidence: vec![],
+        reason: "parser has no changelog entry".into(),
+    };
+    let observation =
+        recovery::Observation { session, assessment, completion: Some(completion), other_roles: Vec::new() };
+    let host = MockHost::with_settings_of::<Resilience>(&[]);
+    let decision = <Resilience as Recovery>::decide(&host, observation).unwrap();
+    let Action::AskPerson(question) = decision.action else { panic!("{decision:?}") };
+    assert_eq!(question, "As it was judged: \"parser has no changelog entry\". Is the work done?");
 }
 
 #[test]
