@@ -97,6 +97,9 @@ pub enum Notice {
         session: SessionId,
         /// Of the document that was refused; absent where it could not be inspected.
         score: Option<u32>,
+        /// The policy that refused it, where it is not Baton's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
         findings: Vec<Finding>,
         repair: Repair,
     },

@@ -207,13 +207,17 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             };
             ("handoff", Tone::Relay, format!("written to {path}; {remaining}"))
         }
-        Notice::HandoffRepaired { score, findings, repair, .. } => {
+        Notice::HandoffRepaired { score, by, findings, repair, .. } => {
             more.extend(findings.iter().map(|finding| match finding.line {
                 None => format!("finding: {}", one_line(&finding.text)),
                 Some(line) => format!("finding: line {line}: {}", one_line(&finding.text)),
             }));
             let why = match score {
-                Some(score) => format!("refused with {score} of 100 points"),
+                Some(score) => {
+                    let by =
+                        by.as_ref().map_or_else(String::new, |policy| format!(" by the policy {policy}"));
+                    format!("refused{by} with {score} of 100 points")
+                }
                 None => "kept back".to_owned(),
             };
             let done = match repair {

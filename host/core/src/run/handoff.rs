@@ -36,6 +36,8 @@ pub(super) struct Refused {
     pub(super) review: ReviewRow,
     /// The document was read at all, so that its score means something.
     pub(super) scored: bool,
+    /// The policy that reviewed it, where it is not Baton's.
+    pub(super) by: Option<String>,
 }
 
 /// A handoff under way.
@@ -151,7 +153,7 @@ impl Run {
             return self.write_handoff(p, then, Box::new(draft));
         }
         let refused = match draft.review.take() {
-            Some(review) => Refused { review, scored: true },
+            Some(review) => Refused { review, scored: true, by: self.answering.clone() },
             None => Refused::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", "))),
         };
         self.refuse(p, then, draft, refused);
@@ -321,6 +323,7 @@ impl Run {
                 phase: id.clone(),
                 session: session.clone(),
                 score: refused.scored.then_some(refused.review.score),
+                by: refused.by,
                 findings,
                 repair: draft.repair,
             });
@@ -455,6 +458,6 @@ impl Refused {
         let finding = Finding { cost: 100, line: None, text: why.to_owned() };
         let review =
             ReviewRow { score: 0, accepted: false, findings: vec![finding], staleness: Staleness::Fresh };
-        Self { review, scored: false }
+        Self { review, scored: false, by: None }
     }
 }

@@ -194,7 +194,7 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     let row = &rows(&world)[0];
     assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::FromFacts, 40));
     assert_eq!(row.review.as_ref().unwrap().score, 100);
-    let told = |n: &Notice| matches!(n, Notice::HandoffRepaired { score: Some(40), repair: Repair::FromFacts, findings, .. } if findings.len() == 1);
+    let told = |n: &Notice| matches!(n, Notice::HandoffRepaired { score: Some(40), by: Some(by), repair: Repair::FromFacts, findings, .. } if findings.len() == 1 && by == "test");
     assert_eq!(world.count(told), 1);
     // Nor do they reach the successor by its prompt; the facts have them.
     let continuing = briefed(&world).into_iter().find(|seen| seen.kind == BriefKind::Continuing).unwrap();
@@ -290,7 +290,7 @@ fn a_handoff_that_nobody_could_inspect_keeps_the_words_of_agents_back() {
     let row = &rows(&world)[0];
     assert_eq!(row.repair, Repair::FromFacts);
     assert!(row.refused.as_ref().unwrap().findings[0].text.contains("no disk"));
-    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { score: None, .. })), 1);
+    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { score: None, by: None, .. })), 1);
 }
 
 #[test]
