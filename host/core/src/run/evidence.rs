@@ -469,6 +469,11 @@ impl Phase {
         })
     }
 
+    /// Whether a file that an objective names is not there.
+    pub(super) fn is_file_missing(&self, g: usize) -> bool {
+        self.goals[g].spec.files.iter().any(|path| self.state_of(path) == FileState::Missing)
+    }
+
     /// What is said of one of its objectives.
     pub(super) fn of_goal(&self, g: usize, what: &str) -> String {
         format!("objective {}: {what}", self.goals[g].spec.id)

@@ -369,8 +369,9 @@ impl Run {
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].unproven);
-                // What its agent itself calls not done is not offered as done first.
-                let is_denied = is_unproven && self.denies(p);
+                // What its agent itself calls not done, or what lacks an expected file, is not offered as done first.
+                let is_missing = |g: &usize| self.phases[p].is_file_missing(*g);
+                let is_denied = is_unproven && (self.denies(p) || focus.iter().any(is_missing));
                 let about = match judgment.assessment.verdict {
                     _ if !is_unproven => Pause::Stuck,
                     Verdict::NeedsInput => Pause::Asked,

@@ -189,10 +189,17 @@ fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
 // A11
 #[test]
 fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
-    for (line, first) in
-        [("Not done: a: there is no key", Choice::Retry), ("I looked at it.", Choice::Accept)]
-    {
-        let mut world = World::new(workflow(&[("1", &["a"])]));
+    for (line, is_there, first) in [
+        ("Not done: a: there is no key", true, Choice::Retry),
+        ("I looked at it.", true, Choice::Accept),
+        ("I looked at it.", false, Choice::Retry),
+    ] {
+        let mut workflow = workflow(&[("1", &["a"])]);
+        workflow.phases[0].objectives[0].files = vec!["a.txt".into()];
+        let mut world = World::new(workflow);
+        if !is_there {
+            world.absent.push("a.txt".into());
+        }
         while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
             assert!(world.step());
         }
