@@ -7,6 +7,7 @@ mod classify;
 pub mod compare;
 pub mod conformance;
 pub mod experiment;
+mod fate;
 pub mod golden;
 mod import;
 pub mod measure;

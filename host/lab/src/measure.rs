@@ -20,6 +20,7 @@ pub use asked::{Failures, PolicyCounts, add_asked};
 pub use done::Completion;
 
 use crate::LabError;
+use crate::fate::{Fate, Fates, Over};
 use asked::Asking;
 use done::Done;
 
@@ -97,7 +98,7 @@ pub struct Measures {
     pub splits: u32,
     /// Files that a session wrote and an earlier one of its phase had written.
     pub rework_files: u32,
-    /// Sessions that stopped because their context was exhausted.
+    /// Sessions whose context was used up, by their agent's protocol, their provider or a full window, whatever a policy made of it.
     pub exhaustions: u32,
     /// Those of them that nobody had warned of.
     pub missed: u32,
@@ -130,8 +131,10 @@ struct Seen {
     warned_at_turn: Option<u32>,
     /// Room was made after the warning: whether it would have exhausted, nobody knows.
     relieved: bool,
-    /// Why it stopped; empty where it was done, or is at work.
-    verdict: String,
+    /// Its context was used up: by what agents and providers did, whatever a policy made of it.
+    used_up: bool,
+    /// It stopped without being done.
+    stopped: bool,
     ended: bool,
 }
 
@@ -139,6 +142,7 @@ struct Seen {
 #[derive(Debug, Default)]
 pub struct Measuring {
     sessions: BTreeMap<SessionId, Seen>,
+    fates: Fates,
     /// Who works in a phase.
     at_work: BTreeMap<PhaseId, SessionId>,
     phase_of: BTreeMap<SessionId, PhaseId>,
@@ -187,6 +191,15 @@ impl Measuring {
                 self.notice(notice);
             }
         }
+        self.fates.take(stamped, intents);
+        let over = self.fates.over().collect();
+        self.used_up(over);
+    }
+
+    fn used_up(&mut self, over: Vec<Over>) {
+        for context in over.into_iter().filter(|context| context.fate == Fate::Exhausted) {
+            self.seen(&context.context.session).used_up = true;
+        }
     }
 
     fn notice(&mut self, notice: &Notice) {
@@ -213,10 +226,9 @@ impl Measuring {
             }
             Notice::HandedOff { session, .. } => {
                 self.handoffs += 1;
-                let seen = self.seen(session);
-                seen.relieved |= seen.verdict != EXHAUSTED;
+                self.seen(session).relieved = true;
             }
-            Notice::Stopped { session, verdict, .. } => self.seen(session).verdict.clone_from(verdict),
+            Notice::Stopped { session, .. } => self.seen(session).stopped = true,
             Notice::Split { .. } => self.splits += 1,
             Notice::Retrying { .. } => self.retries += 1,
             _ => {}
@@ -242,15 +254,16 @@ impl Measuring {
     }
 
     /// What it came to, at the time of the last input. None of a run that never began.
-    pub fn finish(self, run: &Run, at: UnixMs) -> Option<Measures> {
+    pub fn finish(mut self, run: &Run, at: UnixMs) -> Option<Measures> {
+        let over = self.fates.end().collect();
+        self.used_up(over);
         let view = run.view(at)?;
         let done = Done::of(&view, run.workflow());
         let sessions = self.sessions.values();
-        let exhausted = || self.sessions.values().filter(|seen| seen.verdict == EXHAUSTED);
+        let exhausted = || self.sessions.values().filter(|seen| seen.used_up);
         let turns = view.phases.iter().flat_map(|phase| &phase.sessions).map(|session| session.turns);
-        let alarm_was_false = |seen: &&Seen| {
-            seen.ended && seen.warned_at_turn.is_some() && !seen.relieved && seen.verdict != EXHAUSTED
-        };
+        let alarm_was_false =
+            |seen: &&Seen| seen.ended && seen.warned_at_turn.is_some() && !seen.relieved && !seen.used_up;
         Some(Measures {
             run: view.run.clone(),
             workflow: view.workflow.clone(),
@@ -269,7 +282,7 @@ impl Measuring {
             turns: turns.sum(),
             wasted_turns: sessions
                 .clone()
-                .filter(|seen| !seen.verdict.is_empty())
+                .filter(|seen| seen.stopped)
                 .map(|seen| seen.turns.saturating_sub(seen.turns_at_last_objective))
                 .sum(),
             sessions: count(sessions.len()),
@@ -292,9 +305,6 @@ impl Measuring {
         })
     }
 }
-
-/// The name of [`Verdict::Exhausted`](baton_core::decision::Verdict::Exhausted) in a notice.
-const EXHAUSTED: &str = "exhausted";
 
 fn count(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)

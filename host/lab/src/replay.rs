@@ -19,17 +19,16 @@ pub(crate) mod course;
 mod alarms;
 mod asking;
 mod counterfactual;
-mod fate;
 mod several;
 mod verified;
 mod walk;
 mod witnesses;
 
+pub use crate::fate::{Censoring, ContextId, Fate, Moment};
 pub use alarms::{Alarm, Alarms, Context, Lead, Rate};
 pub use asking::{Asking, Fresh, Kept};
 pub use counterfactual::{Asked, Counterfactual, ReplayError, counterfactual};
 pub use course::{Departure, Difference, Function, Tally, Tried};
-pub use fate::{Censoring, ContextId, Fate, Moment};
 pub use several::{Instances, Recorded, Replayed, RunSums, replay, replay_with};
 pub use verified::{Verified, verify_all};
 pub use witnesses::{Shelf, Witnesses};

@@ -73,6 +73,12 @@ impl Story {
         self.hear(Input::Agent { session: SessionId::new(session), event }, None);
     }
 
+    /// The agent's own protocol does, at the end of a prompt.
+    fn says(&mut self, session: &str, code: &str) {
+        let event = AgentEvent::PromptEnded { stop_reason: code.to_owned(), is_error: true };
+        self.hear(Input::Agent { session: SessionId::new(session), event }, None);
+    }
+
     fn ends(&mut self, session: &str) {
         let exit = Exit { code: Some(0), signal: None, by_host: false };
         self.hear(Input::SessionEnded { session: SessionId::new(session), exit }, None);
@@ -125,11 +131,15 @@ fn compacted(session: &str) -> Notice {
 fn an_exhaustion_is_foreseen_with_its_lead_or_missed() {
     let mut story = Story::new();
     story.tell([starts("s1"), turn("s1", 4), warned("s1"), turn("s1", 5), warned("s1"), turn("s1", 7)]);
-    story.tell([stopped("s1", "exhausted"), starts("s2"), turn("s2", 3), stopped("s2", "exhausted")]);
+    story.says("s1", "prompt_too_long");
+    story.tell([stopped("s1", "exhausted"), starts("s2"), turn("s2", 3)]);
+    story.says("s2", "context_length_exceeded");
+    // Whatever the policy that decided then called it.
+    story.tell([stopped("s2", "failed"), starts("s3"), turn("s3", 3), stopped("s3", "exhausted")]);
     let told = story.told();
     assert_eq!((told.exhaustions, told.missed, told.false_alarms), (2, 1, 0));
     assert_eq!(told.lead_turns, [3], "from the first warning");
-    assert_eq!((told.sessions, told.standing), (2, Standing::Running));
+    assert_eq!((told.sessions, told.standing), (3, Standing::Running));
 }
 
 // M5

@@ -5,7 +5,7 @@ use baton_core::PhaseId;
 use baton_core::decision::{Decision, Verdict};
 use serde::Serialize;
 
-use super::fate::{ContextId, Fate, Moment};
+use crate::fate::{ContextId, Fate, Moment};
 
 /// How long before something another thing was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -240,7 +240,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::fate::Censoring;
+    use crate::fate::Censoring;
     use baton_core::UnixMs;
 
     fn moment(at: u64, turns: u32, used: u64) -> Moment {
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn what_is_telling_is_kept_before_what_is_not() {
         let context = |turns: u32, recorded: Alarm, candidate: Option<Alarm>| Context {
-            id: crate::replay::fate::ContextId { session: "s1".into(), context: turns },
+            id: crate::fate::ContextId { session: "s1".into(), context: turns },
             phase: "build".into(),
             fate: Fate::Ended,
             turns,

@@ -16,9 +16,9 @@ use rayon::prelude::*;
 use super::alarms::{Alarm, Alarms, Context, keep_telling, warns};
 use super::asking::Asking;
 use super::course::{About, Course, Tried};
-use super::fate::{ContextId, Moment, Over};
 use super::walk::{Event, walk};
 use crate::LabError;
+use crate::fate::{ContextId, Moment, Over};
 
 /// Events of a portion: enough that handing it over costs nothing beside it.
 const PORTION: usize = 512;

@@ -11,8 +11,8 @@ use baton_core::{Input, Intent, Run, RunId, Stamped};
 use baton_store::{Entries, Journal, Sealed, SealedIntent};
 
 use super::course::{About, Met};
-use super::fate::{ContextId, Fates, Moment, Over};
 use crate::LabError;
+use crate::fate::{ContextId, Fates, Moment, Over};
 use crate::pairing::Pairing;
 
 /// What comes next in a run.

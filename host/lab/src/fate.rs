@@ -2,9 +2,12 @@
 //! nobody can know. Taken from what agents, providers and the host did; no candidate is asked, so that each is held
 //! to the same facts.
 //!
-//! A context begins with its session, and anew with each compaction. It counts as *exhausted* where the run stopped the session
-//! for that, on the word of the agent's own protocol or of the provider, or where its window was full. Where the run stopped it on
-//! the word of a text alone, that is the judgment of the policy that decided then, and no fact.
+//! A context begins with its session, and anew with each compaction. It counts as *exhausted* where the session stopped with a
+//! full window, or after a code of the agent's own protocol or of the provider that says so, whatever the policy that decided then
+//! made of it; and where that policy said so and has such a signal as its evidence. Where it has the word of a text alone, that is
+//! its judgment, and no fact.
+
+mod limit_codes;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,6 +16,8 @@ use baton_core::facts::{AgentEvent, Channel};
 use baton_core::notice::Notice;
 use baton_core::{Input, Intent, PhaseId, Seq, SessionId, Stamped, UnixMs};
 use serde::Serialize;
+
+use limit_codes::says_full;
 
 /// Signals of a session whose moment is remembered: as many as a policy may see, and so may have as evidence.
 const SIGNALS: usize = 64;
@@ -97,6 +102,8 @@ struct Open {
     window_tokens: Option<u64>,
     /// When the last signals came.
     signals: VecDeque<(Seq, Moment)>,
+    /// When a code said that the window is used up, and the agent has made no turn since.
+    said_full: Option<Moment>,
     fate: Option<(Fate, Moment)>,
     /// Somebody did something about it.
     intervened: Option<Censoring>,
@@ -160,6 +167,7 @@ impl Fates {
                 open.now.at = stamped.at;
                 match event {
                     AgentEvent::Turn { used_tokens, .. } => {
+                        open.said_full = None;
                         open.now.turns += 1;
                         open.now.used_tokens = used_tokens.or(open.now.used_tokens);
                     }
@@ -172,6 +180,9 @@ impl Fates {
                             open.signals.pop_front();
                         }
                         open.signals.push_back((stamped.seq, open.now));
+                        if says_full(event) {
+                            open.said_full = open.said_full.or(Some(open.now));
+                        }
                     }
                     _ => {}
                 }
@@ -201,6 +212,7 @@ impl Fates {
                     now,
                     window_tokens: None,
                     signals: VecDeque::new(),
+                    said_full: None,
                     fate: None,
                     intervened: None,
                     waits_for_quota: false,
@@ -214,6 +226,7 @@ impl Fates {
                 let fate = Fate::Censored { because: Censoring::Compacted };
                 self.over.push(Over { context, phase: open.phase.clone(), fate, then: open.now });
                 open.context += 1;
+                open.said_full = None;
                 open.now.used_tokens = after.or(open.now.used_tokens);
                 open.intervened = None;
             }
@@ -269,6 +282,7 @@ impl Fates {
         let quota = if open.waits_for_quota { censored(Censoring::Quota) } else { None };
         let (fate, then) = open
             .fate
+            .or_else(|| open.said_full.map(|then| (Fate::Exhausted, then)))
             .or_else(|| open.intervened.and_then(censored))
             .or(quota)
             .unwrap_or((otherwise, open.now));
@@ -283,8 +297,11 @@ impl Open {
     fn stopped(&self, verdict: &str, hard: Option<Seq>) -> Option<(Fate, Moment)> {
         let is_full =
             self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
+        if let Some(then) = self.said_full {
+            return Some((Fate::Exhausted, then));
+        }
         let fate = match verdict {
-            "exhausted" if hard.is_some() || is_full => Fate::Exhausted,
+            "exhausted" if hard.is_some() => Fate::Exhausted,
             _ if is_full => Fate::Exhausted,
             "exhausted" => Fate::Censored { because: Censoring::OnlyWords },
             "turn-limit" | "budget-limit" => Fate::Censored { because: Censoring::Capped },
