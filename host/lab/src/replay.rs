@@ -8,7 +8,7 @@
 //! | `replay/witnesses.rs` | whoever decided, with settings, grants and artifacts as they were |
 //! | `replay/verified.rs` | several runs verified |
 //! | `replay/walk.rs` | a run, entry by entry |
-//! | `replay/fate.rs` | what then happened to each context, on hard evidence |
+//! | `fate.rs` of the crate | what then happened to each context, on hard evidence |
 //! | `replay/alarms.rs` | warnings beside that: lead, misses, false alarms |
 //! | `replay/course.rs` | answers beside answers, and from where on they mean nothing |
 //! | `replay/asking.rs` | who answers: fresh instances, or kept ones |
