@@ -227,7 +227,7 @@ fn it_is_still_in_place_after_the_host_was_killed() {
     stage.write("other.wasm", marked("other"));
     let offline =
         use_policy(&stage, &["other.wasm", "--decides", "compaction", "--phase", "three"]).expect(0);
-    offline.says(&["no host works on it", "baton resume"]);
+    offline.says(&["no host is running it", "baton resume"]);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }

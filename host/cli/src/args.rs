@@ -117,7 +117,7 @@ pub(crate) struct ViewArgs {
 pub(crate) enum Answer {
     /// Try the phase again, with fresh continuations and retries
     Retry,
-    /// Leave what is open undone and go on with the phases that do not depend on it
+    /// Leave what is open undone and continue with the phases that do not depend on it
     Skip,
     /// Lift the limit that was reached by as much again
     Raise,

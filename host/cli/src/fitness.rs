@@ -32,7 +32,7 @@ const RULES_SHOWN: usize = 4;
 /// Whether a policy is checked first.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct FitnessArgs {
-    /// Take the policy without the check that it is fit to decide
+    /// Use the policy without checking it first
     #[arg(long)]
     pub(crate) unchecked: bool,
 }

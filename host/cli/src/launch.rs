@@ -270,7 +270,7 @@ fn say(
     });
     match format {
         Format::Text => out::data(&format!(
-            "run {run} works in the background, {why}\nlog        {}\nlook on    {attach}\nstop it    {stop}\n",
+            "run {run} works in the background, {why}\nlog        {}\nwatch it   {attach}\nstop it    {stop}\n",
             log.display()
         )),
         Format::Json => out::data(&record::pretty(&document)?),

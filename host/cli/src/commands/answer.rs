@@ -23,8 +23,8 @@ use crate::task::grants::HandedOver;
     allow_missing_positional = true,
     after_help = "\
 Examples:
-  baton answer retry --resume            answers the only question, and goes on
-  baton answer 20260212-103000 skip      answers for this run; `baton resume` goes on later
+  baton answer retry --resume            answers the only question, and resumes
+  baton answer 20260212-103000 skip      answers for this run; `baton resume` continues it later
   baton answer retry --message 'CSV, with a header line' --resume
                                          tells the agent that goes on what it asked
   baton answer retry --allow 'make lint' --resume
@@ -40,13 +40,13 @@ pub(crate) struct AnswerArgs {
     /// The answer
     #[arg(value_enum, value_name = "CHOICE")]
     choice: Answer,
-    /// What you tell the agent that goes on; with `retry`
+    /// A message to the agent that continues; with `retry`
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
-    /// Which question, where several are open
+    /// Which question, if several are open
     #[arg(long, value_name = "N")]
     question: Option<u64>,
-    /// Go on with the run at once, where no host works on it
+    /// Resume the run at once, if no host is running it
     #[arg(long)]
     resume: bool,
     #[command(flatten)]

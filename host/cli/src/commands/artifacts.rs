@@ -54,7 +54,7 @@ Examples:
   baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512    a part of it, in bytes
   baton artifacts show summaries/phase-survey.md --format json    for programs; what is not UTF-8 is base64")]
 pub(crate) struct ShowArgs {
-    /// Name of the artifact, with its version where it is not the newest
+    /// Name of the artifact, with its version unless it is the newest
     #[arg(value_name = "NAME[@VERSION]")]
     name: String,
     /// Which run [default: the newest]

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::follow::look_on;
 use crate::place::Place;
 
-/// Look on while a run goes on: its table and what happens, until it ends
+/// Watch a run until it ends: its table and its events
 #[derive(Debug, Args)]
 #[command(
     alias = "watch",
@@ -22,7 +22,7 @@ Ctrl-C leaves, and the run goes on; `baton stop` ends it. When the run ends, its
 the run's."
 )]
 pub(crate) struct AttachArgs {
-    /// Which run [default: the one that goes on, else the newest]
+    /// Which run [default: the running one, else the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]

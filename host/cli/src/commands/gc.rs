@@ -25,19 +25,19 @@ Examples:
 Runs go as a whole. What another run refers to stays, and a run that has not ended (paused, interrupted) goes only by its \
 name and with --force. A removal that broke off half way is finished by the next `baton gc`. The workspace is not touched.")]
 pub(crate) struct GcArgs {
-    /// Remove runs in which nothing was written for so long: 90d, 12h, 30m
+    /// Remove runs that have been idle for longer than TIME: 90d, 12h, 30m
     #[arg(long, value_name = "TIME")]
     older_than: Option<String>,
-    /// Keep the newest so many runs
+    /// Keep the N most recent runs
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
     /// Remove this run
     #[arg(long, value_name = "RUN", conflicts_with_all = ["older_than", "keep"])]
     run: Option<String>,
-    /// With --run: remove it even where it has not ended
+    /// With --run: remove it even if it has not ended
     #[arg(long, requires = "run", conflicts_with_all = ["older_than", "keep"])]
     force: bool,
-    /// Only say what would go
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

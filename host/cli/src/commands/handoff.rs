@@ -63,7 +63,7 @@ pub(crate) struct ShowArgs {
     /// The component that says how stale it is
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
-    /// Show what third parties wrote beside what the built-in policy writes
+    /// Show the documents of other policies next to those of the built-in one
     #[arg(long)]
     diff: bool,
     #[command(flatten)]

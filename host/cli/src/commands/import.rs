@@ -69,7 +69,7 @@ pub(crate) struct ImportArgs {
     /// When it was recorded, as 2026-02-12T15:30:00Z, for a recording without times [default: when its file was written]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
-    /// Size of the context window, where the recording does not tell
+    /// Size of the context window, if the recording does not say it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     window_tokens: Option<u64>,
     /// Print the JSON Schema of a line of a log of turns, and import nothing

@@ -43,7 +43,7 @@ pub(crate) use swap::{Grant, flags_of, grant, granted};
 use verify::VerifyArgs;
 use which::WhichArgs;
 
-/// Write policies and look at them: the components that judge how a run goes on
+/// Write, inspect and share policies: the components that make the decisions of a run
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:

@@ -20,7 +20,7 @@ use crate::{out, place, policies};
 /// Instances that live at a time, for each core: one is kept, one is fresh, and one is on its way.
 const INSTANCES_A_CORE: u32 = 3;
 
-/// Judge another policy by recorded runs, or verify that they replay to the letter
+/// Evaluate a policy on recorded runs, or verify that they replay exactly
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,16 +50,16 @@ pub(crate) struct ReplayArgs {
     /// The policy to judge: a component, or one that is part of the host
     #[arg(long, value_name = "FILE", required_unless_present = "verify", value_hint = ValueHint::FilePath)]
     policy: Option<String>,
-    /// Make every decision again as it was made
+    /// Re-run every recorded decision and compare
     #[arg(long, conflicts_with_all = ["policy", "decides", "settings", "keep_instances", "shown"])]
     verify: bool,
-    /// Only what is asked about this
+    /// Only questions about this decision
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
     decides: Vec<Decides>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, GivenSetting)>,
-    /// Keep an instance from question to question: faster, and given up where an answer differs from that of a fresh one
+    /// Reuse one instance for all questions: faster; dropped if an answer differs from that of a fresh instance
     #[arg(long)]
     keep_instances: bool,
     /// Differences, first divergences and contexts to show

@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::render::words;
 use crate::task::grants::HandedOver;
 
-/// Take up a run that was interrupted, that crashed, or that a person has answered
+/// Resume an interrupted, crashed or answered run
 #[derive(Debug, Args)]
 #[command(
     alias = "continue",

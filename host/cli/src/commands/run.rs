@@ -29,7 +29,7 @@ use crate::task::grants::HandedOver;
 use crate::task::{Task, absolute_program};
 use crate::{enrolment, out, policies};
 
-/// Run a workflow or a plan, or go on with the run of it that is unfinished
+/// Run a workflow or a plan, or resume its unfinished run
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
 /// How a run is begun, whatever it is made from.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Use this agent in every role, whatever the file says: claude, codex, rehearsal, acp:COMMAND (any agent that
+    /// Override the agent of every role: claude, codex, rehearsal, acp:COMMAND (any agent that
     /// speaks ACP), process:COMMAND (any program) [default: the file's, else the first that is installed]
     #[arg(long)]
     agent: Option<AgentKind>,
@@ -69,19 +69,19 @@ pub(crate) struct RunOptions {
     script: Option<PathBuf>,
     #[command(flatten)]
     commits: CommitOptions,
-    /// Show what would be spawned, and start nothing
+    /// Show what would be started, and start nothing
     #[arg(long)]
     dry_run: bool,
-    /// Work in the background, in a process of its own [default for the modes swarm and thorough]
+    /// Run in the background [default for the modes swarm and thorough]
     #[arg(long, visible_aliases = ["detach", "fresh", "isolated"], conflicts_with = "inline")]
     background: bool,
     /// Work in the foreground, whatever the mode [default for the other modes]
     #[arg(long)]
     inline: bool,
-    /// Begin anew where a run of this workflow is unfinished; that one is kept, and `baton resume` goes on with it
+    /// Start a new run even if one of this workflow is unfinished. The old run is kept; `baton resume` continues it
     #[arg(long)]
     restart: bool,
-    /// Begin a run of its own, and leave one that is unfinished as it is: for batches
+    /// Start a separate run and leave an unfinished one as it is: for batches
     #[arg(long, conflicts_with = "restart")]
     new: bool,
     /// Confine every role at least this far: write (it writes only into its tree), strict (it also sees only the
@@ -89,7 +89,7 @@ pub(crate) struct RunOptions {
     /// ports of `network`, strict to its names [default: the services of the agent's own model]
     #[arg(long, value_enum, value_name = "LEVEL")]
     sandbox: Option<Level>,
-    /// Take part in no experiment: only the policies of your own files decide
+    /// Do not enrol this run in experiments: only the policies of your own files decide
     #[arg(long)]
     no_experiment: bool,
     /// What whoever launched this host found that it takes over from the run that it begins anew. Nobody types this.
@@ -416,7 +416,7 @@ fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()
         };
         for run in runs {
             out::progress(&format!(
-                "run {run} is set aside and kept; `baton resume {run}{}` still goes on with it",
+                "run {run} is set aside and kept; `baton resume {run}{}` continues it",
                 place.flags
             ));
         }

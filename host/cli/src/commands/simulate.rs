@@ -31,7 +31,7 @@ const RUNS_MAX: u64 = 1_000_000;
 /// Between two lines of progress, in ms.
 const PROGRESS_MS: u64 = 2_000;
 
-/// Simulate whole workflows in virtual time, with one policy beside another
+/// Simulate whole workflows in virtual time, comparing policies
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -105,7 +105,7 @@ enum SimulateFormat {
 #[derive(Debug, Subcommand)]
 enum SimulateCommand {
     Fit(fit::FitArgs),
-    /// Print a model with every number, what it means and where it comes from
+    /// Print a model: every number, its meaning and its source
     #[command(after_help = "Examples:\n  baton simulate model > mine.toml")]
     Model {
         #[command(flatten)]

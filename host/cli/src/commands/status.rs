@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::render::look::{self, Look};
 use crate::render::{record, report, words};
 
-/// Show where a run stands
+/// Show the state of a run
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,15 +12,15 @@ use crate::out;
 use crate::place::Place;
 use crate::render::record;
 
-/// Stop a run that goes on in another terminal; everything is kept
+/// Stop a running run; its state is kept
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton stop                   the run that goes on in this folder
   baton stop 20260212-103000   this one
-  baton resume                 goes on later")]
+  baton resume                 continues it later")]
 pub(crate) struct StopArgs {
-    /// Which run [default: the one that goes on]
+    /// Which run [default: the running one]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ const SHORT: usize = 10;
 /// The file of a run that says that it was taken back.
 const UNDONE: &str = "undone";
 
-/// Take back what the split phases of a run brought into the workspace
+/// Revert the merges that a run's split phases made
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -9,10 +9,10 @@ use clap::{Args, ValueEnum};
 /// What every command that starts agents may give them.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HandedOver {
-    /// Hand this variable of your environment to the agents; may be given several times
+    /// Pass this variable of your environment to the agents; may be given several times
     #[arg(long, value_name = "NAME", value_parser = variable)]
     env: Vec<String>,
-    /// Let the agents run this command without asking, beside what they are allowed already: 'make test',
+    /// Let the agents run this command without asking, in addition to what they may run already: 'make test',
     /// 'npm run *' (`*` stands for words of their own); may be given several times
     #[arg(long, value_name = "COMMAND", value_parser = command_pattern)]
     allow: Vec<String>,

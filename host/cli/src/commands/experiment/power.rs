@@ -35,7 +35,7 @@ finished runs: by how much the runs so far differ
   baton experiment power --baseline 0.6 --effect 0.1 --power 0.9 --format json
 
 The effect has to be one that is worth having, not one that was seen. The second number is the price of looking as often as you \
-like, which `baton experiment report` allows; whoever looks often finds a large effect long before it.")]
+like, which `baton experiment report` allows; if you look often, you find a large effect long before it.")]
 pub(crate) struct PowerArgs {
     /// The share of control, of 1
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["sd", "from", "all"])]

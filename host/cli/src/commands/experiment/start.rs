@@ -28,7 +28,7 @@ use crate::registries::RegistryArgs;
 use crate::render::{experiment as render, words};
 use crate::{enrolment, fitness, out, policies};
 
-/// Begin an experiment: from now on new runs take part
+/// Start an experiment: new runs are enrolled from now on
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

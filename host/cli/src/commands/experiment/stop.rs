@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::out;
 use crate::render::experiment as render;
 
-/// Take no more runs; those at work go on as they began
+/// Enrol no more runs; those already enrolled keep their arm
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ pub(crate) struct StopArgs {
     /// Which experiment
     #[arg(value_name = "NAME")]
     name: String,
-    /// For whoever reads the report
+    /// The reason, for readers of the report
     #[arg(long, value_name = "TEXT", default_value = "a person ended it")]
     why: String,
     /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]

@@ -26,7 +26,7 @@ use crate::{out, policies};
 
 use sample::Sample;
 
-/// Try a policy on what a run asked, beside what was decided then
+/// Compare a policy's decisions with those recorded in a run
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +51,7 @@ pub(crate) struct TryArgs {
     /// What to try it on: a run, or a file with one question, `-` for standard input [default: the newest run]
     #[arg(long, value_name = "RUN|observation.json", value_hint = ValueHint::FilePath)]
     on: Option<String>,
-    /// Only what is asked about this
+    /// Only questions about this decision
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
     decides: Vec<Decides>,
     /// A setting of the policy; a list as JSON

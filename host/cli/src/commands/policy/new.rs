@@ -82,7 +82,7 @@ pub(crate) struct NewArgs {
     /// The folder to make; its name is the policy's
     #[arg(value_name = "NAME", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
-    /// What it decides; everything where nothing is said
+    /// What it decides [default: everything]
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
     decides: Vec<Decides>,
     /// Build on the built-in policy: ask `resilience` first, and change or add one thing

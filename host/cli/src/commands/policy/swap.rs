@@ -29,7 +29,7 @@ use crate::{fitness, out, policies};
 /// Version of the records of `--format json`.
 const SCHEMA: u32 = 1;
 
-/// Put a policy in place while a run goes on
+/// Switch a live run to another policy
 #[derive(Debug, Args)]
 #[command(
     override_usage = "baton policy use [OPTIONS] <FILE>\n       baton policy use --rollback [OPTIONS]",
@@ -204,7 +204,7 @@ fn said(
     }
     text.push_str(&match live {
         true => "from the next decision on".to_owned(),
-        false => format!("no host works on it: `baton resume {run}{flags}` goes on with it"),
+        false => format!("no host is running it: `baton resume {run}{flags}` continues it"),
     });
     text
 }

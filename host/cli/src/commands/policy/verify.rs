@@ -30,7 +30,7 @@ Examples:
   baton policy verify oci://registry.example/acme/careful:1.0        by [trust] in your config
   baton policy verify careful.wasm --key acme.pub           by careful.wasm.sig beside it
 
-Ends with 0 only where a key that is believed has signed it.")]
+Exits with 0 only if a trusted key signed it.")]
 pub(crate) struct VerifyArgs {
     /// A component, or oci://host/name:tag
     #[arg(value_name = "FILE|REFERENCE", value_hint = ValueHint::FilePath)]

@@ -35,10 +35,10 @@ pub(crate) struct BucketArgs {
     /// Weight of each arm [default: equal]
     #[arg(long, value_name = "WEIGHT,…", value_delimiter = ',')]
     weights: Vec<f64>,
-    /// Number of arms, where no weights are given
+    /// Number of arms, if no weights are given
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=i64::from(ARMS_MAX)))]
     arms: u16,
-    /// Share of the ids that take part
+    /// Fraction of the ids that take part (0–1)
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     coverage: f64,
     #[command(flatten)]
