@@ -5,6 +5,7 @@ mod descriptors;
 mod escapes;
 mod flood;
 mod folder;
+mod hidden;
 mod readers;
 mod root;
 mod rule;
