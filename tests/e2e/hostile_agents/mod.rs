@@ -11,6 +11,7 @@ mod root;
 mod rule;
 mod secrets;
 mod settings;
+mod together;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
