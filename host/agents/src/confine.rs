@@ -17,13 +17,14 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use self::named::named_by_settings;
+use crate::files::text_of;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program;
 
-/// Folders and files by which others are made to run commands: git's, Baton's, and those of agents. By an edit in one of
+/// Folders and files by which others are made to run commands: git's, Mercurial's, Baton's, and those of agents. By an edit in one of
 /// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
 /// capitals, since there are file systems that have none.
-pub(crate) const SETTINGS: [&str; 26] = [
+pub(crate) const SETTINGS: [&str; 46] = [
     ".aider.conf.yml",
     ".amp",
     ".augment",
@@ -31,6 +32,7 @@ pub(crate) const SETTINGS: [&str; 26] = [
     ".claude",
     ".claude.json",
     ".cline",
+    ".codebuddy",
     ".codex",
     ".continue",
     ".copilot",
@@ -40,17 +42,49 @@ pub(crate) const SETTINGS: [&str; 26] = [
     ".factory",
     ".gemini",
     ".git",
+    // Agents of Copilot name MCP servers. The rest of the folder is the work's.
+    ".github/agents",
+    ".github/copilot",
+    ".github/hooks",
+    ".github/mcp.json",
     ".goose",
     ".goosehints",
+    // Mercurial's own hooks. Every commit changes the rest of the folder.
+    ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".hg/sharedpath",
+    ".iflow",
+    ".junie",
+    ".kilo",
+    ".kilocode",
     ".kiro",
     ".mcp.json",
     ".opencode",
+    ".openhands",
+    ".pi",
+    ".qoder",
     ".qwen",
+    ".roo",
+    ".vibe",
+    ".vscode/mcp.json",
+    ".windsurf",
     "baton.toml",
     "crush.json",
+    "kilo.jsonc",
     "opencode.json",
     "opencode.jsonc",
 ];
+
+/// Whether a path leads to one of these, or into one, at any depth.
+pub(crate) fn is_of_settings(path: &Path) -> bool {
+    let parts: Vec<_> = path.components().map(Component::as_os_str).collect();
+    SETTINGS.iter().any(|settings| {
+        let named: Vec<_> = settings.split('/').collect();
+        let is_it =
+            |parts: &[&OsStr]| parts.iter().zip(&named).all(|(part, name)| part.eq_ignore_ascii_case(name));
+        parts.windows(named.len()).any(is_it)
+    })
+}
 
 /// Of a repository: its settings, what makes it another one, and what git runs when the user goes on with a rebase. Its objects, its
 /// index and its branches are the work's.
@@ -90,6 +124,8 @@ const PLAIN: [&str; 12] = [
     ".git/reftable",
     ".git/shallow",
 ];
+/// A file by which a repository or a branch is named is not longer.
+const LINK_BYTES_MAX: u64 = 8 << 10;
 /// The folder of Baton's, in which agents report.
 const OWN: &str = ".baton";
 /// Packages of programs that are installed with npm.
@@ -238,7 +274,7 @@ impl<'a> Ground<'a> {
 
     /// The reflog of the branch that is checked out in the tree, which the host writes as well when it commits there.
     fn reflog(&self) -> Option<PathBuf> {
-        let head = std::fs::read_to_string(self.tree.join(".git/HEAD")).ok()?;
+        let head = text_of(&self.tree.join(".git/HEAD"), LINK_BYTES_MAX)?;
         let branch = Path::new(head.strip_prefix("ref: ")?.trim_end());
         let is_plain = branch.components().all(|part| matches!(part, Component::Normal(_)));
         is_plain.then(|| Path::new(".git/logs").join(branch))
@@ -248,7 +284,7 @@ impl<'a> Ground<'a> {
     fn branches(&self) -> Option<[PathBuf; 2]> {
         let own = self.own_of_tree()?;
         let run = self.tree.parent().and_then(Path::file_name)?;
-        let head = std::fs::read_to_string(self.workspace.join(own).join("HEAD")).unwrap_or_default();
+        let head = text_of(&self.workspace.join(own).join("HEAD"), LINK_BYTES_MAX).unwrap_or_default();
         // Another name, if the user has a branch of the first.
         let all = ["refs/heads/baton-runs", "refs/heads/baton"].map(Path::new);
         let is_its = |all: &&&Path| Path::new(head.trim_start_matches("ref: ")).starts_with(all);
@@ -284,8 +320,8 @@ impl<'a> Ground<'a> {
     /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.
     fn own_of_tree(&self) -> Option<PathBuf> {
         // The host has just written it, where it was changed.
-        let link = std::fs::read(self.tree.join(".git")).ok()?;
-        let own = git_link::named_by(&link)?.strip_prefix(self.workspace).ok()?;
+        let link = text_of(&self.tree.join(".git"), LINK_BYTES_MAX)?;
+        let own = git_link::named_by(link.as_bytes())?.strip_prefix(self.workspace).ok()?;
         (own.parent() == Some(Path::new(".git/worktrees"))).then(|| own.to_owned())
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 /// Name of the [`GuardFile`].
@@ -20,10 +21,21 @@ pub(crate) const LOG_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A regular file that somebody else wrote, of at most so many bytes; nothing where it is another thing, or larger.
 pub(crate) fn text_of(file: &Path, max_bytes: u64) -> Option<String> {
-    let is_fit = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= max_bytes);
     let mut text = String::new();
-    is_fit.then(|| File::open(file).ok())??.take(max_bytes).read_to_string(&mut text).ok()?;
+    let file = open_plain(file).ok()?;
+    let is_fit = file.metadata().is_ok_and(|found| found.len() <= max_bytes);
+    is_fit.then_some(file)?.take(max_bytes).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// Opens a file that an agent may have put there, and waits for no pipe; an error if it is something else than a regular file.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }
 
 /// Who guards the agent. Written by the guard before it starts the agent.

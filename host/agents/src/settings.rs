@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
 
 use crate::confine::SETTINGS;
+use crate::files::open_plain;
 
 /// Not settings of an agent: Baton's own folder, and the repository, which git and its users change as well.
 const OTHERS: [&str; 2] = [".baton", ".git"];
@@ -66,10 +68,16 @@ fn children(tree: &Path, path: &Path, left: &mut usize, found: &mut BTreeMap<Pat
 fn what(at: &Path, about: &Metadata) -> String {
     match about.is_file() && about.len() <= BYTES_MAX {
         true => {
-            fs::read(at).map_or_else(|error| error.kind().to_string(), |bytes| Digest::of(&bytes).to_string())
+            content(at).map_or_else(|error| error.kind().to_string(), |bytes| Digest::of(&bytes).to_string())
         }
         false => format!("{:o} {} {}", about.mode(), about.len(), about.mtime()),
     }
+}
+
+fn content(at: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_plain(at)?.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -90,7 +98,9 @@ mod tests {
         write(".mcp.json", "{}");
         std::os::unix::fs::symlink("dot", tree.join(".gemini")).unwrap();
         let before = settings_of_agents(tree);
-        for work in ["a.txt", ".claude/worktrees/x/b.txt", ".baton/c.md"] {
+        for work in
+            ["a.txt", ".claude/worktrees/x/b.txt", ".baton/c.md", ".github/workflows/ci.yml", ".hg/dirstate"]
+        {
             write(work, "work");
         }
         assert_eq!(settings_of_agents(tree), before);
@@ -104,6 +114,10 @@ mod tests {
         write("dot/settings.json", "{\"hooks\": {}}");
         fs::remove_file(tree.join(".mcp.json")).unwrap();
         for path in [".claude/settings.json", ".claude/agents/a.md", ".gemini/settings.json", ".mcp.json"] {
+            assert!(differs(path), "{path}");
+        }
+        for path in [".github/hooks/a.json", ".hg/hgrc", ".vscode/mcp.json", ".windsurf/hooks.json"] {
+            write(path, "{}");
             assert!(differs(path), "{path}");
         }
     }

@@ -7,6 +7,7 @@
 pub mod action;
 pub mod agreement;
 pub mod bucket;
+pub mod check_files;
 pub mod decision;
 pub mod experiment;
 pub mod facts;

@@ -154,6 +154,8 @@ pub enum Notice {
     Verified { phase: PhaseId, passed: bool, code: Option<i32>, attempt: u32 },
     /// A phase is done.
     PhaseDone { phase: PhaseId },
+    /// The work of a phase changed files that a command runs which it is held to.
+    CheckChanged { phase: PhaseId, command: String, files: Vec<String> },
     /// A decision was not made by the component configured for it, or was refused. `policy` made it; nothing where no component did.
     FellBack { capability: Capability, by: DecidedBy, policy: String, because: String },
     /// A policy asks for more than every policy has; said before it is asked anything.

@@ -1,15 +1,17 @@
-//! Words of others as they may be shown: nothing in them moves a cursor, sets a title or a clipboard, or turns the direction of a
-//! text. Everything that is printed, projected or put into a prompt goes through [`visible`].
+//! Words of others as they may be shown: nothing in them moves a cursor, sets a title or a clipboard, turns the direction of a
+//! text, or spells words that only a model reads. Everything that is printed, projected or put into a prompt goes through [`visible`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with its control characters (but line breaks and tabs) and the marks that turn the direction of writing made visible.
+/// The text with its control characters (but line breaks and tabs), the marks that turn the direction of writing, and the characters that
+/// nothing is seen of and that no script needs (tags above all, which spell a hidden text) made visible.
 ///
 /// ```
 /// use baton_core::visible::visible;
 /// assert_eq!(visible("a\u{1b}]0;title\u{7}\tb\n"), "a␛]0;title␇\tb\n");
 /// assert_eq!(visible("gpj.\u{202e}exe"), "gpj.<U+202E>exe");
+/// assert_eq!(visible("a\u{e0068}\u{e0069}"), "a<U+E0068><U+E0069>");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, |c| obeys(c) && c != '\n' && c != '\t')
@@ -32,10 +34,15 @@ pub fn says_something(text: &str) -> bool {
     text.chars().any(|c| !c.is_whitespace() && !obeys(c) && has_width(c))
 }
 
-/// Whether a terminal or a viewer obeys this character instead of showing it.
+/// Whether a terminal or a viewer obeys this character instead of showing it, or shows nothing of it. What scripts and emoji need to join
+/// or to part letters stays: joiners, spaces without a width, variation selectors.
 fn obeys(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = |c| {
+        matches!(c, '\u{180e}' | '\u{2061}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
+            || matches!(c, '\u{e0000}'..='\u{e007f}')
+    };
+    c.is_control() || turns(c) || hides(c)
 }
 
 fn shown(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {

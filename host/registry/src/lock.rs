@@ -107,7 +107,12 @@ struct PinnedComponent {
 impl Lock {
     /// Reads a lock; an absent file is a lock without pins.
     pub fn read(path: &Path) -> Result<Self, LockError> {
-        match std::fs::read_to_string(path) {
+        // Looked at before it is opened: opening a pipe would wait for a writer.
+        let read = || match path.metadata()?.is_file() {
+            true => std::fs::read_to_string(path),
+            false => Err(std::io::Error::other("it is not a regular file")),
+        };
+        match read() {
             Ok(text) => Self::parse(&text, path),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(LockError::Io { doing: "read", path: path.to_owned(), source }),

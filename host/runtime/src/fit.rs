@@ -14,6 +14,9 @@ use crate::review::Review;
 /// Objectives that a refusal lists; a run has few, and an agent needs only its own.
 const LISTED: usize = 20;
 
+/// Kinds of agents that take no MCP servers, as a session's row names them.
+const WITHOUT_TOOLS: [&str; 2] = ["process", "rehearsal"];
+
 /// Whether the report fits. The error is a sentence that its author can act on.
 pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) -> Result<(), String> {
     let own = match session {
@@ -103,6 +106,43 @@ pub(crate) fn is_review_of(view: &RunView, session: Option<&SessionId>, tree: &T
         )),
         _ => Ok(()),
     }
+}
+
+/// Whether a report that lay in the inbox of a tree may call an objective done. Where another session works there too, it may be the
+/// one that wrote it, so a session with tools reports by these. An agent without tools has no other way if its objective names no files:
+/// an answer alone is no evidence there. That something is not done is believed of any of them.
+pub(crate) fn is_done_by(
+    view: &RunView,
+    session: Option<&SessionId>,
+    tree: &Tree,
+    call: &Call,
+) -> Result<(), String> {
+    let Call::ObjectiveUpdate(update) = call else { return Ok(()) };
+    if update.status != ObjectiveStatus::Done {
+        return Ok(());
+    }
+    let whose = match session {
+        Some(session) => {
+            phase_of(view, session).and_then(|phase| phase.sessions.iter().find(|row| row.id == *session))
+        }
+        None => holder(view, &update.objective).and_then(|phase| phase.sessions.last()),
+    };
+    let Some(whose) = whose.filter(|row| takes_tools(row)) else { return Ok(()) };
+    match live_in(view, tree).find(|row| row.id != whose.id) {
+        Some(other) => Err(format!(
+            "session {} works in this folder too, and a file does not say who wrote it: report objective {:?} as done by the tool \
+             `objective_update`, or end your answer with the line `Done: {}`",
+            other.id,
+            update.objective.as_str(),
+            update.objective
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether its agent is of a kind that takes MCP servers.
+fn takes_tools(row: &SessionRow) -> bool {
+    !WITHOUT_TOOLS.iter().any(|kind| row.agent == *kind || row.agent.starts_with(&format!("{kind}:")))
 }
 
 /// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest

@@ -162,7 +162,7 @@ impl Host {
         let trees = self.trees(&run, &task_folder);
         let post = self.open_post(&trees, &task_folder)?;
         tell_of_others(&self.end_orphans()?);
-        self.note_links(&trees).await?;
+        self.note_repository(&trees).await?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
         }
@@ -206,7 +206,7 @@ impl Host {
 
         let task_folder = folded.run.task_folder().to_owned();
         let trees = self.trees(&run, &task_folder);
-        self.note_links(&trees).await?;
+        self.note_repository(&trees).await?;
         for tree in folded.run.view(folded.last.1).iter().flat_map(project::live) {
             if let Err(error) = trees.open(&tree).await {
                 tracing::warn!("{error}");
@@ -322,10 +322,14 @@ impl Host {
     }
 
     /// Before the first agent of the run works in the repository.
-    async fn note_links(&self, trees: &Trees) -> Result<(), RuntimeError> {
+    async fn note_repository(&self, trees: &Trees) -> Result<(), RuntimeError> {
         let dir = self.state.path().to_owned();
-        let what = "cannot note the links in the git repository";
-        trees.note_links().await.map_err(|source| RuntimeError::State { what, dir, source: source.into() })
+        let what = "cannot note what the git repository is like now";
+        trees.note_repository().await.map_err(|source| RuntimeError::State {
+            what,
+            dir,
+            source: source.into(),
+        })
     }
 
     fn shelf(&self, run: &Run, trees: &Trees) -> Shelf {

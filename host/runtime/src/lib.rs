@@ -75,7 +75,7 @@ pub use baton_inbox as inbox;
 pub use baton_sandbox as sandbox;
 pub use baton_store as store;
 pub use baton_workspace::{
-    ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository,
+    ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository, read_plain,
 };
 pub use bridge::{McpClient, mcp};
 pub use cast::{Cast, cast};

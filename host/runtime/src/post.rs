@@ -73,22 +73,26 @@ impl Post {
     /// What was reported since the last look and fits the run, in order.
     pub(crate) async fn collect(&mut self, run: &Run, shelf: &Shelf, at_once: bool) -> Vec<Input> {
         let view = run.view(clock::wall());
-        let refused = |tree: &Tree, digest: Digest, why: &str| {
-            let session = view.as_ref().and_then(|view| fit::only_session_in(view, tree));
+        let refused = |tree: &Tree, session: Option<SessionId>, digest: Digest, why: &str| {
+            let session = session.or_else(|| fit::only_session_in(view.as_ref()?, tree));
             Input::Reported { session, digest, report: Report::Refused { why: mask_line(why).into_owned() } }
         };
         let (found, bad) = self.scan(view.as_ref(), at_once).await;
         let mut inputs: Vec<Input> =
-            bad.into_iter().map(|(tree, digest, why)| refused(&tree, digest, &why)).collect();
+            bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)).collect();
         for Found { tree, file, digest, session, call } in found {
             let address = digest.clone();
             // Who reports from a tree of its own can only be the session that works there.
             let session = session.or_else(|| fit::only_session_in(view.as_ref()?, &tree));
+            // Whose work a refused report is about, as far as it says so.
+            let mut of_one = None;
             let fits = view.as_ref().map_or(Ok(()), |view| {
                 session.as_ref().map_or(Ok(()), |session| fit::is_from(view, session, &tree))?;
                 if matches!(call, Call::ReviewSubmit(_)) {
                     fit::is_review_of(view, session.as_ref(), &tree)?;
                 }
+                let is_done = fit::is_done_by(view, session.as_ref(), &tree, &call);
+                is_done.inspect_err(|_| of_one.clone_from(&session))?;
                 fit::check(view, session.as_ref(), &call)
             });
             let taken = match (fits, call, &view) {
@@ -106,7 +110,7 @@ impl Post {
                     inputs.extend(taken);
                 }
                 Err(why) => {
-                    inputs.push(refused(&tree, address, &why));
+                    inputs.push(refused(&tree, of_one, address, &why));
                     self.reject(tree, file, why).await;
                 }
             }

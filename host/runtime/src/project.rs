@@ -41,7 +41,7 @@ use baton_core::view::{HandoffRow, PhaseRow, RunView};
 use baton_core::workflow::paths::{RunNames, before_archive};
 use baton_core::{Digest, Run, Tree, Workflow};
 use baton_store::Entry;
-use baton_workspace::Workspace;
+use baton_workspace::{Workspace, read_plain};
 
 use crate::config::HostConfig;
 use crate::error::{RuntimeError, Source};
@@ -56,6 +56,8 @@ pub(crate) use write::{Projector, Restorer};
 
 /// The folder that git does not hear of; a `.gitignore` of the user's is not ours to edit.
 const HIDDEN: &str = ".baton";
+/// What Baton writes of its progress is smaller.
+const PROGRESS_BYTES_MAX: u64 = 16 << 20;
 
 /// Everything that a run shows, in the order in which it is written: what is referred to comes before what refers to it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,7 +180,7 @@ fn expect_free_at(root: &Path, folder: &str) -> Result<(), Source> {
         |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "inbox");
     let is_unused = std::fs::read_dir(&path).map_or(true, |mut entries| entries.all(is_inbox));
     let is_ours = || {
-        let progress = std::fs::read(path.join("progress.json")).ok();
+        let progress = read_plain(&path.join("progress.json"), PROGRESS_BYTES_MAX).ok();
         progress.is_some_and(|bytes| serde_json::from_slice::<Progress>(&bytes).is_ok())
     };
     if is_unused || is_ours() {

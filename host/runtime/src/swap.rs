@@ -178,7 +178,7 @@ impl UsePolicy {
                 let refused = |why| RuntimeError::PolicyRefused { policy: self.reference.clone(), why };
                 let cannot = |error| refused(format!("cannot read {}: {error}", file.display()));
                 let mut bytes = Vec::new();
-                let opened = std::fs::File::open(file).map_err(cannot)?;
+                let opened = baton_workspace::open_plain(file).map_err(cannot)?;
                 // One byte more than is allowed, so that the engine says that it is too large.
                 opened.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
                 let found = Digest::of(&bytes);

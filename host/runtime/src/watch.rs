@@ -81,8 +81,8 @@ fn identity(file: &Metadata) -> Identity {
 fn read(path: &Path, reference: &str) -> Result<Vec<u8>, RuntimeError> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
-    let file =
-        std::fs::File::open(path).and_then(|file| file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes));
+    let file = baton_workspace::open_plain(path)
+        .and_then(|file| file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes));
     file.map(|_| bytes).map_err(|error| RuntimeError::PolicyRefused {
         policy: reference.to_owned(),
         why: format!("cannot read it: {error}"),

@@ -17,6 +17,8 @@ use crate::state_dir::{HostLock, StateDir};
 const ADDRESS: &str = "sha256:";
 /// Hex digits behind it.
 const ADDRESS_DIGITS: usize = 64;
+/// What a run notes of its repository, beside the work trees: names before its id.
+const NOTED_OF_REPOSITORY: [&str; 3] = [".info", ".links", ".view-of"];
 
 /// A run, and what it takes on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,11 +181,9 @@ impl<'a> Retention<'a> {
         if run.as_str().is_empty() || run.as_str().contains(['/', '\\']) || run.as_str().starts_with('.') {
             return Ok(());
         }
-        let folder = self.sessions(run);
-        match std::fs::remove_dir_all(&folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("remove", &folder)(e)),
-            _ => Ok(()),
-        }
+        let trees = self.state.path().join("trees");
+        let noted = NOTED_OF_REPOSITORY.map(|name| trees.join(format!("{name}-{run}")));
+        std::iter::once(self.sessions(run)).chain(noted).try_for_each(|path| remove_whole(&path))
     }
 
     /// The rows and the objects that no other row names, while nobody can add a row: whoever saves looks for its object
@@ -273,6 +273,16 @@ fn size(folder: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
+}
+
+/// A file, or a folder with all that is in it.
+fn remove_whole(path: &std::path::Path) -> Result<(), StoreError> {
+    let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let removed = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    match removed {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("remove", path)(e)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

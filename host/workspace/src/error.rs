@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::dot_git::ReplacedRepository;
+use crate::pipes::PipeInTheWay;
 
 /// Why a workspace could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,9 @@ pub enum WorkspaceError {
     /// The repository of the workspace is another one than when the run began.
     #[error(transparent)]
     Repository(ReplacedRepository),
+    /// Git would wait for a pipe.
+    #[error(transparent)]
+    Pipe(#[from] PipeInTheWay),
     /// A path that is not plain and relative.
     #[error(
         "refused to write {path:?}: a projected file is named by a relative path below the workspace, without \"..\""

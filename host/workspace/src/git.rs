@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,8 +15,10 @@ use tokio::process::Command;
 use crate::Workspace;
 use crate::baseline::Baseline;
 use crate::files::MAX_FILES;
+use crate::git_info::KeptInfo;
 use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
+use crate::pipes::{self, PipeInTheWay};
 
 /// A git that does not answer by then (a dead network mount) counts as absent.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -45,7 +47,16 @@ struct Reader<'w> {
 
 impl<'w> Reader<'w> {
     /// Nothing where there is no repository, or where it cannot be read.
-    async fn open(workspace: &'w Workspace) -> Option<Self> {
+    async fn open(workspace: &'w Workspace) -> Result<Option<Self>, PipeInTheWay> {
+        let home = workspace.git.as_ref();
+        match home.and_then(|home| home.repository.as_ref()) {
+            Some(at) => pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?,
+            None => pipes::expect_none_around(workspace.root())?,
+        }
+        Ok(Self::open_here(workspace).await)
+    }
+
+    async fn open_here(workspace: &'w Workspace) -> Option<Self> {
         let home = workspace.git.as_ref();
         let repository = match home.and_then(|home| home.repository.clone()) {
             Some(repository) => repository,
@@ -66,37 +77,52 @@ impl<'w> Reader<'w> {
         if home.is_some_and(|home| home.repository.is_none()) {
             links.expect_same(&repository).ok()?;
         }
-        let view = GitView::hold(folder, &repository, &links).await.ok()?;
+        let info = match home {
+            Some(home) => KeptInfo::kept_or_of(&home.info, &repository).await.ok()?,
+            None => KeptInfo::of(&repository).await.ok()?,
+        };
+        let view = GitView::hold(folder, &repository, &links, &info).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }
 }
 
 /// Looks at a workspace; nothing where git is not installed, fails, or the folder is no work tree. A folder that a
 /// repository around it ignores is none either: git would hide every file in it.
-pub(crate) async fn look(workspace: &Workspace, since: Option<&Baseline>) -> Option<Seen> {
-    let git = Reader::open(workspace).await?;
-    let status = git.status().await?;
-    if git.ask(&["check-ignore", "-q", "--", "."]).await.is_some() {
-        return None;
+///
+/// An error where git would wait for a pipe.
+pub(crate) async fn look(
+    workspace: &Workspace,
+    since: Option<&Baseline>,
+) -> Result<Option<Seen>, PipeInTheWay> {
+    let Some(git) = Reader::open(workspace).await? else { return Ok(None) };
+    let Some(status) = git.status().await? else { return Ok(None) };
+    if git.ask(&["check-ignore", "-q", "--", "."]).await?.is_some() {
+        return Ok(None);
     }
     let mut facts = facts(&status);
-    let files = paths(&git.ask(&["ls-files", "-co", "--exclude-standard", "-z"]).await?);
+    let Some(files) = git.ask(&["ls-files", "-co", "--exclude-standard", "-z"]).await? else {
+        return Ok(None);
+    };
+    let files = paths(&files);
     // The head comes from a file on disk, so it is looked at before it becomes an argument.
     let start = since.map(Baseline::head).filter(|head| is_commit(head));
     if since.is_some() && !facts.head.is_empty() && start != Some(facts.head.as_str()) {
         let range = start.map_or_else(|| "HEAD".to_owned(), |start| format!("{start}..HEAD"));
-        if let Some(count) = git.ask(&["rev-list", "--count", &range, "--"]).await {
+        if let Some(count) = git.ask(&["rev-list", "--count", &range, "--"]).await? {
             facts.commits_since = String::from_utf8_lossy(&count).trim().parse().unwrap_or(0);
         }
-        facts.commits = git.log(&range).await;
+        facts.commits = git.log(&range).await?;
     }
     let differing = if files.len() > MAX_FILES {
         let head = if facts.head.is_empty() { git.view.empty_tree } else { &facts.head };
-        git.differing(start.unwrap_or(head)).await?
+        match git.differing(start.unwrap_or(head)).await? {
+            Some(differing) => differing,
+            None => return Ok(None),
+        }
     } else {
         Vec::new()
     };
-    Some(Seen { facts, files, differing })
+    Ok(Some(Seen { facts, files, differing }))
 }
 
 /// What has happened to a work tree since a moment (C9).
@@ -109,26 +135,26 @@ pub struct Since {
 }
 
 /// Counts what came after a commit. Where the commit is not known any more, everything diverged from it.
-pub(crate) async fn since(workspace: &Workspace, head: &str, branch: &str) -> Since {
+pub(crate) async fn since(workspace: &Workspace, head: &str, branch: &str) -> Result<Since, PipeInTheWay> {
     if !is_commit(head) {
-        return Since::default();
+        return Ok(Since::default());
     }
-    let Some(git) = Reader::open(workspace).await else { return Since::default() };
-    let now = git.ask(&["symbolic-ref", "-q", "--short", "HEAD"]).await;
+    let Some(git) = Reader::open(workspace).await? else { return Ok(Since::default()) };
+    let now = git.ask(&["symbolic-ref", "-q", "--short", "HEAD"]).await?;
     let now = now.map(|name| String::from_utf8_lossy(&name).trim().to_owned()).unwrap_or_default();
-    if git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await.is_none() {
-        return Since::default(); // No commit any more: nothing to count.
+    if git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await?.is_none() {
+        return Ok(Since::default()); // No commit any more: nothing to count.
     }
-    let held = git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await.is_some();
-    let count = git.ask(&["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await;
+    let held = git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await?.is_some();
+    let count = git.ask(&["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await?;
     let commits = count.and_then(|count| String::from_utf8_lossy(&count).trim().parse().ok()).unwrap_or(0);
-    Since { commits, diverged: !held || now != branch }
+    Ok(Since { commits, diverged: !held || now != branch })
 }
 
 impl Reader<'_> {
     /// Branch, head and what is not committed. The host's own files are no changes of the work, and git does not go into
     /// submodules: there it would read their configuration.
-    async fn status(&self) -> Option<Vec<u8>> {
+    async fn status(&self) -> Result<Option<Vec<u8>>, PipeInTheWay> {
         let own = self.workspace.own.as_ref();
         let own_too = own.map_or_else(
             || ":(exclude).baton".to_owned(),
@@ -151,7 +177,7 @@ impl Reader<'_> {
     }
 
     /// Files that differ from a commit or a tree.
-    async fn differing(&self, start: &str) -> Option<Vec<PathBuf>> {
+    async fn differing(&self, start: &str) -> Result<Option<Vec<PathBuf>>, PipeInTheWay> {
         let diff = [
             "diff",
             "--name-only",
@@ -164,22 +190,31 @@ impl Reader<'_> {
             start,
             "--",
         ];
-        let mut differing = paths(&self.ask(&diff).await?);
-        differing.extend(paths(&self.ask(&["ls-files", "-o", "--exclude-standard", "-z"]).await?));
+        let Some(tracked) = self.ask(&diff).await? else { return Ok(None) };
+        let others = ["ls-files", "-o", "--exclude-standard", "-z"];
+        let Some(others) = self.ask(&others).await? else { return Ok(None) };
+        let mut differing = paths(&tracked);
+        differing.extend(paths(&others));
         let own = self.workspace.own.as_ref();
         differing.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
-        Some(differing)
+        Ok(Some(differing))
     }
 
     /// The newest commits of a range, with the first lines of their messages.
-    async fn log(&self, range: &str) -> Vec<Commit> {
+    async fn log(&self, range: &str) -> Result<Vec<Commit>, PipeInTheWay> {
         let count = format!("--max-count={COMMITS_NAMED}");
         let log = ["log", "-z", "--no-show-signature", &count, "--format=%h %s", range, "--"];
-        records(&self.ask(&log).await.unwrap_or_default()).map(commit).collect()
+        Ok(records(&self.ask(&log).await?.unwrap_or_default()).map(commit).collect())
     }
 
     /// One question to git; nothing where it fails or does not answer in time.
-    async fn ask(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+    async fn ask(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, PipeInTheWay> {
+        let Repository { top, git_dir, common_dir } = &self.view.repository;
+        let folders: [&Path; 3] = [top, git_dir, common_dir];
+        pipes::unless_it_waits(&folders, self.answer(arguments)).await
+    }
+
+    async fn answer(&self, arguments: &[&str]) -> Option<Vec<u8>> {
         self.view.repository.expect_unmoved().ok()?;
         let mut git = Command::from(self.view.git());
         git.args(arguments)

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use tokio::process::Command;
@@ -93,11 +93,11 @@ pub const COMMAND_KEYS: &[CommandKey] = &[
 /// How the references of a repository are stored.
 const REF_STORAGE: &str = "extensions.refstorage";
 
-/// What is taken from a repository: how it is stored, how its files become bytes, and who works in it.
-const KEPT_KEYS: [&str; 21] = [
+/// What is taken from a repository: how it is stored, how its files become bytes, and who works in it. What it has git ignore is taken
+/// once, when a run begins (`git_info.rs`).
+const KEPT_KEYS: [&str; 20] = [
     "core.autocrlf",
     "core.eol",
-    "core.excludesfile",
     "core.filemode",
     "core.ignorecase",
     "core.logallrefupdates",
@@ -197,6 +197,12 @@ impl KeptSettings {
         self.kept.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_slice())
     }
 
+    /// What this file lists is ignored, and not what another one of the user's own lists.
+    pub(crate) fn exclude_by(&mut self, file: Option<&Path>) {
+        let value = file.map(|file| file.as_os_str().as_bytes().to_vec());
+        self.kept.extend(value.map(|value| ("core.excludesfile".to_owned(), value)));
+    }
+
     /// Filters that the repository names.
     pub(crate) fn filters(&self) -> &BTreeSet<String> {
         &self.filters
@@ -249,20 +255,47 @@ fn escaped(byte: u8) -> Vec<u8> {
 }
 
 async fn listed(file: &Path) -> io::Result<Vec<u8>> {
+    let ended = asked(file, &["--list"]).await?;
+    match ended.status.success() {
+        true => Ok(ended.stdout),
+        false => Err(complaint(&ended)),
+    }
+}
+
+/// The path that a setting of a repository names, as git reads it. The first file that says something counts.
+pub(crate) async fn path_setting(files: &[PathBuf], key: &str) -> io::Result<Option<PathBuf>> {
+    // A pipe would hold the host up.
+    for file in files.iter().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file())) {
+        let ended = asked(file, &["--type=path", "--get", key]).await?;
+        match ended.status.code() {
+            Some(0) => {
+                let value = ended.stdout.split(|byte| *byte == 0).next().unwrap_or_default();
+                return Ok(Some(PathBuf::from(OsStr::from_bytes(value))));
+            }
+            Some(1) => {}
+            _ => return Err(complaint(&ended)),
+        }
+    }
+    Ok(None)
+}
+
+fn complaint(ended: &Output) -> io::Error {
+    io::Error::other(OsStr::from_bytes(&ended.stderr).to_string_lossy().trim().to_owned())
+}
+
+/// Reads a file of settings, and those that it includes, as data.
+async fn asked(file: &Path, question: &[&str]) -> io::Result<Output> {
     let mut git = Command::new("git");
-    git.args(["config", "--includes", "--list", "-z", "--file"])
+    git.args(["config", "--includes", "-z", "--file"])
         .arg(file)
+        .args(question)
         // In no repository: only this file is read.
         .current_dir("/")
         .env_clear()
         .envs(environment())
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    let ended = tokio::time::timeout(LIMIT, git.output()).await.map_err(io::Error::other)??;
-    match ended.status.success() {
-        true => Ok(ended.stdout),
-        false => Err(io::Error::other(OsStr::from_bytes(&ended.stderr).to_string_lossy().trim().to_owned())),
-    }
+    tokio::time::timeout(LIMIT, git.output()).await.map_err(io::Error::other)?
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dot_git::DotGit;
 use crate::git_view::{Repository, hold_file};
+use crate::plain_file::read_plain;
 
 /// What git finds in a repository by a fixed name, from its shared folder. The user may have made one of them a link.
 const ANCHORS: [&str; 15] = [
@@ -158,7 +159,7 @@ fn digest_of(file: &Path) -> io::Result<Option<Digest>> {
         Err(error) => return Err(error),
     };
     match meta.is_file() && meta.len() <= MAX_BYTES {
-        true => fs::read(file).map(|bytes| Some(Digest::of(bytes))),
+        true => read_plain(file, MAX_BYTES).map(|bytes| Some(Digest::of(bytes))),
         false if meta.is_symlink() => Err(is_a_link(file)),
         false => Err(io::Error::other(format!("{} is not a small regular file: remove it", file.display()))),
     }

@@ -1,7 +1,7 @@
 //! A repository as the host sees it: where it lies, by explicit paths, and a folder of the host's own that stands for it. In
 //! that folder git finds everything of the repository but its configuration and its hooks, which others may have
 //! written: so whatever git does, it runs nothing that the repository names, and a change of its configuration while git
-//! works changes nothing.
+//! works changes nothing. What the repository has git ignore is there as it was when the run began (`git_info.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,13 @@ use std::time::Duration;
 use baton_core::git_link;
 
 use crate::git_config::{KeptSettings, arguments, environment};
+use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, moved, without_content};
+use crate::plain_file::read_plain;
 
-/// What a repository shares among its work trees, without `config`, `hooks` and `worktrees`. `lfs` is where git-lfs keeps
+/// What a repository shares among its work trees, without `config`, `hooks`, `info` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
-const SHARED: [&str; 6] = ["info", "lfs", "objects", "packed-refs", "refs", "reftable"];
+const SHARED: [&str; 5] = ["lfs", "objects", "packed-refs", "refs", "reftable"];
 /// Where a repository keeps its list of work trees.
 pub(crate) const WORK_TREES: &str = "worktrees";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
@@ -145,14 +147,16 @@ impl GitView {
         folder: &Path,
         repository: &Repository,
         links: &AcceptedLinks,
+        info: &KeptInfo,
     ) -> io::Result<Self> {
         links.expect(repository)?;
-        let settings = repository.settings().await?;
+        let mut settings = repository.settings().await?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         for name in SHARED {
             hold_link(&folder.join(name), &repository.common_dir.join(name))?;
         }
         hold_shallow(&folder.join(SHALLOW), &repository.common_dir.join(SHALLOW))?;
+        settings.exclude_by(info.hold(folder, repository)?.as_deref());
         hold_file(&folder.join("config"), &settings.file())?;
         hold_file(&folder.join("HEAD"), NO_HEAD)?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
@@ -198,7 +202,7 @@ pub(crate) fn base(at: &Path) -> Command {
 fn hold_shallow(copy: &Path, from: &Path) -> io::Result<()> {
     let refuse = || io::Error::other(format!("{} is not a list of commits: remove it", from.display()));
     let bytes = match from.metadata() {
-        Ok(meta) if meta.is_file() && meta.len() <= MAX_SHALLOW_BYTES => fs::read(from)?,
+        Ok(meta) if meta.is_file() && meta.len() <= MAX_SHALLOW_BYTES => read_plain(from, MAX_SHALLOW_BYTES)?,
         Ok(_) => return Err(refuse()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::remove_file(copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -213,7 +217,7 @@ fn hold_shallow(copy: &Path, from: &Path) -> io::Result<()> {
     }
 }
 
-fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
+pub(crate) fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
     if fs::read_link(link).is_ok_and(|now| now == target) {
         return Ok(());
     }
@@ -225,7 +229,7 @@ fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
 /// Writes a file whole, where it is not so already.
 pub(crate) fn hold_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
-    if is_file && read(file).is_ok_and(|now| now == bytes) {
+    if is_file && read_plain(file, bytes.len() as u64).is_ok_and(|now| now == bytes) {
         return Ok(());
     }
     let beside = beside(file);
@@ -242,11 +246,12 @@ fn beside(path: &Path) -> PathBuf {
 
 /// A small file, whole. Waits for no pipe.
 pub(crate) fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let meta = file.metadata()?;
-    match meta.is_file() && meta.len() <= MAX_LINK_BYTES {
-        true => fs::read(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a small regular file")),
-    }
+    read_plain(file, MAX_LINK_BYTES).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
+            io::Error::new(io::ErrorKind::InvalidData, "it is not a small regular file")
+        }
+        _ => error,
+    })
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

@@ -11,10 +11,13 @@ mod error;
 mod files;
 mod git;
 mod git_config;
+mod git_info;
 mod git_links;
 mod git_view;
 mod inside;
 mod issue;
+mod pipes;
+mod plain_file;
 mod projection;
 mod repository;
 mod root;
@@ -39,6 +42,8 @@ pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
 pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
+pub use pipes::PipeInTheWay;
+pub use plain_file::{open_plain, read_plain};
 pub use repository::make_repository;
 pub use trees::{
     Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, MAX_FILE_BYTES,
@@ -74,6 +79,8 @@ struct GitHome {
     repository: Option<Repository>,
     /// The file that notes which links in it are the user's own.
     links: PathBuf,
+    /// The folder that keeps what it had git ignore when the run began.
+    info: PathBuf,
     /// The `.git` of the run's workspace, from when the host began to hold it.
     held: Arc<OnceLock<DotGit>>,
 }
@@ -111,10 +118,10 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
-    /// [`WorkspaceError::Repository`].
+    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
         self.held()?;
-        let git = git::look(self, None).await;
+        let git = git::look(self, None).await?;
         let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
             let scene = files::Scene::open(&root, git, own.as_deref())?;
@@ -128,14 +135,14 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
-    /// [`WorkspaceError::Repository`].
+    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
     pub async fn assess(
         &self,
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
         self.held()?;
-        let git = git::look(self, Some(baseline)).await;
+        let git = git::look(self, Some(baseline)).await?;
         let (root, own) = (self.root.clone(), self.own.clone());
         let (expected, baseline) = (expected.to_vec(), baseline.clone());
         blocking(move || {
@@ -152,7 +159,7 @@ impl Workspace {
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
         self.held()?;
-        let git = git::look(self, Some(baseline)).await;
+        let git = git::look(self, Some(baseline)).await?;
         let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
         blocking(move || {
             let scene = files::Scene::open(&root, git, own.as_deref())?;
@@ -178,7 +185,7 @@ impl Workspace {
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
     pub async fn since(&self, head: &str, branch: &str) -> Since {
         match self.held() {
-            Ok(()) => git::since(self, head, branch).await,
+            Ok(()) => git::since(self, head, branch).await.unwrap_or_default(),
             Err(_) => Since::default(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
 
 use crate::error::WorkspaceError;
 use crate::root::Root;
@@ -64,7 +65,10 @@ pub(crate) fn holds(root: &Root, relative: &str, bytes: &[u8], executable: bool)
             return Ok(false);
         }
         let mut found = Vec::with_capacity(bytes.len());
-        dir.open(relative)?.take(bytes.len() as u64 + 1).read_to_end(&mut found)?;
+        // It may have become a pipe since, which is not waited for.
+        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+        let file = dir.open_with(relative, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+        file.take(bytes.len() as u64 + 1).read_to_end(&mut found)?;
         Ok(found == bytes)
     };
     plain(relative).is_ok() && look().unwrap_or(false)

@@ -51,8 +51,10 @@ use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::dot_git::DotGit;
+use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, RefusedLink};
 use crate::git_view::{GitView, Repository};
+use crate::pipes;
 use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
 use place::Place;
@@ -76,10 +78,14 @@ const SLUG_CHARS_MAX: usize = 48;
 
 /// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
 const VIEW: &str = ".view";
-/// The same with the list of work trees.
+/// The same with the list of work trees. It is for all runs: no file is ignored by it.
 const VIEW_WITH_TREES: &str = ".view-trees";
+/// The folder of a run that stands for the repository in the workspace.
+const VIEW_OF_WORKSPACE: &str = ".view-of";
 /// Files that note the user's own links in the repository.
 const LINKS: &str = ".links";
+/// Folders that keep what the repository had git ignore.
+const INFO: &str = ".info";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -95,6 +101,8 @@ struct Inner {
     run: String,
     /// The note of the user's own links in the repository.
     links: PathBuf,
+    /// What the repository had git ignore when the run began.
+    info: PathBuf,
     /// The `.git` of the workspace, from when its links are noted.
     held: Arc<OnceLock<DotGit>>,
     /// Parallel changes of one repository fail on its locks.
@@ -139,7 +147,7 @@ pub enum TreeError {
         /// What it said.
         said: String,
     },
-    /// A link in the repository leads git elsewhere.
+    /// A link in the repository leads git elsewhere, or git would wait for a pipe.
     #[error("{source}")]
     Link {
         /// Which, and what to do.
@@ -291,16 +299,18 @@ impl Trees {
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let run = fit(run.as_str());
-        let links = beside(folder).join(format!("{LINKS}-{run}"));
-        let view = beside(folder).join(VIEW);
+        let of_run = |name: &str| beside(folder).join(format!("{name}-{run}"));
+        let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
         let held = Arc::default();
-        let git = Some(GitHome { view, repository: None, links: links.clone(), held: Arc::clone(&held) });
+        let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
+        let git = Some(GitHome { view, repository: None, links: noted, info: kept, held: holding });
         Self(Arc::new(Inner {
             workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
             hidden: hidden.iter().map(real).collect(),
             run,
             links,
+            info,
             held,
             turn: Mutex::new(()),
             repo: OnceCell::new(),
@@ -309,12 +319,30 @@ impl Trees {
         }))
     }
 
-    /// Notes which links and alternates the repository has before the first agent of the run works in it, and what its `.git` is. Later
-    /// ones are refused. Called again, it changes nothing.
+    /// Notes what the repository is before the first agent of the run works in it: which links and alternates it has, what its `.git` is,
+    /// and what it has git ignore. Later links are refused, and what is ignored later counts for nothing. Called again, it changes nothing.
     ///
     /// # Errors
     /// [`TreeError::File`] if the note cannot be read or written.
-    pub async fn note_links(&self) -> Result<(), TreeError> {
+    pub async fn note_repository(&self) -> Result<(), TreeError> {
+        self.keep_info().await?;
+        self.note_links().await
+    }
+
+    async fn keep_info(&self) -> Result<(), TreeError> {
+        let folder = &self.0.info;
+        let failed = |what| move |source| TreeError::File { what, path: folder.clone(), source };
+        if KeptInfo::kept(folder).map_err(failed("read"))?.is_some() {
+            return Ok(());
+        }
+        let kept = match Repository::around(self.0.workspace.root()).await {
+            Ok(repository) => KeptInfo::of(&repository).await.map_err(failed("write"))?,
+            Err(_) => KeptInfo::default(),
+        };
+        kept.keep(folder).map_err(failed("write"))
+    }
+
+    async fn note_links(&self) -> Result<(), TreeError> {
         let file = &self.0.links;
         let failed = |what| move |source| TreeError::File { what, path: file.clone(), source };
         if let Some(noted) = AcceptedLinks::noted(file).map_err(failed("read"))? {
@@ -360,8 +388,9 @@ impl Trees {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
         }
-        let (view, links, held) = (self.view_of(tree), self.0.links.clone(), Arc::clone(&self.0.held));
-        let git = Some(GitHome { view, repository: Some(at.clone()), links, held });
+        let (view, held) = (self.view_of(tree), Arc::clone(&self.0.held));
+        let (links, info) = (self.0.links.clone(), self.0.info.clone());
+        let git = Some(GitHome { view, repository: Some(at.clone()), links, info, held });
         let Workspace { own, command_mark, .. } = self.0.workspace.clone();
         Ok(Workspace { own, git, command_mark, ..Workspace::open(root)? })
     }
@@ -390,7 +419,8 @@ impl Trees {
         let at = &repo.repository;
         let failed = |source| TreeError::File { what: "use", path: at.common_dir.clone(), source };
         let folder = beside(&self.0.folder).join(VIEW_WITH_TREES);
-        let view = GitView::hold(&folder, at, &self.links(at)?).await.map_err(failed)?;
+        let info = KeptInfo::default();
+        let view = GitView::hold(&folder, at, &self.links(at)?, &info).await.map_err(failed)?;
         Ok(Git::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
     }
 
@@ -402,6 +432,8 @@ impl Trees {
     async fn find(&self) -> Result<Repo, TreeError> {
         let root = self.0.workspace.root();
         let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
+        let no_pipe = pipes::expect_none_around(root);
+        no_pipe.map_err(|pipe| TreeError::Link { source: pipe.into() })?;
         let repository = Repository::around(root).await.map_err(|why| none(&why))?;
         self.expect_same(&repository)?;
         let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
@@ -439,7 +471,7 @@ impl Trees {
     /// Where the folder lies that stands for the repository towards git in a tree.
     fn view_of(&self, tree: &Tree) -> PathBuf {
         match tree.is_workspace() {
-            true => beside(&self.0.folder).join(VIEW),
+            true => beside(&self.0.folder).join(format!("{VIEW_OF_WORKSPACE}-{}", self.0.run)),
             false => self.0.folder.join(format!("{VIEW}-{}", fit(tree.as_str()))),
         }
     }
@@ -452,11 +484,15 @@ impl Trees {
                 TreeError::File { what: "make a view of the git repository in", path: path.clone(), source }
             }
         };
+        let Repository { top, git_dir, common_dir } = repository;
+        let none = pipes::expect_none(top, &[git_dir, common_dir]);
+        none.map_err(|pipe| TreeError::Link { source: pipe.into() })?;
         let links = self.links(repository)?;
         if tree.is_workspace() {
             links.expect_same(repository).map_err(|source| TreeError::Link { source })?;
         }
-        GitView::hold(&path, repository, &links).await.map_err(failed)
+        let info = KeptInfo::kept_or_of(&self.0.info, repository).await.map_err(failed)?;
+        GitView::hold(&path, repository, &links, &info).await.map_err(failed)
     }
 
     /// The links in the repository that are the user's own.

@@ -5,11 +5,13 @@ mod descriptors;
 mod escapes;
 mod flood;
 mod folder;
+mod hidden;
 mod readers;
 mod root;
 mod rule;
 mod secrets;
 mod settings;
+mod together;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

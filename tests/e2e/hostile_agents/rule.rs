@@ -115,7 +115,9 @@ fn an_agent_and_the_check_that_it_wrote_change_nothing_of_another_run() {
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write("job.toml", workflow.replacen("[[phases]]", "[[phases]]\nverify = [\"sh check.sh\"]", 1));
     let baton = env!("CARGO_BIN_EXE_baton");
-    let (of_live, of_paused) = (place(&live), place(&paused));
+    let over = job_of_shell("echo done > a.txt; echo 'Done: a'", "");
+    over.baton(&["run", "job.toml"]).expect(0);
+    let (of_live, of_paused, of_over) = (place(&live), place(&paused), place(&over));
     // As it is; and with nothing in its environment, in a session of its own.
     let tries = |who: &str| {
         format!(
@@ -124,6 +126,8 @@ fn an_agent_and_the_check_that_it_wrote_change_nothing_of_another_run() {
 '{baton}' answer skip {of_paused} > {who}-answer.out 2>&1
 env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' stop {of_live} > {who}-bare-stop.out 2>&1
 env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' answer skip {of_paused} > {who}-bare-answer.out 2>&1
+'{baton}' undo {of_over} > {who}-undo.out 2>&1
+'{baton}' gc --keep 0 {of_over} > {who}-gc.out 2>&1
 "#
         )
     };
@@ -133,7 +137,7 @@ env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' answer skip {of_paused} > {
     stage.write("agent.sh", format!("#!/bin/sh\ncat > /dev/null\n{script}\n"));
     stage.baton(&["run", "job.toml"]).expect(0);
     for who in ["check", "agent"] {
-        for what in ["stop", "use", "answer", "bare-stop", "bare-answer"] {
+        for what in ["stop", "use", "answer", "bare-stop", "bare-answer", "undo", "gc"] {
             let said = stage.read(&format!("{who}-{what}.out"));
             assert!(said.contains("nothing else of a run"), "{who} {what}: {said}");
         }
@@ -143,12 +147,15 @@ env -i PATH="$PATH" HOME="$HOME" setsid -w '{baton}' answer skip {of_paused} > {
     }
     assert_eq!(live.story().view.status, RunStatus::Running);
     assert_eq!(paused.story().view.status, RunStatus::Paused);
+    assert!(over.has_run(), "it was not removed");
 
     // A person can.
     live.baton(&["stop"]).expect(0);
     host.wait().unwrap();
     paused.baton(&["answer", "skip"]).expect(0);
     assert_eq!((asked(&live).len(), asked(&paused).len()), (1, 1));
+    over.baton(&["gc", "--keep", "0"]).expect(0);
+    assert!(!over.has_run());
 }
 
 #[test]
@@ -160,16 +167,46 @@ fn an_agent_answers_no_question_where_no_host_is() {
     stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n");
     stage.baton(&["run", "job.toml"]).expect(5);
     let mark = stage.read("mark");
-    for arguments in ["answer skip", "policy use builtin:resilience --decides exhaustion"] {
+    let run = stage.story().view.run;
+    let gc = format!("gc --force --run {run}");
+    for arguments in
+        ["answer skip", "policy use builtin:resilience --decides exhaustion", "undo", gc.as_str()]
+    {
         let script = format!("'{baton}' {arguments} {place}");
         let mut command = std::process::Command::new("sh");
         let ended = command.args(["-c", &script]).env("BATON_SESSION_MARK", mark.trim()).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(!ended.status.success() && said.contains("was started by an agent of run"), "{said}");
     }
-    assert_eq!(asked(&stage), []);
+    assert_eq!((asked(&stage), stage.story().view.status), (Vec::new(), RunStatus::Paused));
     stage.baton(&["answer", "skip"]).expect(0);
     assert_eq!(asked(&stage).len(), 1);
+}
+
+#[test]
+fn no_agent_resumes_a_run() {
+    // N6: neither its own nor another one.
+    let stopped =
+        job_of_shell("[ -e mark ] && exit 3\necho \"$BATON_SESSION_MARK\" > mark\nexec sleep 600", "");
+    let mut host = stopped.start(&["run", "job.toml"]);
+    until("the agent works", || stopped.workspace.join("mark").exists() && stopped.has_run());
+    stopped.baton(&["stop"]).expect(0);
+    host.wait().unwrap();
+    let entries = stopped.story().entries;
+    let resume = format!("'{}' resume {}", env!("CARGO_BIN_EXE_baton"), place(&stopped));
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &resume]).env("BATON_SESSION_MARK", stopped.read("mark").trim());
+    let ended = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!ended.status.success() && said.contains("was started by an agent of run"), "{said}");
+
+    let other = job_of_shell(&format!("{resume} > resume.out 2>&1\necho done > a.txt\necho 'Done: a'"), "");
+    other.baton(&["run", "job.toml"]).expect(0);
+    let said = other.read("resume.out");
+    assert!(said.contains("was started by an agent of another run"), "{said}");
+    assert_eq!(stopped.story().entries, entries, "nothing was written");
+    // A person resumes it.
+    stopped.baton(&["resume"]).expect(5);
 }
 
 #[test]

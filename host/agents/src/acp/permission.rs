@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::feed::Protocol;
 use crate::allowed::Commands;
-use crate::confine::SETTINGS;
+use crate::confine::is_of_settings;
 use crate::driver::Shared;
 
 /// What an agent may do without asking.
@@ -107,7 +107,7 @@ fn is_inside(path: &Path, workspace: &Path) -> bool {
         return false;
     }
     let within = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
-    within.is_some_and(|within| !in_inbox(within).unwrap_or(within).components().any(is_of_settings))
+    within.is_some_and(|within| !is_of_settings(in_inbox(within).unwrap_or(within)))
 }
 
 /// What of a path is below the inbox of a run, to which an agent without tools reports by files.
@@ -115,11 +115,6 @@ fn in_inbox(path: &Path) -> Option<&Path> {
     let mut parts = path.strip_prefix(".baton").ok()?.components();
     let (Some(Component::Normal(_)), Some(inbox)) = (parts.next(), parts.next()) else { return None };
     (inbox.as_os_str() == "inbox").then_some(parts.as_path()).filter(|file| !file.as_os_str().is_empty())
-}
-
-fn is_of_settings(part: Component<'_>) -> bool {
-    let Component::Normal(name) = part else { return false };
-    SETTINGS.iter().any(|settings| name.eq_ignore_ascii_case(settings))
 }
 
 #[cfg(test)]
@@ -157,9 +152,17 @@ mod tests {
     fn an_edit_is_inside_where_it_makes_nobody_run_a_command() {
         // N6
         let root = Path::new("/w/work");
-        for inside in
-            ["a.txt", "/w/work/src/a.rs", "src/.gitignore", ".gitattributes", ".github/x.yml", ".", "/w/work"]
-        {
+        let work = [".github/workflows/hooks", ".vscode/settings.json", "hooks/.github", ".hgignore"];
+        let plain = [
+            "a.txt",
+            "/w/work/src/a.rs",
+            "src/.gitignore",
+            ".gitattributes",
+            ".github/x.yml",
+            ".",
+            "/w/work",
+        ];
+        for inside in plain.into_iter().chain(work) {
             assert!(is_inside(Path::new(inside), root), "{inside}");
         }
         let settings = [
@@ -175,8 +178,15 @@ mod tests {
         ];
         let of_agents =
             [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", "a/.mcp.json"];
+        let nested = [
+            ".github/hooks",
+            ".GitHub/Hooks/a.json",
+            "a/.vscode/mcp.json",
+            ".hg/hgrc",
+            "/w/work/.windsurf/hooks.json",
+        ];
         let outside = ["../a", "/w/work/../x", "/w/workshop/a", "/etc/passwd"];
-        for path in settings.iter().chain(&of_agents).chain(&outside) {
+        for path in settings.iter().chain(&of_agents).chain(&nested).chain(&outside) {
             assert!(!is_inside(Path::new(path), root), "{path}");
         }
     }

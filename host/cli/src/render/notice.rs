@@ -6,6 +6,7 @@ use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::{ChangeCause, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::short::first_of;
 use baton_runtime::core::view::{Repair, is_believable_reset};
 use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
@@ -340,6 +341,10 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("verify", Tone::Bad, format!("the verification {how} (attempt {attempt})"))
         }
         Notice::PhaseDone { .. } => ("phase", Tone::Good, "done".to_owned()),
+        Notice::CheckChanged { command, files, .. } => {
+            let (files, command) = (one_line(&first_of(files, FILES_SHOWN)), one_line(command));
+            ("verify", Tone::Warn, format!("this work changed {files}, which its check `{command}` runs"))
+        }
         Notice::FellBack { .. }
         | Notice::PolicyWants { .. }
         | Notice::PolicyChanged { .. }
@@ -438,6 +443,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::CheckingFirst { phase, .. }
         | Notice::CheckedFirst { phase, .. }
         | Notice::Verified { phase, .. }
+        | Notice::CheckChanged { phase, .. }
         | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
         Notice::Paused { phase, .. } => (phase.clone(), None),
         Notice::FellBack { .. }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, Reading};
 use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, SandboxLevel, Source, paths};
+use baton_runtime::read_plain;
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -164,7 +165,9 @@ impl Task {
                 let mut named = Vec::new();
                 let mut beside = |path: &str| {
                     named.push(path.to_owned());
-                    fs::read_to_string(path).map_err(|error| error.to_string())
+                    let bytes = read_plain(Path::new(path), FILE_BYTES_MAX as u64);
+                    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+                    text.map_err(|error| error.to_string())
                 };
                 let origin = path.display().to_string();
                 let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
@@ -301,6 +304,11 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
     let told = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if told.is_dir() {
         return Err(unreadable(path, &io::Error::from(io::ErrorKind::IsADirectory)).into());
+    }
+    // A pipe that the user made (`<(…)`, `-` as /dev/stdin) has a writer. One among the files may have none.
+    let is_of_system = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    if !told.is_file() && !is_of_system {
+        return Err(unreadable(path, &io::Error::other("it is not a regular file")).into());
     }
     if told.len() > FILE_BYTES_MAX as u64 {
         let (name, bytes) = (path.display(), told.len());

@@ -1,6 +1,7 @@
 //! The commands that a phase and its objectives are held to (D3): one after the other, on the work as it is committed.
 
 use crate::action::Action;
+use crate::check_files::run_by;
 use crate::facts::AgentEvent;
 use crate::input::Outcome;
 use crate::notice::Notice;
@@ -86,6 +87,19 @@ impl Run {
         let mut before = phase.checks().into_iter().zip(&phase.checks_before);
         let before = || before.find(|((of, _), _)| *of == Some(g)).map(|(_, passed)| *passed);
         ObjectiveView { check_passed: view.check_passed.or_else(before), ..view }
+    }
+
+    /// What a command shows that runs files which the work itself changed is the work's word.
+    pub(super) fn tell_of_changed_checks(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let changed: Vec<&str> = phase.changed_files().map(|file| file.path.as_str()).collect();
+        let of_command = |(_, command): (Option<usize>, String)| {
+            let files = run_by(&command, changed.iter().copied());
+            let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
+            (!files.is_empty()).then(|| Notice::CheckChanged { phase: phase.spec.id.clone(), command, files })
+        };
+        let told: Vec<Notice> = phase.checks().into_iter().filter_map(of_command).collect();
+        told.into_iter().for_each(|notice| self.notify(notice));
     }
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.

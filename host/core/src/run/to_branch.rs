@@ -132,6 +132,7 @@ impl Run {
                 session.forget();
             }
         }
+        self.tell_of_changed_checks(p);
         let phase = self.phases[p].spec.id.clone();
         self.notify(Notice::PhaseDone { phase });
     }

@@ -310,6 +310,10 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             let word = if *passed { "passed" } else { "failed" };
             (Some(phase), None, format!("verification {word} (attempt {attempt})"))
         }
+        Notice::CheckChanged { phase, command, files } => {
+            let text = format!("the work changed {}, which `{}` runs", files.join(", "), one_line(command));
+            (Some(phase), None, text)
+        }
         Notice::PhaseDone { phase } => (Some(phase), None, "phase done".to_owned()),
         Notice::Paused { phase, text, .. } => {
             (phase.as_ref(), None, format!("waits for a person: {}", one_line(text)))

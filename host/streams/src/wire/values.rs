@@ -81,16 +81,18 @@ impl Take<'_> for Count {
     }
 }
 
+/// No report of an agent is about more.
+const DOLLARS_MAX: f64 = 1e6;
+
 /// A number of any kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Amount(pub(crate) Option<f64>);
 
 impl Amount {
-    /// US dollars as millionths.
+    /// US dollars as millionths. An absurd amount reaches every ceiling, and its sums can still be read.
     pub(crate) fn microusd(self) -> Option<u64> {
         let dollars = self.0.filter(|dollars| dollars.is_finite() && *dollars >= 0.0)?;
-        // `as` saturates, which is what an absurd amount deserves.
-        Some((dollars * 1e6).round() as u64)
+        Some((dollars.min(DOLLARS_MAX) * 1e6).round() as u64)
     }
 }
 
@@ -263,5 +265,17 @@ impl<'de> Take<'de> for Raw<'de> {
         let json = <&RawValue>::deserialize(from)?.get();
         self.0 = Some(json).filter(|json| *json != "null");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absurd_cost_is_bounded_and_one_that_is_none_is_unknown() {
+        let of = |dollars| Amount(Some(dollars)).microusd();
+        assert_eq!((of(0.13), of(1e308)), (Some(130_000), Some(1_000_000_000_000)));
+        assert_eq!((of(f64::NAN), of(f64::INFINITY), of(-1.0)), (None, None, None));
     }
 }

@@ -14,7 +14,8 @@ use tokio::process::Command;
 
 use super::TreeError;
 use crate::git_links::without_content;
-use crate::git_view::GitView;
+use crate::git_view::{GitView, Repository};
+use crate::pipes;
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -180,7 +181,18 @@ impl Call<'_> {
             let status = child.wait().await?;
             io::Result::Ok((status, answer, complaint))
         };
-        match tokio::time::timeout(LIMIT, work).await {
+        let Repository { top, git_dir, common_dir } = &self.git.view.repository;
+        let folders: [&Path; 3] = [top, git_dir, common_dir];
+        let work = match pipes::unless_it_waits(&folders, tokio::time::timeout(LIMIT, work)).await {
+            Ok(work) => work,
+            Err(pipe) => {
+                group.ends_with_call = true;
+                // It is asked to end while the pipe is still held open.
+                drop(group);
+                return Err(TreeError::Link { source: pipe.into() });
+            }
+        };
+        match work {
             Ok(Ok((status, answer, complaint))) => {
                 group.id = None;
                 let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();

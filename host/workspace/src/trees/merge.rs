@@ -11,6 +11,7 @@ use baton_core::Tree;
 use super::git::{path, records};
 use super::place::Place;
 use super::{MAX_CONFLICTS, TreeError, Trees};
+use crate::plain_file::read_plain;
 
 /// A file with conflict markers is looked through up to this size; git marks no larger one.
 const MAX_MARKED_BYTES: u64 = 64 << 20;
@@ -182,7 +183,9 @@ impl Place {
         let file = self.top().join(path);
         let is_text =
             fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_MARKED_BYTES);
-        let Some(bytes) = is_text.then(|| fs::read(&file).ok()).flatten() else { return false };
+        let Some(bytes) = is_text.then(|| read_plain(&file, MAX_MARKED_BYTES).ok()).flatten() else {
+            return false;
+        };
         let is = |line: &[u8], mark: u8, label: &[u8]| {
             let rest = line.trim_ascii_end();
             let marks = rest.iter().take_while(|byte| **byte == mark).count();

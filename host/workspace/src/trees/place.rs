@@ -12,6 +12,7 @@ use baton_core::visible::visible_name;
 use super::git::{Git, path, records};
 use super::{MAX_FILE_BYTES, Repo, TreeError, Trees};
 use crate::git_config::filter_of;
+use crate::git_info::KeptInfo;
 use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
 
@@ -281,7 +282,10 @@ impl Place {
         // Nobody but the user can write there while an agent works.
         let is_kept = repository.common_dir.starts_with(self.repository.common_dir.join("modules"));
         let links = if is_kept { AcceptedLinks::of(&repository) } else { AcceptedLinks::default() };
-        let Ok(view) = GitView::hold(folder.path(), &repository, &links).await else { return Ok(false) };
+        let Ok(info) = KeptInfo::of(&repository).await else { return Ok(false) };
+        let Ok(view) = GitView::hold(folder.path(), &repository, &links, &info).await else {
+            return Ok(false);
+        };
         let git = Git::new(view, Arc::default(), false);
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
         let ended = git.call(&status).ended().await?;
@@ -430,7 +434,9 @@ mod tests {
 
         let view = place.path().join("view");
         let repository = Repository::at(&top).unwrap();
-        let view = GitView::hold(&view, &repository, &AcceptedLinks::of(&repository)).await.unwrap();
+        let view = GitView::hold(&view, &repository, &AcceptedLinks::of(&repository), &KeptInfo::default())
+            .await
+            .unwrap();
         let git = Git::new(view, Arc::default(), false);
         add_files(&git, [&b"sub"[..]]).await.unwrap();
         assert!(!ran.exists(), "a filter of the submodule ran");

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use super::git::{Git, path, records};
 use super::place::{Place, add_files, pairs};
 use super::{TreeError, Trees};
+use crate::plain_file::open_plain;
 
 /// A state, with the index that knows the files it came from.
 pub(super) struct Snapshot {
@@ -153,7 +154,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut source = match File::open(from) {
+    let mut source = match open_plain(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         source => source?,
     };

@@ -2,6 +2,7 @@
 
 mod commands;
 mod commit;
+mod ignored;
 mod land;
 mod merge;
 mod start;

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use baton_runtime::core::workflow::paths::archived;
 use baton_runtime::core::{ObjectiveId, named};
+use baton_runtime::read_plain;
 use serde_json::Value;
 
 /// The end of the name of the facts beside a handoff.
 const FACTS: &str = "-facts.json";
+/// Facts of a run are smaller.
+const FACTS_BYTES_MAX: u64 = 64 << 20;
 
 /// What the facts beside a handoff say that its check needs.
 pub(super) struct Facts {
@@ -33,7 +36,7 @@ impl Facts {
         let name = Path::new(&named).file_name()?;
         let beside = file.parent().unwrap_or(Path::new("")).join(name);
         let places = [beside, workspace.join(&named), workspace.join(archived(&named))];
-        let bytes = places.iter().find_map(|place| std::fs::read(place).ok())?;
+        let bytes = places.iter().find_map(|place| read_plain(place, FACTS_BYTES_MAX).ok())?;
         let facts: Value = serde_json::from_slice(&bytes).ok()?;
         let texts = |list: &Value, key: &str| -> Vec<String> {
             let items = list.as_array().into_iter().flatten();

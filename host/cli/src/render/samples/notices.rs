@@ -280,6 +280,11 @@ fn notices() -> Vec<Notice> {
         Notice::Verified { phase: phase(), passed: false, code: None, attempt: 2 },
         prompted(BriefKind::Reviewing, "tests"),
         Notice::Verified { phase: phase(), passed: true, code: Some(0), attempt: 3 },
+        Notice::CheckChanged {
+            phase: phase(),
+            command: "pytest tests/test_x.py".into(),
+            files: vec!["tests/test_x.py".into()],
+        },
         Notice::PhaseDone { phase: phase() },
         Notice::FellBack {
             capability: Capability::Splitting,

@@ -55,6 +55,30 @@ fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
 }
 
 #[test]
+fn a_check_that_runs_what_the_work_changed_is_told_at_the_end_of_the_phase() {
+    // D3
+    let mut workflow = wide(2);
+    workflow.phases[0].objectives[0].verify = Some("sh check.sh".into());
+    workflow.phases[0].verify = Some("make test && cargo test".into());
+    workflow.phases[0].objectives[0].files = vec!["Makefile".into(), "src/a.rs".into()];
+    workflow.phases[0].objectives[1].files = vec!["src/check.sh".into()];
+    let mut world = World::new(workflow);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let told = |notice: &Notice| match notice {
+        Notice::CheckChanged { command, files, .. } => {
+            assert_eq!(
+                (command.as_str(), files.as_slice()),
+                ("make test && cargo test", &["Makefile".to_owned()][..])
+            );
+            true
+        }
+        _ => false,
+    };
+    assert_eq!(world.count(told), 1);
+}
+
+#[test]
 fn commands_that_never_pass_are_all_named_to_the_person_who_is_asked() {
     // D3
     let mut workflow = wide(2);

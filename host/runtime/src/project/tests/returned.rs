@@ -4,9 +4,14 @@ use baton_core::decision::{QuotaCause, Verdict};
 use baton_core::input::{Report, SplitGroupReport};
 use baton_core::notice::Notice;
 use baton_core::observation::ObjectiveStatus;
-use baton_core::{Input, UnixMs};
+use baton_core::view::RunView;
+use baton_core::{Input, SessionId, UnixMs};
+use baton_inbox::Call;
+use serde_json::json;
 
 use super::super::play::{Play, workflow};
+use crate::fit;
+
 use super::super::{Chronicle, PhaseProgress, Progress, Return, ReturnStatus, WorkItems};
 
 /// Up to the first session of phase `build`, which has the id s2.
@@ -40,6 +45,46 @@ fn a_hand_off_by_a_policy_returns_what_exhaustion_returns() {
     let [error] = returned.errors.as_slice() else { panic!("{:?}", returned.errors) };
     assert_eq!((error.kind.as_str(), error.recoverable), ("context_exhaustion", true));
     assert_eq!(error.recommendation, "Spawn successor with handoff file");
+}
+
+// N6
+#[test]
+fn a_file_calls_the_work_of_a_session_with_tools_done_only_where_no_other_one_works() {
+    let play = at_build(|_| {});
+    let mut view = play.run.view(play.chronicle.at).unwrap();
+    let (own, tree) = (view.phases[1].sessions[0].id.clone(), view.phases[1].tree.clone());
+    let objective = view.phases[1].objectives[0].id.clone();
+    let file = |status: &str| {
+        let arguments = json!({ "objective": objective, "status": status });
+        let call = json!({ "tool": "objective_update", "arguments": arguments });
+        serde_json::from_value::<Call>(call).unwrap()
+    };
+    let refused = |view: &RunView, session: Option<&SessionId>, status: &str| {
+        fit::is_done_by(view, session, &tree, &file(status)).err()
+    };
+    view.phases[1].sessions[0].agent = "claude".into();
+    for session in [None, Some(&own)] {
+        assert_eq!(refused(&view, session, "done"), None, "it works alone");
+    }
+    let mut other = view.phases[1].sessions[0].clone();
+    (other.id, other.agent) = ("s9".into(), "process:./other".into());
+    let mut phase = view.phases[1].clone();
+    (phase.id, phase.objectives, phase.sessions) = ("other".into(), Vec::new(), vec![other]);
+    view.phases.push(phase);
+    for session in [None, Some(&own)] {
+        let why = refused(&view, session, "done").unwrap();
+        assert!(why.contains("session s9 works in this folder too"), "{why}");
+        assert!(
+            why.contains("by the tool `objective_update`") && why.contains(&format!("`Done: {objective}`")),
+            "{why}"
+        );
+        for status in ["failed", "in-progress", "open"] {
+            assert_eq!(refused(&view, session, status), None, "{status}");
+        }
+    }
+    // What has no tools has no other way.
+    view.phases[1].sessions[0].agent = "process:./agent.sh".into();
+    assert_eq!(refused(&view, Some(&own), "done"), None);
 }
 
 // C26 D2

@@ -469,7 +469,7 @@ async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
 async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_repository() {
     // N6: written while an agent lives, between two calls of git.
     let mut world = World::new();
-    world.trees.note_links().await.unwrap();
+    world.trees.note_repository().await.unwrap();
     let traps = Traps::beside(&world);
     let victim = victim(&world);
     let trap = section("hook \"evil\"", "command", &traps.program("hook"));
@@ -516,7 +516,7 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
     // N6
     for name in ["refs", "objects", "logs", "packed-refs", "shallow", "worktrees"] {
         let world = World::new();
-        world.trees.note_links().await.unwrap();
+        world.trees.note_repository().await.unwrap();
         let other = World::new();
         let (at, victim) = (world.root.join(".git").join(name), other.root.join(".git").join(name));
         let _ = fs::rename(&at, world.root.join(".git/away"));
@@ -531,7 +531,7 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
     let world = World::new();
     fs::rename(world.root.join(".git/objects"), world.dir.path().join("objects")).unwrap();
     std::os::unix::fs::symlink(world.dir.path().join("objects"), world.root.join(".git/objects")).unwrap();
-    world.trees.note_links().await.unwrap();
+    world.trees.note_repository().await.unwrap();
     world.checkpoint("20").await;
 }
 
@@ -539,7 +539,7 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
 async fn looking_reads_no_other_repository() {
     // N6
     let world = World::new();
-    world.trees.note_links().await.unwrap();
+    world.trees.note_repository().await.unwrap();
     let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
     let other = World::new();

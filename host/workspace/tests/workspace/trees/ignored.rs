@@ -1,0 +1,162 @@
+//! What a repository has git ignore by files outside of its tree: as it was when the run began.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use baton_core::{PhaseId, RunId, Tree};
+use baton_workspace::{Trees, Workspace};
+
+use super::world::{OWN, World, git, link};
+
+fn pipe(path: &Path) {
+    let _ = fs::remove_file(path);
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// Files that the workspace has, for one who looks now.
+async fn changed(trees: &Trees, baseline: &baton_workspace::Baseline) -> Vec<String> {
+    let workspace = trees.open(&Tree::workspace()).await.unwrap();
+    let seen = workspace.assess(baseline, &[]).await.unwrap();
+    assert!(seen.git.present, "git was asked");
+    seen.changed.into_iter().map(|file| file.path).collect()
+}
+
+fn committed(world: &World, commit: &str) -> Vec<String> {
+    let names = world.git(&["ls-tree", "-r", "--name-only", commit]);
+    names.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn what_an_agent_has_git_ignore_is_seen_and_committed_all_the_same() {
+    // N6
+    let mut world = World::new();
+    let excludes = world.dir.path().join("excludes");
+    fs::write(&excludes, "*.tmp\n").unwrap();
+    world.git(&["config", "core.excludesFile", excludes.to_str().unwrap()]);
+    world.write(".git/info/exclude", "mine*\n");
+    world.trees.note_repository().await.unwrap();
+    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let before = workspace.baseline(&[]).await.unwrap();
+
+    world.write(".git/info/exclude", "mine*\nhidden*\n");
+    fs::write(&excludes, "*.tmp\n*.evil\n").unwrap();
+    world.write("elsewhere", "*.more\n");
+    world.git(&["config", "core.excludesFile", "elsewhere"]);
+    for file in ["mine.log", "x.tmp", "hidden.txt", "y.evil", "z.more"] {
+        world.write(file, "A\n");
+    }
+    let seen = ["elsewhere", "hidden.txt", "y.evil", "z.more"];
+    assert_eq!(changed(&world.trees, &before).await, seen);
+    // Another host of the run knows it, too.
+    world.restart();
+    world.trees.note_repository().await.unwrap();
+    assert_eq!(changed(&world.trees, &before).await, seen);
+
+    let base = world.checkpoint("20").await;
+    let of_base = committed(&world, &base);
+    assert!(seen.iter().all(|file| of_base.iter().any(|name| name == file)), "{of_base:?}");
+    assert!(!of_base.iter().any(|name| name == "mine.log" || name == "x.tmp"), "{of_base:?}");
+    // A tree that is made now goes by the beginning of the run, and settings of that tree alone count as little.
+    let part = world.begin("20a", &base).await;
+    world.git(&["config", "extensions.worktreeConfig", "true"]);
+    part.git(&["config", "--worktree", "core.excludesFile", world.root.join("elsewhere").to_str().unwrap()]);
+    for file in ["hidden-a.txt", "a.more", "a.tmp"] {
+        part.write(file, "A\n");
+    }
+    world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
+    let of_part = part.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(
+        of_part.contains("hidden-a.txt") && of_part.contains("a.more") && !of_part.contains("a.tmp"),
+        "{of_part}"
+    );
+
+    // A run that begins now takes what is there now.
+    let state = world.dir.path().join("state");
+    let workspace = Workspace::open(&world.root).unwrap().with_own_folder(OWN);
+    let fresh = Trees::new(&workspace, &state.join("trees/r2"), &[&state], &RunId::new("r2"));
+    fresh.note_repository().await.unwrap();
+    let of_fresh = changed(&fresh, &before).await;
+    assert_eq!(of_fresh, ["elsewhere", "x.tmp", "y.evil"]);
+}
+
+#[tokio::test]
+async fn a_repository_that_an_agent_makes_ignores_nothing_by_files_of_its_own() {
+    // N6
+    let world = World::empty();
+    fs::remove_dir_all(world.root.join(".git")).unwrap();
+    world.trees.note_repository().await.unwrap();
+    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let before = workspace.baseline(&[]).await.unwrap();
+    git(&world.root, &["init", "-q"]);
+    world.write(".git/info/exclude", "hidden*\n");
+    world.write("hidden.txt", "A\n");
+    assert_eq!(changed(&world.trees, &before).await, ["hidden.txt"]);
+}
+
+#[tokio::test]
+async fn attributes_of_the_repository_are_in_force_as_they_were() {
+    let world = World::new();
+    world.write("windows.txt", "one\ntwo\n");
+    world.commit("second");
+    world.write(".git/info/attributes", "windows.txt text eol=crlf\n");
+    // A list of the user's own may be a link, and one that is no file lists nothing.
+    world.write("../lists/exclude", "mine*\n");
+    link(&world.root, ".git/info/exclude", world.dir.path().join("lists/exclude").to_str().unwrap());
+    world.git(&["config", "core.excludesFile", "/dev/null"]);
+    world.trees.note_repository().await.unwrap();
+    world.write(".git/info/attributes", "* -text\n");
+    world.write("mine.txt", "A\n");
+    let base = world.checkpoint("20").await;
+    assert!(!committed(&world, &base).contains(&"mine.txt".to_owned()));
+    let part = world.begin("20a", &base).await;
+    assert_eq!(part.read("windows.txt").as_deref(), Some("one\r\ntwo\r\n"));
+}
+
+#[tokio::test]
+async fn a_pipe_in_the_place_of_such_a_list_is_stepped_around() {
+    // N6
+    let world = World::new();
+    for name in ["exclude", "attributes", "grafts"] {
+        pipe(&world.root.join(".git/info").join(name));
+    }
+    world.trees.note_repository().await.unwrap();
+    world.checkpoint("20").await;
+}
+
+#[tokio::test]
+async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
+    // N6
+    let world = World::new();
+    world.trees.note_repository().await.unwrap();
+    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let before = workspace.baseline(&[]).await.unwrap();
+    world.write("src/deep/new.txt", "A\n");
+    // At the top of the tree, deep in it, in the repository, and in one that lies among the files.
+    let others =
+        ["src/deep/.gitattributes", "src/deep/.gitignore", ".git/MERGE_HEAD", "src/deep/other/.git/HEAD"];
+    for name in [".gitignore"].into_iter().chain(others) {
+        let at = world.root.join(name);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        let was = fs::read(&at).ok();
+        pipe(&at);
+        let began = Instant::now();
+        let phase = PhaseId::new("20");
+        let seen = workspace.assess(&before, &[]).await.map(drop).map_err(|error| error.to_string());
+        let joining = Tree::joining(&phase, 1);
+        let checkpoint = world.trees.checkpoint(&phase, &Tree::workspace(), &joining).await;
+        assert!(began.elapsed() < Duration::from_secs(20), "{name}");
+        let is_told = |told: &str| told.contains(&format!("{name} is a pipe")) && told.contains("remove it");
+        assert!(is_told(&checkpoint.unwrap_err().to_string()), "{name}");
+        // A look reads no attributes.
+        assert!(
+            seen.as_ref().map_or_else(|told| is_told(told), |()| name.ends_with("attributes")),
+            "{name}: {seen:?}"
+        );
+        fs::remove_file(&at).unwrap();
+        was.into_iter().for_each(|was| fs::write(&at, was).unwrap());
+    }
+    fs::remove_dir_all(world.root.join("src/deep/other")).unwrap();
+    workspace.assess(&before, &[]).await.unwrap();
+    world.checkpoint("20").await;
+}
