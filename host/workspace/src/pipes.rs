@@ -77,9 +77,8 @@ pub(crate) async fn unless_it_waits<T>(
         tokio::select! {
             biased;
             done = &mut git => return Ok(done),
-            found = search => match found {
-                Ok(Some(pipe)) => return Err(pipe),
-                Ok(None) | Err(_) => {}
+            found = search => if let Ok(Some(pipe)) = found {
+                return Err(pipe);
             },
         }
     }
