@@ -272,7 +272,7 @@ fn doubt(
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (_, _, Some(next), _) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
-        (.., Some(trouble)) => format!("speaks of what is not done: {}", quote(trouble)),
+        (.., Some(trouble)) => format!("uses words that may mean that work is left: {}", quote(trouble)),
         _ if names_context() => "speaks of its context".to_owned(),
         _ if is_decided_by_check && wanted(host, &o.phase) != Some(Basis::Reported) => return None,
         _ if said.claims || was_asked && (checked && said.has_words || is_enough && said.tells) => {

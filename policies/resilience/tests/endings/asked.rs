@@ -42,6 +42,8 @@ fn who_answers_the_question_plainly_is_believed() {
     }
     for text in [
         "Yes.",
+        "Done.",
+        "It is done.",
         "Yes, the work is complete.",
         "Yes, all of it is done. I have looked at each of its lines, and they are as you want them.\n\nDone: parser",
         "**Done: parser**",

@@ -77,7 +77,7 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) trouble: Option<String>,
     /// It is the claim, in plain words and no others, that all of it is done.
     pub(in crate::assess) claims: bool,
-    /// It begins with yes, as an answer to the question whether all is done, and says nothing else but plain words.
+    /// It begins with yes or is "done", as an answer to the question whether all is done, and says nothing else but plain words.
     pub(in crate::assess) affirms: bool,
     /// It says in English that something was done.
     pub(in crate::assess) tells: bool,
@@ -212,7 +212,7 @@ pub(in crate::assess) fn says(
             .or_else(|| status.map(str::to_owned))
             .filter(|_| !answers),
         claims,
-        affirms: begins_with("yes") && is_plain,
+        affirms: (begins_with("yes") || is_done_alone(first)) && is_plain,
         tells,
         has_words: !all.is_empty(),
         refuses: is_plain_no(text, &NO),
@@ -298,6 +298,14 @@ fn is_own_doing(words: &[String], at: usize) -> bool {
         .last()
         .or(words.get(at))
         .is_some_and(|first| ["i", "we"].contains(&first.as_str()))
+}
+
+/// "Done", "It is done": no claim where nothing was asked, and an answer to the question whether all is done.
+fn is_done_alone(words: &[String]) -> bool {
+    matches!(
+        words.iter().map(String::as_str).collect::<Vec<_>>()[..],
+        ["done"] | ["it" | "all", "is", "done"] | ["all", "done"]
+    )
 }
 
 fn is_nothing(word: &str) -> bool {
