@@ -235,7 +235,19 @@ impl Run {
     }
 
     fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
-        self.stopped(p, judgment.word(), judgment.evidence().to_vec(), judgment.reason_for_people());
+        let evidence = self.shown_evidence(p, judgment);
+        self.stopped(p, judgment.word(), evidence, judgment.reason_for_people());
+    }
+
+    /// The evidence as people read it. Words that another policy says a signal has, and that are not in it, are that policy's own: they
+    /// are shown under no other name.
+    fn shown_evidence(&self, p: usize, judgment: &Judgment) -> Vec<Evidence> {
+        let mut evidence = judgment.evidence().to_vec();
+        let is_said = |piece: &Evidence| self.session(p).is_some_and(|session| session.has_said(piece));
+        for piece in evidence.iter_mut().filter(|piece| judgment.by.is_some() && !is_said(piece)) {
+            piece.seq = None;
+        }
+        evidence
     }
 
     /// Notes and tells how the session of a phase ended.

@@ -1,6 +1,7 @@
 //! What a policy sees of one session: its state, and its signals with their texts; and what stands in their place where
 //! nothing is known. Nothing is judged here.
 
+use crate::decision::Evidence;
 use crate::facts::Channel;
 use crate::ids::{PhaseId, Seq};
 use crate::observation::{
@@ -10,7 +11,7 @@ use crate::time::UnixMs;
 use crate::workflow::Mode;
 
 use super::question::counted;
-use super::session::Session;
+use super::session::{Noticed, Session};
 
 /// A session of which nothing has been heard.
 pub(super) fn unheard_of(agent: &str, role: &str, state: SessionState) -> SessionView {
@@ -78,6 +79,17 @@ impl Session {
             exit: self.exit,
             recent: self.recent.iter().copied().collect(),
         }
+    }
+
+    /// Whether the words of a piece of evidence are those of the signal that it names, or of the agent's last answer.
+    pub(super) fn has_said(&self, evidence: &Evidence) -> bool {
+        let words = evidence.text.trim();
+        let in_answer = evidence.channel == Channel::AgentText && self.answer_tail.contains(words);
+        let mut signals = self.signals.iter().filter(|noticed| Some(noticed.seq) == evidence.seq);
+        let in_signal = signals.any(|Noticed { signal, .. }| {
+            signal.channel == evidence.channel && (signal.text.contains(words) || signal.code == words)
+        });
+        !words.is_empty() && (in_answer || in_signal)
     }
 
     /// The signals with their texts, one after the other; first the tail of the answer, as what the agent wrote.

@@ -3,11 +3,15 @@
 use super::mind::REASON;
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
-use crate::decision::{Assessment, CompletionDecision, Decision, RecoveryAction, RecoveryDecision, Verdict};
-use crate::ids::Digest;
+use crate::decision::{
+    Assessment, CompletionDecision, Decision, Evidence, RecoveryAction, RecoveryDecision, Verdict,
+};
+use crate::facts::Channel;
+use crate::ids::{Digest, Seq};
 use crate::input::{Choice, Input, Report, ReportedHandoff, SplitGroupReport};
 use crate::notice::Notice;
 use crate::observation::{Ask, ObjectiveStatus, Occasion};
+use crate::run::judgment::Judgment;
 use crate::run::step::Step;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
@@ -79,6 +83,35 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         assert_eq!(question.choices[0], first, "{question:?}");
         assert!(question.choices.contains(&Choice::Accept));
     }
+}
+
+// A4
+#[test]
+fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker() {
+    let shown = |text: &str, channel: Channel, by: Option<&str>| {
+        let ask = || RecoveryAction::AskPerson { question: "What now?".into() };
+        let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+        while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+            assert!(world.step());
+        }
+        world.run.session_mut(0).unwrap().answer_tail = "The build is broken, so I stop.".into();
+        let evidence = vec![Evidence { channel, seq: Some(Seq(7)), text: text.into() }];
+        let assessment =
+            Assessment { verdict: Verdict::Failed, evidence, warning: None, reason: "so".into() };
+        let judgment = Judgment::of(&assessment, by.map(str::to_owned));
+        world.run.take_recovery(0, &[0], &judgment, &ask());
+        world.go();
+        let seq_of = |notice: &Notice| match notice {
+            Notice::Stopped { evidence, .. } => Some(evidence[0].seq),
+            _ => None,
+        };
+        world.notices.iter().find_map(seq_of).unwrap()
+    };
+    let other = Some("falsy.wasm");
+    assert_eq!(shown("so I stop", Channel::AgentText, other), Some(Seq(7)));
+    assert_eq!(shown("usage limit reached", Channel::AgentText, other), None);
+    assert_eq!(shown("so I stop", Channel::ProviderError, other), None);
+    assert_eq!(shown("usage limit reached", Channel::ProviderError, None), Some(Seq(7)), "Baton's own");
 }
 
 // A8
