@@ -4,23 +4,19 @@
 //!
 //! A context begins with its session, and anew with each compaction. It counts as *exhausted* where the session stopped with a
 //! full window, or after a code of the agent's own protocol or of the provider that says so, whatever the policy that decided then
-//! made of it; and where that policy said so and has such a signal as its evidence. Where it has the word of a text alone, that is
-//! its judgment, and no fact.
+//! made of it. Where only that policy says so, that is its judgment, and no fact.
 
 mod limit_codes;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use baton_core::action::Action;
-use baton_core::facts::{AgentEvent, Channel};
+use baton_core::facts::AgentEvent;
 use baton_core::notice::Notice;
-use baton_core::{Input, Intent, PhaseId, Seq, SessionId, Stamped, UnixMs};
+use baton_core::{Input, Intent, PhaseId, SessionId, Stamped, UnixMs};
 use serde::Serialize;
 
 use limit_codes::says_full;
-
-/// Signals of a session whose moment is remembered: as many as a policy may see, and so may have as evidence.
-const SIGNALS: usize = 64;
 
 /// A moment in the life of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,7 +64,7 @@ pub enum Censoring {
     Stopped,
     /// Its host died.
     HostLost,
-    /// Only the policy that decided then says that it was used up, from a text.
+    /// Only the policy that decided then says that it was used up.
     OnlyWords,
     /// The record ends before.
     EndOfRecord,
@@ -100,9 +96,7 @@ struct Open {
     context: u32,
     now: Moment,
     window_tokens: Option<u64>,
-    /// When the last signals came.
-    signals: VecDeque<(Seq, Moment)>,
-    /// When a code said that the window is used up, and the agent has made no turn since.
+    /// When a code or an error said that the window is used up, and the agent has made no turn since.
     said_full: Option<Moment>,
     fate: Option<(Fate, Moment)>,
     /// Somebody did something about it.
@@ -176,10 +170,6 @@ impl Fates {
                         open.window_tokens = window_tokens.or(open.window_tokens);
                     }
                     AgentEvent::Signal(_) | AgentEvent::PromptEnded { .. } => {
-                        if open.signals.len() == SIGNALS {
-                            open.signals.pop_front();
-                        }
-                        open.signals.push_back((stamped.seq, open.now));
                         if says_full(event) {
                             open.said_full = open.said_full.or(Some(open.now));
                         }
@@ -211,7 +201,6 @@ impl Fates {
                     context: 1,
                     now,
                     window_tokens: None,
-                    signals: VecDeque::new(),
                     said_full: None,
                     fate: None,
                     intervened: None,
@@ -230,11 +219,9 @@ impl Fates {
                 open.now.used_tokens = after.or(open.now.used_tokens);
                 open.intervened = None;
             }
-            Notice::Stopped { session, verdict, evidence, .. } => {
+            Notice::Stopped { session, verdict, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
-                let is_hard = |channel| matches!(channel, Channel::AgentEvent | Channel::ProviderError);
-                let hard = evidence.iter().find(|evidence| is_hard(evidence.channel));
-                open.fate = open.stopped(verdict, hard.and_then(|evidence| evidence.seq));
+                open.fate = open.stopped(verdict);
                 if open.gone && open.fate.is_some() {
                     self.close(session, Fate::Ended);
                 }
@@ -292,16 +279,14 @@ impl Fates {
 }
 
 impl Open {
-    /// Its fate by the reason for which the run stopped it; `hard` names the evidence that is no mere text. None where it
-    /// says nothing about the context.
-    fn stopped(&self, verdict: &str, hard: Option<Seq>) -> Option<(Fate, Moment)> {
+    /// Its fate, where the run stopped it with this verdict. None where that says nothing about the context.
+    fn stopped(&self, verdict: &str) -> Option<(Fate, Moment)> {
         let is_full =
             self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
         if let Some(then) = self.said_full {
             return Some((Fate::Exhausted, then));
         }
         let fate = match verdict {
-            "exhausted" if hard.is_some() => Fate::Exhausted,
             _ if is_full => Fate::Exhausted,
             "exhausted" => Fate::Censored { because: Censoring::OnlyWords },
             "turn-limit" | "budget-limit" => Fate::Censored { because: Censoring::Capped },
@@ -310,7 +295,6 @@ impl Open {
             // It broke, or its answer was cut off, by itself; what somebody did about it before still counts.
             _ => return None,
         };
-        let signalled = hard.and_then(|seq| self.signals.iter().find(|(at, _)| *at == seq));
-        Some((fate, signalled.map_or(self.now, |(_, moment)| *moment)))
+        Some((fate, self.now))
     }
 }

@@ -328,7 +328,7 @@ fn censored(because: Censoring) -> &'static str {
         Censoring::Quota => "stopped by a provider's limit",
         Censoring::Stopped => "stopped by a person",
         Censoring::HostLost => "lost with its host",
-        Censoring::OnlyWords => "used up, by a text alone",
+        Censoring::OnlyWords => "used up, as only a policy says",
         Censoring::EndOfRecord => "still at work",
     }
 }

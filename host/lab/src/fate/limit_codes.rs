@@ -1,4 +1,4 @@
-//! The codes by which agents and providers say that a context window is used up.
+//! How agents and providers say that a context window is used up: by a code, or in the text of an error.
 
 use baton_core::facts::{AgentEvent, Channel};
 
@@ -29,19 +29,44 @@ const LIMIT_CODES: [&str; 23] = [
     "tokenlimitexceeded",
     "toomanyinputtokens",
 ];
+/// In the text of an error, in lower case: the same ones that the built-in policy looks for, without those that may be said of a window that
+/// still has room.
+const LIMIT_PHRASES: [&str; 16] = [
+    "context is full",
+    "context length exceeded",
+    "context limit reached",
+    "context window exceeded",
+    "context window is full",
+    "context window limit reached",
+    "conversation is too long",
+    "conversation too long",
+    "exceed context limit",
+    "exceeds the context window",
+    "input is too long",
+    "maximum context length",
+    "prompt is too long",
+    "prompt too long",
+    "ran out of room in the model's context window",
+    "token limit exceeded",
+];
 /// Longer is none of them, however it is written.
 const LONGEST_CODE_BYTES: usize = 64;
 
-/// Whether an event of an agent says so by a code of its protocol or of its provider. Its words are none.
+/// Whether an event of an agent says so by its protocol or for its provider. What an agent writes or prints does not count.
 pub(super) fn says_full(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::PromptEnded { stop_reason, .. } => is_limit(stop_reason),
         AgentEvent::Signal(signal) => {
             let is_fact = matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError);
-            is_fact && !signal.retrying && is_limit(&signal.code)
+            is_fact && !signal.retrying && (is_limit(&signal.code) || has_phrase(&signal.text))
         }
         _ => false,
     }
+}
+
+fn has_phrase(text: &str) -> bool {
+    let text = text.to_lowercase();
+    LIMIT_PHRASES.iter().any(|phrase| text.contains(phrase))
 }
 
 fn is_limit(code: &str) -> bool {
@@ -59,26 +84,41 @@ mod tests {
     use std::collections::BTreeMap;
 
     use baton_core::decision::{Decision, Verdict};
+    use baton_core::facts::Signal;
     use baton_core::run::Recording;
     use baton_core::time::UnixMs;
     use baton_engine::{Engine, EngineConfig, Router};
 
     use super::*;
 
+    fn error(text: &str) -> AgentEvent {
+        AgentEvent::Signal(Signal {
+            channel: Channel::ProviderError,
+            code: String::new(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: text.to_owned(),
+        })
+    }
+
     fn ended(stop_reason: &str) -> AgentEvent {
         AgentEvent::PromptEnded { stop_reason: stop_reason.to_owned(), is_error: true }
     }
 
     #[test]
-    fn the_built_in_policy_reads_every_code_as_exhaustion() {
+    fn the_built_in_policy_reads_each_of_them_as_exhaustion() {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let router = Router::new(&engine, BTreeMap::new()).unwrap();
-        for code in LIMIT_CODES {
+        let codes = LIMIT_CODES.map(|code| vec![ended(code)]);
+        let phrases = LIMIT_PHRASES.map(|phrase| vec![error(phrase), ended("error")]);
+        for events in codes.into_iter().chain(phrases) {
+            assert!(events.iter().any(says_full), "{events:?}");
             let mut recording = Recording::new("claude", UnixMs(1), 0);
-            recording.take(ended(code));
+            events.iter().for_each(|event| recording.take(event.clone()));
             let (decision, _) = router.decide(&recording.question(None));
-            let Ok(Decision::Assess(assessment)) = decision else { panic!("{code}: {decision:?}") };
-            assert_eq!(assessment.verdict, Verdict::Exhausted, "{code}");
+            let Ok(Decision::Assess(assessment)) = decision else { panic!("{events:?}: {decision:?}") };
+            assert_eq!(assessment.verdict, Verdict::Exhausted, "{events:?}");
         }
     }
 
