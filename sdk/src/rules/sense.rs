@@ -62,7 +62,10 @@ fn asks_nothing(question: &str) -> Option<String> {
 
 /// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
 fn says_something(text: &str) -> bool {
-    let has_width = |c: char| !matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let is_joint = |c| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    let turns = |c| matches!(c, '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}');
+    let hides = |c| matches!(c, '\u{180e}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    let has_width = |c: char| !is_joint(c) && !turns(c) && !hides(c);
     text.chars().any(|c| !c.is_whitespace() && !c.is_control() && has_width(c))
 }
 

@@ -4,6 +4,8 @@
 use baton_core::observation::Capability;
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, builtin_bytes};
 use baton_sdk::golden::{from_text, to_text};
+use baton_sdk::prelude::*;
+use baton_sdk::{Ask, Case, sample};
 use serde_json::{Value, json};
 
 use super::super::rules::RULES;
@@ -55,6 +57,33 @@ fn the_rules_of_the_sdk_are_those_of_the_check() {
     use baton_sdk::caps;
     assert_eq!((caps::TEXT_BYTES, caps::REASON_BYTES), (ANSWER_TEXT_BYTES, REASON_BYTES));
     assert_eq!((caps::ITEMS, caps::EVIDENCE_BYTES), (ANSWER_ITEMS, EVIDENCE_BYTES));
+}
+
+/// Asks a person this character.
+struct Asking;
+
+std::thread_local! {
+    static ASKED: std::cell::Cell<char> = const { std::cell::Cell::new('?') };
+}
+
+impl Recovery for Asking {
+    fn decide(_: &impl Host, _: recovery::Observation) -> Option<recovery::Decision> {
+        Some(recovery::Decision::new(recovery::Action::AskPerson(ASKED.get().to_string()), "it asks"))
+    }
+}
+
+export_policy!(Asking: recovery);
+
+#[test]
+fn host_and_sdk_agree_which_characters_say_something() {
+    let case = Case::new(Ask::Recover(sample::recovery_observation(0)));
+    let kinds = ('\0'..='\u{ffff}').chain('\u{e0000}'..='\u{e0fff}');
+    for c in kinds {
+        ASKED.set(c);
+        let is_blank =
+            baton_sdk::rules::broken::<Asking>(&case).iter().any(|how| how.contains("asks a person nothing"));
+        assert_eq!(is_blank, !baton_core::visible::says_something(c.encode_utf8(&mut [0; 4])), "{c:?}");
+    }
 }
 
 #[test]
