@@ -90,6 +90,28 @@ fn what_a_person_writes_into_the_plan_meanwhile_stays() {
     assert!(report.contains("9 of 10 boxes ticked, 1 new") && report.contains("baton run "), "{report}");
 }
 
+// A11
+#[test]
+fn a_box_whose_check_has_not_passed_is_not_ticked_whatever_becomes_of_its_phase() {
+    let stage = Stage::new();
+    let plan = "## Two\n\n- [ ] Write `c.txt`\n  verify: `grep -q never c.txt`\n- [ ] Write `d.txt`\n";
+    fs::write(stage.workspace.join("PLAN.md"), plan).unwrap();
+    let agent =
+        "cat >/dev/null\necho words >c.txt\necho 'I wrote all of it.'\necho\necho 'Done: write-c-txt'\n";
+    fs::write(stage.workspace.join("agent.sh"), agent).unwrap();
+    let run = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
+    baton(&stage, &run).expect(5);
+    let left = baton(&stage, &["answer", "skip", "--resume"]).expect(1);
+    assert!(
+        left.stdout.contains("0 of 2 boxes ticked") && !left.stdout.contains("done · "),
+        "{}",
+        left.stdout
+    );
+    assert_eq!(stage.read("PLAN.md"), plan);
+    let again = baton(&stage, &[&run[..], &["--dry-run"]].concat()).expect(0);
+    assert!(again.stdout.contains("write-c-txt"), "{}", again.stdout);
+}
+
 // D8
 #[test]
 fn an_unfinished_run_of_a_plan_goes_on_and_tells_what_has_changed_in_it() {

@@ -189,6 +189,9 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
         let before = match objective.done_by {
             Some(Basis::Checked | Basis::Accepted) | None => "",
             Some(_) if objective.passed_before => "; its check passed before, too",
+            Some(_) if objective.has_check && objective.check_passed != Some(true) => {
+                "; its check has not passed"
+            }
             Some(_) => "",
         };
         let basis =

@@ -8,8 +8,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{Origin, RunView};
+use baton_runtime::core::observation::{Basis, ObjectiveStatus};
+use baton_runtime::core::view::{ObjectiveRow, Origin, RunView};
 use baton_runtime::core::workflow::{PlanBox, TickedPlan};
 use baton_runtime::core::{ObjectiveId, Workflow};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
@@ -66,9 +66,8 @@ impl Boxes {
     pub(crate) fn heed(&mut self, view: &RunView) -> Vec<String> {
         let of_workflow = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
         let objectives = of_workflow.flat_map(|phase| &phase.objectives);
-        let is_done = |status| status == ObjectiveStatus::Done;
         let done: BTreeSet<ObjectiveId> =
-            objectives.filter(|one| is_done(one.status)).map(|one| one.id.clone()).collect();
+            objectives.filter(|one| is_to_tick(one)).map(|one| one.id.clone()).collect();
         if done == self.done {
             return Vec::new();
         }
@@ -114,6 +113,15 @@ impl Boxes {
             beyond: plan.boxes().filter(|(heading, item)| !item.ticked && !is_ours(heading, item)).count(),
         })
     }
+}
+
+/// A box is ticked for good in the eyes of the next run: so its objective is done, and the check that it is held to has passed, or a
+/// person has accepted it.
+fn is_to_tick(objective: &ObjectiveRow) -> bool {
+    let is_shown = !objective.has_check
+        || objective.check_passed == Some(true)
+        || objective.done_by == Some(Basis::Accepted);
+    objective.status == ObjectiveStatus::Done && is_shown
 }
 
 /// Sets the marks, and gives the lines of boxes that are gone.

@@ -135,8 +135,13 @@ impl Run {
         self.phases[p].step = Step::Due;
     }
 
-    /// Leaves a phase, and what belongs to it, as it is.
+    /// Leaves a phase, and what belongs to it, as it is. What has a check of its own that has not passed is not done.
     pub(super) fn skip(&mut self, p: usize) {
+        self.reopen_where(p, |phase, g| {
+            let goal = &phase.goals[g];
+            let is_unchecked = goal.spec.verify.is_some() && goal.check_passed != Some(true);
+            is_unchecked.then(|| "its check has not passed".to_owned())
+        });
         self.phases[p].step = Step::Skipped;
         self.tell_apart(p);
     }

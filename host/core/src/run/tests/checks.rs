@@ -6,11 +6,11 @@ use crate::action::{Action, Ending};
 use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
 use crate::input::Choice;
 use crate::notice::Notice;
-use crate::observation::{Ask, Basis, FileState};
+use crate::observation::{Ask, Basis, FileState, ObjectiveStatus};
 use crate::run::phase::Phase;
 use crate::run::step::Step;
 use crate::run::tests::splits::wide;
-use crate::run::tests::world::{World, workflow};
+use crate::run::tests::world::{Does, World, workflow};
 use crate::workflow::{Acceptance, Workflow};
 
 #[test]
@@ -52,6 +52,23 @@ fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
     let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
     let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, .. }));
     assert_eq!((failed, passed), (1, 1), "a round is told once");
+}
+
+#[test]
+fn what_has_a_check_that_never_passed_is_not_done_when_its_phase_is_left() {
+    // A11
+    let mut workflow = workflow(&[("1", &["a", "b", "c"])]);
+    workflow.phases[0].objectives[0].verify = Some("test -s a".into());
+    let mut world = World::new(workflow);
+    world.script = [Does::Finish(300), Does::Exhaust, Does::Exhaust].into();
+    world.go();
+    let status = |world: &World| world.run.view(world.now).unwrap().phases[0].objectives[0].status;
+    assert_eq!(status(&world), ObjectiveStatus::Done);
+    world.answer(Choice::Skip);
+    assert_eq!(world.ending(), Some(Ending::Unfinished));
+    assert_eq!(status(&world), ObjectiveStatus::InProgress);
+    let told = |n: &Notice| matches!(n, Notice::Reopened { because, .. } if because.contains("its check has not passed"));
+    assert_eq!(world.count(told), 1);
 }
 
 #[test]
