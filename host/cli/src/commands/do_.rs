@@ -1,10 +1,12 @@
 //! `baton do`: a sentence goes in, and no file. One phase with one objective; everything else is as for `baton run`.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::run::{RunOptions, begin};
 use crate::exit::{Exit, Usage};
-use crate::place::Place;
+use crate::place::{Place, shell_quoted};
 use crate::task::{Checks, Task, found};
 
 /// Do what a sentence says; no file is needed
@@ -43,6 +45,13 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<Exit> {
         );
     }
     let text = args.sentence.join(" ").trim().to_owned();
+    if Path::new(&text).is_file() {
+        let file = shell_quoted(&text);
+        return Err(Usage(format!(
+            "{text} is a file: `baton run {file}` runs it. `baton do` takes a sentence"
+        ))
+        .into());
+    }
     let checks = match args.check {
         _ if args.no_check => Checks::Without,
         check if check.is_empty() => {

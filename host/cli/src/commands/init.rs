@@ -94,7 +94,8 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
     let mut remarks = Vec::new();
     let mut draft = draft(&args, &folder, asks, &mut remarks)?;
     let agent = agent(&args, asks, &mut remarks)?;
-    let check = check(&args, &folder, asks)?;
+    let is_unchecked = draft.phases.iter().any(|phase| phase.verify.is_none());
+    let check = check(&args, &folder, asks)?.filter(|_| is_unchecked);
     for phase in draft.phases.iter_mut().filter(|phase| phase.verify.is_none()) {
         phase.verify.clone_from(&check);
     }

@@ -47,6 +47,11 @@ pub(crate) fn with_an_agent(workflow: Workflow) -> Workflow {
 pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
     match workflow.lacks_agent() {
         false => Ok(()),
+        // One that is installed would have been taken: so the rehearsal agent was named.
+        true if !agents().is_empty() => Err(Usage(
+            "the rehearsal agent needs a script to play: --script FILE. host/cli/examples/quickstart.rehearsal.toml of Baton is one; for real              work name another agent (`baton agents` lists those that are installed)"
+                .into(),
+        )),
         true => Err(Usage(
             "no agent is named, and none is installed here: `npm install -g @anthropic-ai/claude-code` or \
              `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows). The built-in rehearsal agent needs a script: --script FILE"
