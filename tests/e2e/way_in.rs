@@ -90,6 +90,17 @@ fn what_a_person_writes_into_the_plan_meanwhile_stays() {
     assert!(report.contains("9 of 10 boxes ticked, 1 new") && report.contains("baton run "), "{report}");
 }
 
+// N1
+#[test]
+fn a_plan_may_have_any_name_and_is_no_sentence() {
+    let stage = stage();
+    fs::rename(stage.workspace.join("PLAN.md"), stage.workspace.join("TODO.txt")).unwrap();
+    let shown = baton(&stage, &[&["run", "TODO.txt", "--dry-run"][..], &PLAYED].concat()).expect(0);
+    assert!(shown.stdout.contains("write-a-txt"), "{}", shown.stdout);
+    let sentence = baton(&stage, &[&["do", "TODO.txt"][..], &PLAYED].concat()).expect(2);
+    sentence.says(&["TODO.txt is a file", "baton run TODO.txt"]);
+}
+
 // A11
 #[test]
 fn a_box_whose_check_has_not_passed_is_not_ticked_whatever_becomes_of_its_phase() {

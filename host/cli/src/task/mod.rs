@@ -83,11 +83,12 @@ pub(crate) struct Read {
 }
 
 impl Task {
-    /// The task that a file holds: a plan, where its name says that it is Markdown.
+    /// The task that a file holds: a plan if its name says that it is Markdown, or if it is no `.toml` and has boxes.
     pub(crate) fn of_file(path: &Path) -> Self {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match ending.as_deref() {
             Some("md" | "markdown" | "mdown") => Task::Plan(path.to_owned()),
+            ending if ending != Some("toml") && has_boxes(path) => Task::Plan(path.to_owned()),
             _ => Task::File(path.to_owned()),
         }
     }
@@ -267,6 +268,12 @@ impl Task {
         });
         Ok(workflow)
     }
+}
+
+/// Whether a file reads like a plan.
+fn has_boxes(path: &Path) -> bool {
+    let bytes = read_plain(path, FILE_BYTES_MAX as u64).unwrap_or_default();
+    String::from_utf8(bytes).is_ok_and(|text| plan::read(&text).boxes().next().is_some())
 }
 
 /// The boxes that are open, each with the objective that has its words. Both are in the same order, but for what a person has
