@@ -48,8 +48,10 @@ fn a_kept_run_is_a_journal_and_a_model_is_fitted_from_it() {
 
     let runs: Vec<String> = (1..=8).map(|seed| format!("sim-{seed}")).collect();
     let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
-    let to = ["--out", "mine.toml"];
-    stage.baton(&[&["simulate", "fit"], &runs[..], &place[..], &to].concat()).expect(0);
+    let to = ["--out", "mine.toml", "--format", "json"];
+    let fit = stage.baton(&[&["simulate", "fit"], &runs[..], &place[..], &to].concat()).expect(0);
+    let record: serde_json::Value = serde_json::from_str(&fit.stdout).unwrap();
+    assert_eq!((&record["record"], &record["runs"]), (&"simulation-fit".into(), &8.into()));
     let fitted = std::fs::read_to_string(stage.path("mine.toml")).unwrap();
     let number = |text: &str, key: &str| {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));

@@ -139,6 +139,20 @@ fn a_policy_goes_to_a_registry_and_comes_back_the_same() {
         assert_eq!(std::fs::read(scene.stage.path("back.wasm")).unwrap(), bytes);
     }
 
+    // For programs, a document each.
+    scene.policy(&["keygen", "acme"]).expect(0);
+    let reference = scene.reference(":1");
+    for arguments in [
+        &["push", "calm.wasm", &reference][..],
+        &["pull", &reference, "-o", "back.wasm"],
+        &["sign", &reference, "--key", "acme.key"],
+    ] {
+        let said = scene.policy(&[arguments, &["--format", "json"]].concat()).expect(0);
+        let document: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(document["record"], format!("policy-{}", arguments[0]));
+        assert_eq!(digest(document["reference"].as_str().unwrap()), digest(&pushed), "{document}");
+    }
+
     // The layout of other tools for WebAssembly in registries, down to the fields.
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(scene.registry.blob(digest(&pushed))).unwrap()).unwrap();
