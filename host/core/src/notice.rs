@@ -56,7 +56,16 @@ pub enum Notice {
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
     /// An objective is done.
-    ObjectiveDone { phase: PhaseId, objective: ObjectiveId, basis: Basis, done: u32, of: u32 },
+    ObjectiveDone {
+        phase: PhaseId,
+        objective: ObjectiveId,
+        basis: Basis,
+        /// The policy that judged it to be done, if that is not Baton's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged_by: Option<String>,
+        done: u32,
+        of: u32,
+    },
     /// The default review of a part gave no score: the part is verified with the whole (D12).
     NotReviewed { phase: PhaseId },
     /// What git ignores in the tree of a phase, and the workspace does not have: it is not merged.
@@ -120,6 +129,9 @@ pub enum Notice {
         by_itself: bool,
         /// What the limit was noticed by, in the words of the agent or its provider; at most 200 bytes, empty where nobody knows.
         said: String,
+        /// The policy that called it a limit, if that is not Baton's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged_by: Option<String>,
     },
     /// The wait is over. Where nobody had said how long, it is only tried again.
     QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs, is_try: bool },

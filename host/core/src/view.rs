@@ -328,6 +328,9 @@ pub struct ObjectiveRow {
     /// What shows that it is done (A11); absent while it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_by: Option<Basis>,
+    /// The policy that judged it to be done, if that is not Baton's; absent while it is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<String>,
     /// What an agent said of it last, cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
@@ -485,13 +488,22 @@ pub struct ReviewRow {
     pub findings: Vec<Finding>,
     /// How old it was when a session last started from it.
     pub staleness: Staleness,
+    /// The policy that reviewed it, if that is not Baton's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 impl From<&Review> for ReviewRow {
     fn from(review: &Review) -> Self {
         let mut findings = review.findings.clone();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.cost));
-        Self { score: review.score, accepted: review.accepted, findings, staleness: review.staleness }
+        Self {
+            score: review.score,
+            accepted: review.accepted,
+            findings,
+            staleness: review.staleness,
+            by: None,
+        }
     }
 }
 

@@ -265,6 +265,7 @@ mod tests {
             time: 1,
             by_itself: false,
             said: String::new(),
+            judged_by: None,
         }
     }
 

@@ -35,6 +35,11 @@ fn age(found: &Inspection, review: &Review) -> String {
     if why.is_empty() { word } else { format!("{word}: {}", why.join(", ")) }
 }
 
+/// " by the policy strict.wasm"; nothing if Baton's own reviewed it.
+fn reviewed_by(review: &ReviewRow) -> String {
+    review.by.as_ref().map_or_else(String::new, |policy| format!(" by the policy {policy}"))
+}
+
 /// "line 12: a placeholder (TBD); fill it in  -35".
 fn findings(review: &ReviewRow) -> String {
     review
@@ -132,7 +137,11 @@ pub(crate) fn text_of(
             Some(review) => {
                 let word = if review.accepted { "accepted" } else { "refused" };
                 let then = review.staleness.name().replace('-', " ");
-                line("review", &format!("{word}, {} of 100 points, {then} when it was used", review.score));
+                let by = reviewed_by(review);
+                line(
+                    "review",
+                    &format!("{word}{by}, {} of 100 points, {then} when it was used", review.score),
+                );
             }
             None => line("review", "none: no policy was asked"),
         }
@@ -149,7 +158,8 @@ pub(crate) fn text_of(
             line("left out", left_out);
         }
         if let Some(refused) = &row.refused {
-            text.push_str(&format!("refused first, {} of 100 points:\n{}", refused.score, findings(refused)));
+            let (by, score) = (reviewed_by(refused), refused.score);
+            text.push_str(&format!("refused first{by}, {score} of 100 points:\n{}", findings(refused)));
         }
         if let Some(review) = row.review.as_ref().filter(|review| !review.findings.is_empty()) {
             text.push_str(&findings(review));

@@ -102,8 +102,9 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
             ("warning", Tone::Warn, format!("{context}: {} The work goes on.", sentence(message)))
         }
-        Notice::ObjectiveDone { objective, basis, done, of, .. } => {
-            ("done", Tone::Good, format!("{objective} · {} ({done} of {of})", basis.words()))
+        Notice::ObjectiveDone { objective, basis, judged_by, done, of, .. } => {
+            let judged = super::words::judged_by(judged_by.as_deref());
+            ("done", Tone::Good, format!("{objective} · {}{judged} ({done} of {of})", basis.words()))
         }
         Notice::NotReviewed { phase } => (
             "review",
@@ -234,7 +235,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let word = staleness.name().replace('-', " ");
             ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
         }
-        Notice::QuotaWait { cause, since, until, retry_at, time, by_itself, said, .. } => {
+        Notice::QuotaWait { cause, since, until, retry_at, time, by_itself, said, judged_by, .. } => {
             // The agent's own words say more than the cause, and are told where Baton waits for it.
             let said =
                 if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(&in_words(said))) };
@@ -254,7 +255,8 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 (None, None) if *by_itself => "the agent tries again by itself".to_owned(),
                 (None, None) => format!("{said}Baton waits for the agent"),
             };
-            ("quota", Tone::Warn, format!("{cause}: {waits}; this does not count as time"))
+            let judged = super::words::judged_by(judged_by.as_deref());
+            ("quota", Tone::Warn, format!("{cause}: {waits}{judged}; this does not count as time"))
         }
         Notice::QuotaOver { waited, is_try: true, .. } => {
             ("quota", Tone::Plain, format!("waited {waited} (not counted); trying again"))

@@ -194,8 +194,11 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
             }
             Some(_) => "",
         };
-        let basis =
-            objective.done_by.map(|basis| format!(" · {}{before}", basis.words())).unwrap_or_default();
+        let judged = words::judged_by(objective.judged_by.as_deref());
+        let basis = objective
+            .done_by
+            .map(|basis| format!(" · {}{judged}{before}", basis.words()))
+            .unwrap_or_default();
         let word = format!("{word}{basis}");
         let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
         let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:16}")), objective.id);

@@ -96,6 +96,7 @@ fn phase(
         status: *status,
         by: Some(*by).filter(|by| !by.is_empty()).map(SessionId::from),
         done_by: (*status == ObjectiveStatus::Done).then_some(Basis::Reported),
+        judged_by: None,
         note: String::new(),
         has_check: false,
         check_passed: None,
@@ -167,6 +168,7 @@ pub(crate) fn running() -> RunView {
                 accepted: true,
                 findings: Vec::new(),
                 staleness: Staleness::Fresh,
+                by: None,
             }),
             repair: Repair::FromFacts,
             refused: Some(ReviewRow {
@@ -178,6 +180,7 @@ pub(crate) fn running() -> RunView {
                     text: "it names src/gone.rs, which does not exist".into(),
                 }],
                 staleness: Staleness::Fresh,
+                by: Some("strict.wasm".into()),
             }),
             left_out: vec!["12 more changed files, in .baton/r-7f/handoffs/build-1-facts.json".into()],
             lead: false,

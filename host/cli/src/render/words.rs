@@ -307,6 +307,11 @@ pub(crate) fn committed(commit: &CommitRow) -> String {
     format!("{id} {} ({})", commit.subject, lines_changed(commit.files, commit.added, commit.removed))
 }
 
+/// ", as the policy lenient.wasm judged"; nothing if Baton's own did.
+pub(crate) fn judged_by(policy: Option<&str>) -> String {
+    policy.map_or_else(String::new, |policy| format!(", as the policy {policy} judged"))
+}
+
 /// Where a piece of evidence came from.
 pub(crate) fn source(evidence: &Evidence) -> &'static str {
     match evidence.channel {

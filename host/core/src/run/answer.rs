@@ -72,6 +72,17 @@ impl Run {
         }
     }
 
+    /// The same of a phase whose sessions ended. What they ended by may be the judgment of another policy, and no fact.
+    pub(super) fn asked_of_ending(&self, p: usize, occasion: SplitOccasion, question: &str) -> EndCause {
+        match &self.phases[p].judged_by {
+            Some(policy) if self.answering.is_none() && occasion == SplitOccasion::OutOfContinuations => {
+                let question = format!("{question} (The policy {policy} judged how its last session ended.)");
+                EndCause::of_policy(&question, ASKED_BY_POLICY)
+            }
+            _ => self.asked_by_policy(question),
+        }
+    }
+
     /// The words of the policy whose answer is being taken, as a person reads them. Those of the built-in policy are Baton's.
     pub(super) fn under_its_name(&self, says: &str, words: &str) -> String {
         match &self.answering {
@@ -184,7 +195,7 @@ impl Run {
                     }
                     _ => String::new(),
                 };
-                let asked = self.asked_by_policy(question).and(&by_hand);
+                let asked = self.asked_of_ending(p, occasion, question).and(&by_hand);
                 self.pause(p, Pause::Stuck, asked);
             }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {

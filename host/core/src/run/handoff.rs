@@ -36,8 +36,6 @@ pub(super) struct Refused {
     pub(super) review: ReviewRow,
     /// The document was read at all, so that its score means something.
     pub(super) scored: bool,
-    /// The policy that reviewed it, where it is not Baton's.
-    pub(super) by: Option<String>,
 }
 
 /// A handoff under way.
@@ -147,13 +145,14 @@ impl Run {
 
     /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
     pub(super) fn reviewed(&mut self, p: usize, then: Succession, mut draft: Draft, review: Option<&Review>) {
-        draft.review = review.map(ReviewRow::from);
+        draft.review =
+            review.map(|review| ReviewRow { by: self.answering.clone(), ..ReviewRow::from(review) });
         let accepted = review.is_none_or(|review| review.accepted);
         if accepted && draft.found.secrets.is_empty() {
             return self.write_handoff(p, then, Box::new(draft));
         }
         let refused = match draft.review.take() {
-            Some(review) => Refused { review, scored: true, by: self.answering.clone() },
+            Some(review) => Refused { review, scored: true },
             None => Refused::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", "))),
         };
         self.refuse(p, then, draft, refused);
@@ -323,7 +322,7 @@ impl Run {
                 phase: id.clone(),
                 session: session.clone(),
                 score: refused.scored.then_some(refused.review.score),
-                by: refused.by,
+                by: refused.review.by,
                 findings,
                 repair: draft.repair,
             });
@@ -370,12 +369,13 @@ impl Run {
         found: Found,
         review: Option<&Review>,
     ) {
+        let by = self.answering.clone();
         let phase = &mut self.phases[p];
         phase.aged = false;
         let commits_since = found.commits_since;
         phase.found = Some(found);
         if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
-            row.review = Some(ReviewRow::from(review));
+            row.review = Some(ReviewRow { by, ..ReviewRow::from(review) });
             let (path, staleness) = (row.path.clone(), review.staleness);
             let phase = phase.spec.id.clone();
             self.notify(Notice::HandoffReviewed { phase, path, staleness, commits_since });
@@ -456,8 +456,13 @@ impl Refused {
     /// Without a review that read it.
     fn unread(why: &str) -> Self {
         let finding = Finding { cost: 100, line: None, text: why.to_owned() };
-        let review =
-            ReviewRow { score: 0, accepted: false, findings: vec![finding], staleness: Staleness::Fresh };
-        Self { review, scored: false, by: None }
+        let review = ReviewRow {
+            score: 0,
+            accepted: false,
+            findings: vec![finding],
+            staleness: Staleness::Fresh,
+            by: None,
+        };
+        Self { review, scored: false }
     }
 }

@@ -235,6 +235,7 @@ impl Run {
     }
 
     fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
+        self.phases[p].judged_by.clone_from(&judgment.by);
         let evidence = self.shown_evidence(p, judgment);
         self.stopped(p, judgment.word(), evidence, judgment.reason_for_people());
     }
@@ -395,7 +396,7 @@ impl Run {
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
                 let said = judgment.words_for_people(words_of(&judgment.assessment));
-                self.wait_for_quota(p, cause, until, focus, said)
+                self.wait_for_quota(p, cause, until, focus, said, judgment.by.clone())
             }
             (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
                 match self.session_mut(p) {

@@ -53,6 +53,8 @@ pub(super) struct Goal {
     pub(super) is_unjudged: bool,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<Basis>,
+    /// The policy that judged it to be done, if that is not Baton's.
+    pub(super) judged_by: Option<String>,
     /// Whether the last run of a check of it passed.
     pub(super) check_passed: Option<bool>,
     /// When it began, changed and was done.
@@ -70,6 +72,7 @@ impl Goal {
             reported: None,
             is_unjudged: false,
             done_by: None,
+            judged_by: None,
             check_passed: None,
             times: GoalTimes::default(),
         }
@@ -219,6 +222,8 @@ pub(super) struct Phase {
     pub(super) session_may_have_written: bool,
     /// Why its newest session or prompt ended.
     pub(super) because: EndCause,
+    /// The policy that judged how its last session ended, if that is not Baton's.
+    pub(super) judged_by: Option<String>,
     /// The measuring of what its session left when the host stopped, until it is done.
     pub(super) look_after_stop: Option<ActionId>,
     /// The objectives that a person is asked about, where nothing shows that they are done.
@@ -339,6 +344,7 @@ impl Phase {
             session_may_have_written: true,
             look_after_stop: None,
             because: EndCause::default(),
+            judged_by: None,
             unproven: Vec::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),

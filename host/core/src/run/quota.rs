@@ -46,6 +46,8 @@ pub(super) struct Wait {
     retry_at: UnixMs,
     /// What it was noticed by.
     said: String,
+    /// The policy that called it a limit, if that is not Baton's.
+    judged_by: Option<String>,
 }
 
 impl Run {
@@ -66,6 +68,7 @@ impl Run {
         session.quota = Some(QuotaRow { cause, since: now, until });
         let (session, by_itself) = (session.id.clone(), session.retries_by_itself());
         let (since, retry_at, time) = (now, None, 1);
+        let judged_by = self.answering.clone();
         self.notify(Notice::QuotaWait {
             phase,
             session,
@@ -76,6 +79,7 @@ impl Run {
             time,
             by_itself,
             said,
+            judged_by,
         });
     }
 
@@ -103,16 +107,17 @@ impl Run {
         until: Option<UnixMs>,
         focus: &[usize],
         said: String,
+        judged_by: Option<String>,
     ) {
         let now = self.now;
         let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
         let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
         self.phases[p].quota_waits += 1;
-        self.begin_wait(p, Wait { cause, until, retry_at, said }, focus.to_vec());
+        self.begin_wait(p, Wait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
     fn begin_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
-        let Wait { cause, until, retry_at, said } = wait;
+        let Wait { cause, until, retry_at, said, judged_by } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
@@ -132,8 +137,18 @@ impl Run {
             return;
         };
         let (retry_at, by_itself) = (Some(retry_at), false);
-        let notice =
-            Notice::QuotaWait { phase, session, cause, since, until, retry_at, time, by_itself, said };
+        let notice = Notice::QuotaWait {
+            phase,
+            session,
+            cause,
+            since,
+            until,
+            retry_at,
+            time,
+            by_itself,
+            said,
+            judged_by,
+        };
         // The agent was waited for, and has given up: nobody was told yet when it is tried again.
         match was_told {
             true => self.tell(notice),
@@ -148,7 +163,7 @@ impl Run {
             Step::Quota { cause, until, retry_at, .. }
                 if other != p && retry_at > self.now && self.provider_of(phase) == provider =>
             {
-                Some(Wait { cause, until, retry_at, said: String::new() })
+                Some(Wait { cause, until, retry_at, said: String::new(), judged_by: None })
             }
             _ => None,
         });

@@ -238,6 +238,7 @@ fn objective_row(phase: &Phase, g: usize, goal: &Goal) -> ObjectiveRow {
         status: goal.status,
         by: goal.by.clone(),
         done_by: goal.done_by,
+        judged_by: goal.judged_by.clone().filter(|_| goal.is_done()),
         note,
         has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
         check_passed: goal.check_passed,

@@ -426,6 +426,7 @@ impl Run {
         goal.set_status(ObjectiveStatus::Done, now);
         goal.reported.take_if(|said| said.before_prompt.is_some());
         goal.by.clone_from(&by);
+        goal.judged_by.clone_from(&self.answering);
         let goal_by = by.clone();
         let objective = goal.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
@@ -436,7 +437,8 @@ impl Run {
         phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != goal_by);
         let (done, of) = (phase.done_count(), phase.goals.len() as u32);
         let phase = phase.spec.id.clone();
-        self.notify(Notice::ObjectiveDone { phase, objective, basis, done, of });
+        let judged_by = self.answering.clone();
+        self.notify(Notice::ObjectiveDone { phase, objective, basis, judged_by, done, of });
     }
 
     /// Ends the session, where there is one, and goes on from there once it is gone.

@@ -167,6 +167,7 @@ fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
         phase: "10".into(),
         objective: "a".into(),
         basis: Basis::Reported,
+        judged_by: None,
         done: 1,
         of: 2,
     };

@@ -250,7 +250,7 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             };
             (Some(phase), Some(session), which)
         }
-        Notice::ObjectiveDone { phase, objective, basis, done, of } => {
+        Notice::ObjectiveDone { phase, objective, basis, done, of, .. } => {
             (Some(phase), None, format!("done: {objective}, {} ({done} of {of})", basis.words()))
         }
         Notice::NotReviewed { phase } => {

@@ -64,7 +64,16 @@ fn notices() -> Vec<Notice> {
             phase: phase(),
             objective: "parser".into(),
             basis: Basis::Reported,
+            judged_by: None,
             done: 1,
+            of: 4,
+        },
+        Notice::ObjectiveDone {
+            phase: phase(),
+            objective: "evaluator".into(),
+            basis: Basis::Answer,
+            judged_by: Some("lenient.wasm".into()),
+            done: 2,
             of: 4,
         },
         Notice::NotReviewed { phase: phase() },
@@ -152,6 +161,7 @@ fn notices() -> Vec<Notice> {
             time: 1,
             by_itself: false,
             said: String::new(),
+            judged_by: None,
         },
         Notice::QuotaWait {
             phase: phase(),
@@ -163,6 +173,7 @@ fn notices() -> Vec<Notice> {
             time: 1,
             by_itself: false,
             said: String::new(),
+            judged_by: None,
         },
         Notice::QuotaWait {
             phase: phase(),
@@ -174,6 +185,7 @@ fn notices() -> Vec<Notice> {
             time: 1,
             by_itself: false,
             said: String::new(),
+            judged_by: None,
         },
         Notice::QuotaOver {
             phase: phase(),
@@ -191,6 +203,7 @@ fn notices() -> Vec<Notice> {
             time: 2,
             by_itself: false,
             said: "You've hit your usage limit. Upgrade to Pro.".into(),
+            judged_by: None,
         },
         Notice::QuotaOver {
             phase: phase(),
@@ -208,6 +221,7 @@ fn notices() -> Vec<Notice> {
             time: 1,
             by_itself: true,
             said: String::new(),
+            judged_by: None,
         },
         Notice::QuotaWait {
             phase: phase(),
@@ -219,6 +233,7 @@ fn notices() -> Vec<Notice> {
             time: 1,
             by_itself: false,
             said: "Credit balance is too low".into(),
+            judged_by: None,
         },
         Notice::Stopped {
             phase: phase(),

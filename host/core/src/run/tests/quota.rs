@@ -41,16 +41,22 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     world.run.wait_in_place(0, QuotaCause::Usage, None, hit());
     assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
     let numbers = world.run.actions;
-    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit());
+    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit(), None);
     let retry_at = now + world.run.backoff(0);
     assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
     assert_eq!(world.run.actions, numbers, "journals of earlier versions fold as they were written");
+
+    // Whose judgment it is, if another policy called it a limit.
+    let mut world = at_work();
+    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
+    let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(Notice::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
+    assert!(world.run.out.iter().any(is_named));
 
     // A reset that was told already is not told again.
     let mut world = at_work();
     let until = Some(world.run.now + DurationMs::from_mins(5));
     world.run.wait_in_place(0, QuotaCause::Usage, until, hit());
-    world.run.wait_for_quota(0, QuotaCause::Usage, until, &[0], hit());
+    world.run.wait_for_quota(0, QuotaCause::Usage, until, &[0], hit(), None);
     assert_eq!(told(&mut world), [(None, false, hit())]);
 }
 

@@ -10,7 +10,7 @@ use crate::facts::Channel;
 use crate::ids::{Digest, Seq};
 use crate::input::{Choice, Input, Report, ReportedHandoff, SplitGroupReport};
 use crate::notice::Notice;
-use crate::observation::{Ask, ObjectiveStatus, Occasion};
+use crate::observation::{Ask, ObjectiveStatus, Occasion, SplitOccasion};
 use crate::run::judgment::Judgment;
 use crate::run::step::Step;
 use crate::view::RunStatus;
@@ -83,6 +83,28 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         assert_eq!(question.choices[0], first, "{question:?}");
         assert!(question.choices.contains(&Choice::Accept));
     }
+}
+
+// A8
+#[test]
+fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
+    let asked = |judged_by: Option<&str>| {
+        let mut world = world(Verdict::Exhausted, RecoveryAction::HandOff, &[Does::Hang]);
+        while world.run.phases.is_empty() {
+            assert!(world.step());
+        }
+        world.run.phases[0].judged_by = judged_by.map(str::to_owned);
+        let asked = world.run.asked_of_ending(
+            0,
+            SplitOccasion::OutOfContinuations,
+            "Two sessions used up their windows.",
+        );
+        asked.for_people().to_owned()
+    };
+    assert_eq!(asked(None), "Two sessions used up their windows.");
+    assert!(
+        asked(Some("false.wasm")).ends_with("(The policy false.wasm judged how its last session ended.)")
+    );
 }
 
 // A4

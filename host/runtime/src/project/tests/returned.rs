@@ -161,7 +161,8 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
         retry_at: None,
         time: 1,
         by_itself: false,
-        said: String::new()
+        said: String::new(),
+        judged_by: None,
     }));
 }
 
