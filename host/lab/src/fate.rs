@@ -169,10 +169,8 @@ impl Fates {
                         open.now.used_tokens = used_tokens.or(open.now.used_tokens);
                         open.window_tokens = window_tokens.or(open.window_tokens);
                     }
-                    AgentEvent::Signal(_) | AgentEvent::PromptEnded { .. } => {
-                        if says_full(event) {
-                            open.said_full = open.said_full.or(Some(open.now));
-                        }
+                    event if says_full(event) => {
+                        open.said_full = open.said_full.or(Some(open.now));
                     }
                     _ => {}
                 }
