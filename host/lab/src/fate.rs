@@ -96,7 +96,7 @@ struct Open {
     context: u32,
     now: Moment,
     window_tokens: Option<u64>,
-    /// When a code or an error said that the window is used up, and the agent has made no turn since.
+    /// When a code or an error said that the window is used up, and the agent has made no other turn since.
     said_full: Option<Moment>,
     fate: Option<(Fate, Moment)>,
     /// Somebody did something about it.
@@ -161,8 +161,10 @@ impl Fates {
                 open.now.at = stamped.at;
                 match event {
                     AgentEvent::Turn { used_tokens, .. } => {
-                        open.said_full = None;
                         open.now.turns += 1;
+                        // The turn that failed ends as well; one more was got over.
+                        let turns = open.now.turns;
+                        open.said_full = open.said_full.filter(|then| turns <= then.turns + 1);
                         open.now.used_tokens = used_tokens.or(open.now.used_tokens);
                     }
                     AgentEvent::Occupancy { used_tokens, window_tokens, .. } => {
