@@ -11,7 +11,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::render::look::{Look, Tone};
 use crate::render::record;
-use crate::render::words::in_a_line;
+use crate::render::words::{by_policy, in_a_line};
 
 /// "stale: 7 commits since, another branch".
 fn age(found: &Inspection, review: &Review) -> String {
@@ -33,11 +33,6 @@ fn age(found: &Inspection, review: &Review) -> String {
         (_, staleness) => staleness.name().replace('-', " "),
     };
     if why.is_empty() { word } else { format!("{word}: {}", why.join(", ")) }
-}
-
-/// " by the policy strict.wasm"; nothing if Baton's own reviewed it.
-fn reviewed_by(review: &ReviewRow) -> String {
-    review.by.as_ref().map_or_else(String::new, |policy| format!(" by the policy {policy}"))
 }
 
 /// "line 12: a placeholder (TBD); fill it in  -35".
@@ -137,7 +132,7 @@ pub(crate) fn text_of(
             Some(review) => {
                 let word = if review.accepted { "accepted" } else { "refused" };
                 let then = review.staleness.name().replace('-', " ");
-                let by = reviewed_by(review);
+                let by = by_policy(review.by.as_deref());
                 line(
                     "review",
                     &format!("{word}{by}, {} of 100 points, {then} when it was used", review.score),
@@ -158,7 +153,7 @@ pub(crate) fn text_of(
             line("left out", left_out);
         }
         if let Some(refused) = &row.refused {
-            let (by, score) = (reviewed_by(refused), refused.score);
+            let (by, score) = (by_policy(refused.by.as_deref()), refused.score);
             text.push_str(&format!("refused first{by}, {score} of 100 points:\n{}", findings(refused)));
         }
         if let Some(review) = row.review.as_ref().filter(|review| !review.findings.is_empty()) {

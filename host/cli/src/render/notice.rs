@@ -216,8 +216,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             }));
             let why = match score {
                 Some(score) => {
-                    let by =
-                        by.as_ref().map_or_else(String::new, |policy| format!(" by the policy {policy}"));
+                    let by = super::words::by_policy(by.as_deref());
                     format!("refused{by} with {score} of 100 points")
                 }
                 None => "kept back".to_owned(),

@@ -307,6 +307,11 @@ pub(crate) fn committed(commit: &CommitRow) -> String {
     format!("{id} {} ({})", commit.subject, lines_changed(commit.files, commit.added, commit.removed))
 }
 
+/// " by the policy strict.wasm"; nothing if it was Baton's own.
+pub(crate) fn by_policy(policy: Option<&str>) -> String {
+    policy.map_or_else(String::new, |policy| format!(" by the policy {policy}"))
+}
+
 /// ", as the policy lenient.wasm judged"; nothing if Baton's own did.
 pub(crate) fn judged_by(policy: Option<&str>) -> String {
     policy.map_or_else(String::new, |policy| format!(", as the policy {policy} judged"))

@@ -49,7 +49,8 @@ pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
         false => Ok(()),
         // One that is installed would have been taken: so the rehearsal agent was named.
         true if !agents().is_empty() => Err(Usage(
-            "the rehearsal agent needs a script to play: --script FILE. host/cli/examples/quickstart.rehearsal.toml of Baton is one; for real              work name another agent (`baton agents` lists those that are installed)"
+            "the rehearsal agent needs a script to play: --script FILE. host/cli/examples/quickstart.rehearsal.toml of Baton is one; for real \
+             work name another agent (`baton agents` lists those that are installed)"
                 .into(),
         )),
         true => Err(Usage(
