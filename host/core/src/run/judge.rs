@@ -235,9 +235,9 @@ impl Run {
     }
 
     fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
-        self.phases[p].judged_by.clone_from(&judgment.by);
         let evidence = self.shown_evidence(p, judgment);
         self.stopped(p, judgment.word(), evidence, judgment.reason_for_people());
+        self.phases[p].judged_by.clone_from(&judgment.by);
     }
 
     /// The evidence as people read it. Words that another policy says a signal has, and that are not in it, are that policy's own: they
@@ -253,6 +253,8 @@ impl Run {
 
     /// Notes and tells how the session of a phase ended.
     pub(super) fn stopped(&mut self, p: usize, ending: &str, evidence: Vec<Evidence>, reason: String) {
+        // By the host, unless a judgment says otherwise.
+        self.phases[p].judged_by = None;
         let phase = self.phases[p].spec.id.clone();
         if let Some(session) = self.session_mut(p) {
             ending.clone_into(&mut session.ending);
