@@ -44,6 +44,52 @@ impl Shadows<'_> {
         self.story.answers.iter().filter(|answer| answer.agreement.is_otherwise())
     }
 
+    /// Name and digest of a shadow; the digest of its settings too, where another shadow differs from it only in them.
+    fn name(&self, policy: &str, component: &Digest, settings: &Digest) -> String {
+        let is_twin = |answer: &ShadowAnswer| {
+            answer.policy == policy && answer.component == *component && answer.settings != *settings
+        };
+        let name = format!("{policy}@{}", component.short());
+        match self.story.answers.iter().any(is_twin) {
+            true => format!("{name} with settings {}", settings.short()),
+            false => name,
+        }
+    }
+
+    /// How many of its questions each shadow would have decided otherwise, and on how many it failed.
+    fn headline(&self) -> String {
+        let mut shadows: BTreeMap<(&str, &Digest, &Digest), Tally> = BTreeMap::new();
+        for answer in &self.story.answers {
+            let shadow = (answer.policy.as_str(), &answer.component, &answer.settings);
+            shadows.entry(shadow).or_default().count(answer.agreement);
+        }
+        let is_alone = shadows.len() == 1;
+        let mut text = String::new();
+        for ((policy, component, settings), tally) in shadows {
+            let of = words::counted(usize::try_from(tally.asked()).unwrap_or(usize::MAX), "question");
+            text.push_str(&match is_alone {
+                true => format!(
+                    "{} of {of} would have been decided otherwise in run {}\n",
+                    tally.differs, self.run
+                ),
+                false => {
+                    let shadow = self.name(policy, component, settings);
+                    format!(
+                        "{shadow} would have decided {} of {of} otherwise in run {}\n",
+                        tally.differs, self.run
+                    )
+                }
+            });
+            if tally.faults > 0 {
+                let failed = words::counted(usize::try_from(tally.faults).unwrap_or(usize::MAX), "question");
+                text.push_str(&format!(
+                    "in {failed} the shadow failed: the policy behind it would have been asked\n"
+                ));
+            }
+        }
+        text
+    }
+
     /// In words first, then in numbers, then one by one.
     pub(crate) fn text(&self, look: &Look) -> String {
         let asked = self.story.answers.len();
@@ -51,19 +97,7 @@ impl Shadows<'_> {
             return format!("run {} has asked no shadow\n", self.run);
         }
         let shown = self.differing().count();
-        let failed = self.differing().filter(|answer| answer.agreement == Agreement::Fault).count();
-        let mut text = format!(
-            "{} of {} would have been decided otherwise in run {}\n",
-            shown - failed,
-            words::counted(asked, "question"),
-            self.run
-        );
-        if failed > 0 {
-            text.push_str(&format!(
-                "in {} the shadow failed: the policy behind it would have been asked\n",
-                words::counted(failed, "question")
-            ));
-        }
+        let mut text = self.headline();
         if self.story.left_out > 0 {
             let left = self.story.left_out;
             text.push_str(&format!("{left} were left out: the shadows had used their share of a core\n"));
@@ -80,9 +114,9 @@ impl Shadows<'_> {
             "FAILED",
             "MOST FUEL",
         ]);
-        for ((policy, component, _, function), (tally, most)) in self.tallies() {
+        for ((policy, component, settings, function), (tally, most)) in self.tallies() {
             table.add_row([
-                format!("{policy}@{}", component.short()),
+                self.name(policy, component, settings),
                 function.to_owned(),
                 tally.asked().to_string(),
                 tally.same.to_string(),
@@ -197,6 +231,22 @@ mod tests {
         let shadows = Shadows { run: &run, story: &story, differences: 2 };
         insta::assert_snapshot!("shadows", shadows.text(&Look::bare(110)));
         insta::assert_snapshot!("shadows_json", record::pretty(&shadows.json()).unwrap());
+
+        // Each of two shadows was asked the same questions: their answers are not added up.
+        let other = |n| ShadowAnswer { policy: "late".to_owned(), ..answer(n, Agreement::Same) };
+        let answers = vec![answer(3, Agreement::Differs), answer(4, Agreement::Same), other(3), other(4)];
+        let two = ShadowStory { answers, left_out: 0 };
+        let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
+        assert!(text.contains(" would have decided 1 of 2 questions otherwise"), "{text}");
+        assert!(text.contains(" would have decided 0 of 2 questions otherwise"), "{text}");
+
+        // One policy with two settings is two shadows.
+        let with = |n| ShadowAnswer { settings: Digest::of("{1}"), ..answer(n, Agreement::Same) };
+        let two = ShadowStory { answers: vec![answer(3, Agreement::Differs), with(3)], left_out: 0 };
+        let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
+        let named = format!("with settings {} would have decided 0 of 1", Digest::of("{1}").short());
+        assert!(text.contains(&named), "{text}");
+
         let none = ShadowStory::default();
         let none = Shadows { run: &run, story: &none, differences: 2 };
         assert_eq!(none.text(&Look::bare(80)), "run 20260212-103000 has asked no shadow\n");
