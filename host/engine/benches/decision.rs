@@ -50,8 +50,9 @@ fn routed(group: &mut BenchmarkGroup<'_, WallTime>, router: &Router, questions: 
     });
 }
 
-/// A chain of four: three layers that each add a section to the prompt, and the built-in policy; beside it the same four asked one
-/// by one.
+/// A chain of four: three layers that each add a section to the prompt, and the built-in policy; beside it the same four, each by
+/// itself. A layer with nothing behind it has nothing to change, so what one costs is timed over the built-in policy, and the time of
+/// the built-in policy alone taken off. All are timed in turn: what else the machine does meets them alike.
 fn chain(criterion: &mut Criterion) {
     let engine = engine();
     let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/house-rules.wasm");
@@ -63,46 +64,47 @@ fn chain(criterion: &mut Criterion) {
     };
     let last = built_in(&engine);
     let layers = ["one", "two", "three"].map(layer);
-    let then = layers[1..].iter().cloned().chain([last.clone()]).collect();
-    let chain = Chain::new(layers[0].clone(), then);
-    let router = Router::new(&engine, BTreeMap::from([(Capability::Prompting, chain)])).expect("a router");
     let questions = agents("brief", AGENTS);
-    let (decision, label) = router.decide(&questions[0]);
-    assert!(decision.is_ok() && label.behind.len() == 3 && label.faults.is_empty(), "{label:?}");
-
-    let links = |question: &Question| {
-        for link in layers.iter().chain([&last]) {
-            black_box(link.evaluate(question));
-        }
+    let routed = |first: &Configured, then: &[Configured]| {
+        let chain = Chain::new(first.clone(), then.to_vec());
+        let router =
+            Router::new(&engine, BTreeMap::from([(Capability::Prompting, chain)])).expect("a router");
+        let (decision, label) = router.decide(&questions[0]);
+        assert!(decision.is_ok() && label.behind.len() == then.len() && label.faults.is_empty(), "{label:?}");
+        router
     };
-    let chain = |question: &Question| drop(black_box(router.decide(question)));
-    let mut group = criterion.benchmark_group("chain");
-    in_turn(&mut group, "links", &questions, links, chain);
-    in_turn(&mut group, "chain", &questions, chain, links);
-    group.finish();
-}
+    let behind = layers[1..].iter().chain([&last]).cloned().collect::<Vec<_>>();
+    let whole = routed(&layers[0], &behind);
+    let each = layers.each_ref().map(|layer| routed(layer, std::slice::from_ref(&last)));
+    let alone = routed(&last, &[]);
 
-/// Times one of two, and does the other after each call: what else the machine does meets both alike.
-fn in_turn(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    name: &str,
-    questions: &[Question],
-    timed: impl Fn(&Question),
-    other: impl Fn(&Question),
-) {
-    let mut turn = questions.iter().cycle();
-    group.bench_function(name, |bencher| {
-        bencher.iter_custom(|iterations| {
-            let mut total = Duration::ZERO;
-            for question in turn.by_ref().take(usize::try_from(iterations).expect("it fits")) {
-                let started = Instant::now();
-                timed(question);
-                total += started.elapsed();
-                other(question);
-            }
-            total
+    let time = |router: &Router, question: &Question| {
+        let started = Instant::now();
+        drop(black_box(router.decide(question)));
+        started.elapsed()
+    };
+    let mut group = criterion.benchmark_group("chain");
+    for name in ["links", "chain"] {
+        let mut turn = questions.iter().cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|iterations| {
+                let (mut over_last, mut of_last, mut of_whole) =
+                    (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+                for question in turn.by_ref().take(usize::try_from(iterations).expect("it fits")) {
+                    for layer in &each {
+                        over_last += time(layer, question);
+                        of_last += time(&alone, question);
+                    }
+                    of_whole += time(&whole, question);
+                }
+                match name {
+                    "links" => (over_last + of_last / 3).saturating_sub(of_last),
+                    _ => of_whole,
+                }
+            });
         });
-    });
+    }
+    group.finish();
 }
 
 /// The same through wasmtime alone.

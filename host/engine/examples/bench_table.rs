@@ -21,7 +21,7 @@ const ROWS: [(&str, &str, &str, &str, &str); 12] = [
     ("brief", "decision", "… a decision of Baton, limits and labels on", "brief", "bare-wasmtime"),
     ("brief", "native", "… a native walk, no sandbox", "brief", "bare-wasmtime"),
     ("brief", "hook-process", "… a hook process (`sh -c grep`)", "brief", "bare-wasmtime"),
-    ("chain", "links", "Three layers and the default policy, one by one", "chain", "links"),
+    ("chain", "links", "Three layers and the default policy, each by itself", "chain", "links"),
     ("chain", "chain", "… as a chain, each over the next", "chain", "links"),
     ("load", "compiled-before", "Loading the default policy, compiled before", "load", "compiled-before"),
     ("load", "compiling", "… compiling it", "load", "compiled-before"),
