@@ -12,6 +12,7 @@ mod denial;
 mod ending;
 mod phrases;
 mod place;
+mod refused;
 mod reset;
 mod setup;
 mod signals;

@@ -9,7 +9,7 @@ use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Pha
 use baton_sdk::words::one_line;
 
 use super::ending::{Heard, Said};
-use super::{Outcome, contrary, course, denial, ending, nearly_full, nudge, observed, plain};
+use super::{Outcome, contrary, course, denial, ending, nearly_full, nudge, observed, plain, refused};
 
 /// Bytes of an agent's words in a reason.
 pub(super) const NOTE_BYTES: usize = 200;
@@ -96,7 +96,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
         return doubtful;
     }
-    if let Some(what) = refused_call(host, o).filter(|_| can_ask(host, o) && !is_checked(o, &open)) {
+    if let Some(what) = refused::of_prompt(host, o).filter(|_| can_ask(host, o) && !is_checked(o, &open)) {
         return not_done(host, o, what);
     }
     // However short it is: it was asked for in these words.
@@ -167,20 +167,6 @@ fn brief_answer(o: &Observation, last: &str) -> String {
 fn is_whole(answer: &str) -> bool {
     let said = answer.trim_end_matches(|c: char| c.is_whitespace() || "\"'”’`*_)]".contains(c));
     said.ends_with(['.', '!', '?', '。']) && !said.ends_with("..")
-}
-
-/// The last call of this prompt that the agent was not allowed. What it was for may be missing from the work, whatever the agent
-/// says of it.
-fn refused_call(host: &impl Host, o: &Observation) -> Option<String> {
-    let is_of_prompt = |signal: &&Signal| {
-        signal.prompt == o.session.prompts && signal.code.as_deref() == Some("permission-refused")
-    };
-    let call = o.signals.iter().rev().find(is_of_prompt)?;
-    let text = host.text_slice(o.window, call.text);
-    Some(format!(
-        "the agent was not allowed to run `{}`, and nothing shows the work without it",
-        one_line(&text, NOTE_BYTES)
-    ))
 }
 
 /// What the agent says of work that it did not report. A review tells of what others left, and nobody can be asked what a recording
@@ -387,7 +373,7 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         answer.map(|answer| ending::last_words(host, o.window, answer)).filter(|said| !said.is_empty());
     let said =
         said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
-    let question = format!("{}{said}. Is the work done?", capital(&what));
+    let question = is_it_done(host, o, &format!("{what}{said}"));
     unfinished(host, o, what, Action::AskPerson(question))
 }
 
@@ -418,13 +404,22 @@ pub(super) fn can_ask(host: &impl Host, o: &Observation) -> bool {
     o.session.exit.is_none() && i64::from(o.nudges) < host.integer("max-asks")
 }
 
-/// Asks for what is missing; then another session goes on, and where one did, a person is asked.
+/// Asks for what is missing; then another session goes on, and where one did, a person is asked. A session that changed nothing and
+/// was refused a call is followed by none: the next one may do no more.
 pub(super) fn not_done(host: &impl Host, o: &Observation, what: String) -> Outcome {
-    let then = match o.phase.budget.retries_used < o.phase.budget.retries {
+    let is_kept_from_it = o.files_changed == 0 && refused::call(host, o).is_some();
+    let then = match o.phase.budget.retries_used < o.phase.budget.retries && !is_kept_from_it {
         true => Action::Retry,
-        false => Action::AskPerson(format!("{}. Is the work done?", capital(&what))),
+        false => Action::AskPerson(is_it_done(host, o, &what)),
     };
     unfinished(host, o, what, then)
+}
+
+/// What a person is asked who can look at the work, with the call that the agent was not allowed.
+fn is_it_done(host: &impl Host, o: &Observation, what: &str) -> String {
+    let refused = refused::call(host, o);
+    let refused = refused.map(|call| format!(". It was not allowed to run `{call}`")).unwrap_or_default();
+    format!("{}{refused}. Is the work done?", capital(what))
 }
 
 /// The step of `after-failed-report` for this failure of the phase; the last one for every later one.

@@ -219,6 +219,22 @@ fn a_call_that_was_refused_is_asked_about_once() {
 }
 
 #[test]
+fn who_was_kept_from_the_work_is_asked_about_and_not_followed() {
+    // A8, A11: three sessions with the same permissions were refused the same call.
+    let kept = |files_changed: u32| {
+        let scene = Scene::new(Occasion::PromptEnded)
+            .signal(Channel::ToolOutput, "permission-refused", "Bash make release")
+            .last(|signal| signal.prompt = 1);
+        said(scene, "I was not allowed to run it, so there is no release.", |o| {
+            (o.session.prompts, o.files_changed, o.nudges) = (2, files_changed, 1);
+        })
+    };
+    let Action::AskPerson(question) = kept(0).recovery else { panic!("{:?}", kept(0)) };
+    assert!(question.contains("not allowed to run `Bash make release`"), "{question}");
+    assert_eq!(kept(2).recovery, Action::Retry, "it did some of the work");
+}
+
+#[test]
 fn what_an_agent_reports_against_itself_is_believed() {
     let half = ended(|o| {
         o.objectives[0].reported = report(ObjectiveStatus::InProgress, "3 of 5 cases done");

@@ -109,6 +109,17 @@ fn what_stands_beside_the_last_line_can_contradict_it() {
         let text = format!("{text}\n\nDone: parser");
         assert_eq!(held_to(&text, FIVE, "", 0).recovery, Action::Nudge, "{text}");
     }
+    // What is left to the reader: no check that passes takes that back.
+    for text in [
+        "Cases 1 and 2 are written; cases 3 to 5 I leave to you.",
+        "Two cases are written. The others are up to you.",
+        "I wrote two cases. Over to you for cases 3 to 5.",
+        "Cases 3 to 5 are left to you.",
+    ] {
+        let text = format!("{text}\n\nDone: parser");
+        assert_eq!(held_to(&text, FIVE, "true", 0).recovery, Action::Nudge, "{text}");
+        assert_eq!(reported_done(&text, CASES, "", 0, 0).recovery, Action::Nudge, "{text}");
+    }
     // None of these takes it back; where no check tells more, the line alone is asked for.
     for text in [
         "I replaced the stubs, and no TODO is left.",

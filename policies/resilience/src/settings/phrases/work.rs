@@ -402,6 +402,19 @@ pub(super) const CONTRADICTION: &[&str] = &[
     "want a decision",
     "wants a decision",
     "will come with",
+    "i leave",
+    "i left out",
+    "i left the last",
+    "i left the rest",
+    "leave for you",
+    "leave to you",
+    "leaving for you",
+    "leaving to you",
+    "left for you",
+    "left to you",
+    "over to you",
+    "up to you",
+    "your turn",
 ];
 
 /// What somebody says of what comes next: at the start of a sentence.
