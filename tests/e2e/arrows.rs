@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("baton-streams", &["baton-core"]),
     ("baton-store", &["baton-core"]),
     ("baton-engine", &["baton-core"]),
-    ("baton-workspace", &["baton-core"]),
+    ("baton-workspace", &["baton-core", "baton-sandbox"]),
     ("baton-inbox", &["baton-core"]),
     ("baton-core", &[]),
     ("baton-sdk", &[]),

@@ -16,7 +16,7 @@ use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, foun
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use self::named::named_by_settings;
+use self::named::{named_by_settings, within};
 use crate::files::text_of;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program;
@@ -305,6 +305,9 @@ impl<'a> Ground<'a> {
         let mut paths: Vec<PathBuf> =
             of_agents.chain(of_repository).map(PathBuf::from).chain(of_workflow).collect();
         paths.extend(named_by_settings(self.tree, self.environment));
+        // Those of a home that is kept in a repository, and a program of Baton that was built here.
+        let of_host = self.own_settings().into_iter().chain([self.own_exe.to_owned()]);
+        paths.extend(of_host.flat_map(|path| within(self.tree, &path)));
         // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
         let real = |path: &PathBuf| {
             let real = self.tree.join(path).canonicalize().ok()?;
@@ -315,6 +318,13 @@ impl<'a> Ground<'a> {
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// The user's own settings of Baton.
+    fn own_settings(&self) -> Option<PathBuf> {
+        let absolute = |name: &str| self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+        Some(folder.join("baton/config.toml"))
     }
 
     /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.

@@ -137,6 +137,15 @@ pub enum SpawnError {
         /// How to get it.
         advice: &'static str,
     },
+    /// It is nowhere but where agents write: the host would run what one of them wrote.
+    #[error("{} lies where agents write, so it is not looked for there: if you trust it, name it with its path, or {}",
+        program.display(), instead(key))]
+    InTree {
+        /// What a shell would find.
+        program: PathBuf,
+        /// The key of a workflow that names it.
+        key: &'static str,
+    },
     /// The role names a program that is not there, or cannot be executed.
     #[error("`{key}` names {}, which is not an executable file: correct it, or give a bare name to look on PATH",
         program.display())]
@@ -185,6 +194,7 @@ impl SpawnError {
     pub fn needs_a_person(&self) -> bool {
         match self {
             SpawnError::NotOnPath { .. }
+            | SpawnError::InTree { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::NotReady { .. }
             | SpawnError::NoScript { .. } => true,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{AgentKind, Role};
+use baton_sandbox::trusted_path;
 
 use crate::launch::SpawnError;
 use crate::{claude, codex};
@@ -42,7 +43,7 @@ pub(crate) fn advice(kind: &AgentKind) -> &'static str {
 }
 
 /// Finds the program of an agent that is installed apart from Baton: the role's `program` or the agent's command, else
-/// the agent's own name; a bare name is looked up on `path`. The rehearsal is built in and has none to find.
+/// the agent's own name; a bare name is looked up on what is trusted of `path`. The rehearsal is built in and has none to find.
 pub fn find_program(
     kind: &AgentKind,
     role: &Role,
@@ -62,10 +63,14 @@ pub fn find_program(
             Err(SpawnError::NotExecutable { key, program })
         };
     }
-    let found = path.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(name));
-    match found.filter(|program| program.is_absolute()).find(|program| is_executable(program)) {
-        Some(program) => Ok(Some(program)),
-        None => Err(SpawnError::NotOnPath { name: name.to_owned(), key, advice: advice(kind) }),
+    let first = |path: &OsStr| {
+        let mut found = std::env::split_paths(path).map(|folder| folder.join(name));
+        found.find(|program| program.is_absolute() && is_executable(program))
+    };
+    match (first(&trusted_path(path)), path.and_then(first)) {
+        (Some(program), _) => Ok(Some(program)),
+        (None, Some(program)) => Err(SpawnError::InTree { program, key }),
+        (None, None) => Err(SpawnError::NotOnPath { name: name.to_owned(), key, advice: advice(kind) }),
     }
 }
 

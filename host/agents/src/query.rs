@@ -1,11 +1,12 @@
 //! Asks a program something that it answers without a session: its version, whether somebody is logged in.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use baton_sandbox::trusted_path;
 use rustix::process::Signal;
 use tokio::io::AsyncReadExt as _;
 
@@ -48,6 +49,8 @@ async fn answer(
         .args(arguments)
         .env_clear()
         .envs(environment)
+        // What a script begins with (`/usr/bin/env node`) is looked for there.
+        .env("PATH", trusted_path(environment.get(OsStr::new("PATH")).map(OsString::as_os_str)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

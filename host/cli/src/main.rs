@@ -23,6 +23,7 @@ mod task;
 
 use std::process::ExitCode;
 
+use baton_runtime::sandbox::keep_out_of;
 use clap::FromArgMatches as _;
 
 use args::Cli;
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
         return code;
     }
     commands::agent_processes::compile_strangers_apart();
+    if let Ok(folder) = std::env::current_dir() {
+        keep_out_of(&folder);
+    }
     let cli = Cli::from_arg_matches(&args::command().get_matches()).unwrap_or_else(|error| error.exit());
     match commands::dispatch(cli.command) {
         Ok(exit) => exit.into(),

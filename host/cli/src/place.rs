@@ -11,6 +11,7 @@ use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
+use baton_runtime::sandbox::keep_out_of;
 use baton_runtime::store::StateDir;
 use baton_runtime::{HostConfig, RoleOverrides, RunRow, began_at, make_repository, runs};
 
@@ -241,6 +242,8 @@ impl Place {
             }
         }
         let environment = std::env::vars_os().collect();
+        keep_out_of(&workspace);
+        keep_out_of(&state_root);
         Ok(Place {
             config: HostConfig {
                 workspace,

@@ -15,6 +15,7 @@ use baton_agents::{Confined, Connect, DriverEvent, Launch, McpServer, OwnServer}
 use baton_core::action::{Ending, SpawnSpec};
 use baton_core::workflow::Role;
 use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, Tree};
+use baton_sandbox::this_program;
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::{Baseline, TreeError, Trees};
@@ -272,7 +273,7 @@ impl Effects {
         let launch = Launch {
             role,
             workspace: workspace.root().to_owned(),
-            guard: vec![self.own_exe.clone().into_os_string(), "__guard".into()],
+            guard: vec![this_program(&self.own_exe).into_os_string(), "__guard".into()],
             own_exe: self.own_exe.clone(),
             session_dir: sessions::folder(&self.state, &self.run, &spec.session),
             mask: mask_line,

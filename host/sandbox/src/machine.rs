@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use baton_core::workflow::SandboxLevel;
 
+use crate::programs::trusted_path;
+
 /// Bubblewrap's name on PATH.
 const BWRAP: &str = "bwrap";
 /// The option that older ones lack.
@@ -38,7 +40,7 @@ impl Machine {
         Self { bwrap: Err("nobody has looked for bubblewrap".to_owned()), landlock: 0 }
     }
 
-    /// Looks, with programs found on `path`. Blocking; starts a process for some milliseconds.
+    /// Looks, with programs found on what is trusted of `path` ([`trusted_path`]). Blocking; starts a process for some milliseconds.
     pub fn look(path: Option<&OsStr>) -> Self {
         Self { bwrap: bubblewrap(path), landlock: landlock() }
     }
@@ -71,9 +73,9 @@ impl Machine {
 
 #[cfg(target_os = "linux")]
 fn bubblewrap(path: Option<&OsStr>) -> Result<PathBuf, String> {
-    let found = path.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(BWRAP));
-    let Some(program) = found.filter(|program| program.is_absolute()).find(|program| program.is_file())
-    else {
+    let path = trusted_path(path);
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(BWRAP));
+    let Some(program) = found.find(|program| program.is_file()) else {
         return Err("bubblewrap (`bwrap`) is not on PATH: install the package `bubblewrap`".to_owned());
     };
     let help = output(Command::new(&program).arg("--help"))?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use baton_sandbox::trusted_path;
 use tokio::process::Command;
 
 /// Reading a file of settings takes milliseconds.
@@ -123,15 +124,22 @@ pub(crate) fn arguments() -> impl Iterator<Item = String> {
     let off = COMMAND_KEYS.iter().filter_map(|key| Some(format!("{}={}", key.key, key.off?)));
     // The filter of git-lfs, where the user has it, would fetch what a file of the tree names from where another one says. Without that
     // it takes what is there, and leaves the pointer to what is not.
-    let ours =
-        ["core.quotePath=false", "lfs.fetchexclude=*", "safe.bareRepository=explicit"].map(str::to_owned);
+    let ours = [
+        "core.quotePath=false",
+        "core.untrackedCache=false",
+        "lfs.fetchexclude=*",
+        "safe.bareRepository=explicit",
+    ]
+    .map(str::to_owned);
     off.chain(ours).flat_map(|setting| ["-c".to_owned(), setting])
 }
 
 /// The environment of every call: no secrets, no repository that a variable names, no network, and nobody to ask.
 pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
-    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"];
+    let path = trusted_path(std::env::var_os("PATH").as_deref());
+    let inherited = ["HOME", "XDG_CONFIG_HOME", "TMPDIR"];
     let inherited = inherited.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let inherited = inherited.chain([("PATH", path)]);
     let set = [
         ("GIT_ALLOW_PROTOCOL", ""),
         ("GIT_EDITOR", "true"),

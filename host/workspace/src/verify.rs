@@ -98,7 +98,8 @@ async fn attempt(
     let (reader, writer) = io::pipe()?;
     let mut reader = Receiver::from_owned_fd(reader.into())?;
     let mut output = Bounded::default();
-    let mut child = Command::new("sh")
+    // This one is outside of any boundary, and looked for nowhere.
+    let mut child = Command::new("/bin/sh")
         .args(["-c", LEADER, "sh"])
         .args(&at.within)
         .args(["sh", "-c", command])

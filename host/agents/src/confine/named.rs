@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use baton_sandbox::trusted_path;
+
 /// The environment of the host.
 type Environment = BTreeMap<OsString, OsString>;
 
@@ -55,18 +57,28 @@ pub(super) fn named_by_settings(tree: &Path, environment: &Environment) -> Vec<P
         |setting: &&Setting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
     let submodules =
         of_submodules.iter().filter(is_place).map(|setting| at(tree, &setting.value).join(".git"));
-    let within = |path: PathBuf| {
+    let files = hooks.chain(conditional).chain(included).chain(submodules);
+    files.flat_map(|path| within(tree, &path)).collect()
+}
+
+/// Where a file is in the tree, from there: at its own place, and where it really is if it is a link, as in a home whose settings
+/// are kept in a repository.
+pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
+    let place = || {
         let (folder, name) = (path.parent()?, path.file_name()?);
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let within = folder.join(name).strip_prefix(tree).ok()?.to_owned();
-        within.components().all(|part| matches!(part, Component::Normal(_))).then_some(within)
+        Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name))
     };
-    hooks.chain(conditional).chain(included).chain(submodules).filter_map(within).collect()
+    let below = |path: PathBuf| {
+        let within = path.strip_prefix(tree).ok()?;
+        let is_plain = within.components().all(|part| matches!(part, Component::Normal(_)));
+        (is_plain && !within.as_os_str().is_empty()).then(|| within.to_owned())
+    };
+    place().into_iter().chain(path.canonicalize()).filter_map(below).collect()
 }
 
 /// What git says that its settings are; nothing where it is not installed, or does not answer.
 fn listed(tree: &Path, environment: &Environment, of: &[&str]) -> Vec<Setting> {
-    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
+    let inherited = ["HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
     let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
     let git = Command::new("git")
         .args(["config", "--null", "--list", "--show-origin"])
@@ -74,6 +86,7 @@ fn listed(tree: &Path, environment: &Environment, of: &[&str]) -> Vec<Setting> {
         .current_dir(tree)
         .env_clear()
         .envs(inherited)
+        .env("PATH", trusted_path(environment.get(OsStr::new("PATH")).map(OsString::as_os_str)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -150,5 +163,28 @@ mod tests {
         ] {
             assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
         }
+    }
+
+    // N6
+    #[test]
+    fn settings_of_a_home_that_is_kept_in_the_tree_are_found_there() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, home) = (root.join("dotfiles"), root.join("home"));
+        fs::create_dir_all(tree.join("baton")).unwrap();
+        fs::create_dir_all(home.join(".config")).unwrap();
+        fs::write(tree.join("gitconfig"), "[user]\n\tname = Me\n").unwrap();
+        fs::write(tree.join("baton/config.toml"), "").unwrap();
+        std::os::unix::fs::symlink(tree.join("gitconfig"), home.join(".gitconfig")).unwrap();
+        std::os::unix::fs::symlink(tree.join("baton"), home.join(".config/baton")).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let environment = [("PATH".into(), path), ("HOME".into(), home.clone().into())].into();
+        let named = named_by_settings(&tree, &environment);
+        assert!(named.contains(&PathBuf::from("gitconfig")), "{named:?}");
+        assert_eq!(
+            within(&tree, &home.join(".config/baton/config.toml")),
+            ["baton/config.toml", "baton/config.toml"].map(PathBuf::from)
+        );
+        assert!(within(&tree, &root.join("elsewhere")).is_empty());
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use baton_lab::Tally;
-use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault};
 use baton_runtime::core::{Digest, RunId};
 use baton_runtime::{ShadowAnswer, ShadowStory};
@@ -191,6 +190,7 @@ mod tests {
     use super::*;
     use baton_runtime::SHADOW_SCHEMA;
     use baton_runtime::core::RequestId;
+    use baton_runtime::core::agreement::Agreement;
     use baton_runtime::core::decision::{CompactionAction, CompactionDecision};
 
     fn answer(n: u64, agreement: Agreement) -> ShadowAnswer {

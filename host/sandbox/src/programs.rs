@@ -1,0 +1,84 @@
+//! Where the host looks for the programs that it runs itself, outside any boundary: in no folder of `PATH` that lies where agents
+//! write. An activated environment of Python (`.venv/bin`) or `node_modules/.bin` puts such folders first, and a `git` in one of them
+//! would be run with all rights of the user.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+/// Where nothing is left of `PATH`: an empty one would mean the current folder.
+const SYSTEM: &str = "/usr/bin:/bin";
+
+/// Folders that agents write in, links followed.
+static TREES: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
+
+/// From now on this process looks for no program of its own in this folder, or below it. One that holds the home of the user is
+/// passed over: whoever works there may change what every shell of the user runs.
+pub fn keep_out_of(tree: &Path) {
+    let Ok(tree) = tree.canonicalize() else { return };
+    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
+    if home.is_some_and(|home| home.starts_with(&tree)) {
+        return;
+    }
+    let mut trees = TREES.write().unwrap_or_else(PoisonError::into_inner);
+    if !trees.contains(&tree) {
+        trees.push(tree);
+    }
+}
+
+/// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every folder that was named to
+/// [`keep_out_of`]. Never empty.
+pub fn trusted_path(path: Option<&OsStr>) -> OsString {
+    outside(path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn outside(path: Option<&OsStr>, trees: &[PathBuf]) -> OsString {
+    let is_trusted = |folder: &PathBuf| {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        folder.is_absolute() && !trees.iter().any(|tree| real.starts_with(tree))
+    };
+    let folders: Vec<PathBuf> = path.into_iter().flat_map(std::env::split_paths).filter(is_trusted).collect();
+    match std::env::join_paths(folders) {
+        Ok(path) if !path.is_empty() => path,
+        _ => SYSTEM.into(),
+    }
+}
+
+/// The program that runs now, for a process of its own: the same even where the file at its path has been exchanged since.
+pub fn this_program(own_exe: &Path) -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { running.to_owned() } else { own_exe.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    // N6
+    #[test]
+    fn no_program_of_the_host_is_looked_for_where_agents_write() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let tree = root.join("tree");
+        std::fs::create_dir_all(tree.join(".venv/bin")).unwrap();
+        std::fs::create_dir_all(root.join("bin")).unwrap();
+        symlink(tree.join(".venv/bin"), root.join("linked")).unwrap();
+        let path = std::env::join_paths([
+            tree.join(".venv/bin"),
+            PathBuf::from("node_modules/.bin"),
+            PathBuf::from(""),
+            root.join("linked"),
+            tree.join("not-there-yet"),
+            root.join("bin"),
+            PathBuf::from("/usr/bin"),
+        ])
+        .unwrap();
+        let trees = [tree.clone()];
+        let left: Vec<PathBuf> = std::env::split_paths(&outside(Some(&path), &trees)).collect();
+        assert_eq!(left, [root.join("bin"), PathBuf::from("/usr/bin")]);
+        assert_eq!(outside(Some(tree.join(".venv/bin").as_os_str()), &trees), SYSTEM);
+        assert_eq!(outside(None, &[]), SYSTEM);
+    }
+}
