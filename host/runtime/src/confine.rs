@@ -141,7 +141,7 @@ impl Boundaries {
         if role.sandbox.level != SandboxLevel::Strict {
             let (workspace, environment) = (&self.0.workspace, &self.0.environment);
             if let Some(settings) = &self.0.settings {
-                settings.expect_same(tree).map_err(|error| NotStarted {
+                settings.expect_same(tree, &spec.phase, &spec.session).map_err(|error| NotStarted {
                     needs_a_person: matches!(error, HeldSettingsError::Changed(_)),
                     error: error.to_string(),
                 })?;

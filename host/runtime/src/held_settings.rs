@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::short::first_of;
 use baton_core::visible::visible_name;
-use baton_core::{Digest, RunId};
+use baton_core::{Digest, PhaseId, RunId, SessionId};
 use baton_store::StateDir;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,17 @@ pub(crate) struct HeldSettings {
 struct NotedSettings {
     /// As they were when the first agent began there, or as a person has accepted them.
     accepted: SettingsByPath,
-    /// As they were when a person was asked about them.
-    asked: Option<SettingsByPath>,
+    /// By phase: as they were when a person was asked about them there.
+    #[serde(default)]
+    asked: BTreeMap<PhaseId, AskedSettings>,
+}
+
+/// What a person was asked about.
+#[derive(Debug, Serialize, Deserialize)]
+struct AskedSettings {
+    /// The session that did not start for them. A later one of its phase starts only after an answer.
+    session: SessionId,
+    settings: SettingsByPath,
 }
 
 /// Why no agent starts in a tree.
@@ -63,22 +72,31 @@ impl HeldSettings {
         Self { folder: state.sessions().join(run.as_str()), ordinal: AtomicU64::new(1) }
     }
 
-    /// Notes the settings of a tree when this is asked first, and refuses others later. Blocking.
-    pub(crate) fn expect_same(&self, tree: &Path) -> Result<(), HeldSettingsError> {
+    /// Notes the settings of a tree when this is asked first, and refuses others later: in every phase, until a person who was asked
+    /// about them in one has let that go on. Blocking.
+    pub(crate) fn expect_same(
+        &self,
+        tree: &Path,
+        phase: &PhaseId,
+        session: &SessionId,
+    ) -> Result<(), HeldSettingsError> {
         let not_noted = |source| HeldSettingsError::NotNoted { tree: tree.to_owned(), source };
         let file = self.file_of(tree);
         let now = baton_agents::settings_of_agents(tree);
-        let noted = match read(&file).map_err(not_noted)? {
+        let is_seen = |noted: &NotedSettings| {
+            noted.asked.get(phase).is_some_and(|asked| asked.session != *session && asked.settings == now)
+        };
+        let mut noted = match read(&file).map_err(not_noted)? {
             Some(noted) if noted.accepted == now => return Ok(()),
-            // Whoever was asked has seen them, and says that it goes on.
-            Some(noted) if noted.asked.as_ref() != Some(&now) => noted,
+            Some(noted) if !is_seen(&noted) => noted,
             _ => {
-                let accepted = NotedSettings { accepted: now, asked: None };
+                let accepted = NotedSettings { accepted: now, asked: BTreeMap::new() };
                 return self.note(&file, &accepted).map_err(not_noted);
             }
         };
         let changed = changed(&noted.accepted, &now);
-        self.note(&file, &NotedSettings { asked: Some(now), ..noted }).map_err(not_noted)?;
+        noted.asked.insert(phase.clone(), AskedSettings { session: session.clone(), settings: now });
+        self.note(&file, &noted).map_err(not_noted)?;
         Err(HeldSettingsError::Changed(changed))
     }
 
@@ -116,20 +134,33 @@ mod tests {
 
     // N6
     #[test]
-    fn a_change_is_asked_about_once_and_the_next_one_again() {
+    fn a_change_is_asked_about_in_every_phase_until_one_goes_on() {
         let place = tempfile::tempdir().unwrap();
         let tree = place.path().join("work");
         fs::create_dir(&tree).unwrap();
         let state = StateDir::open(&place.path().join("state"), &tree).unwrap();
         let held = HeldSettings::of(&state, &RunId::new("r-7f"));
-        held.expect_same(&tree).unwrap();
-        for content in ["{}", "{\"mcpServers\": {}}"] {
+        // A host that takes the run up knows what was asked.
+        let starts = |phase: &str, session: &str| {
+            let held = HeldSettings::of(&state, &RunId::new("r-7f"));
+            held.expect_same(&tree, &PhaseId::new(phase), &SessionId::new(session))
+        };
+        held.expect_same(&tree, &PhaseId::new("a"), &SessionId::new("a-1")).unwrap();
+        for (ordinal, content) in ["{}", "{\"mcpServers\": {}}"].into_iter().enumerate() {
             fs::write(tree.join(".mcp.json"), content).unwrap();
-            let why = held.expect_same(&tree).unwrap_err();
-            assert!(matches!(&why, HeldSettingsError::Changed(paths) if paths == &[".mcp.json"]), "{why}");
-            // A host that takes the run up knows what was asked.
-            HeldSettings::of(&state, &RunId::new("r-7f")).expect_same(&tree).unwrap();
-            held.expect_same(&tree).unwrap();
+            let first = format!("b-{ordinal}");
+            // Another phase does not go on by the question of this one, nor does a start that is made again after a crash.
+            for (phase, session) in [("b", first.as_str()), ("c", "c-1"), ("b", first.as_str()), ("d", "d-1")]
+            {
+                let why = starts(phase, session).unwrap_err();
+                assert!(
+                    matches!(&why, HeldSettingsError::Changed(paths) if paths == &[".mcp.json"]),
+                    "{why}"
+                );
+            }
+            // The person who was asked in `b` has let it go on, and with it the others.
+            starts("b", &format!("b-{ordinal}-again")).unwrap();
+            starts("c", "c-1").unwrap();
         }
     }
 }
