@@ -33,6 +33,7 @@ mod change;
 mod commit;
 mod git;
 mod grow;
+mod index;
 mod land;
 mod link;
 mod merge;

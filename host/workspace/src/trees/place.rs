@@ -10,6 +10,7 @@ use baton_core::Tree;
 use baton_core::visible::visible_name;
 
 use super::git::{Git, path, records};
+use super::index::look_anew;
 use super::{MAX_FILE_BYTES, Repo, TreeError, Trees};
 use crate::git_config::filter_of;
 use crate::git_info::KeptInfo;
@@ -174,6 +175,7 @@ impl Place {
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
         look_at_all(git).await?;
+        look_anew(git).await?;
         self.expect_own_filters(git).await?;
         self.expect_moderate(git).await?;
         let within = self.repositories_within(git).await?;

@@ -3,6 +3,7 @@
 mod commands;
 mod commit;
 mod ignored;
+mod index;
 mod land;
 mod merge;
 mod start;
