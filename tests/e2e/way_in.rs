@@ -222,6 +222,45 @@ fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
     baton(&stage, &["save", "other.toml"]).expect(2).says(&["made from a workflow file already"]);
 }
 
+#[test]
+fn what_is_saved_has_what_the_flags_gave() {
+    // D8: the file would have run with fewer rights, another model and without commits.
+    let stage = stage();
+    stage.make_repository();
+    let flags = ["--permission", "full", "--model", "fast", "--allow", "make test", "--env", "MY_TOKEN"];
+    let commits = ["--commit", "--commit-branch", "work/{run}"];
+    baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED, &flags, &commits].concat()).expect(0);
+    baton(&stage, &["save"]).expect(0);
+    let saved: toml::Table = stage.read("workflow.toml").parse().unwrap();
+    let text = |table: &toml::Table, key: &str| table[key].as_str().unwrap().to_owned();
+    assert_eq!(
+        (text(&saved, "commit"), text(&saved, "commit_branch")),
+        ("phase".into(), "work/{run}".into())
+    );
+    let role = saved["roles"]["executor"].as_table().unwrap();
+    assert_eq!((text(role, "permission"), text(role, "model")), ("full".into(), "fast".into()));
+    assert_eq!((&role["allow"], &role["env"]), (&vec!["make test"].into(), &vec!["MY_TOKEN"].into()));
+    baton(&stage, &["check", "workflow.toml"]).expect(0);
+}
+
+#[test]
+fn what_is_nearly_a_box_is_no_finished_work() {
+    // A11: "every objective is done", with a line that was passed over.
+    let stage = stage();
+    fs::write(
+        stage.workspace.join("PLAN.md"),
+        "# Docs\n\n- [ ] Write h.txt\n- [] Write g.txt\n\n## Release\n- Tag it\n",
+    )
+    .unwrap();
+    for command in ["run", "check"] {
+        baton(&stage, &[command, "PLAN.md"]).expect(2).says(&["PLAN.md:4: `- [] Write g.txt` is no box"]);
+    }
+    fs::write(stage.workspace.join("PLAN.md"), "# Docs\n\n- [ ] Write h.txt\n\n## Release\n- Tag it\n")
+        .unwrap();
+    let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    assert!(ended.stderr.contains("nothing below \"Release\" is done by this run"), "{}", ended.stderr);
+}
+
 // D8
 #[test]
 fn the_same_sentence_goes_on_and_another_does_not() {

@@ -21,6 +21,7 @@ use crate::layers::placed;
 use crate::place::Place;
 use crate::render::which::in_place;
 use crate::render::{record, words};
+use crate::task::Task;
 use crate::task::found::{expect_agent, with_an_agent};
 use crate::{enrolment, out};
 
@@ -65,6 +66,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let phases = workflow.phases.len();
     let mut remarks: Vec<String> =
         enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)).collect();
+    remarks.extend(Task::of_file(&args.file).remark());
     remarks.extend(not_granted(&plan.pins));
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
     let confined: Vec<String> = workflow

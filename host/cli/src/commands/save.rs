@@ -14,6 +14,7 @@ use crate::files::write_new;
 use crate::out;
 use crate::place::{Place, shell_quoted};
 use crate::render::record;
+use crate::task::writing::with_flags;
 
 /// Keep what a run was made from as a workflow file
 #[derive(Debug, Args)]
@@ -42,9 +43,12 @@ pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_read(&args.place, run.as_ref())?;
     let run = view_of(&place.config, run.as_ref())?.run;
-    let text = match workflow_of(&place.config, &run)?.and_then(|workflow| workflow.source) {
-        Some(Source::Plan { workflow, .. } | Source::Sentence { workflow, .. }) => workflow,
-        Some(Source::File { path }) => {
+    let began_with = workflow_of(&place.config, &run)?;
+    let text = match began_with.as_ref().and_then(|workflow| Some((workflow.source.clone()?, workflow))) {
+        Some((Source::Plan { workflow: text, .. } | Source::Sentence { workflow: text, .. }, run)) => {
+            with_flags(&text, run)
+        }
+        Some((Source::File { path }, _)) => {
             return Err(Usage(format!("run {run} was made from a workflow file already: {path}")).into());
         }
         None => return Err(Usage(format!("it is not known what run {run} was made from")).into()),

@@ -7,7 +7,7 @@ mod confine;
 pub(crate) mod found;
 pub(crate) mod grants;
 pub(crate) mod plan;
-mod writing;
+pub(crate) mod writing;
 
 use std::ffi::OsString;
 use std::fs;
@@ -124,14 +124,23 @@ impl Task {
         }
     }
 
-    /// What was found for it that nobody named, for whoever begins a run of it.
+    /// What was found for it that nobody named, or is left out of it, for whoever begins a run of it.
     pub(crate) fn remark(&self) -> Option<String> {
         match self {
             Task::Sentence { checks: Checks::Found(Some(check)), .. } => Some(format!(
                 "check: `{check}` was found here, and must exit 0 at the end; --check names another, --no-check leaves it out"
             )),
             Task::Sentence { checks: Checks::Found(None), .. } => Some(format!("check: {}", found::NO_CHECK)),
-            Task::Sentence { .. } | Task::File(_) | Task::Plan(_) => None,
+            Task::Plan(path) => {
+                let unboxed = plan::read(&text_of(path).ok()?).unboxed;
+                (!unboxed.is_empty()).then(|| {
+                    format!(
+                        "plan: nothing below {} is done by this run: there are no boxes (`- [ ] …`)",
+                        unboxed.iter().map(|heading| format!("{heading:?}")).collect::<Vec<_>>().join(", ")
+                    )
+                })
+            }
+            Task::Sentence { .. } | Task::File(_) => None,
         }
     }
 

@@ -48,6 +48,10 @@ pub(crate) struct Plan {
     pub(crate) sections: Vec<Section>,
     /// The check of every section that has none.
     pub(crate) verify: Option<String>,
+    /// Lines that look like a box and are none, with their numbers from 1.
+    pub(crate) near_boxes: Vec<(usize, String)>,
+    /// Headings below which there is a list and no box: nothing of it is taken for work.
+    pub(crate) unboxed: Vec<String>,
 }
 
 /// A heading with boxes.
@@ -94,22 +98,29 @@ impl Plan {
 /// Reads a plan.
 pub(crate) fn read(text: &str) -> Plan {
     let scan = Scan::of(text);
-    let mut plan = Plan::default();
+    let mut plan = Plan { near_boxes: scan.near_boxes(text), ..Plan::default() };
     for (index, found) in scan.sections.iter().enumerate() {
         let mut section = Section { heading: found.heading.clone(), ..Section::default() };
         let inside: Vec<&FoundBox> = scan.boxes.iter().filter(|one| one.section == index).collect();
         let outside = scan.outside(found.body.clone(), &inside);
         let mut words = String::new();
+        let mut has_list = false;
         for line in outside.iter().flat_map(|range| text.get(range.clone()).unwrap_or_default().lines()) {
             match (check_of(line), said_after("depends", line)) {
                 (Some(check), _) => section.verify = Some(joined(section.verify.take(), check)),
                 (None, Some(named)) => section.depends.get_or_insert_default().extend(headings(named)),
-                (None, None) => words.push_str(line.trim()),
+                (None, None) => {
+                    has_list |= behind_bullet(line).is_some_and(|said| !said.trim().is_empty());
+                    words.push_str(line.trim());
+                }
             }
         }
         section.has_words = !words.trim_matches(['-', '*', '_', '=', ' ']).is_empty();
         section.boxes = inside.iter().map(|one| scan.item(text, one)).collect();
         if section.boxes.is_empty() {
+            if has_list && !section.heading.is_empty() {
+                plan.unboxed.push(section.heading.clone());
+            }
             if index <= 1 && plan.title.is_none() && !section.heading.is_empty() {
                 plan.title = Some(section.heading);
             }
@@ -237,6 +248,22 @@ impl Scan {
         scan
     }
 
+    /// Lines that begin like a box outside of code, and that Markdown does not take for one: `- [] x`, `-[ ] x`, `[ ] x`.
+    fn near_boxes(&self, text: &str) -> Vec<(usize, String)> {
+        let mut near = Vec::new();
+        let mut start = 0;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let range = start..start + line.len();
+            start = range.end;
+            let is_box = || self.boxes.iter().any(|one| range.contains(&one.mark));
+            let is_code = || self.blocks.iter().any(|block| block.contains(&range.start));
+            if is_nearly_box(line) && !is_box() && !is_code() {
+                near.push((index + 1, line.trim().to_owned()));
+            }
+        }
+        near
+    }
+
     /// What of a range is in no box and in no code block.
     fn outside(&self, body: Range<usize>, boxes: &[&FoundBox]) -> Vec<Range<usize>> {
         let mut holes: Vec<Range<usize>> =
@@ -270,6 +297,25 @@ impl Scan {
         let files = files_of(&line, text, found);
         Item { text: whole, line, ticked: found.ticked, mark: found.mark, files, verify }
     }
+}
+
+/// What stands behind the bullet or the number of a list, where a line begins with one.
+fn behind_bullet(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match number.len() < line.len() {
+        true => number.strip_prefix(['.', ')']),
+        false => line.strip_prefix(['-', '*', '+']),
+    }
+}
+
+/// Whether a line begins with brackets around nothing or an x. What is a link is none.
+fn is_nearly_box(line: &str) -> bool {
+    let line = behind_bullet(line).unwrap_or(line).trim_start();
+    let Some((inside, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) else {
+        return false;
+    };
+    matches!(inside.trim(), "" | "x" | "X") && !rest.trim().is_empty() && !rest.starts_with(['(', '[', ':'])
 }
 
 /// A range without others.
@@ -375,6 +421,18 @@ mod tests {
         assert_eq!(boxes, [("One", false), ("Three", true)]);
         assert_eq!(read("# A\n\nJust words.\n").sections, []);
         assert_eq!(read("").sections, []);
+    }
+
+    #[test]
+    fn what_is_nearly_a_box_is_named_and_a_list_without_boxes_too() {
+        let plan = read(
+            "# Docs\n\n- [x] One\n- [] Two\n-[ ] Three\n* [ x ] Four\n[ ] Five\n1. [] Six\n\n```\n- [] no\n```\n\n\
+             [x](https://example.org) is a link\n- [ ](a.md) too\n- []: nothing\n\n## Release\n- Tag the version\n\n## Why\nWords.\n",
+        );
+        let near: Vec<usize> = plan.near_boxes.iter().map(|(line, _)| *line).collect();
+        assert_eq!(near, [4, 5, 6, 7, 8], "{:?}", plan.near_boxes);
+        assert_eq!(plan.unboxed, ["Release"]);
+        assert_eq!(read(PLAN).near_boxes, []);
     }
 
     #[test]

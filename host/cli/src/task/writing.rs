@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::workflow::file;
+use baton_runtime::core::{RoleName, Workflow};
 use toml::Value;
 
 use super::plan::{self, Item, Plan, Section};
@@ -81,6 +83,19 @@ impl Draft {
             .ok()
             .map(|path| path.to_string_lossy().into_owned());
         let within = within.filter(|path| path.len() <= CONTEXT_PATH_MAX);
+        // One that is passed over would be taken for done.
+        if let Some((line, text)) = plan.near_boxes.first() {
+            let shown: String = visible_name(text).chars().take(TITLE_CHARS_MAX).collect();
+            let more = match plan.near_boxes.len() - 1 {
+                0 => String::new(),
+                more => format!(" ({more} more like it)"),
+            };
+            return Err(Usage(format!(
+                "{}:{line}: `{shown}` is no box: a box is `- [ ] …`, or `- [x] …` where it is done{more}",
+                path.display()
+            ))
+            .into());
+        }
         let draft = Draft::of_boxes(plan, &path.display().to_string(), within.as_deref())?;
         Ok(Draft { plan: Some(within_or(path, workspace)?), ..draft })
     }
@@ -203,6 +218,51 @@ impl Draft {
         }
         text
     }
+}
+
+/// A text that a run was made from, with what its flags gave it beyond that: commits, and what its agents may.
+pub(crate) fn with_flags(text: &str, run: &Workflow) -> String {
+    let mut nothing = |_: &str| Err("nothing is read from files here".to_owned());
+    let Ok(reading) = file::read(text, "the run", "/", &mut nothing) else { return text.to_owned() };
+    let plain = reading.workflow();
+    let mut top = String::new();
+    if run.commits.when != plain.commits.when {
+        let _ = writeln!(top, "commit = {}", quoted(run.commits.when.name()));
+    }
+    if let Some(branch) = run.commits.branch.as_ref().filter(|_| run.commits.branch != plain.commits.branch) {
+        let _ = writeln!(top, "commit_branch = {}", quoted(branch));
+    }
+    let mut roles = String::new();
+    let mut named: Vec<&RoleName> = run.phases.iter().map(|phase| &phase.role).collect();
+    named.sort();
+    named.dedup();
+    for name in named {
+        let (Some(role), Some(before)) = (run.roles.get(name), plain.roles.get(name)) else { continue };
+        let mut keys = String::new();
+        let list = |values: &[String]| values.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
+        if role.permission != before.permission {
+            let level = Value::try_from(role.permission).map(|level| level.to_string()).unwrap_or_default();
+            let _ = writeln!(keys, "permission = {level}");
+        }
+        if let Some(model) = role.model.as_ref().filter(|_| role.model != before.model) {
+            let _ = writeln!(keys, "model = {}", quoted(model));
+        }
+        for (key, values, plain) in [("allow", &role.allow, &before.allow), ("env", &role.env, &before.env)] {
+            if values != plain {
+                let _ = writeln!(keys, "{key} = [{}]", list(values));
+            }
+        }
+        if role.sandbox.level > before.sandbox.level {
+            let _ = writeln!(keys, "sandbox = {}", quoted(role.sandbox.level.name()));
+        }
+        if !keys.is_empty() {
+            let _ = write!(roles, "\n[roles.{name}]\n{keys}");
+        }
+    }
+    let at = text
+        .find("\n[[phases]]")
+        .map_or(text.len(), |at| if text[..at].ends_with('\n') { at } else { at + 1 });
+    format!("{}{top}{}{roles}", &text[..at], &text[at..])
 }
 
 impl DraftObjective {
