@@ -168,7 +168,8 @@ fn missing_variable(agent: &str, name: &str, own: &Own<'_>) -> Option<Unready> {
         return None;
     }
     let hand_over = format!(
-        "hand it to the agent: `--env {name}`, with `retry --resume` too, or `env = [\"{name}\"]` in its role"
+        "hand it over with the answer (`retry --env {name} --resume`) or a new run (`--env {name}`), or name it in its role: \
+         `env = [\"{name}\"]`"
     );
     let is_set = own.inherit.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
     if !is_set && environment::is_handed_over(&AgentKind::Codex, name) {

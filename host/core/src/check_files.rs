@@ -16,7 +16,13 @@ const RUNNERS: [(&str, &[&str]); 10] = [
 ];
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
-/// Those of the changed files that a command runs or reads, in the order of the changed ones.
+/// Programs that look at what they name and run nothing of it: often at the work itself.
+const LOOKING: [&str; 15] = [
+    "[", "[[", "cat", "egrep", "fgrep", "file", "grep", "head", "jq", "ls", "rg", "stat", "tail", "test",
+    "wc",
+];
+
+/// Those of the changed files that a command runs, in the order of the changed ones.
 ///
 /// ```
 /// use baton_core::check_files::run_by;
@@ -28,7 +34,8 @@ const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 pub fn run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let mut named: Vec<&str> = Vec::new();
     for call in command.split([';', '|', '&', '\n', '(', ')', '<', '>']) {
-        let mut words = call.split_whitespace().map(plain).skip_while(|word| is_assignment(word));
+        let mut words =
+            call.split_whitespace().map(plain).skip_while(|word| *word == "!" || is_assignment(word));
         let Some(program) = words.next() else { continue };
         // From here on paths begin elsewhere.
         if program == "cd" {
@@ -37,7 +44,9 @@ pub fn run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str>) -> 
         let own = RUNNERS.iter().find(|(runner, _)| *runner == program);
         named.extend(own.iter().flat_map(|(_, files)| files.iter()));
         named.push(program);
-        named.extend(words);
+        if !LOOKING.contains(&program) {
+            named.extend(words);
+        }
     }
     changed.into_iter().filter(|file| named.contains(file)).collect()
 }
@@ -67,6 +76,7 @@ mod tests {
         assert_eq!(of("CI=1 ./check.sh --fast && python \"tests/t.py\""), ["check.sh", "tests/t.py"]);
         assert_eq!(of("make -j4 test; npm test"), ["Makefile", "package.json"]);
         assert_eq!(of("tox"), ["tox.ini"]);
+        assert_eq!(of("test -s src/lib.rs && ! grep -q TODO src/lib.rs && sh check.sh"), ["check.sh"]);
         // `make` as an argument, another folder, and what a runner finds by itself are not certain.
         for other in
             ["echo make", "cd a && sh check.sh", "cargo test", "pytest tests", "sh other/check.sh", ""]

@@ -314,7 +314,11 @@ impl Refusal {
             status: None,
             resets_at: None,
             retrying: false,
-            text: format!("the {} did not allow to {self}", self.by()),
+            text: match self.kind {
+                // The code says who; the text is the call, as where a role did not allow it.
+                RefusalKind::Own => self.target.clone(),
+                _ => format!("the {} did not allow to {self}", self.by()),
+            },
         }
     }
 
