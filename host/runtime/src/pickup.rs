@@ -132,6 +132,17 @@ mod tests {
         scribe
     }
 
+    #[tokio::test]
+    async fn no_time_passes_for_a_run_that_no_host_works_on() {
+        // B6: a run that was interrupted at 13 s had taken 7 minutes when it was looked at 7 minutes later.
+        let place = Place::new(JournalOptions::default());
+        begin(&place, "r1").await;
+        let active = || query::view_of(&config(&place), None).unwrap().active_ms;
+        let before = active();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        assert_eq!(active(), before);
+    }
+
     // D8
     #[tokio::test]
     async fn the_newest_run_of_the_name_is_found_until_it_is_set_aside() {
