@@ -71,7 +71,16 @@ impl Two<'_> {
             return self.proportion();
         }
         match self.means() {
-            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.is_alike() => Ok(self.alike()),
+            Err(StatsError::NotYet(NotYet::NoVariance { .. }))
+                if self.is_alike() && self.spec.id == OBJECTIVES && self.options.looks == Looks::Once =>
+            {
+                self.alike_shares()
+            }
+            Err(StatsError::NotYet(NotYet::NoVariance { .. }))
+                if self.is_alike() && self.spec.id != OBJECTIVES =>
+            {
+                Ok(self.alike())
+            }
             // An arm that finishes everything has no variance. A bet needs none, and is exact for shares.
             Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.spec.id == OBJECTIVES => self.shares(),
             numbers => numbers,
@@ -164,6 +173,25 @@ impl Two<'_> {
             method: "the same in every pair",
             path: Vec::new(),
         }
+    }
+
+    /// As many objectives in both of every pair. That no pair of `n` differs bounds how often one would, by the exact interval of Clopper
+    /// and Pearson (Biometrika 26, 1934): 1 − (α/2)^(1/n). A pair that differs does so by all objectives at most.
+    fn alike_shares(&self) -> Result<Numbers> {
+        let n = self.pairs(|value| value.tested).len() as u64;
+        let often = 1.0 - (self.options.alpha / 2.0).powf(1.0 / n.max(1) as f64);
+        let base = Moments::of(&clusters(self.control, |value| value.share))?.mean();
+        let around = |end: f64| Interval { value: 0.0, lower: -end, upper: end };
+        let of_control = (base > 0.0).then(|| often / base);
+        let mean = moments(self.control)?.mean();
+        Ok(Numbers {
+            n,
+            absolute: Some(around(of_control.map_or(often, |share| share * mean))),
+            relative: of_control.map(around),
+            p: 1.0,
+            method: "exact bound for pairs that differ, since none does",
+            path: Vec::new(),
+        })
     }
 
     fn means(&self) -> Result<Numbers> {

@@ -283,5 +283,12 @@ fn pairs_that_are_all_the_same_are_said_to_be() {
     assert_eq!((found.verdict.words[0].as_str(), found.verdict.words.len()), (first, 2));
     same.measures[3].turns += 1;
     let found = compare(&[control, same], &options);
+    // That 30 pairs came to as many objectives does not show that all would.
+    let objectives = found.metrics.iter().find(|metric| metric.id == "objectives").unwrap();
+    let interval = objectives.effects[0].relative.unwrap();
+    assert!(
+        interval.value == 0.0 && interval.upper > 0.1 && interval.lower == -interval.upper,
+        "{interval:?}"
+    );
     assert!(found.verdict.words.iter().all(|words| !words.contains("the very same")), "{:?}", found.verdict);
 }
