@@ -2,7 +2,7 @@
 //! that a person named; knows nothing of registries.
 
 use std::io::ErrorKind;
-use std::net::ToSocketAddrs as _;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use baton_core::workflow::is_public;
@@ -140,11 +140,12 @@ impl Http {
         }
     }
 
-    /// Whether a registry is on this machine or in a private network.
+    /// Whether a registry is on this machine or in a private network. One that has a public address as well is not: whoever
+    /// answers for its name could put it near by one more address.
     fn is_near(&self, host: &str) -> bool {
         let of_name = |host: &str| {
             let with_port = if is_literal_with_port(host) { host.to_owned() } else { format!("{host}:443") };
-            with_port.to_socket_addrs().is_ok_and(|mut found| found.any(|found| !is_public(found.ip())))
+            with_port.to_socket_addrs().is_ok_and(|found| is_all_near(found.map(|found| found.ip())))
         };
         self.is_plain(host) || of_name(host)
     }
@@ -260,6 +261,12 @@ pub(crate) fn host_of(url: &str) -> Option<&str> {
     (!host.contains('@')).then_some(host)
 }
 
+/// Whether there are addresses, and all of them are of this machine or a private network.
+fn is_all_near(mut addresses: impl Iterator<Item = IpAddr>) -> bool {
+    let is_near = |address: IpAddr| !is_public(address);
+    addresses.next().is_some_and(is_near) && addresses.all(is_near)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +297,10 @@ mod tests {
             assert!(error.contains("on this machine or in a private network"), "{error}");
         }
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody was asked");
+        let addresses = |texts: &[&str]| is_all_near(texts.iter().map(|text| text.parse().unwrap()));
+        assert!(
+            addresses(&["10.0.0.1", "::1"]) && !addresses(&["93.184.215.14", "10.0.0.1"]) && !addresses(&[])
+        );
         assert!(http.is_near("127.0.0.1:5000") && http.is_near("10.0.0.1") && !http.is_near("93.184.215.14"));
     }
 }
