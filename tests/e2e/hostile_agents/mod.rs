@@ -6,6 +6,7 @@ mod escapes;
 mod flood;
 mod folder;
 mod hidden;
+mod programs;
 mod readers;
 mod root;
 mod rule;
