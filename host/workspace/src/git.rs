@@ -15,6 +15,7 @@ use tokio::process::Command;
 use crate::Workspace;
 use crate::baseline::Baseline;
 use crate::files::MAX_FILES;
+use crate::git_config;
 use crate::git_info::KeptInfo;
 use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
@@ -50,8 +51,14 @@ impl<'w> Reader<'w> {
     async fn open(workspace: &'w Workspace) -> Result<Option<Self>, PipeInTheWay> {
         let home = workspace.git.as_ref();
         match home.and_then(|home| home.repository.as_ref()) {
-            Some(at) => pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?,
-            None => pipes::expect_none_around(workspace.root())?,
+            Some(at) => {
+                pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?;
+                git_config::expect_no_included_pipe(&[&at.git_dir, &at.common_dir]).await?;
+            }
+            None => {
+                pipes::expect_none_around(workspace.root())?;
+                git_config::expect_no_included_pipe_around(workspace.root()).await?;
+            }
         }
         Ok(Self::open_here(workspace).await)
     }

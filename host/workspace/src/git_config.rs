@@ -13,11 +13,21 @@ use std::time::Duration;
 use baton_sandbox::trusted_path;
 use tokio::process::Command;
 
+use crate::git_view::Repository;
+use crate::pipes::{PipeInTheWay, is_pipe};
+use crate::plain_file::read_plain;
+
 /// Reading a file of settings takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A value of a repository that is longer is not one that the host needs.
 const MAX_VALUE_BYTES: usize = 1 << 10;
+
+/// Files of settings are smaller, and include fewer others.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+const MAX_INCLUDED: usize = 100;
+/// In the name of each section that includes a file.
+const INCLUDE: &[u8] = b"include";
 
 /// A setting by which git starts a program, or finds more settings or files that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +297,46 @@ pub(crate) async fn path_setting(files: &[PathBuf], key: &str) -> io::Result<Opt
     Ok(None)
 }
 
+/// Refuses a pipe that the settings in these git folders include, directly or by others: git reads it whenever it reads them.
+pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(), PipeInTheWay> {
+    let files =
+        git_folders.iter().flat_map(|folder| ["config", "config.worktree"].map(|name| folder.join(name)));
+    let (mut files, mut seen): (Vec<PathBuf>, BTreeSet<PathBuf>) = (files.collect(), BTreeSet::new());
+    while let Some(file) = files.pop() {
+        if is_pipe(&file) {
+            return Err(PipeInTheWay::at(file.canonicalize().unwrap_or(file)));
+        }
+        if seen.len() == MAX_INCLUDED || !seen.insert(file.clone()) {
+            continue;
+        }
+        let Ok(text) = read_plain(&file, MAX_SETTINGS_BYTES) else { continue };
+        if !text.windows(INCLUDE.len()).any(|word| word.eq_ignore_ascii_case(INCLUDE)) {
+            continue;
+        }
+        // Conditions hold or not by where git is called; a pipe is in the way of one of the calls.
+        let question = ["--no-includes", "--type=path", "--get-regexp", r"^include(if\..*)?\.path$"];
+        let Ok(ended) = asked(&file, &question).await else { continue };
+        let values = ended
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter_map(|one| one.splitn(2, |byte| *byte == b'\n').nth(1));
+        let folder = file.parent().unwrap_or(&file);
+        files.extend(values.map(|value| folder.join(OsStr::from_bytes(value))));
+    }
+    Ok(())
+}
+
+/// The same for the repository that a folder may lie in.
+pub(crate) async fn expect_no_included_pipe_around(folder: &Path) -> Result<(), PipeInTheWay> {
+    let around = folder.ancestors().find_map(|top| Repository::at(top).ok());
+    match around {
+        Some(Repository { git_dir, common_dir, .. }) => {
+            expect_no_included_pipe(&[&git_dir, &common_dir]).await
+        }
+        None => Ok(()),
+    }
+}
+
 fn complaint(ended: &Output) -> io::Error {
     io::Error::other(OsStr::from_bytes(&ended.stderr).to_string_lossy().trim().to_owned())
 }
@@ -360,6 +410,28 @@ mod tests {
             let error = read(elsewhere).await.unwrap_err().to_string();
             assert!(error.contains("extensions.refstorage") && error.contains("itself"), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_is_included_is_named_at_once() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().canonicalize().unwrap();
+        let git_dir = top.join(".git");
+        std::fs::create_dir_all(top.join("sub")).unwrap();
+        std::fs::create_dir(&git_dir).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(top.join("sub/pipe")).status().unwrap().success());
+        std::fs::write(top.join("sub/more"), "[INCLUDE]\n\tpath = pipe\n").unwrap();
+        for path in ["../sub/pipe", "../sub/more"] {
+            for section in ["include", "IncludeIf \"onbranch:main\""] {
+                std::fs::write(git_dir.join("config"), format!("[{section}]\n\tpath = {path}\n")).unwrap();
+                let refused = expect_no_included_pipe_around(&top.join("sub")).await.unwrap_err().to_string();
+                let named = format!("{} is a pipe", top.join("sub/pipe").display());
+                assert!(refused.contains(&named), "{refused}");
+            }
+        }
+        std::fs::write(git_dir.join("config"), "[include]\n\tpath = config\n\tpath = absent\n").unwrap();
+        expect_no_included_pipe(&[&git_dir]).await.unwrap();
     }
 
     #[tokio::test]

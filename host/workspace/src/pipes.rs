@@ -34,7 +34,7 @@ pub struct PipeInTheWay {
 }
 
 impl PipeInTheWay {
-    fn at(path: PathBuf) -> Self {
+    pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, held: None }
     }
 }
@@ -113,7 +113,7 @@ fn waited_for(folder: &Path) -> Option<PipeInTheWay> {
     None
 }
 
-fn is_pipe(path: &Path) -> bool {
+pub(crate) fn is_pipe(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
 }
 

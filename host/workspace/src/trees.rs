@@ -54,8 +54,9 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::dot_git::DotGit;
 use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, RefusedLink};
+use crate::git_config;
 use crate::git_view::{GitView, Repository};
-use crate::pipes;
+use crate::pipes::{self, PipeInTheWay};
 use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
 use place::Place;
@@ -433,8 +434,9 @@ impl Trees {
     async fn find(&self) -> Result<Repo, TreeError> {
         let root = self.0.workspace.root();
         let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
-        let no_pipe = pipes::expect_none_around(root);
-        no_pipe.map_err(|pipe| TreeError::Link { source: pipe.into() })?;
+        let in_the_way = |pipe: PipeInTheWay| TreeError::Link { source: pipe.into() };
+        pipes::expect_none_around(root).map_err(in_the_way)?;
+        git_config::expect_no_included_pipe_around(root).await.map_err(in_the_way)?;
         let repository = Repository::around(root).await.map_err(|why| none(&why))?;
         self.expect_same(&repository)?;
         let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
@@ -486,8 +488,9 @@ impl Trees {
             }
         };
         let Repository { top, git_dir, common_dir } = repository;
-        let none = pipes::expect_none(top, &[git_dir, common_dir]);
-        none.map_err(|pipe| TreeError::Link { source: pipe.into() })?;
+        let in_the_way = |pipe: PipeInTheWay| TreeError::Link { source: pipe.into() };
+        pipes::expect_none(top, &[git_dir, common_dir]).map_err(in_the_way)?;
+        git_config::expect_no_included_pipe(&[git_dir, common_dir]).await.map_err(in_the_way)?;
         let links = self.links(repository)?;
         if tree.is_workspace() {
             links.expect_same(repository).map_err(|source| TreeError::Link { source })?;
