@@ -2,7 +2,7 @@
 //! runs what any of them may have written. What a command is refused stands at the end of what it printed.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_agents::{Confined, Ground, SpawnError};
+use baton_core::Workflow;
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{Role, Sandbox, SandboxLevel};
 use baton_core::{RunId, SessionId};
@@ -74,6 +75,24 @@ impl Parts {
         }
         own.canonicalize()
     }
+}
+
+/// What agents of a strict sandbox do not see, of all roles: what one of them keeps, another one reads.
+pub(crate) fn hidden(
+    workflow: &Workflow,
+    state: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Vec<PathBuf> {
+    let sandbox = workflow.sandbox_of_commands();
+    if sandbox.level != SandboxLevel::Strict {
+        return Vec::new();
+    }
+    let home = environment.get(OsStr::new("HOME")).map(Path::new);
+    let named = sandbox.hide.iter().filter_map(|path| match path.strip_prefix("~/") {
+        Some(rest) => home.map(|home| home.join(rest)),
+        None => Some(PathBuf::from(path)),
+    });
+    named.chain([state.to_owned()]).collect()
 }
 
 /// A workspace in which commands are confined, while this lives.

@@ -339,6 +339,7 @@ impl Host {
             trees: trees.clone(),
             claims: run.workflow().paths.claims(run.names()),
         }
+            hidden: confine::hidden(run.workflow(), self.state.root(), &self.config.environment),
     }
 
     /// The components and settings that a run is pinned to, from its journal.

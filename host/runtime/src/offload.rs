@@ -293,6 +293,7 @@ impl Local {
                 run,
                 artifacts,
                 claims: Claims::default(),
+                hidden: Vec::new(),
             },
             judge: prepared.bench.judge(),
         })

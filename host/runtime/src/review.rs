@@ -141,7 +141,7 @@ mod tests {
         let place = Place::new(JournalOptions::default());
         let artifacts = ArtifactStore::open(&place.state).unwrap();
         let (trees, claims) = (crate::testing::trees(&place), Claims::default());
-        let shelf = Shelf { run: RunId::new("r"), artifacts, trees, claims };
+        let shelf = Shelf { run: RunId::new("r"), artifacts, trees, claims, hidden: Vec::new() };
         let review = Review::of(&view(), Some(&"s2".into()), &said()).unwrap();
         let (artifact, report) = review.keep(&shelf).unwrap();
         assert_eq!(artifact.name, "reviews/phase-first-1.md");

@@ -1,5 +1,7 @@
 //! Artifacts as agents see them: saved, listed, and read by range. Blocking; journals nothing.
 
+use std::path::PathBuf;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use baton_core::input::ArtifactRef;
@@ -31,6 +33,8 @@ pub(crate) struct Shelf {
     pub(crate) trees: Trees,
     /// Names that the workflow's templates take up.
     pub(crate) claims: Claims,
+    /// What agents of a sandbox do not see: absolute, or from where they work.
+    pub(crate) hidden: Vec<PathBuf>,
 }
 
 impl Shelf {
@@ -56,7 +60,7 @@ impl Shelf {
                     refused(&format!("the work tree {tree} is not there any more; give its content instead"))
                 };
                 let place = self.trees.at_hand(tree).ok_or_else(gone)?;
-                place.read_file(path, ARTIFACT_BYTES_MAX).map_err(|error| refused(&error))?
+                place.read_file(path, ARTIFACT_BYTES_MAX, &self.hidden).map_err(|error| refused(&error))?
             }
             (None, None) => return Err("not kept: give content or path".to_owned()),
         };
@@ -185,6 +189,7 @@ mod tests {
             artifacts: ArtifactStore::open(&place.state).unwrap(),
             trees: crate::testing::trees(place),
             claims: Claims::default(),
+            hidden: vec![PathBuf::from("secrets")],
         }
     }
 
@@ -258,6 +263,9 @@ mod tests {
         }
         assert!(refused(&content("../up", "x")).contains("\"..\""));
         assert!(refused(&by_path("a", "../secret")).contains("inside the workspace"));
+        std::fs::create_dir(place.workspace.join("secrets")).unwrap();
+        std::fs::write(place.workspace.join("secrets/key"), "hidden").unwrap();
+        assert!(refused(&by_path("a", "secrets/key")).contains("the key `hide`"));
         let nothing = ArtifactLoad { name: "b".to_owned(), version: None, offset: None, limit: None };
         let answer = shelf.load(&nothing);
         assert!(answer.is_error && answer.text.contains("artifact_list"), "{answer:?}");

@@ -61,6 +61,14 @@ pub enum WorkspaceError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file that an agent named is hidden from it.
+    #[error(
+        "{path:?} is hidden from agents by the key `hide` of a sandbox, and Baton does not read for them what they do not see"
+    )]
+    Hidden {
+        /// As it was named.
+        path: String,
+    },
     /// A file that an agent named is too large to keep.
     #[error("{path:?} has more than {max_bytes} bytes; keep a part of it, or compress it first")]
     TooLarge {

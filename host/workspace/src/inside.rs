@@ -2,28 +2,40 @@
 //! workspace, and nothing is waited for.
 
 use std::io::{self, Read as _};
-use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
 
-use cap_std::fs::{OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{File, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
 use crate::error::WorkspaceError;
 use crate::root::Root;
 
-/// The whole file, where it has at most `max_bytes`.
-pub(crate) fn read(root: &Root, path: &str, max_bytes: u64) -> Result<Vec<u8>, WorkspaceError> {
+/// The whole file, where it has at most `max_bytes` and is not in one of the `hidden` places, absolute or from the workspace.
+pub(crate) fn read(
+    root: &Root,
+    path: &str,
+    max_bytes: u64,
+    hidden: &[PathBuf],
+) -> Result<Vec<u8>, WorkspaceError> {
     // Agents like to name files by their whole path; one inside the workspace is meant as such.
     let relative = Path::new(path).strip_prefix(root.path()).unwrap_or(Path::new(path));
     let failed =
         |source| WorkspaceError::Read { root: root.path().to_owned(), path: path.to_owned(), source };
-    let bytes = take(root, relative, max_bytes.saturating_add(1)).map_err(failed)?;
+    let file = open(root, relative).map_err(failed)?;
+    if !hidden.is_empty() && is_hidden(root, &real_path(&file, root, relative).map_err(failed)?, hidden) {
+        return Err(WorkspaceError::Hidden { path: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > max_bytes {
         return Err(WorkspaceError::TooLarge { path: path.to_owned(), max_bytes });
     }
     Ok(bytes)
 }
 
-fn take(root: &Root, relative: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+fn open(root: &Root, relative: &Path) -> io::Result<File> {
     let dir = root.dir()?;
     // A pipe would hold the host up until somebody writes to it.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
@@ -31,9 +43,26 @@ fn take(root: &Root, relative: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    let mut content = Vec::new();
-    file.take(bytes).read_to_end(&mut content)?;
-    Ok(content)
+    Ok(file)
+}
+
+/// Where the file lies that was opened, whatever links led to it and whatever stands at its path by now.
+#[cfg(target_os = "linux")]
+fn real_path(file: &File, _: &Root, _: &Path) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
+}
+
+/// Nobody is confined elsewhere.
+#[cfg(not(target_os = "linux"))]
+fn real_path(_: &File, root: &Root, relative: &Path) -> io::Result<PathBuf> {
+    root.path().join(relative).canonicalize()
+}
+
+fn is_hidden(root: &Root, real: &Path, hidden: &[PathBuf]) -> bool {
+    hidden.iter().any(|hidden| {
+        let hidden = root.path().join(hidden);
+        real.starts_with(hidden.canonicalize().unwrap_or(hidden))
+    })
 }
 
 #[cfg(test)]
@@ -52,7 +81,7 @@ mod tests {
         symlink("../secret.txt", root.join("out.txt")).unwrap();
         symlink("sub/a.txt", root.join("in.txt")).unwrap();
         let opened = Root::open(&root).unwrap();
-        let read = |path: &str| read(&opened, path, 6).map_err(|error| error.to_string());
+        let read = |path: &str| read(&opened, path, 6, &[]).map_err(|error| error.to_string());
 
         assert_eq!(read("sub/a.txt").unwrap(), b"inside");
         assert_eq!(read("in.txt").unwrap(), b"inside");
@@ -63,5 +92,38 @@ mod tests {
         assert!(read("sub").unwrap_err().contains("not a regular file"));
         fs::write(root.join("sub/a.txt"), "too long").unwrap();
         assert!(read("sub/a.txt").unwrap_err().contains("more than 6 bytes"));
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_read_by_whatever_path() {
+        // N6
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("secrets/deep")).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        for name in ["secrets/deep/a.txt", "env", "sub/free.txt", "secrets.txt"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        symlink("../secrets", root.join("sub/in")).unwrap();
+        symlink("secrets/deep/a.txt", root.join("link.txt")).unwrap();
+        symlink("env", root.join(".env")).unwrap();
+        let opened = Root::open(&root).unwrap();
+        let hidden = [root.join("secrets"), PathBuf::from(".env"), PathBuf::from("absent")];
+        let read = |path: &str| read(&opened, path, 99, &hidden).map_err(|error| error.to_string());
+        let whole = root.join("secrets/deep/a.txt");
+        for path in [
+            "secrets/deep/a.txt",
+            "sub/in/deep/a.txt",
+            "link.txt",
+            "sub/../secrets/./deep/a.txt",
+            ".env",
+            "env",
+        ] {
+            let error = read(path).unwrap_err();
+            assert!(error.contains("`hide`"), "{path}: {error}");
+        }
+        assert!(read(whole.to_str().unwrap()).unwrap_err().contains("`hide`"));
+        assert_eq!(read("sub/free.txt").unwrap(), b"sub/free.txt");
+        assert_eq!(read("secrets.txt").unwrap(), b"secrets.txt");
     }
 }

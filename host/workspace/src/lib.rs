@@ -276,9 +276,14 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::Read`] where there is no such file inside the workspace, links included;
-    /// [`WorkspaceError::TooLarge`].
-    pub fn read_file(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, WorkspaceError> {
-        inside::read(&self.root, path, max_bytes)
+    /// [`WorkspaceError::Hidden`] where it is in one of the `hidden` places, absolute or from the workspace; [`WorkspaceError::TooLarge`].
+    pub fn read_file(
+        &self,
+        path: &str,
+        max_bytes: u64,
+        hidden: &[PathBuf],
+    ) -> Result<Vec<u8>, WorkspaceError> {
+        inside::read(&self.root, path, max_bytes, hidden)
     }
 }
 
