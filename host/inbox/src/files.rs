@@ -2,8 +2,7 @@
 //! report; whoever holds the inbox says whether it fits the run, and [rejects](Inbox::reject) one that does not.
 //!
 //! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
-//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no name or link leads
-//! out of the workspace. What is kept of a report stays in the workspace, so it is masked: people commit what lies there.
+//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no link is followed. What is kept of a report stays in the workspace, so it is masked: people commit what lies there.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::{Digest, SessionId};
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
@@ -49,6 +47,10 @@ const MARKDOWN: &str = ".md";
 /// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
 pub type Mask = fn(&str) -> Cow<'_, str>;
 
+/// Opens a folder by its path in the workspace, and makes it where it is not there; follows no link on the way, since an agent may have put
+/// it there, and opens nothing of another folder in the place of the workspace.
+pub type Opener = Box<dyn Fn(&Path) -> io::Result<Dir> + Send + Sync>;
+
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -69,13 +71,11 @@ pub struct Received {
 }
 
 /// The inbox of one run.
-#[derive(Debug)]
 pub struct Inbox {
     workspace: PathBuf,
-    /// Device and inode of the workspace: an agent may put another folder, or a link, in its place.
-    folder: (u64, u64),
     /// Workspace-relative.
     inbox: PathBuf,
+    opener: Opener,
     mask: Mask,
     /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
     held: BTreeMap<OsString, Digest>,
@@ -83,9 +83,11 @@ pub struct Inbox {
     unfinished: BTreeMap<OsString, Digest>,
 }
 
-/// Device and inode of a folder.
-fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
-    dir.dir_metadata().map(|meta| (meta.dev(), meta.ino()))
+/// Its folders, opened: whatever an agent puts in their places, these are read and written until the end of a look.
+struct Opened {
+    new: Dir,
+    taken: Dir,
+    rejected: Dir,
 }
 
 impl Inbox {
@@ -94,19 +96,16 @@ impl Inbox {
     ///
     /// # Errors
     /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
-    pub fn open(workspace: &Path, task_folder: &str, mask: Mask) -> Result<Self, InboxError> {
-        let inbox = Path::new(task_folder).join("inbox");
-        let folder = Dir::open_ambient_dir(workspace, ambient_authority()).and_then(|dir| identity(&dir));
-        let folder = folder.map_err(|source| InboxError::new("open", workspace.join(&inbox), source))?;
+    pub fn open(workspace: &Path, task_folder: &str, opener: Opener, mask: Mask) -> Result<Self, InboxError> {
         let inbox = Self {
             workspace: workspace.to_owned(),
-            folder,
-            inbox,
+            inbox: Path::new(task_folder).join("inbox"),
+            opener,
             mask,
             held: BTreeMap::new(),
             unfinished: BTreeMap::new(),
         };
-        inbox.dir()?;
+        inbox.folders()?;
         Ok(inbox)
     }
 
@@ -123,8 +122,8 @@ impl Inbox {
     /// # Errors
     /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
     pub fn scan(&mut self, at_once: bool) -> Result<Vec<Received>, InboxError> {
-        let dir = self.dir()?;
-        let names = written(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
+        let folders = self.folders()?;
+        let names = written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
         self.held.retain(|name, _| names.contains(name));
         self.unfinished.retain(|name, _| names.contains(name));
         let mut received = Vec::new();
@@ -132,7 +131,7 @@ impl Inbox {
             if received.len() == MAX_FILES_PER_SCAN {
                 break;
             }
-            received.extend(self.receive(&dir, &name, at_once));
+            received.extend(self.receive(&folders, &name, at_once));
         }
         Ok(received)
     }
@@ -147,13 +146,13 @@ impl Inbox {
         let Some(digest) = self.held.get(name).cloned() else {
             return Ok(());
         };
-        let dir = self.dir()?;
-        let taken = Path::new(TAKEN).join(numbered(name, &digest));
-        let moved = dir.rename(name, &dir, &taken).and_then(|()| {
+        let Opened { new, taken, .. } = self.folders()?;
+        let kept = numbered(name, &digest);
+        let moved = new.rename(name, &taken, &kept).and_then(|()| {
             // Looked at after the move: nobody writes to it under its old name any more.
-            match content(&dir, &taken) {
-                Ok(bytes) if Digest::of(&bytes) == digest => mask_kept(&dir, &taken, &bytes, self.mask),
-                _ => dir.rename(&taken, &dir, name),
+            match content(&taken, &kept) {
+                Ok(bytes) if Digest::of(&bytes) == digest => mask_kept(&taken, &kept, &bytes, self.mask),
+                _ => taken.rename(&kept, &new, name),
             }
         });
         match moved {
@@ -177,10 +176,10 @@ impl Inbox {
         let Some(digest) = self.held.get(name).cloned() else {
             return Ok(());
         };
-        let dir = self.dir()?;
-        let moved = match content(&dir, name.as_ref()) {
+        let folders = self.folders()?;
+        let moved = match content(&folders.new, name) {
             Ok(bytes) if Digest::of(&bytes) == digest => {
-                reject(&dir, name, &digest, &Problem::new(file, why), self.mask).map(|()| true)
+                reject(&folders, name, &digest, &Problem::new(file, why), self.mask).map(|()| true)
             }
             Ok(_) => Ok(false),
             Err(error) => Err(error),
@@ -195,26 +194,21 @@ impl Inbox {
         Ok(())
     }
 
-    /// Opens the folder, making anew what an agent has deleted.
-    fn dir(&self) -> Result<Dir, InboxError> {
-        let open = || {
-            let dir = Dir::open_ambient_dir(&self.workspace, ambient_authority())?;
-            if identity(&dir)? != self.folder {
-                return Err(io::Error::other("another folder is in the place of the workspace"));
-            }
-            for folder in ["", TAKEN, REJECTED] {
-                dir.create_dir_all(self.inbox.join(folder))?;
-            }
-            dir.open_dir(&self.inbox)
+    /// Opens the folders, making anew what an agent has deleted.
+    fn folders(&self) -> Result<Opened, InboxError> {
+        let open = |name: &str| (self.opener)(&self.inbox.join(name));
+        let opened = || {
+            Ok(Opened { new: (self.opener)(&self.inbox)?, taken: open(TAKEN)?, rejected: open(REJECTED)? })
         };
-        open().map_err(|source| InboxError::new("open", self.folder(), source))
+        opened().map_err(|source| InboxError::new("open", self.folder(), source))
     }
 
     /// What one file is worth telling: nothing while it is being written, held already, or gone.
-    fn receive(&mut self, dir: &Dir, name: &OsStr, at_once: bool) -> Option<Received> {
+    fn receive(&mut self, folders: &Opened, name: &OsStr, at_once: bool) -> Option<Received> {
+        let dir = &folders.new;
         let file = name.to_string_lossy().into_owned();
         let written = dir.symlink_metadata(name).map(|meta| (meta.mtime(), meta.mtime_nsec())).ok();
-        let bytes = match content(dir, name.as_ref()) {
+        let bytes = match content(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             other => other,
         };
@@ -248,7 +242,7 @@ impl Inbox {
             }
             Err(refused) => Err(refused.problem),
         };
-        let rejected = |problem| reject(dir, name, &digest, problem, self.mask);
+        let rejected = |problem| reject(folders, name, &digest, problem, self.mask);
         let movable = result.as_ref().err().is_none_or(|problem| rejected(problem).is_ok());
         if result.is_ok() || !movable {
             self.held.insert(name.to_owned(), digest.clone());
@@ -318,13 +312,13 @@ fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
 }
 
 /// At most one byte more than is allowed. Follows no link and waits for no pipe.
-fn content(dir: &Dir, path: &Path) -> io::Result<Vec<u8>> {
+fn content(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
     let irregular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-    if !dir.symlink_metadata(path)?.is_file() {
+    if !dir.symlink_metadata(name)?.is_file() {
         return Err(irregular());
     }
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-    let file = dir.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+    let file = dir.open_with(name, OpenOptions::new().read(true).custom_flags(nonblocking))?;
     if !file.metadata()?.is_file() {
         return Err(irregular());
     }
@@ -334,36 +328,37 @@ fn content(dir: &Dir, path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Replaces a file that is kept, with this content, by one without secrets, if it has any.
-fn mask_kept(dir: &Dir, path: &Path, bytes: &[u8], mask: Mask) -> io::Result<()> {
+fn mask_kept(dir: &Dir, name: &OsStr, bytes: &[u8], mask: Mask) -> io::Result<()> {
     let text = String::from_utf8_lossy(bytes);
     let Cow::Owned(masked) = mask(&text) else { return Ok(()) };
-    let mut part = path.as_os_str().to_owned();
+    let mut part = name.to_owned();
     part.push(".part");
-    fresh(dir, Path::new(&part))?.write_all(masked.as_bytes())?;
-    dir.rename(&part, dir, path)
+    fresh(dir, &part)?.write_all(masked.as_bytes())?;
+    dir.rename(&part, dir, name)
 }
 
 /// A new file. Anything that stands there is replaced, not written through.
-fn fresh(dir: &Dir, path: &Path) -> io::Result<cap_std::fs::File> {
-    match dir.remove_file(path) {
+fn fresh(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+    match dir.remove_file(name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => dir.open_with(path, OpenOptions::new().write(true).create_new(true)),
+        _ => dir.open_with(name, OpenOptions::new().write(true).create_new(true)),
     }
 }
 
 /// Moves a bad file aside and says beside it what is wrong. A file that is larger than any report stays as it is.
-fn reject(dir: &Dir, name: &OsStr, digest: &Digest, problem: &Problem, mask: Mask) -> io::Result<()> {
-    let rejected = Path::new(REJECTED).join(numbered(name, digest));
-    dir.rename(name, dir, &rejected)?;
-    if let Ok(bytes) = content(dir, &rejected)
+fn reject(folders: &Opened, name: &OsStr, digest: &Digest, problem: &Problem, mask: Mask) -> io::Result<()> {
+    let Opened { new, rejected, .. } = folders;
+    let kept = numbered(name, digest);
+    new.rename(name, rejected, &kept)?;
+    if let Ok(bytes) = content(rejected, &kept)
         && bytes.len() as u64 <= MAX_FILE_BYTES
     {
-        mask_kept(dir, &rejected, &bytes, mask)?;
+        mask_kept(rejected, &kept, &bytes, mask)?;
     }
-    let mut why = rejected.into_os_string();
+    let mut why = kept;
     why.push(".why.txt");
     writeln!(
-        fresh(dir, Path::new(&why))?,
+        fresh(rejected, &why)?,
         "Baton did not take this report.\n{}\n\nWrite it again, corrected, as a new file in the inbox; README.md there \
          has an example of each report.",
         mask(&problem.to_string())

@@ -33,7 +33,7 @@ pub use catalogue::{Fault, tool_names};
 pub use check::{CONTENT_BYTES_MAX, FACTS_MAX, LIST_MAX, LOAD_BYTES_MAX, TEXT_BYTES_MAX};
 pub use door::{Answer, Door, Request};
 pub use error::{InboxError, Problem};
-pub use files::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Mask, Received};
+pub use files::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Mask, Opener, Received};
 pub use instructions::INSTRUCTIONS;
 pub use proxy::{
     LOAD_TOOL, OFFERED_BYTES_MIN, Offer, Parting, ProxyError, Reference, Shelf, proxy, proxy_stdio,

@@ -13,7 +13,7 @@ use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{AgentKind, Permission};
-use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow};
+use baton_core::{Input, Intent, Run, RunId, SessionId, Tree, Workflow};
 use baton_sandbox::{Machine, Remaining};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
@@ -369,7 +369,8 @@ impl Host {
     fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<Post, RuntimeError> {
         // Prompts point there; an agent that cannot read it can still work.
         let path = format!("{task_folder}/inbox/README.md");
-        if let Err(error) = self.workspace.write_projection(&path, baton_inbox::INSTRUCTIONS.as_bytes()) {
+        let place = trees.at_hand(&Tree::workspace()).unwrap_or_else(|| self.workspace.clone());
+        if let Err(error) = place.write_projection(&path, baton_inbox::INSTRUCTIONS.as_bytes()) {
             tracing::warn!("{error}");
         }
         Post::open(trees.clone(), task_folder).map_err(|error| RuntimeError::Workspace {

@@ -1,15 +1,17 @@
 //! Empties the inboxes of a run, one where each phase works: reports become inputs, and a file is confirmed only when its report is on disk in the
 //! journal. What does not fit the run goes back with the reason, and people are told. What a report means is for core.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
+use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
 use baton_core::input::Report;
 use baton_core::notice::Notice;
 use baton_core::view::RunView;
 use baton_core::{Digest, Input, Run, SessionId, Tree};
 use baton_inbox::{Call, Inbox, InboxError, Received};
 use baton_store::secrets::mask_line;
-use baton_workspace::Trees;
+use baton_workspace::{Trees, Workspace};
 use serde_json::json;
 
 use crate::clock;
@@ -31,6 +33,8 @@ pub(crate) struct Post {
     unconfirmed: Vec<(Tree, String)>,
     /// Reports that were refused, for people.
     refused: Vec<Notice>,
+    /// Where links stood that were told of: each place once.
+    exchanged: BTreeSet<PathBuf>,
     /// The last look failed; said once, not every second.
     was_told: bool,
 }
@@ -54,10 +58,7 @@ struct Look {
 impl Post {
     pub(crate) fn open(trees: Trees, task_folder: &str) -> Result<Self, InboxError> {
         let workspace = Tree::workspace();
-        let inbox = trees
-            .at_hand(&workspace)
-            .map(|place| Inbox::open(place.root(), task_folder, mask_line))
-            .transpose()?;
+        let inbox = trees.at_hand(&workspace).map(|place| inbox_of(place, task_folder)).transpose()?;
         let inboxes = Some(inbox.map(|inbox| (workspace, inbox)).into_iter().collect());
         let task_folder = task_folder.to_owned();
         Ok(Self {
@@ -66,6 +67,7 @@ impl Post {
             inboxes,
             unconfirmed: Vec::new(),
             refused: Vec::new(),
+            exchanged: BTreeSet::new(),
             was_told: false,
         })
     }
@@ -78,8 +80,8 @@ impl Post {
             Input::Reported { session, digest, report: Report::Refused { why: mask_line(why).into_owned() } }
         };
         let (found, bad) = self.scan(view.as_ref(), at_once).await;
-        let mut inputs: Vec<Input> =
-            bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)).collect();
+        let mut inputs = self.tell_exchanged(run, view.as_ref());
+        inputs.extend(bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)));
         for Found { tree, file, digest, session, call } in found {
             let address = digest.clone();
             // Who reports from a tree of its own can only be the session that works there.
@@ -112,6 +114,36 @@ impl Post {
                 Err(why) => {
                     inputs.push(refused(&tree, of_one, address, &why));
                     self.reject(tree, file, why).await;
+                }
+            }
+        }
+        inputs
+    }
+
+    /// Links that an agent has put where the host has its own folders, of which nothing is left: told as what its session is refused, or to
+    /// people where nobody knows whose they were.
+    fn tell_exchanged(&mut self, run: &Run, view: Option<&RunView>) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for exchanged in self.trees.take_exchanged() {
+            tracing::warn!("removed {exchanged}");
+            if !self.exchanged.insert(exchanged.root.join(&exchanged.path)) {
+                continue;
+            }
+            let works_there = |session: &&SessionId| {
+                let tree = view.map(|view| fit::tree_of(view, Some(session)));
+                let place = tree.and_then(|tree| self.trees.at_hand(&tree));
+                place.is_some_and(|place| place.root() == exchanged.root)
+            };
+            let mut live = run.live_sessions().into_iter().filter(works_there);
+            match (live.next().cloned(), live.next()) {
+                (Some(session), None) => {
+                    let refusal = Refusal { kind: RefusalKind::Host, target: format!("putting {exchanged}") };
+                    inputs.push(Input::Agent { session, event: masked::event(AgentEvent::Refused(refusal)) });
+                }
+                _ => {
+                    let file = exchanged.path.display().to_string();
+                    self.refused
+                        .push(Notice::ReportRefused { file, why: format!("{exchanged} was removed") });
                 }
             }
         }
@@ -256,6 +288,12 @@ impl Look {
     }
 }
 
+/// The inbox of a place. Its folders are opened by the workspace, which follows no link that an agent has put there.
+fn inbox_of(place: Workspace, task_folder: &str) -> Result<Inbox, InboxError> {
+    let root = place.root().to_owned();
+    Inbox::open(&root, task_folder, Box::new(move |path| place.own_folder(path)), mask_line)
+}
+
 /// Opens the inboxes of trees in which somebody works now, and forgets those of trees that are gone.
 fn follow(
     inboxes: &mut BTreeMap<Tree, Inbox>,
@@ -271,7 +309,7 @@ fn follow(
         if inboxes.contains_key(tree) {
             continue;
         }
-        match Inbox::open(place.root(), task_folder, mask_line) {
+        match inbox_of(place, task_folder) {
             Ok(inbox) => {
                 inboxes.insert(tree.clone(), inbox);
             }

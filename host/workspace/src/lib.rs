@@ -16,6 +16,7 @@ mod git_links;
 mod git_view;
 mod inside;
 mod issue;
+mod own_folder;
 mod pipes;
 mod plain_file;
 mod projection;
@@ -33,6 +34,7 @@ use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
 use dot_git::DotGit;
 use git_view::Repository;
+use own_folder::ExchangedFolders;
 use root::Root;
 
 pub use baseline::{Baseline, MAX_CHANGED};
@@ -42,6 +44,7 @@ pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
 pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
+pub use own_folder::ExchangedFolder;
 pub use pipes::PipeInTheWay;
 pub use plain_file::{open_plain, read_plain};
 pub use repository::make_repository;
@@ -62,6 +65,8 @@ pub struct Workspace {
     root: Root,
     /// The task folder of the run, where it lies outside of `.baton`.
     own: Option<PathBuf>,
+    /// Links that stood where folders of Baton's own are.
+    exchanged: ExchangedFolders,
     /// How git gets to see it; absent where no run's trees opened it.
     git: Option<GitHome>,
     /// What stands before a command that is run here; empty where nothing confines it.
@@ -99,7 +104,8 @@ impl Workspace {
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
         let root = Root::open(root).map_err(refuse)?;
-        Ok(Self { root, own: None, git: None, within: Vec::new(), command_mark: "1".to_owned() })
+        let exchanged = ExchangedFolders::default();
+        Ok(Self { root, own: None, exchanged, git: None, within: Vec::new(), command_mark: "1".to_owned() })
     }
 
     /// The canonical path.
@@ -219,9 +225,10 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::Outside`] where the path is no plain relative path;
-    /// [`WorkspaceError::Write`] where the system refuses, or a link leads out of the workspace.
+    /// [`WorkspaceError::Write`] where the system refuses, or a link of the user's is on the way; one where a folder of Baton's own is to be
+    /// is removed.
     pub fn write_projection(&self, relative: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
-        projection::write(&self.root, relative, bytes, false)
+        projection::write(self, relative, bytes, false)
     }
 
     /// The same for a file that can be executed.
@@ -229,12 +236,12 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::write_projection`].
     pub fn write_script(&self, relative: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
-        projection::write(&self.root, relative, bytes, true)
+        projection::write(self, relative, bytes, true)
     }
 
     /// Whether a file that was written is there as it was written. Blocking.
     pub fn holds_projection(&self, relative: &str, bytes: &[u8], executable: bool) -> bool {
-        projection::holds(&self.root, relative, bytes, executable)
+        projection::holds(self, relative, bytes, executable)
     }
 
     /// Removes a file that was written; one that is not there is no error. Blocking.
@@ -242,12 +249,12 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::write_projection`].
     pub fn remove_projection(&self, relative: &str) -> Result<(), WorkspaceError> {
-        projection::remove(&self.root, relative)
+        projection::remove(self, relative)
     }
 
     /// Removes what writers that were killed left half written in a folder. Blocking; nothing is wrong where it cannot.
     pub fn sweep_projections(&self, folder: &str) {
-        projection::sweep(&self.root, folder);
+        projection::sweep(self, folder);
     }
 
     /// The same workspace, of which this folder is Baton's own: what is written there is no change of the work. `.baton`

@@ -5,11 +5,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
+use crate::Workspace;
 use crate::error::WorkspaceError;
-use crate::root::Root;
 
 /// Makes names of temporary files unlike each other within this process.
 static ORDINAL: AtomicU64 = AtomicU64::new(0);
@@ -21,33 +21,22 @@ const PLAIN: u32 = 0o666;
 
 /// Writes beside the target, then renames: a reader sees the old file or the new one.
 pub(crate) fn write(
-    root: &Root,
+    workspace: &Workspace,
     relative: &str,
     bytes: &[u8],
     executable: bool,
 ) -> Result<(), WorkspaceError> {
-    let (target, name) = plain(relative)?;
+    let (folder, name) = plain(relative)?;
     let ordinal = ORDINAL.fetch_add(1, Ordering::Relaxed);
-    let temporary = target.with_file_name(format!(".{name}.{}-{ordinal}.tmp", std::process::id()));
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let temporary = format!(".{name}.{}-{ordinal}.tmp", std::process::id());
     let mode = if executable { SCRIPT } else { PLAIN };
-    put(root, folder, &temporary, target, bytes, mode).map_err(failed(root, relative))
+    let dir = workspace.own_folder(folder);
+    dir.and_then(|dir| put(&dir, &temporary, name, bytes, mode)).map_err(failed(workspace, relative))
 }
 
-fn put(
-    root: &Root,
-    folder: Option<&Path>,
-    temporary: &Path,
-    target: &Path,
-    bytes: &[u8],
-    mode: u32,
-) -> io::Result<()> {
-    let dir = root.dir()?;
-    if let Some(folder) = folder {
-        dir.create_dir_all(folder)?;
-    }
+fn put(dir: &Dir, temporary: &str, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = dir.open_with(temporary, OpenOptions::new().write(true).create_new(true).mode(mode))?;
-    let written = file.write_all(bytes).and_then(|()| dir.rename(temporary, &dir, target));
+    let written = file.write_all(bytes).and_then(|()| dir.rename(temporary, dir, name));
     if written.is_err() {
         // The first error is the one to tell; a leftover temporary file is only untidy.
         let _ = dir.remove_file(temporary);
@@ -56,10 +45,10 @@ fn put(
 }
 
 /// Whether a regular file has these bytes, and may be executed where it should be.
-pub(crate) fn holds(root: &Root, relative: &str, bytes: &[u8], executable: bool) -> bool {
-    let look = || -> io::Result<bool> {
-        let dir = root.dir()?;
-        let meta = dir.symlink_metadata(relative)?;
+pub(crate) fn holds(workspace: &Workspace, relative: &str, bytes: &[u8], executable: bool) -> bool {
+    let look = |folder: &Path, name: &str| -> io::Result<bool> {
+        let dir = workspace.folder_without_links(folder, false)?;
+        let meta = dir.symlink_metadata(name)?;
         let runs = meta.mode() & 0o100 != 0;
         if !meta.is_file() || meta.len() != bytes.len() as u64 || (executable && !runs) {
             return Ok(false);
@@ -67,30 +56,28 @@ pub(crate) fn holds(root: &Root, relative: &str, bytes: &[u8], executable: bool)
         let mut found = Vec::with_capacity(bytes.len());
         // It may have become a pipe since, which is not waited for.
         let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-        let file = dir.open_with(relative, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+        let file = dir.open_with(name, OpenOptions::new().read(true).custom_flags(nonblocking))?;
         file.take(bytes.len() as u64 + 1).read_to_end(&mut found)?;
         Ok(found == bytes)
     };
-    plain(relative).is_ok() && look().unwrap_or(false)
+    plain(relative).is_ok_and(|(folder, name)| look(folder, name).unwrap_or(false))
 }
 
 /// Removes a file; one that is not there is removed already.
-pub(crate) fn remove(root: &Root, relative: &str) -> Result<(), WorkspaceError> {
-    let (target, _) = plain(relative)?;
-    let removed = root.dir().and_then(|dir| dir.remove_file(target));
+pub(crate) fn remove(workspace: &Workspace, relative: &str) -> Result<(), WorkspaceError> {
+    let (folder, name) = plain(relative)?;
+    let removed = workspace.folder_without_links(folder, false).and_then(|dir| dir.remove_file(name));
     match removed {
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Err(failed(root, relative)(error))
+            Err(failed(workspace, relative)(error))
         }
         _ => Ok(()),
     }
 }
 
 /// Removes the temporary files of writers that were killed. Best effort: they are only untidy.
-pub(crate) fn sweep(root: &Root, folder: &str) {
-    let Ok((folder, _)) = plain(folder) else { return };
-    let opened = root.dir().and_then(|dir| dir.open_dir(folder));
-    let Ok(dir) = opened else { return };
+pub(crate) fn sweep(workspace: &Workspace, folder: &str) {
+    let Ok(dir) = workspace.folder_without_links(Path::new(folder), false) else { return };
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
         if name.to_str().is_some_and(is_temporary) {
@@ -107,15 +94,20 @@ fn is_temporary(name: &str) -> bool {
     numbers.split_once('-').is_some_and(|(pid, ordinal)| is_number(pid) && is_number(ordinal))
 }
 
+/// The folder and the name in it.
 fn plain(relative: &str) -> Result<(&Path, &str), WorkspaceError> {
     let target = Path::new(relative);
     let plain = target.components().all(|part| matches!(part, Component::Normal(_)));
-    match (target.file_name().and_then(|name| name.to_str()), plain) {
-        (Some(name), true) => Ok((target, name)),
+    match (target.parent(), target.file_name().and_then(|name| name.to_str()), plain) {
+        (Some(folder), Some(name), true) => Ok((folder, name)),
         _ => Err(WorkspaceError::Outside { path: relative.to_owned() }),
     }
 }
 
-fn failed(root: &Root, relative: &str) -> impl Fn(io::Error) -> WorkspaceError {
-    move |source| WorkspaceError::Write { root: root.path().to_owned(), path: relative.to_owned(), source }
+fn failed(workspace: &Workspace, relative: &str) -> impl Fn(io::Error) -> WorkspaceError {
+    move |source| WorkspaceError::Write {
+        root: workspace.root().to_owned(),
+        path: relative.to_owned(),
+        source,
+    }
 }

@@ -393,8 +393,8 @@ impl Trees {
         let (view, held) = (self.view_of(tree), Arc::clone(&self.0.held));
         let (links, info) = (self.0.links.clone(), self.0.info.clone());
         let git = Some(GitHome { view, repository: Some(at.clone()), links, info, held });
-        let Workspace { own, command_mark, .. } = self.0.workspace.clone();
-        Ok(Workspace { own, git, command_mark, ..Workspace::open(root)? })
+        let Workspace { own, exchanged, command_mark, .. } = self.0.workspace.clone();
+        Ok(Workspace { own, exchanged, git, command_mark, ..Workspace::open(root)? })
     }
 
     /// The folder of a tree.

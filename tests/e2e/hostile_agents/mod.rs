@@ -3,6 +3,7 @@
 mod daemons;
 mod descriptors;
 mod escapes;
+mod exchanged;
 mod flood;
 mod folder;
 mod hidden;

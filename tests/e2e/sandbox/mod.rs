@@ -15,7 +15,7 @@ use baton_runtime::core::workflow::SandboxLevel;
 use baton_runtime::sandbox::Machine;
 
 /// Whether this machine can; a word where it cannot.
-fn can(level: SandboxLevel) -> bool {
+pub(crate) fn can(level: SandboxLevel) -> bool {
     let Err(missing) = Machine::look(std::env::var_os("PATH").as_deref()).can(level) else { return true };
     // A kernel without Landlock's ports is nobody's mistake.
     assert!(level == SandboxLevel::Write || std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");

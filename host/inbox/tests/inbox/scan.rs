@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baton_inbox::{AttemptRecord, Call, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Received};
+use cap_std::fs::Dir;
 use tempfile::TempDir;
 
 const GOOD: &str = r#"{"report": "attempt-record", "approach": "a", "outcome": "b"}"#;
@@ -28,6 +29,16 @@ fn mask(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// With an opener that knows of no attack.
+fn open(workspace: &Path) -> Inbox {
+    let root = workspace.to_owned();
+    let opener = move |path: &Path| {
+        fs::create_dir_all(root.join(path))?;
+        Dir::open_ambient_dir(root.join(path), cap_std::ambient_authority())
+    };
+    Inbox::open(workspace, ".baton/run-1", Box::new(opener), mask).unwrap()
+}
+
 struct Place {
     workspace: TempDir,
     inbox: Inbox,
@@ -36,7 +47,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let inbox = Inbox::open(workspace.path(), ".baton/run-1", mask).unwrap();
+        let inbox = open(workspace.path());
         Self { workspace, inbox }
     }
 
@@ -113,7 +124,7 @@ fn a_crash_before_the_confirmation_loses_nothing() {
     let mut place = Place::new();
     place.write("note.json", GOOD);
     let before = place.scan();
-    place.inbox = Inbox::open(place.workspace.path(), ".baton/run-1", mask).unwrap();
+    place.inbox = open(place.workspace.path());
     assert_eq!(place.scan(), before);
 }
 
@@ -243,12 +254,27 @@ fn no_link_is_followed() {
     assert!(problem(&place.scan()).contains("not a regular file"));
     assert!(secret.path().join("secret.json").exists());
 
-    // The whole task folder replaced by a link out of the workspace: refused, and nothing is made there.
-    fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
-    symlink(secret.path(), place.workspace.path().join(".baton")).unwrap();
-    assert!(place.inbox.scan(false).is_err());
-    assert!(Inbox::open(place.workspace.path(), "../elsewhere", mask).is_err());
-    assert_eq!(fs::read_dir(secret.path()).unwrap().count(), 1);
+    // One of its own files, and one that it would write.
+    fs::create_dir_all(place.path("rejected")).unwrap();
+    place.write("bad.json", "[]");
+    place.written_at("bad.json", NOW);
+    let told = place.scan();
+    let why = format!("rejected/bad.{}.json.why.txt", told[0].digest.short());
+    fs::remove_file(place.path(&why)).unwrap();
+    symlink(secret.path().join("secret.json"), place.path(&why)).unwrap();
+    place.write("bad.json", "[]");
+    place.scan();
+    assert_eq!(fs::read_to_string(secret.path().join("secret.json")).unwrap(), GOOD);
+    assert!(fs::read_to_string(place.path(&why)).unwrap().contains("did not take"));
+}
+
+#[test]
+fn what_an_opener_refuses_is_not_read() {
+    let workspace = tempfile::tempdir().unwrap();
+    let refuse = |_: &Path| Err(std::io::Error::other("another folder is in its place"));
+    let refused =
+        Inbox::open(workspace.path(), ".baton/run-1", Box::new(refuse), mask).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("another folder"), "{refused}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use baton_core::Tree;
 
 use super::grow::{failed, move_away};
 use super::{Repo, TreeError, Trees, fit};
+use crate::ExchangedFolder;
 use crate::git_view::{Repository, WORK_TREES, hold_file, named_by, read};
 
 /// Files that keep the `.git` of a tree.
@@ -23,6 +24,11 @@ impl Trees {
     /// stood there lies beside the trees, under a name that begins with `.lost-`.
     pub fn take_mended(&self) -> Vec<Tree> {
         std::mem::take(&mut *self.0.mended.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Links that stood in the place of folders of Baton's own and were removed, each told once.
+    pub fn take_exchanged(&self) -> Vec<ExchangedFolder> {
+        self.0.workspace.exchanged.take()
     }
 
     fn link_of(&self, tree: &Tree) -> PathBuf {

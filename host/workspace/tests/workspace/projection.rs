@@ -34,8 +34,13 @@ fn no_path_leads_out_of_the_workspace() {
         );
     }
     symlink(outside.path(), folder.path().join(".baton")).unwrap();
-    let error = workspace.write_projection(".baton/progress.json", b"x").unwrap_err();
+    assert!(!workspace.holds_projection(".baton/progress.json", b"x", false));
+    workspace.write_projection(".baton/progress.json", b"x").unwrap();
+    assert!(workspace.holds_projection(".baton/progress.json", b"x", false));
+    symlink(outside.path(), folder.path().join("handoffs")).unwrap();
+    let error = workspace.write_projection("handoffs/a.md", b"x").unwrap_err();
     assert!(matches!(error, WorkspaceError::Write { .. }), "{error}");
+    assert!(workspace.remove_projection("handoffs/a.md").is_err());
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 
     // A link in the place of the file itself is replaced, not written through.

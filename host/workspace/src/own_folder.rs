@@ -1,0 +1,174 @@
+//! Folders of Baton's own in a tree in which agents work: opened one by one, and no link is followed on the way. An agent can put a link to
+//! any folder of the tree in the place of one, and the host would read, rename and write files there that the agent itself may not touch.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baton_core::visible::visible_name;
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::io::Errno;
+
+use crate::Workspace;
+
+/// What is Baton's own in every tree.
+const OWN: &str = ".baton";
+/// Of where a link led, people are shown no more.
+const SHOWN_CHARS: usize = 200;
+/// Whoever puts a link there again as often in one look does nothing else.
+const ATTEMPTS: u32 = 8;
+
+/// A link that stood in the place of a folder of Baton's own, and was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExchangedFolder {
+    /// The root of the tree.
+    pub root: PathBuf,
+    /// Where it stood, from there.
+    pub path: PathBuf,
+    /// Where it led.
+    pub led_to: PathBuf,
+}
+
+impl std::fmt::Display for ExchangedFolder {
+    /// "a link to .git in the place of .baton/r-7f/inbox"
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (led_to, path) = (self.led_to.to_string_lossy(), self.path.to_string_lossy());
+        let led_to: String = led_to.chars().take(SHOWN_CHARS).collect();
+        write!(f, "a link to {} in the place of {}", visible_name(&led_to), visible_name(&path))
+    }
+}
+
+/// Links that were removed, until they are asked for. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExchangedFolders(Arc<Mutex<Vec<ExchangedFolder>>>);
+
+impl ExchangedFolders {
+    pub(crate) fn take(&self) -> Vec<ExchangedFolder> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, exchanged: ExchangedFolder) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that comes again and again is one that is told.
+        if !all.contains(&exchanged) {
+            all.push(exchanged);
+        }
+    }
+}
+
+impl Workspace {
+    /// Opens a folder of Baton's own, by its path in the workspace, and makes what is not there. A link in its place, or in that of a folder of
+    /// Baton's above it, is removed, and is told by [`Trees::take_exchanged`](crate::Trees::take_exchanged). Blocking.
+    ///
+    /// # Errors
+    /// What the system says; a link above what is Baton's own, which may be the user's.
+    pub fn own_folder(&self, path: &Path) -> io::Result<Dir> {
+        self.folder_without_links(path, true)
+    }
+
+    /// The same; with `make` absent it is an error if it is not there.
+    pub(crate) fn folder_without_links(&self, path: &Path, make: bool) -> io::Result<Dir> {
+        let mut dir = self.root.dir()?;
+        let mut at = PathBuf::new();
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it is no plain path in the workspace",
+                ));
+            };
+            at.push(name);
+            dir = self.enter(&dir, name, &at, make)?;
+        }
+        Ok(dir)
+    }
+
+    fn enter(&self, dir: &Dir, name: &OsStr, at: &Path, make: bool) -> io::Result<Dir> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..ATTEMPTS {
+            match openat(dir, name, flags, Mode::empty()) {
+                Ok(folder) => return Ok(Dir::from_std_file(File::from(folder))),
+                Err(Errno::NOENT) if make => match dir.create_dir(name) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                },
+                // Systems differ in which of them they say.
+                Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
+                    let Ok(led_to) = dir.read_link_contents(name) else { return Err(error.into()) };
+                    if !self.is_own(at) {
+                        let why =
+                            format!("{} is a link, and Baton follows none to its own folders", at.display());
+                        return Err(io::Error::other(why));
+                    }
+                    unlinkat(dir, name, AtFlags::empty())?;
+                    let (root, path) = (self.root.path().to_owned(), at.to_owned());
+                    self.exchanged.add(ExchangedFolder { root, path, led_to });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::other("a link is put in its place again and again"))
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        path.starts_with(OWN) || self.own.as_ref().is_some_and(|own| path.starts_with(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_a_folder_of_batons_is_removed_and_told() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let workspace = Workspace::open(&root).unwrap().with_own_folder("specs/run");
+        fs::create_dir_all(root.join(".git/refs")).unwrap();
+        fs::create_dir_all(root.join("aside/inbox")).unwrap();
+        for (link, to, folder) in [
+            (".baton", "aside", ".baton/inbox"),
+            (".baton/run", "../.git", ".baton/run/inbox"),
+            (".baton/run/inbox", "../../.git", ".baton/run/inbox"),
+            (".baton/run/inbox/rejected", "/etc", ".baton/run/inbox/rejected"),
+            ("specs/run", "../.git", "specs/run/inbox"),
+        ] {
+            if let Some(above) = root.join(link).parent() {
+                fs::create_dir_all(above).unwrap();
+            }
+            let _ = fs::remove_dir_all(root.join(link));
+            symlink(to, root.join(link)).unwrap();
+            workspace.own_folder(Path::new(folder)).unwrap().write("x", "y").unwrap();
+            assert!(root.join(link).symlink_metadata().unwrap().is_dir(), "{link}");
+            assert_eq!(fs::read_to_string(root.join(folder).join("x")).unwrap(), "y");
+            let told: Vec<String> = workspace.exchanged.take().iter().map(ToString::to_string).collect();
+            assert_eq!(told, [format!("a link to {to} in the place of {link}")]);
+        }
+        assert_eq!(fs::read_dir(root.join(".git")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(root.join("aside/inbox")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_of_the_users_above_is_neither_followed_nor_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(place.path()).unwrap().with_own_folder("specs/run");
+        fs::create_dir(place.path().join("documents")).unwrap();
+        symlink("documents", place.path().join("specs")).unwrap();
+        let error = workspace.own_folder(Path::new("specs/run")).unwrap_err().to_string();
+        assert!(error.contains("specs is a link"), "{error}");
+        assert!(place.path().join("specs").is_symlink() && workspace.exchanged.take().is_empty());
+        for path in ["../up", "/etc", "a/../../up"] {
+            assert!(workspace.own_folder(Path::new(path)).is_err(), "{path}");
+        }
+        fs::write(place.path().join(".baton"), "a file").unwrap();
+        assert!(workspace.own_folder(Path::new(".baton/run")).is_err());
+        assert!(workspace.folder_without_links(Path::new("absent"), false).is_err());
+    }
+}
