@@ -128,6 +128,8 @@ const PLAIN: [&str; 12] = [
 const LINK_BYTES_MAX: u64 = 8 << 10;
 /// The folder of Baton's, in which agents report.
 const OWN: &str = ".baton";
+/// By this file a folder is a bare repository.
+const HEAD: &str = "HEAD";
 /// Packages of programs that are installed with npm.
 const PACKAGES: &str = "node_modules";
 /// What Claude Code reads of its folder.
@@ -211,6 +213,13 @@ impl<'a> Ground<'a> {
         Ok(Wanted { programs, settings, mounts, ..wanted })
     }
 
+    /// What nobody who is confined makes or changes, from the tree.
+    pub fn kept(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
+        let mut kept = self.protected(sandbox);
+        kept.push(PathBuf::from(HEAD));
+        kept
+    }
+
     fn wanted(self, sandbox: &'a Sandbox, targets: Vec<baton_core::workflow::Target>) -> Wanted<'a> {
         let (home, path) = (self.home(), self.variable("PATH"));
         self.make_ready();
@@ -224,7 +233,7 @@ impl<'a> Ground<'a> {
         let (mut anchors, plain) = (of_repository(&ANCHORS), of_repository(&PLAIN));
         anchors.extend(self.reflog());
         // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
-        planted.push(PathBuf::from("HEAD"));
+        planted.push(PathBuf::from(HEAD));
         if !self.tree.join(".git").exists() {
             planted.push(PathBuf::from(".git"));
         }

@@ -18,7 +18,7 @@ use baton_core::workflow::{Role, Sandbox, SandboxLevel};
 use baton_core::{RunId, SessionId};
 use baton_sandbox::{Boundary, BoundaryError, Machine, Refused, Remaining};
 use baton_store::StateDir;
-use baton_workspace::Workspace;
+use baton_workspace::{KeptPaths, Workspace};
 
 use crate::error::Source;
 use crate::held_settings::{HeldSettings, HeldSettingsError};
@@ -184,6 +184,17 @@ impl Boundaries {
                 Err(NotStarted { needs_a_person, error: error.to_string() })
             }
         }
+    }
+
+    /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.
+    pub(crate) fn kept(&self) -> Option<KeptPaths> {
+        let parts = &*self.0;
+        let sandbox = &parts.of_commands;
+        let nobody = SessionId::new(COMMAND);
+        sandbox.is_on().then(|| KeptPaths {
+            paths: self.ground(&parts.workspace, &nobody).kept(sandbox),
+            only_new: sandbox.level != SandboxLevel::Strict,
+        })
     }
 
     /// A tree in which commands of the workflow are run.

@@ -256,6 +256,7 @@ impl Host {
                 .are_restrained(begun.scribe.run().workflow())
                 .then(|| HeldSettings::of(&self.state, &run)),
         });
+        boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
         let parts = Parts {
             passes,
             ask: ask.clone(),
@@ -338,8 +339,8 @@ impl Host {
             artifacts: self.artifacts.clone(),
             trees: trees.clone(),
             claims: run.workflow().paths.claims(run.names()),
-        }
             hidden: confine::hidden(run.workflow(), self.state.root(), &self.config.environment),
+        }
     }
 
     /// The components and settings that a run is pinned to, from its journal.

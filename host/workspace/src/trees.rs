@@ -9,6 +9,7 @@
 //! | `trees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
 //! | `trees/states.rs` | states that the workspace passed through, and what differs between two |
 //! | `trees/grow.rs` | checkpoints and work trees: made, set aside, removed |
+//! | `trees/kept.rs` | what agents neither make nor change, in their commits as well |
 //! | `trees/merge.rs` | what a tree holds into another one, and conflicts there |
 //! | `trees/change.rs` | a change of a place, written down before it is made, and finished after a crash |
 //! | `trees/land.rs` | what came together, back to where it began |
@@ -34,6 +35,7 @@ mod commit;
 mod git;
 mod grow;
 mod index;
+mod kept;
 mod land;
 mod link;
 mod merge;
@@ -52,9 +54,9 @@ use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::dot_git::DotGit;
+use crate::git_config;
 use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, RefusedLink};
-use crate::git_config;
 use crate::git_view::{GitView, Repository};
 use crate::pipes::{self, PipeInTheWay};
 use crate::{GitHome, Workspace, WorkspaceError};
@@ -63,6 +65,7 @@ use place::Place;
 
 pub use commit::{Committing, Differences};
 pub use grow::Base;
+pub use kept::KeptPaths;
 pub use land::{Landing, Verified};
 pub use merge::Merging;
 pub use states::{DifferingFile, StatesDiffer};
@@ -110,6 +113,8 @@ struct Inner {
     /// Parallel changes of one repository fail on its locks.
     turn: Mutex<()>,
     repo: OnceCell<Repo>,
+    /// What no merge and no landing changes.
+    kept: OnceLock<KeptPaths>,
     /// Makes names of temporary files unlike each other.
     ordinal: AtomicU64,
     /// Trees whose `.git` was written again, until they are asked for.
@@ -228,6 +233,17 @@ pub enum TreeError {
         /// Why.
         source: Box<TreeError>,
     },
+    /// A commit brings what no agent of a sandbox makes or changes.
+    #[error(
+        "nothing is merged: {of} changes {}, by which others run commands or are judged, and what works in a sandbox does not change that: \
+         look at it, take it out of the commits if nobody meant it, and retry", paths.join(", ")
+    )]
+    Kept {
+        /// Of what.
+        of: String,
+        /// Which paths, at most [`MAX_CONFLICTS`].
+        paths: Vec<String>,
+    },
     /// A merge or a rebase of an agent's own stands open in its tree.
     #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
     Unresolved {
@@ -316,6 +332,7 @@ impl Trees {
             held,
             turn: Mutex::new(()),
             repo: OnceCell::new(),
+            kept: OnceLock::new(),
             ordinal: AtomicU64::new(0),
             mended: std::sync::Mutex::default(),
         }))

@@ -7,6 +7,7 @@ mod exchanged;
 mod flood;
 mod folder;
 mod hidden;
+mod kept;
 mod programs;
 mod readers;
 mod root;

@@ -91,11 +91,6 @@ impl Git {
         Self { at, view, index: None, identity, is_ours }
     }
 
-    /// The top of its work tree.
-    pub(super) fn at(&self) -> &Path {
-        &self.at
-    }
-
     /// The same, with another index.
     pub(super) fn with_index(&self, index: &Path) -> Self {
         Self { index: Some(index.to_owned()), ..self.clone() }

@@ -146,6 +146,7 @@ impl Trees {
             place.git.call(&["update-ref", &told_ref, &seen]).done().await?;
             return Ok(Landing::Updated);
         }
+        self.expect_kept(place, &format!("what came together for phase {phase}"), &now.tree, &after).await?;
         let mut concerned = difference(&now.git, &now.tree, &after).await?;
         concerned.retain(|path, _| !place.is_own(path));
         let change = Change {

@@ -53,6 +53,11 @@ impl Trees {
         }
         let target = self.place(into).await?;
         let (name, tip) = self.tip(&target, tree, commit).await?;
+        let fork = target.commit(&self.reference("fork", tree.as_str())).await?;
+        let fork = fork.or(target.commit(&target.fork).await?);
+        if let Some(fork) = fork {
+            self.expect_kept(&target, &format!("the branch {name}"), &fork, &tip).await?;
+        }
         if let Some(open) = target.open_merge().await? {
             if target.holds(&open, &tip).await? {
                 if let Some(files) = target.conclude(&open, &name, message).await? {

@@ -73,6 +73,11 @@ impl Place {
         &self.repository
     }
 
+    /// The workspace in the repository.
+    pub(super) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
     /// The folder in which a phase works.
     pub(super) fn root(&self) -> PathBuf {
         self.top().join(&self.prefix)
@@ -174,7 +179,7 @@ impl Place {
 
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
-        look_at_all(git).await?;
+        self.look_at_all(git).await?;
         look_anew(git).await?;
         self.expect_own_filters(git).await?;
         self.expect_moderate(git).await?;
@@ -198,6 +203,53 @@ impl Place {
             }
         }
         self.expect_whole(git).await
+    }
+
+    /// Files that somebody told git to take for unchanged, or to leave out of the work tree, are looked at like all others. What is left out
+    /// and not there is so by a sparse checkout, or by the user's own word in the workspace. What else an index has so was never a file here.
+    async fn look_at_all(&self, git: &Git) -> Result<(), TreeError> {
+        let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
+        // "h a.txt": a mark, and the name.
+        let marked = || records(&listed).filter_map(|record| Some((*record.first()?, record.get(2..)?)));
+        let (left_out, unchanged) = (
+            marked().filter(|(mark, _)| mark.eq_ignore_ascii_case(&b'S')).map(|(_, name)| name),
+            marked().filter(|(mark, _)| mark.is_ascii_lowercase()).map(|(_, name)| name),
+        );
+        let is_there = |name: &[u8]| self.top().join(path(name)).symlink_metadata().is_ok();
+        let (mut shown, absent): (Vec<&[u8]>, Vec<&[u8]>) = left_out.partition(|name| is_there(name));
+        if !absent.is_empty() && !self.is_sparse(git).await? {
+            let staged = self.staged(git).await?;
+            let is_planted = |name: &&[u8]| !self.tree.is_workspace() || staged.contains(*name);
+            shown.extend(absent.into_iter().filter(is_planted));
+        }
+        for (flag, names) in [("--no-assume-unchanged", unchanged.collect()), ("--no-skip-worktree", shown)] {
+            let names: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
+            if !names.is_empty() {
+                git.call(&["update-index", flag, "-z", "--stdin"]).input(names).done().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_sparse(&self, git: &Git) -> Result<bool, TreeError> {
+        let setting = git.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]).answer().await?;
+        Ok(setting.as_deref() == Some("true"))
+    }
+
+    /// What an index has otherwise than HEAD.
+    async fn staged(&self, git: &Git) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+        let start = self.start(git).await?;
+        let names = ["diff-index", "--cached", "--name-only", "-z", "--no-renames", &start, "--"];
+        let names = git.call(&names).bytes().await?;
+        Ok(records(&names).map(<[u8]>::to_vec).collect())
+    }
+
+    /// HEAD, or the empty tree before the first commit.
+    async fn start(&self, git: &Git) -> Result<String, TreeError> {
+        match self.head().await? {
+            Some(head) => Ok(head),
+            None => git.call(&["mktree"]).text().await,
+        }
     }
 
     /// Refuses files that are new or changed and too large for git to take.
@@ -244,10 +296,7 @@ impl Place {
 
     /// Refuses what git would carry along as a bare commit id: a repository that is new here, or one with changes.
     async fn expect_whole(&self, git: &Git) -> Result<(), TreeError> {
-        let start = match self.head().await? {
-            Some(head) => head,
-            None => git.call(&["mktree"]).text().await?,
-        };
+        let start = self.start(git).await?;
         let raw = [
             "diff-index",
             "--cached",
@@ -361,25 +410,6 @@ pub(super) async fn add_files(git: &Git, names: impl IntoIterator<Item = &[u8]>)
     git.call(&update).input(names).done().await
 }
 
-/// Files that somebody told git to take for unchanged, or to leave out of the work tree, are looked at like all others. What is left out and not
-/// there is so by a sparse checkout.
-async fn look_at_all(git: &Git) -> Result<(), TreeError> {
-    let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
-    // "h a.txt": a mark, and the name.
-    let marked = || records(&listed).filter_map(|record| Some((*record.first()?, record.get(2..)?)));
-    let is_there = |name: &[u8]| git.at().join(path(name)).symlink_metadata().is_ok();
-    let ended = |(_, name): (u8, &[u8])| [name, b"\0"].concat();
-    let unchanged: Vec<u8> = marked().filter(|(mark, _)| mark.is_ascii_lowercase()).flat_map(ended).collect();
-    let left_out = marked().filter(|(mark, name)| mark.eq_ignore_ascii_case(&b'S') && is_there(name));
-    let left_out: Vec<u8> = left_out.flat_map(ended).collect();
-    for (flag, names) in [("--no-assume-unchanged", unchanged), ("--no-skip-worktree", left_out)] {
-        if !names.is_empty() {
-            git.call(&["update-index", flag, "-z", "--stdin"]).input(names).done().await?;
-        }
-    }
-    Ok(())
-}
-
 fn spec(magic: &str, path: &Path) -> OsString {
     let mut spec = OsString::from(magic);
     spec.push(path);
@@ -393,7 +423,7 @@ pub(super) fn pairs(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// ":100644 160000 …".
-fn modes(entry: &[u8]) -> (&str, &str) {
+pub(super) fn modes(entry: &[u8]) -> (&str, &str) {
     let mut words = str::from_utf8(entry).unwrap_or_default().trim_start_matches(':').split(' ');
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }

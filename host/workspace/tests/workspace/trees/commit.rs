@@ -1,7 +1,7 @@
 //! The commit that is verified, reviewed and merged: what is in it, and what a tree is held to afterwards.
 
 use baton_core::{PhaseId, Tree};
-use baton_workspace::{Committing, Differences, Landing, Merging, Verified};
+use baton_workspace::{Committing, Differences, KeptPaths, Landing, Merging, Verified};
 
 use super::world::{Part, World};
 
@@ -94,6 +94,7 @@ async fn what_a_sparse_checkout_leaves_out_stays_in_the_commit() {
     let world = World::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
+    part.git(&["config", "core.sparseCheckout", "true"]);
     part.git(&["update-index", "--skip-worktree", "a.txt"]);
     part.remove("a.txt");
     part.write("b.txt", "new\n");
@@ -102,6 +103,42 @@ async fn what_a_sparse_checkout_leaves_out_stays_in_the_commit() {
         part.git(&["show", &format!("{commit}:a.txt")]),
         part.git(&["show", &format!("{base}:a.txt")])
     );
+}
+
+#[tokio::test]
+async fn what_was_only_ever_in_an_index_is_not_in_the_commit() {
+    // N6: neither staged nor committed by an agent's own git.
+    for is_committed in [false, true] {
+        let world = World::new();
+        let base = world.checkpoint("20").await;
+        let part = world.begin("20a", &base).await;
+        let blob = part.git(&["hash-object", "-w", "a.txt"]);
+        part.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},.mcp.json")]);
+        part.git(&["update-index", "--skip-worktree", ".mcp.json"]);
+        if is_committed {
+            part.git(&["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "mine"]);
+            part.git(&["update-index", "--skip-worktree", ".mcp.json"]);
+        }
+        part.write("b.txt", "new\n");
+        let (commit, ..) = commit(&world, &part, &[]).await;
+        let files = part.git(&["ls-tree", "-r", "--name-only", &commit]);
+        assert!(files.contains("b.txt") && !files.contains(".mcp.json"), "{files}");
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_brings_what_is_kept_is_neither_merged_nor_landed() {
+    // N6: a sparse checkout leaves it out of the tree, and the host takes it from the branch.
+    let world = World::new();
+    world.trees.hold_to(KeptPaths { paths: vec![".mcp.json".into()], only_new: false });
+    let base = world.checkpoint("20").await;
+    let (part, into) = (world.begin("20a", &base).await, Tree::joining(&PhaseId::new("20"), 1));
+    part.git(&["config", "core.sparseCheckout", "true"]);
+    let blob = part.git(&["hash-object", "-w", "a.txt"]);
+    part.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},.MCP.json")]);
+    part.git(&["update-index", "--skip-worktree", ".MCP.json"]);
+    let refused = world.trees.merge(&part.tree, &into, "m", None).await.unwrap_err().to_string();
+    assert!(refused.contains("nothing is merged") && refused.contains(".MCP.json"), "{refused}");
 }
 
 #[tokio::test]
