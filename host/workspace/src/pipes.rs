@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use baton_core::visible::visible_name;
@@ -72,20 +74,30 @@ pub(crate) async fn unless_it_waits<T>(
             () = tokio::time::sleep(pause) => pause *= FACTOR,
         }
         let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
-        let search =
-            tokio::task::spawn_blocking(move || folders.iter().find_map(|folder| waited_for(folder)));
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&over);
+        let search = move || folders.iter().find_map(|folder| waited_for(folder, &is_over));
+        let mut search = tokio::task::spawn_blocking(search);
         tokio::select! {
             biased;
-            done = &mut git => return Ok(done),
-            found = search => if let Ok(Some(pipe)) = found {
+            done = &mut git => {
+                // One that went on would wake the next git. And what it has found just now may be what git waited for: git ends at once
+                // where it takes an opened pipe for an empty file.
+                over.store(true, Ordering::Relaxed);
+                return match search.await {
+                    Ok(Some(pipe)) => Err(pipe),
+                    _ => Ok(done),
+                };
+            }
+            found = &mut search => if let Ok(Some(pipe)) = found {
                 return Err(pipe);
             },
         }
     }
 }
 
-/// A pipe below a folder that a process waits for and where git reads: breadth first, through no link.
-fn waited_for(folder: &Path) -> Option<PipeInTheWay> {
+/// A pipe below a folder that a process waits for and where git reads: breadth first, through no link, until it `is_over`.
+fn waited_for(folder: &Path, is_over: &AtomicBool) -> Option<PipeInTheWay> {
     let is_of_git = |folder: &Path| folder.components().any(|part| part.as_os_str() == DOT_GIT);
     let mut left = MAX_ENTRIES;
     let mut folders = std::collections::VecDeque::from([folder.to_owned()]);
@@ -93,6 +105,9 @@ fn waited_for(folder: &Path) -> Option<PipeInTheWay> {
         let in_git = is_of_git(&folder);
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             left = left.checked_sub(1)?;
+            if is_over.load(Ordering::Relaxed) {
+                return None;
+            }
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 folders.push_back(entry.path());
