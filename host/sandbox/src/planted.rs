@@ -82,12 +82,20 @@ impl Remaining {
 }
 
 impl Planted {
-    /// Looks which of these paths, relative to the tree, are not there.
+    /// Looks which of these paths, relative to the tree, are not there. A folder above one of them leads where it led, if it is a link,
+    /// and becomes none otherwise: whoever opens the path follows it.
     pub(crate) fn watch(tree: &Path, paths: Vec<PathBuf>, plain: Vec<PathBuf>) -> Self {
+        let above = |path: &PathBuf| -> Vec<PathBuf> {
+            let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            above.map(Path::to_owned).collect()
+        };
+        // The higher ones first, since the others are looked for below them.
+        let folders: BTreeSet<PathBuf> = paths.iter().flat_map(above).collect();
         let is_plain = |path: &PathBuf| fs::read_link(tree.join(path)).is_err();
-        let plain = plain.into_iter().filter(is_plain).collect();
+        let (folders, linked): (Vec<PathBuf>, Vec<PathBuf>) = folders.into_iter().partition(is_plain);
+        let plain = folders.into_iter().chain(plain.into_iter().filter(is_plain)).collect();
         let mut planted = Self { tree: tree.to_owned(), plain, ..Self::default() };
-        for path in paths {
+        for path in linked.into_iter().chain(paths) {
             match fs::read_link(tree.join(&path)) {
                 Ok(to) => planted.links.push((path, to)),
                 Err(_) if fs::symlink_metadata(tree.join(&path)).is_err() => planted.absent.push(path),
@@ -134,7 +142,7 @@ impl Planted {
             place(path).is_some_and(|(above, name)| readlinkat(&above, &name, Vec::new()).is_ok())
         };
         let mut swept = Vec::new();
-        for path in self.absent.iter().chain(self.plain.iter().filter(is_link)) {
+        for path in self.plain.iter().filter(is_link).chain(&self.absent) {
             let Some((above, name)) = place(path) else { continue };
             let at = self.tree.join(path);
             match take_away(above.as_fd(), &name) {
@@ -279,16 +287,17 @@ mod tests {
         fs::write(tree.join(".claude/settings.json"), "1").unwrap();
         fs::write(tree.join(".claude/settings.json.from-agent"), "0").unwrap();
         fs::write(tree.join("baton.toml"), "2").unwrap();
-        // A link in the way leads nowhere.
+        // A link above a path that is watched is one that others follow: it is taken away, and what it led to is not touched.
         fs::create_dir(root.join("outside")).unwrap();
         fs::write(root.join("outside/config.toml"), "theirs").unwrap();
         std::os::unix::fs::symlink(root.join("outside"), tree.join(".codex")).unwrap();
         // As the next host does it, where the first has died.
         let swept: Vec<_> =
             clear(&boundary, &Remaining::default()).into_iter().map(|refusal| refusal.target).collect();
-        assert_eq!(swept.len(), 2, "{swept:?}");
+        assert_eq!(swept.len(), 3, "{swept:?}");
+        assert!(swept[0].ends_with(".codex (it is called .codex.from-agent now)"), "{swept:?}");
         assert!(
-            swept[0].ends_with("settings.json (it is called settings.json.from-agent-1 now)"),
+            swept[1].ends_with("settings.json (it is called settings.json.from-agent-1 now)"),
             "{swept:?}"
         );
         assert_eq!(fs::read_to_string(tree.join("baton.toml.from-agent")).unwrap(), "2");
@@ -315,6 +324,28 @@ mod tests {
             assert_eq!(fs::read_link(tree.join(name)).unwrap(), Path::new("tools"), "{name}");
         }
         assert!(tree.join(".claude.from-agent").is_dir());
+        assert_eq!(planted.sweep(&Remaining::default()), []);
+    }
+
+    #[test]
+    fn a_folder_above_a_path_is_not_exchanged_for_another_one() {
+        // N6: a link of the agent's in the place of `.github`, and a folder of its own in the place of a link of the user's.
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        fs::create_dir(tree.join("editor")).unwrap();
+        std::os::unix::fs::symlink("editor", tree.join(".vscode")).unwrap();
+        let watched = [".github/hooks/a.json", ".vscode/mcp.json"].map(PathBuf::from).to_vec();
+        let planted = Planted::watch(&tree, watched, Vec::new());
+        fs::create_dir_all(tree.join("gh/hooks")).unwrap();
+        fs::write(tree.join("gh/hooks/a.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("gh", tree.join(".github")).unwrap();
+        fs::remove_file(tree.join(".vscode")).unwrap();
+        fs::create_dir(tree.join(".vscode")).unwrap();
+        fs::write(tree.join(".vscode/mcp.json"), "{}").unwrap();
+        let swept = planted.sweep(&Remaining::default());
+        assert_eq!(swept.len(), 3, "the two, and the file in the folder that was in the way: {swept:?}");
+        assert!(tree.join(".github").symlink_metadata().is_err());
+        assert_eq!(fs::read_link(tree.join(".vscode")).unwrap(), Path::new("editor"));
         assert_eq!(planted.sweep(&Remaining::default()), []);
     }
 
