@@ -25,6 +25,8 @@ type SettingsByPath = BTreeMap<PathBuf, String>;
 #[derive(Debug)]
 pub(crate) struct HeldSettings {
     folder: PathBuf,
+    /// What every other tree is made from.
+    workspace: PathBuf,
     /// Makes names of half-written notes unlike each other.
     ordinal: AtomicU64,
 }
@@ -69,7 +71,8 @@ pub(crate) enum HeldSettingsError {
 
 impl HeldSettings {
     pub(crate) fn of(state: &StateDir, run: &RunId) -> Self {
-        Self { folder: state.sessions().join(run.as_str()), ordinal: AtomicU64::new(1) }
+        let workspace = state.workspace().to_owned();
+        Self { folder: state.sessions().join(run.as_str()), workspace, ordinal: AtomicU64::new(1) }
     }
 
     /// Notes the settings of a tree when this is asked first, and refuses others later: in every phase, until a person who was asked
@@ -81,6 +84,8 @@ impl HeldSettings {
         session: &SessionId,
     ) -> Result<(), HeldSettingsError> {
         let not_noted = |source| HeldSettingsError::NotNoted { tree: tree.to_owned(), source };
+        // Before any agent of the run has begun, whichever tree that one gets.
+        let of_workspace = self.noted_of_workspace().map_err(not_noted)?;
         let file = self.file_of(tree);
         let now = baton_agents::settings_of_agents(tree);
         let is_seen = |noted: &NotedSettings| {
@@ -89,6 +94,15 @@ impl HeldSettings {
         let mut noted = match read(&file).map_err(not_noted)? {
             Some(noted) if noted.accepted == now => return Ok(()),
             Some(noted) if !is_seen(&noted) => noted,
+            // A tree that is made on the way has what the workspace had, or less: files that git ignores are not in it.
+            None if now.iter().any(|(path, what)| of_workspace.accepted.get(path) != Some(what)) => {
+                let accepted = now
+                    .keys()
+                    .filter_map(|path| of_workspace.accepted.get_key_value(path))
+                    .map(owned)
+                    .collect();
+                NotedSettings { accepted, asked: BTreeMap::new() }
+            }
             _ => {
                 let accepted = NotedSettings { accepted: now, asked: BTreeMap::new() };
                 return self.note(&file, &accepted).map_err(not_noted);
@@ -98,6 +112,18 @@ impl HeldSettings {
         noted.asked.insert(phase.clone(), AskedSettings { session: session.clone(), settings: now });
         self.note(&file, &noted).map_err(not_noted)?;
         Err(HeldSettingsError::Changed(changed))
+    }
+
+    /// The note of the workspace, which is written now if there is none.
+    fn noted_of_workspace(&self) -> io::Result<NotedSettings> {
+        let file = self.file_of(&self.workspace);
+        if let Some(noted) = read(&file)? {
+            return Ok(noted);
+        }
+        let accepted = baton_agents::settings_of_agents(&self.workspace);
+        let noted = NotedSettings { accepted, asked: BTreeMap::new() };
+        self.note(&file, &noted)?;
+        Ok(noted)
     }
 
     fn file_of(&self, tree: &Path) -> PathBuf {
@@ -111,6 +137,10 @@ impl HeldSettings {
         private_file::write_json(&beside, noted)?;
         fs::rename(&beside, file)
     }
+}
+
+fn owned((path, what): (&PathBuf, &String)) -> (PathBuf, String) {
+    (path.clone(), what.clone())
 }
 
 fn read(file: &Path) -> io::Result<Option<NotedSettings>> {
@@ -162,5 +192,36 @@ mod tests {
             starts("b", &format!("b-{ordinal}-again")).unwrap();
             starts("c", "c-1").unwrap();
         }
+    }
+
+    // N6
+    #[test]
+    fn a_tree_that_is_made_on_the_way_is_held_to_the_workspace() {
+        let place = tempfile::tempdir().unwrap();
+        let (work, part) = (place.path().join("work"), place.path().join("part"));
+        for folder in [&work, &part] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(work.join(".mcp.json"), "{}").unwrap();
+        fs::create_dir(work.join(".claude")).unwrap();
+        fs::write(work.join(".claude/settings.local.json"), "{}").unwrap();
+        let state = StateDir::open(&place.path().join("state"), &work).unwrap();
+        let held = HeldSettings::of(&state, &RunId::new("r-7f"));
+        let starts = |tree: &Path, session: &str| {
+            held.expect_same(tree, &PhaseId::new("20a"), &SessionId::new(session))
+        };
+        // The first agent of the run begins in a part, without what git ignores.
+        fs::write(part.join(".mcp.json"), "{}").unwrap();
+        starts(&part, "s1").unwrap();
+        // What the part plants and lands is no beginning of the workspace.
+        fs::write(work.join(".mcp.json"), "{\"mcpServers\": {}}").unwrap();
+        starts(&work, "s2").unwrap_err();
+        // And what was planted in the workspace is none of a part.
+        let other = place.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join(".mcp.json"), "{\"mcpServers\": {}}").unwrap();
+        let why = starts(&other, "s3").unwrap_err();
+        assert!(matches!(&why, HeldSettingsError::Changed(paths) if paths == &[".mcp.json"]), "{why}");
+        starts(&other, "s4").unwrap();
     }
 }
