@@ -18,11 +18,13 @@ use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, Reading};
 use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, SandboxLevel, Source, paths};
 use baton_runtime::read_plain;
+use baton_runtime::sandbox::keep_out_of;
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::layers::Layers;
 use crate::place::{Place, shell_quoted, shell_words};
+use confine::hide_behind_links;
 use grants::HandedOver;
 use plan::Plan;
 use writing::all_of;
@@ -161,7 +163,7 @@ impl Task {
     /// The folder that paths in it start from, absolute.
     pub(crate) fn base(&self) -> anyhow::Result<PathBuf> {
         match self {
-            Task::File(path) | Task::Plan(path) => folder_of(path),
+            Task::File(path) | Task::Plan(path) => folder_of(path).inspect(|folder| keep_out_of(folder)),
             Task::Sentence { .. } => Ok(std::env::current_dir()?),
         }
     }
@@ -251,6 +253,9 @@ impl Task {
             }
         }
         let mut workflow = self.confined(workflow, &floor, named)?;
+        if let Some(folder) = &folder {
+            hide_behind_links(&mut workflow, folder);
+        }
         if let Some(ticked) = &mut workflow.plan {
             let real = fs::canonicalize(&ticked.path)
                 .map_err(|error| unreadable(Path::new(&ticked.path), &error))?;
