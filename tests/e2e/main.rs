@@ -26,6 +26,7 @@ mod offload;
 mod own_policy;
 mod pickup;
 mod picture;
+mod plans;
 mod policy_check;
 mod policy_try;
 mod privacy;

@@ -1,0 +1,44 @@
+//! What a plan and a sentence become: nothing of a plan is passed over, and what is saved is what was run.
+
+use std::fs;
+
+use crate::way_in::{PLAYED, baton, stage};
+
+#[test]
+fn what_is_saved_has_what_the_flags_gave() {
+    // D8: the file would have run with fewer rights and without commits.
+    let stage = stage();
+    stage.make_repository();
+    let flags = ["--permission", "full", "--allow", "make test", "--env", "MY_TOKEN"];
+    let commits = ["--commit", "--commit-branch", "work/{run}"];
+    baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED, &flags, &commits].concat()).expect(0);
+    baton(&stage, &["save"]).expect(0);
+    let saved: toml::Table = stage.read("workflow.toml").parse().unwrap();
+    let text = |table: &toml::Table, key: &str| table[key].as_str().unwrap().to_owned();
+    assert_eq!(
+        (text(&saved, "commit"), text(&saved, "commit_branch")),
+        ("phase".into(), "work/{run}".into())
+    );
+    let role = saved["roles"]["executor"].as_table().unwrap();
+    assert_eq!(text(role, "permission"), "full");
+    assert_eq!((&role["allow"], &role["env"]), (&vec!["make test"].into(), &vec!["MY_TOKEN"].into()));
+    baton(&stage, &["check", "workflow.toml"]).expect(0);
+}
+
+#[test]
+fn what_is_nearly_a_box_is_no_finished_work() {
+    // A11: "every objective is done", with a line that was passed over.
+    let stage = stage();
+    fs::write(
+        stage.workspace.join("PLAN.md"),
+        "# Docs\n\n- [ ] Write h.txt\n- [] Write g.txt\n\n## Release\n- Tag it\n",
+    )
+    .unwrap();
+    for command in ["run", "check"] {
+        baton(&stage, &[command, "PLAN.md"]).expect(2).says(&["PLAN.md:4: `- [] Write g.txt` is no box"]);
+    }
+    fs::write(stage.workspace.join("PLAN.md"), "# Docs\n\n- [ ] Write h.txt\n\n## Release\n- Tag it\n")
+        .unwrap();
+    let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    assert!(ended.stderr.contains("nothing below \"Release\" is done by this run"), "{}", ended.stderr);
+}
