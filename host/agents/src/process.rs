@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use baton_core::facts::Exit;
+use baton_sandbox::this_program;
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::Signal;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -89,6 +90,10 @@ impl Process {
             .args(&agent.args);
         command.env_clear().envs(environment).current_dir(&launch.workspace);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if guard == this_program(&launch.own_exe).as_os_str() {
+            // Where it lies is what people read in a list of processes.
+            std::os::unix::process::CommandExt::arg0(&mut command, &launch.own_exe);
+        }
         // A group of its own: a Ctrl-C in the terminal is for the host, which ends its agents in order.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command

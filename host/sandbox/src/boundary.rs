@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::machine::{Machine, Missing};
 use crate::planted::{Planted, Remaining};
+use crate::programs::program_of_this_process;
 use crate::proxy;
 use crate::refusals::{Refused, Teller};
 #[cfg(target_os = "linux")]
@@ -211,8 +212,9 @@ impl Boundary {
 
     /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
     pub fn command(&self) -> Vec<OsString> {
+        let own_exe = program_of_this_process(&self.own_exe);
         let own: [&OsStr; 6] = [
-            self.own_exe.as_os_str(),
+            own_exe.as_os_str(),
             WORD.as_ref(),
             ENTER.as_ref(),
             self.spec.as_os_str(),

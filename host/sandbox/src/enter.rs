@@ -11,6 +11,7 @@ use baton_core::workflow::SandboxLevel;
 
 #[cfg(target_os = "linux")]
 use crate::laid::Laid;
+use crate::programs::this_program;
 use crate::spec::Spec;
 #[cfg(target_os = "linux")]
 use crate::stages::INNER;
@@ -25,7 +26,7 @@ pub(crate) fn enter(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow
     match spec.level {
         SandboxLevel::Off => bail!("nothing is confined by the level \"off\""),
         SandboxLevel::Write => {
-            let mut command = Command::new(&spec.own_exe);
+            let mut command = Command::new(this_program(&spec.own_exe));
             command.args([WORD, BECOME]).arg(path).arg(digest).arg("--").args(program);
             Err(command.exec()).with_context(|| spec.own_exe.display().to_string())
         }

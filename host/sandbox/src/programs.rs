@@ -12,18 +12,25 @@ const SYSTEM: &str = "/usr/bin:/bin";
 /// Folders that agents write in, links followed.
 static TREES: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
 
-/// From now on this process looks for no program of its own in this folder, or below it. One that holds the home of the user is
-/// passed over: whoever works there may change what every shell of the user runs.
+/// From now on this process looks for no program of its own in this folder, or below it, nor in the repositories that it lies in: another
+/// run may work at their top. A folder that holds the home of the user is passed over: whoever works there may change what every shell
+/// of the user runs.
 pub fn keep_out_of(tree: &Path) {
     let Ok(tree) = tree.canonicalize() else { return };
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-    if home.is_some_and(|home| home.starts_with(&tree)) {
-        return;
-    }
     let mut trees = TREES.write().unwrap_or_else(PoisonError::into_inner);
-    if !trees.contains(&tree) {
-        trees.push(tree);
+    for tree in guarded(&tree, home.as_deref()) {
+        if !trees.contains(&tree) {
+            trees.push(tree);
+        }
     }
+}
+
+/// A folder, and those above it that are repositories; none that holds the home.
+fn guarded(tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_meant = |folder: &&Path| *folder == tree || folder.join(".git").symlink_metadata().is_ok();
+    let holds_home = |folder: &&Path| home.is_some_and(|home| home.starts_with(folder));
+    tree.ancestors().filter(is_meant).filter(|folder| !holds_home(folder)).map(Path::to_owned).collect()
 }
 
 /// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every folder that was named to
@@ -44,10 +51,24 @@ fn outside(path: Option<&OsStr>, trees: &[PathBuf]) -> OsString {
     }
 }
 
-/// The program that runs now, for a process of its own: the same even where the file at its path has been exchanged since.
+/// The program that runs now, as it is started by this process itself: the same even where the file at its path has been exchanged
+/// since. Where another program runs, and on systems without `/proc`, the one at the path.
 pub fn this_program(own_exe: &Path) -> PathBuf {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { running.to_owned() } else { own_exe.to_owned() }
+    let running = is_running(own_exe).then(|| PathBuf::from("/proc/self/exe"));
+    running.unwrap_or_else(|| own_exe.to_owned())
+}
+
+/// The same as other processes start it, while this one lives.
+pub(crate) fn program_of_this_process(own_exe: &Path) -> PathBuf {
+    let running = is_running(own_exe).then(|| PathBuf::from(format!("/proc/{}/exe", std::process::id())));
+    running.unwrap_or_else(|| own_exe.to_owned())
+}
+
+fn is_running(own_exe: &Path) -> bool {
+    let Ok(running) = std::fs::read_link("/proc/self/exe") else { return false };
+    // What the kernel says of a file that is not at its path any more.
+    let running = running.as_os_str().as_encoded_bytes();
+    running.strip_suffix(b" (deleted)").unwrap_or(running) == own_exe.as_os_str().as_encoded_bytes()
 }
 
 #[cfg(test)]
@@ -80,5 +101,19 @@ mod tests {
         assert_eq!(left, [root.join("bin"), PathBuf::from("/usr/bin")]);
         assert_eq!(outside(Some(tree.join(".venv/bin").as_os_str()), &trees), SYSTEM);
         assert_eq!(outside(None, &[]), SYSTEM);
+    }
+
+    // N6
+    #[test]
+    fn a_folder_of_a_repository_stands_for_all_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let src = root.join("home/work/src");
+        std::fs::create_dir_all(&src).unwrap();
+        for repository in ["home", "home/work"] {
+            std::fs::create_dir(root.join(repository).join(".git")).unwrap();
+        }
+        assert_eq!(guarded(&src, Some(&root.join("home"))), [src.clone(), root.join("home/work")]);
+        assert_eq!(guarded(&root, Some(&root.join("home"))), Vec::<PathBuf>::new());
     }
 }

@@ -61,8 +61,8 @@ pub(super) fn named_by_settings(tree: &Path, environment: &Environment) -> Vec<P
     files.flat_map(|path| within(tree, &path)).collect()
 }
 
-/// Where a file is in the tree, from there: at its own place, and where it really is if it is a link, as in a home whose settings
-/// are kept in a repository.
+/// Where a file is in the tree, from there: at the path as it is written, whose folders may be links, at its own place, and where it
+/// really is if it is a link, as in a home whose settings are kept in a repository.
 pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
     let place = || {
         let (folder, name) = (path.parent()?, path.file_name()?);
@@ -73,7 +73,11 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
         let is_plain = within.components().all(|part| matches!(part, Component::Normal(_)));
         (is_plain && !within.as_os_str().is_empty()).then(|| within.to_owned())
     };
-    place().into_iter().chain(path.canonicalize()).filter_map(below).collect()
+    let written = std::iter::once(path.to_owned());
+    let mut found: Vec<PathBuf> =
+        written.chain(place()).chain(path.canonicalize()).filter_map(below).collect();
+    found.dedup();
+    found
 }
 
 /// What git says that its settings are; nothing where it is not installed, or does not answer.
@@ -183,8 +187,11 @@ mod tests {
         assert!(named.contains(&PathBuf::from("gitconfig")), "{named:?}");
         assert_eq!(
             within(&tree, &home.join(".config/baton/config.toml")),
-            ["baton/config.toml", "baton/config.toml"].map(PathBuf::from)
+            ["baton/config.toml"].map(PathBuf::from)
         );
+        std::os::unix::fs::symlink("baton", tree.join("linked")).unwrap();
+        let both = ["linked/hooks", "baton/hooks"].map(PathBuf::from);
+        assert_eq!(within(&tree, &tree.join("linked/hooks")), both);
         assert!(within(&tree, &root.join("elsewhere")).is_empty());
     }
 }
