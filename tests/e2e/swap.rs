@@ -190,6 +190,29 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
 }
 
+// M3, D8
+#[test]
+fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
+    let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
+    stage.write("mine.wasm", marked("first"));
+    let mut host = stage.start(&["run", "job.toml"]);
+    let by_file = |notice: &Notice| matches!(notice, Notice::PolicyChanged { cause: ChangeCause::File, .. });
+    reached(&stage, "one");
+    stage.write("mine.wasm", marked("second"));
+    until("it is put in place", || stage.story().count(by_file) == 1);
+    use_policy(&stage, &["--rollback"]).expect(0);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let resumed = stage.start(&["resume"]);
+    // The file is looked at once a second, and taken when it has stayed as it was for one look.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
+    Ended::from(resumed.wait_with_output().unwrap()).expect(0);
+    assert_eq!(stage.story().count(by_file), 1, "the person's word holds");
+    let last = deciders(&stage, Capability::Prompting).pop().unwrap();
+    assert_eq!(last, ("mine".to_owned(), Digest::of(marked("first"))));
+}
+
 // M3, M6
 #[test]
 fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {

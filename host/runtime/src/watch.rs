@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::workflow::{Candidate, Policies};
-use baton_core::{Digest, Run};
+use baton_core::{Digest, Run, UnixMs};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_engine::name_from_elsewhere;
 
@@ -43,21 +43,26 @@ pub(crate) struct Changed {
 }
 
 impl Watch {
-    /// Of the files that decide in the run, where its workflow wants them watched.
+    /// Of the files that decide in the run, where its workflow wants them watched. A run that goes on has its policies as they were, also
+    /// where one was rolled back: there a file counts from its next change on.
     pub(crate) fn over(run: &Run) -> Self {
         let policies = &run.workflow().policies;
         let is_file = |reference: &&str| !reference.contains(':') || Path::new(reference).is_absolute();
         let files = policies.references().into_iter().filter(is_file).filter(|_| policies.watch);
         // A pinned reference stands for these bytes and no others.
         let files = files.filter(|reference| !reference.contains("@sha256:"));
-        Self { files: files.map(|reference| (PathBuf::from(reference), Seen::default())).collect() }
+        let goes_on = run
+            .view(UnixMs(0))
+            .is_some_and(|view| view.phases.iter().any(|phase| !phase.sessions.is_empty()));
+        let seen = |path: &Path| Seen { now: None, taken: now_at(path).filter(|_| goes_on) };
+        Self { files: files.map(PathBuf::from).map(|path| (path.clone(), seen(&path))).collect() }
     }
 
     /// What has changed since the last look, and stayed so.
     pub(crate) fn look(&mut self, run: &Run) -> Vec<Changed> {
         let mut changed = Vec::new();
         for (path, seen) in &mut self.files {
-            let now = std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| identity(&file));
+            let now = now_at(path);
             let stayed = now.is_some() && now == seen.now;
             seen.now = now;
             if !stayed || seen.taken == now {
@@ -72,6 +77,10 @@ impl Watch {
         }
         changed
     }
+}
+
+fn now_at(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| identity(&file))
 }
 
 fn identity(file: &Metadata) -> Identity {
