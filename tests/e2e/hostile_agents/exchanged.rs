@@ -13,7 +13,7 @@ use crate::support::Stage;
 fn exchanging(replace: &str, link: &str) -> String {
     format!(
         "run=$(ls .baton)\nif [ ! -e tried ]; then\ntouch tried\n{replace}\n\
-         n=0; while [ -L {link} ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done\nfi\n\
+         n=0; while [ -L {link} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done\nfi\n\
          echo done > a.txt\necho 'Done: a'"
     )
 }
