@@ -2,7 +2,8 @@
 //! report; whoever holds the inbox says whether it fits the run, and [rejects](Inbox::reject) one that does not.
 //!
 //! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
-//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no link is followed. What is kept of a report stays in the workspace, so it is masked: people commit what lies there.
+//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no link is followed. What is
+//! kept of a report stays in the workspace, so it is masked: people commit what lies there.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -96,11 +96,8 @@ impl HeldSettings {
             Some(noted) if !is_seen(&noted) => noted,
             // A tree that is made on the way has what the workspace had, or less: files that git ignores are not in it.
             None if now.iter().any(|(path, what)| of_workspace.accepted.get(path) != Some(what)) => {
-                let accepted = now
-                    .keys()
-                    .filter_map(|path| of_workspace.accepted.get_key_value(path))
-                    .map(owned)
-                    .collect();
+                let mut accepted = of_workspace.accepted;
+                accepted.retain(|path, _| now.contains_key(path));
                 NotedSettings { accepted, asked: BTreeMap::new() }
             }
             _ => {
@@ -137,10 +134,6 @@ impl HeldSettings {
         private_file::write_json(&beside, noted)?;
         fs::rename(&beside, file)
     }
-}
-
-fn owned((path, what): (&PathBuf, &String)) -> (PathBuf, String) {
-    (path.clone(), what.clone())
 }
 
 fn read(file: &Path) -> io::Result<Option<NotedSettings>> {

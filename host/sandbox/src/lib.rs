@@ -28,7 +28,7 @@ mod watch;
 pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
 pub use machine::{Machine, Missing};
 pub use planted::{Remaining, clear};
-pub use programs::{keep_out_of, this_program, trusted_path};
+pub use programs::{keep_out_of, own_trusted_path, this_program, trusted_path};
 pub use refusals::Refused;
 pub use spec::{Beside, INSIDE};
 pub use stages::sandbox_main;

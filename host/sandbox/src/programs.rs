@@ -33,6 +33,11 @@ fn guarded(tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     tree.ancestors().filter(is_meant).filter(|folder| !holds_home(folder)).map(Path::to_owned).collect()
 }
 
+/// What is trusted of this process's own `PATH`.
+pub fn own_trusted_path() -> OsString {
+    trusted_path(std::env::var_os("PATH").as_deref())
+}
+
 /// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every folder that was named to
 /// [`keep_out_of`]. Never empty.
 pub fn trusted_path(path: Option<&OsStr>) -> OsString {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use baton_sandbox::trusted_path;
+use baton_sandbox::own_trusted_path;
 use tokio::process::Command;
 
 use crate::git_view::Repository;
@@ -146,7 +146,7 @@ pub(crate) fn arguments() -> impl Iterator<Item = String> {
 
 /// The environment of every call: no secrets, no repository that a variable names, no network, and nobody to ask.
 pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
-    let path = trusted_path(std::env::var_os("PATH").as_deref());
+    let path = own_trusted_path();
     let inherited = ["HOME", "XDG_CONFIG_HOME", "TMPDIR"];
     let inherited = inherited.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let inherited = inherited.chain([("PATH", path)]);

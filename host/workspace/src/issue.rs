@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use baton_sandbox::trusted_path;
+use baton_sandbox::own_trusted_path;
 use serde::Deserialize;
 
 /// A tracker that does not answer by then is not going to.
@@ -29,7 +29,7 @@ pub async fn issue(folder: &Path, number: u64) -> Result<Issue, String> {
     let mut gh = tokio::process::Command::new("gh");
     gh.args(["issue", "view", &number.to_string(), "--json", "title,body,url"])
         .current_dir(folder)
-        .env("PATH", trusted_path(std::env::var_os("PATH").as_deref()))
+        .env("PATH", own_trusted_path())
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let ended = tokio::time::timeout(LIMIT, gh.output())

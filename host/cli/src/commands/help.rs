@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
-use baton_runtime::sandbox::trusted_path;
+use baton_runtime::sandbox::own_trusted_path;
 use clap::Args;
 use clap::error::ErrorKind;
 use include_dir::{Dir, include_dir};
@@ -122,7 +122,7 @@ fn show_page(page: &Page) -> anyhow::Result<Exit> {
 
 /// Gives a text to a pager and waits until the reader leaves it; false if the pager cannot be started.
 fn is_shown_by(pager: &str, text: &str) -> bool {
-    let path = trusted_path(std::env::var_os("PATH").as_deref());
+    let path = own_trusted_path();
     let started = Command::new("/bin/sh").args(["-c", pager]).env("PATH", path).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return false };
     if let Some(mut input) = child.stdin.take() {

@@ -63,9 +63,10 @@ impl Shadows<'_> {
             shadows.entry(shadow).or_default().count(answer.agreement);
         }
         let is_alone = shadows.len() == 1;
+        let questions = |n: u64| words::count(u32::try_from(n).unwrap_or(u32::MAX), "question");
         let mut text = String::new();
         for ((policy, component, settings), tally) in shadows {
-            let of = words::counted(usize::try_from(tally.asked()).unwrap_or(usize::MAX), "question");
+            let of = questions(tally.asked());
             text.push_str(&match is_alone {
                 true => format!(
                     "{} of {of} would have been decided otherwise in run {}\n",
@@ -80,7 +81,7 @@ impl Shadows<'_> {
                 }
             });
             if tally.faults > 0 {
-                let failed = words::counted(usize::try_from(tally.faults).unwrap_or(usize::MAX), "question");
+                let failed = questions(tally.faults);
                 text.push_str(&format!(
                     "in {failed} the shadow failed: the policy behind it would have been asked\n"
                 ));

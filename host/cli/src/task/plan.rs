@@ -255,7 +255,10 @@ impl Scan {
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let range = start..start + line.len();
             start = range.end;
-            let is_box = || self.boxes.iter().any(|one| range.contains(&one.mark));
+            let is_box = || {
+                let from = self.boxes.partition_point(|one| one.mark < range.start);
+                self.boxes.get(from).is_some_and(|one| range.contains(&one.mark))
+            };
             let is_code = || self.blocks.iter().any(|block| block.contains(&range.start));
             if is_nearly_box(line) && !is_box() && !is_code() {
                 near.push((index + 1, line.trim().to_owned()));

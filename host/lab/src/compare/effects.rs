@@ -71,18 +71,14 @@ impl Two<'_> {
             return self.proportion();
         }
         match self.means() {
-            Err(StatsError::NotYet(NotYet::NoVariance { .. }))
-                if self.is_alike() && self.spec.id == OBJECTIVES && self.options.looks == Looks::Once =>
-            {
-                self.alike_shares()
+            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.spec.id == OBJECTIVES => {
+                match self.is_alike() && self.options.looks == Looks::Once {
+                    true => self.alike_shares(),
+                    // An arm that finishes everything has no variance. A bet needs none, and is exact for shares.
+                    false => self.shares(),
+                }
             }
-            Err(StatsError::NotYet(NotYet::NoVariance { .. }))
-                if self.is_alike() && self.spec.id != OBJECTIVES =>
-            {
-                Ok(self.alike())
-            }
-            // An arm that finishes everything has no variance. A bet needs none, and is exact for shares.
-            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.spec.id == OBJECTIVES => self.shares(),
+            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.is_alike() => Ok(self.alike()),
             numbers => numbers,
         }
     }

@@ -3,9 +3,7 @@
 
 use super::TreeError;
 use super::git::{Git, records};
-
-/// How a submodule stands in an index.
-const GITLINK: &[u8] = b"160000";
+use super::place::GITLINK;
 
 /// Has git look into every file again: each entry stays as it is, without what was noted of the file behind it. Entries of files that a
 /// sparse checkout leaves out, and of merges that stand open, are not touched.
@@ -24,6 +22,6 @@ pub(super) async fn look_anew(git: &Git) -> Result<(), TreeError> {
 /// Of "H 100644 ID 0\tNAME" all behind the mark, where it is one of a file that should be there.
 fn plain_entry(record: &[u8]) -> Option<&[u8]> {
     let (mark, entry) = (record.first()?, record.get(2..)?);
-    let is_of_file = mark.eq_ignore_ascii_case(&b'H') && !entry.starts_with(GITLINK);
+    let is_of_file = mark.eq_ignore_ascii_case(&b'H') && !entry.starts_with(GITLINK.as_bytes());
     is_of_file.then_some(entry)
 }

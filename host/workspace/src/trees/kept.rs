@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::git::path;
-use super::place::{Place, modes, pairs};
+use super::place::{GITLINK, Place, modes, pairs};
 use super::{MAX_CONFLICTS, TreeError, Trees};
 
 /// Modes of a link and of a submodule.
-const LEADS_ELSEWHERE: [&str; 2] = ["120000", "160000"];
+const LEADS_ELSEWHERE: [&str; 2] = ["120000", GITLINK];
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
 

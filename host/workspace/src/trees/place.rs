@@ -18,7 +18,7 @@ use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
 
 /// Git's word for a repository within a tree.
-const GITLINK: &str = "160000";
+pub(super) const GITLINK: &str = "160000";
 
 /// The workspace, or a work tree beside it.
 #[derive(Clone, Debug)]
