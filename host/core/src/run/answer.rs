@@ -189,13 +189,11 @@ impl Run {
                 self.keep_scope(p, occasion, &kept);
             }
             SplitAction::AskPerson { question } => {
-                let by_hand = match occasion {
-                    SplitOccasion::OutOfContinuations => {
-                        format!("{}{}", self.used_in_words(p), self.more_turns_by_hand(p))
-                    }
-                    _ => String::new(),
-                };
-                let asked = self.asked_of_ending(p, occasion, question).and(&by_hand);
+                let mut asked = self.asked_of_ending(p, occasion, question);
+                if occasion == SplitOccasion::OutOfContinuations {
+                    let by_hand = format!("{}{}", self.used_in_words(p), self.more_turns_by_hand(p));
+                    asked = asked.and(&by_hand).and_for_people(&self.last_session_in_words(p));
+                }
                 self.pause(p, Pause::Stuck, asked);
             }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
@@ -264,7 +262,8 @@ impl Run {
                         self.more_turns_by_hand(p),
                     )
                 };
-                let asked = EndCause::of_policy(&text(reason.for_people()), text(reason.for_agents()));
+                let asked = EndCause::of_policy(&text(reason.for_people()), text(reason.for_agents()))
+                    .and_for_people(&self.last_session_in_words(p));
                 self.pause(p, Pause::Stuck, asked);
             }
         }

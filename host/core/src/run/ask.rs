@@ -1,7 +1,7 @@
 //! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
 
 use crate::action::Action;
-use crate::facts::Billed;
+use crate::facts::{Billed, Refusal, RefusalKind};
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
@@ -13,6 +13,7 @@ use super::end_cause::EndCause;
 use super::phase::Phase;
 use super::session::{Session, cut};
 use super::step::{AfterEnd, Pause, Step, Succession};
+use super::summary::one_line;
 use super::{Question, Run};
 
 /// Bytes of a question and of what a person says to it that the next session is told.
@@ -213,6 +214,24 @@ impl Run {
             Some(cost) => format!(" It used {turns} {turn}{of_last}, {tokens}{cost}."),
             None => format!(" It used {turns} {turn}{of_last} and {tokens}."),
         }
+    }
+
+    /// What its last session was refused, and what it said in the end: ` Its last session was refused 2 calls, the first of them "Bash: git
+    /// push". It said last: "I cannot push."`. Both are words of an agent.
+    pub(super) fn last_session_in_words(&self, p: usize) -> String {
+        let Some(session) = self.last_to_speak(p) else { return String::new() };
+        let is_call = |refusal: &&Refusal| matches!(refusal.kind, RefusalKind::Call | RefusalKind::Own);
+        let first = session.refusals.iter().find(is_call).map(|refusal| one_line(&refusal.target));
+        let refused = match (session.refused, first) {
+            (0, _) | (_, None) => String::new(),
+            (1, Some(call)) => format!(" Its last session was refused a call: {call:?}."),
+            (times, Some(first)) => {
+                format!(" Its last session was refused {times} calls, the first of them {first:?}.")
+            }
+        };
+        let words = session.last_words();
+        let said = if words.is_empty() { String::new() } else { format!(" It said last: {words:?}.") };
+        refused + &said
     }
 }
 

@@ -38,6 +38,12 @@ impl EndCause {
         self
     }
 
+    /// The same, and what only a person is told: it has words of an agent in it.
+    pub(super) fn and_for_people(mut self, words: &str) -> Self {
+        self.for_people.push_str(words);
+        self
+    }
+
     /// Each of the two in so many bytes.
     pub(super) fn cut(mut self, bytes: usize) -> Self {
         cut(&mut self.for_people, bytes);

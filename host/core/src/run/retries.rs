@@ -4,9 +4,13 @@ use crate::facts::Signal;
 use crate::notice::Notice;
 
 use super::Run;
+use super::session::{LAST_BYTES, Session, cut};
+use super::summary::one_line;
 
 /// Retries of a prompt that are told one by one; an agent that goes on for longer is told of by the wait, or by its end.
 const TOLD: u32 = 20;
+/// Before what the table says of a session that retries.
+const RETRIES: &str = "retries: ";
 
 impl Run {
     /// What it means is the policy's to say.
@@ -14,11 +18,31 @@ impl Run {
         let phase = self.phases[p].spec.id.clone();
         let Some(session) = self.session_mut(p) else { return };
         session.retries += 1;
+        session.show_retry(signal);
         if session.retries > TOLD {
             return;
         }
         let session = session.id.clone();
         let Signal { code, status, text, .. } = signal.clone();
         self.notify(Notice::AgentRetries { phase, session, code, status, text });
+    }
+}
+
+impl Session {
+    /// The table says so until its provider answers, or the agent does something else.
+    pub(super) fn show_retry(&mut self, signal: &Signal) {
+        let why = signal.status.map_or_else(|| signal.code.clone(), |status| status.to_string());
+        self.last = match why.as_str() {
+            "" => format!("{RETRIES}{}", one_line(&signal.text)),
+            why => format!("{RETRIES}{why} {}", one_line(&signal.text)),
+        };
+        cut(&mut self.last, LAST_BYTES);
+    }
+
+    /// Its provider has answered.
+    pub(super) fn show_no_retry(&mut self) {
+        if self.last.starts_with(RETRIES) {
+            self.last.clear();
+        }
     }
 }

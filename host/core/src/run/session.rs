@@ -323,7 +323,10 @@ impl Session {
                 cut(&mut self.last, LAST_BYTES);
             }
             AgentEvent::ToolOutput { bytes, .. } => self.turn.tool_output_bytes += bytes,
-            AgentEvent::Turn { used_tokens, billed } => self.end_turn(at, *used_tokens, billed),
+            AgentEvent::Turn { used_tokens, billed } => {
+                self.end_turn(at, *used_tokens, billed);
+                self.show_no_retry();
+            }
             AgentEvent::Occupancy { used_tokens, window_tokens, source } => {
                 self.window_tokens = window_tokens.or(self.window_tokens);
                 if let Some(used) = used_tokens {

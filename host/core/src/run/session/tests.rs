@@ -53,6 +53,28 @@ fn rereads_are_counted_turn_by_turn_and_forgotten_by_a_compaction() {
 }
 
 #[test]
+fn a_retry_is_shown_until_the_provider_answers_or_something_else_is_done() {
+    let refused = Signal {
+        channel: Channel::AgentEvent,
+        code: "authentication_failed".into(),
+        status: Some(401),
+        resets_at: None,
+        retrying: true,
+        text: "Invalid\nkey".into(),
+    };
+    let mut s = session();
+    s.show_retry(&refused);
+    assert_eq!(s.last, "retries: 401 Invalid key");
+    s.observe(Seq(1), UnixMs(0), &turn(1));
+    assert_eq!(s.last, "");
+    s.show_retry(&Signal { status: None, ..refused });
+    assert_eq!(s.last, "retries: authentication_failed Invalid key");
+    s.observe(Seq(2), UnixMs(0), &read("a"));
+    s.observe(Seq(3), UnixMs(0), &turn(2));
+    assert_eq!(s.last, "Read a");
+}
+
+#[test]
 fn refill_after_a_compaction_is_seen_once_it_is_back_where_it_was() {
     let mut s = session();
     s.observe(Seq(1), UnixMs(0), &turn(700));

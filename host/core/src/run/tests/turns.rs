@@ -2,7 +2,8 @@
 
 use super::world::*;
 use crate::action::Action;
-use crate::input::Choice;
+use crate::facts::{AgentEvent, Refusal, RefusalKind};
+use crate::input::{Choice, Input};
 use crate::notice::Notice;
 use crate::observation::{Ask, BudgetingObservation, TurnsSpent};
 use crate::view::PhaseStatus;
@@ -132,6 +133,28 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
         "{text}"
     );
     assert!(text.contains("`max_turns` in [roles.executor]"), "{text}");
+}
+
+#[test]
+fn a_person_is_told_what_the_last_session_was_refused_and_said() {
+    let mut world = long(0);
+    world.gives_turns = false;
+    world.script = [Does::Work { turns: u32::MAX, moves: false }; 2].into();
+    while world.count(|n| matches!(n, Notice::Prompted { .. })) < 2 && world.step() {}
+    let session = row(&world).sessions[1].id.clone();
+    for event in [
+        AgentEvent::Refused(Refusal { kind: RefusalKind::Own, target: "git push: not allowed".to_owned() }),
+        AgentEvent::Text { text: "I cannot \n\"push\" here.".to_owned() },
+    ] {
+        world.put(Input::Agent { session: session.clone(), event });
+    }
+    world.go();
+    let text = &world.run.view(world.now).unwrap().questions[0].text;
+    let told = r#" Its last session was refused a call: "git push: not allowed". It said last: "I cannot \"push\" here."."#;
+    assert!(text.ends_with(told), "{text}");
+    world.answer(Choice::Retry);
+    let prompts = world.texts_of_prompts();
+    assert!(prompts.iter().all(|prompt| !prompt.contains("It said last")), "{prompts:?}");
 }
 
 #[test]
