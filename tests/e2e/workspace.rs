@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::support::Stage;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{RunStatus, RunView};
+use baton_runtime::core::workflow::SandboxLevel;
 use baton_runtime::core::workflow::file;
 use baton_runtime::core::{ActionId, Input, ObjectiveId, Run, RunId};
 use baton_runtime::store::{Entry, Journal};
@@ -18,6 +19,8 @@ use serde::de::DeserializeOwned;
 
 /// Moments at which a run is killed; more with `BATON_KILL_SAMPLES=n`.
 const SAMPLES: u64 = 10;
+/// The same where agents are confined: each takes longer.
+const CONFINED_SAMPLES: u64 = 4;
 /// Where the moments begin; the same in every run of this test.
 const SEED: u64 = 4;
 /// Objectives of the quickstart.
@@ -177,12 +180,13 @@ impl Numbers {
 }
 
 /// Kills a run at a moment; false where it came to its end before.
-fn kill(stage: &Stage, numbers: &mut Numbers) -> (String, bool) {
+fn kill(stage: &Stage, flags: &[&str], numbers: &mut Numbers) -> (String, bool) {
+    let run = [&["run", "quickstart.toml"], flags].concat();
     let point = match numbers.below(5) {
         // Any moment of the clock: within a write as well as between two.
         0 => {
             let after = Duration::from_millis(300 + numbers.below(2_500));
-            let mut host = stage.start(&["run", "quickstart.toml"]);
+            let mut host = stage.start(&run);
             std::thread::sleep(after);
             host.kill().unwrap();
             let status = host.wait().unwrap();
@@ -194,7 +198,7 @@ fn kill(stage: &Stage, numbers: &mut Numbers) -> (String, bool) {
         3 => format!("effect-before:{}", 1 + numbers.below(50)),
         _ => format!("effect-after:{}", 1 + numbers.below(50)),
     };
-    let ended = stage.baton_with(&["run", "quickstart.toml"], "BATON_KILL_AT", &point);
+    let ended = stage.baton_with(&run, "BATON_KILL_AT", &point);
     stage.expect_no_process();
     (point, ended.code.is_none())
 }
@@ -266,17 +270,29 @@ fn compare(stage: &Stage, point: &str) {
     assert_eq!(file.resume, format!("baton resume {run}"));
 }
 
-// D8: the gate of the issue.
+// D8
 #[test]
 fn a_run_killed_at_a_random_point_says_what_is_done_and_resume_does_the_rest() {
-    let samples = std::env::var("BATON_KILL_SAMPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLES);
+    survives(&[], SAMPLES);
+}
+
+// D8 N6
+#[test]
+fn a_confined_run_killed_at_a_random_point_loses_nothing() {
+    if crate::sandbox::can(SandboxLevel::Strict) {
+        survives(&["--sandbox", "strict"], CONFINED_SAMPLES);
+    }
+}
+
+fn survives(flags: &[&str], samples: u64) {
+    let samples = std::env::var("BATON_KILL_SAMPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(samples);
     let mut numbers = Numbers(SEED);
     let (mut killed, mut tried) = (0, 0);
     while killed < samples {
         tried += 1;
         assert!(tried <= 4 * samples, "only {killed} of {tried} runs were killed before their end");
         let stage = Stage::quickstart();
-        let (point, was_killed) = kill(&stage, &mut numbers);
+        let (point, was_killed) = kill(&stage, flags, &mut numbers);
         if !was_killed {
             continue;
         }
