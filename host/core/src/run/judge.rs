@@ -548,7 +548,9 @@ impl Run {
             session.next_heartbeat = now + beat;
         }
         match self.phases[p].step.clone() {
-            Step::Quota { since, retry_at, focus, .. } if retry_at <= now => self.quota_over(p, since, focus),
+            Step::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
+                self.quota_over(p, since, focus, judged_by.is_some());
+            }
             Step::Backoff { until } if until <= now => self.take_up(p),
             Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => {
                 let waits = self.session(p).is_some_and(|s| match s.state {

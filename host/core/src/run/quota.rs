@@ -21,6 +21,8 @@ const RESET_GRACE: DurationMs = DurationMs::from_mins(60);
 /// Why a prompt comes again after a wait.
 const RESET: &str = "the provider's limit has reset: go on";
 const TRIED_AGAIN: &str = "a provider's limit stopped it, and it is tried again: go on";
+/// The same where a policy called it a limit that is not Baton's: no next agent takes that for a fact of the host.
+const JUDGED: &str = "it waited for a limit of its provider, as a policy judged: go on";
 
 /// Bytes of the words by which a limit was noticed that are told.
 const SAID_BYTES: usize = 200;
@@ -123,7 +125,7 @@ impl Run {
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
         phase.aged = true;
-        phase.step = Step::Quota { cause, since, until, retry_at, focus };
+        phase.step = Step::Quota { cause, since, until, retry_at, focus, judged_by: judged_by.clone() };
         let time = phase.quota_waits.max(1);
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {
@@ -159,11 +161,12 @@ impl Run {
     /// The wait of another phase whose agent has the same provider.
     pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<Wait> {
         let provider = self.provider_of(&self.phases[p]);
-        let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match phase.step {
-            Step::Quota { cause, until, retry_at, .. }
-                if other != p && retry_at > self.now && self.provider_of(phase) == provider =>
+        let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match &phase.step {
+            Step::Quota { cause, until, retry_at, judged_by, .. }
+                if other != p && *retry_at > self.now && self.provider_of(phase) == provider =>
             {
-                Some(Wait { cause, until, retry_at, said: String::new(), judged_by: None })
+                let (cause, until, retry_at) = (*cause, *until, *retry_at);
+                Some(Wait { cause, until, retry_at, said: String::new(), judged_by: judged_by.clone() })
             }
             _ => None,
         });
@@ -175,7 +178,7 @@ impl Run {
         self.begin_wait(p, wait, focus);
     }
 
-    pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
+    pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>, is_judged: bool) {
         let wait = self.quota_row(p);
         if let Some(wait) = &wait {
             self.note_wait(p, wait);
@@ -186,7 +189,11 @@ impl Run {
             let phase = self.phases[p].spec.id.clone();
             self.notify(Notice::QuotaOver { phase, session, waited, is_try });
         }
-        let because = if is_try { TRIED_AGAIN } else { RESET };
+        let because = match (is_judged, is_try) {
+            (true, _) => JUDGED,
+            (false, true) => TRIED_AGAIN,
+            (false, false) => RESET,
+        };
         self.phases[p].because = EndCause::of_host(because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {

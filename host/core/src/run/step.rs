@@ -161,6 +161,8 @@ pub(super) enum Step {
         until: Option<UnixMs>,
         retry_at: UnixMs,
         focus: Vec<usize>,
+        /// The policy that called it a limit, if that is not Baton's.
+        judged_by: Option<String>,
     },
     /// Before a retry, or before it is taken up again as a person said.
     Backoff {

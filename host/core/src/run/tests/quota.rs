@@ -94,11 +94,15 @@ fn the_words_that_explain_a_code_are_those_of_the_wait() {
 #[test]
 fn the_prompt_after_a_wait_says_that_it_goes_on() {
     // B8: it called the reset what is wrong.
-    for (reset, because) in [
-        (Some(1), "the provider's limit has reset: go on"),
-        (None, "a provider's limit stopped it, and it is tried again: go on"),
+    let judged = "it waited for a limit of its provider, as a policy judged: go on";
+    for (reset, policy, because) in [
+        (Some(1), "resilience", "the provider's limit has reset: go on"),
+        (None, "resilience", "a provider's limit stopped it, and it is tried again: go on"),
+        (Some(1), "house.wasm", judged),
+        (None, "house.wasm", judged),
     ] {
         let mut world = World::new(workflow(&[("1", &["a"])]));
+        world.policy = policy;
         world.script = [Does::Quota(reset)].into();
         world.go();
         let asked = world.actions.iter().filter_map(|action| match action {
