@@ -34,6 +34,7 @@ mod proxy;
 mod quickstart;
 mod registry;
 mod replay;
+mod rules;
 mod sandbox;
 mod shown;
 mod simulate;

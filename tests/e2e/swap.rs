@@ -190,6 +190,31 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
 }
 
+// M3
+#[test]
+fn watched_files_of_one_name_in_one_chain_are_refused_before_anything_starts() {
+    let chained = "all = [\"a/mine.wasm\", \"b/mine.wasm\"]\n";
+    let stage = standing(&format!("[policies]\n{chained}watch = true\n"));
+    let put = |stage: &Stage, folders: &[&str]| {
+        for folder in folders {
+            std::fs::create_dir(stage.path(folder)).unwrap();
+            stage.write(&format!("{folder}/mine.wasm"), marked(folder));
+        }
+    };
+    put(&stage, &["a", "b"]);
+    let refused = stage.baton(&["run", "job.toml"]).expect(3);
+    refused.says(&["b/mine.wasm", "a/mine.wasm is called mine as well", "rename one of the files"]);
+    assert!(!stage.has_run());
+    // Four may be named in one list; with one of the folder and the built-in one it is one too many.
+    let folders = ["a", "b", "c", "d"];
+    let long = folders.map(|folder| format!("\"{folder}/mine.wasm\""));
+    let stage = standing(&format!("[policies]\nall = [{}]\n", long.join(", ")));
+    put(&stage, &folders);
+    stage.write("work/baton.toml", "[policies]\nall = \"mine.wasm\"\n");
+    stage.write("work/mine.wasm", marked("e"));
+    stage.baton(&["run", "job.toml"]).expect(3).says(&["at most 5, the built-in one at its end included"]);
+}
+
 // M3, D8
 #[test]
 fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {

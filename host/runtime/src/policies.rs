@@ -13,12 +13,12 @@ use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
-use baton_core::workflow::rules::RULES_FILE;
 use baton_core::workflow::{
     BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, Origin, PolicyChoice, Scope,
     SettingValue, laid_settings, lay_over,
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
+use baton_engine::limits::CHAIN_LINKS_MAX;
 use baton_engine::{
     BUILT_IN_NAMES, BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy,
     Router, RouterError, built_in, builtin_bytes,
@@ -26,6 +26,7 @@ use baton_engine::{
 
 use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
+use crate::watch;
 
 pub(crate) use artifacts::RunArtifacts;
 
@@ -402,10 +403,13 @@ fn choose(
     let role = role_of(workflow, scope);
     let mut chosen: Option<Seated> = None;
     let candidates = workflow.policies.candidates(scope, role, capability);
+    if workflow.policies.watch {
+        watch::expect_own_names(bundle, &candidates)?;
+    }
     let (mut asked, mut before) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let source = find(bundle, &candidate.component)?;
-        let Candidate { component, given, grants, from, explicit, is_layer, .. } = candidate;
+        let Candidate { component, rules_file, given, grants, from, explicit, is_layer, .. } = candidate;
         let wanted = |decides| Wanted {
             source: source.clone(),
             reference: component.clone(),
@@ -417,7 +421,7 @@ fn choose(
             in_force: InForce::new(),
         };
         let policy = bench.policy_of(&wanted(Vec::new()))?;
-        let named = NamedPolicy::of(&component, &policy, &from);
+        let named = NamedPolicy::of(rules_file, &policy, &from);
         let is_named_closer = before.iter().any(|closer: &NamedPolicy| closer.replaces(&named));
         before.push(named);
         let able = match explicit {
@@ -440,6 +444,14 @@ fn choose(
     }
     settings::each_is_taken(capability, &asked)?;
     match chosen {
+        Some(chosen) if chosen.pin.links().count() > CHAIN_LINKS_MAX as usize => {
+            let why = format!(
+                "{} policies are chained for {capability}, and a chain has at most {CHAIN_LINKS_MAX}, the built-in one at its end \
+                 included: name fewer, in this file or in those of farther layers",
+                chosen.pin.links().count()
+            );
+            Err(refused(&chosen.pin.policy, why))
+        }
         Some(chosen) => Ok(chosen),
         None => only(bench.load(&fallback(capability))?, capability, BUILTIN),
     }
@@ -447,17 +459,16 @@ fn choose(
 
 /// A policy as one layer names it. Files of rules are the settings of one component, and each is a policy.
 struct NamedPolicy {
-    rules: Option<String>,
+    rules_file: Option<String>,
     name: String,
     component: Digest,
     layer: (Layer, String),
 }
 
 impl NamedPolicy {
-    fn of(reference: &str, policy: &Policy, from: &Origin) -> Self {
-        let rules = reference.starts_with(RULES_FILE).then(|| reference.to_owned());
+    fn of(rules_file: Option<String>, policy: &Policy, from: &Origin) -> Self {
         Self {
-            rules,
+            rules_file,
             name: policy.name().to_owned(),
             component: policy.digest().clone(),
             layer: (from.layer, from.file.clone()),
@@ -468,7 +479,8 @@ impl NamedPolicy {
     fn replaces(&self, other: &Self) -> bool {
         self.layer != other.layer
             && other.layer.0 != Layer::BuiltIn
-            && (&self.rules, &self.name, &self.component) == (&other.rules, &other.name, &other.component)
+            && (&self.rules_file, &self.name, &self.component)
+                == (&other.rules_file, &other.name, &other.component)
     }
 }
 

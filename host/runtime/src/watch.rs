@@ -14,9 +14,9 @@ use baton_core::{Digest, Run, UnixMs};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_engine::name_from_elsewhere;
 
-use crate::config::PolicySource;
+use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
-use crate::policies::{InForce, Wanted, role_of};
+use crate::policies::{InForce, Wanted, find, role_of};
 
 /// The files of a run.
 #[derive(Debug, Default)]
@@ -47,10 +47,8 @@ impl Watch {
     /// where one was rolled back: there a file counts from its next change on.
     pub(crate) fn over(run: &Run) -> Self {
         let policies = &run.workflow().policies;
-        let is_file = |reference: &&str| !reference.contains(':') || Path::new(reference).is_absolute();
-        let files = policies.references().into_iter().filter(is_file).filter(|_| policies.watch);
-        // A pinned reference stands for these bytes and no others.
-        let files = files.filter(|reference| !reference.contains("@sha256:"));
+        let files = policies.references().into_iter().filter(|reference| is_watched(reference));
+        let files = files.filter(|_| policies.watch);
         let goes_on = run
             .view(UnixMs(0))
             .is_some_and(|view| view.phases.iter().any(|phase| !phase.sessions.is_empty()));
@@ -77,6 +75,30 @@ impl Watch {
         }
         changed
     }
+}
+
+/// Whether it is a file. A pinned reference stands for these bytes and no others.
+fn is_watched(reference: &str) -> bool {
+    (!reference.contains(':') || Path::new(reference).is_absolute()) && !reference.contains("@sha256:")
+}
+
+/// A file that changed takes the place of the policy of its name. In one chain no other one may have that name.
+pub(crate) fn expect_own_names(bundle: &PolicyBundle, chain: &[Candidate]) -> Result<(), RuntimeError> {
+    let mut names = BTreeMap::<String, &str>::new();
+    for Candidate { component, .. } in chain {
+        let name = find(bundle, component)?.name;
+        match names.insert(name.clone(), component) {
+            Some(other) if other != component && (is_watched(other) || is_watched(component)) => {
+                let why = format!(
+                    "{other} is called {name} as well, and `watch` tells policies of one chain apart by their names: rename one of \
+                     the files, or leave `watch` out"
+                );
+                return Err(RuntimeError::PolicyRefused { policy: component.clone(), why });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn now_at(path: &Path) -> Option<Identity> {

@@ -214,6 +214,8 @@ impl Scope {
 pub struct Candidate {
     /// Its reference.
     pub component: String,
+    /// The file of rules that its settings come from: two of them are two policies, of one component.
+    pub rules_file: Option<String>,
     /// What is said of its settings, the farthest first.
     pub given: Vec<GivenSettings>,
     /// What it is granted, by the layer that named it.
@@ -366,6 +368,7 @@ impl Candidate {
     fn of(component: &str, choice: &PolicyChoice, explicit: bool) -> Self {
         Self {
             component: component.to_owned(),
+            rules_file: choice.rules_file.clone(),
             given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
             grants: choice.grants.clone(),
             from: choice.from.clone(),
@@ -378,7 +381,8 @@ impl Candidate {
     /// One of a list, behind the first.
     fn behind(link: &PolicyChoice, explicit: bool) -> Option<Self> {
         let candidate = Self::of(link.component.as_deref()?, link, explicit);
-        let follows = link.settings.is_empty().then(|| candidate.component.clone());
+        let has_none = link.settings.is_empty() && link.rules_file.is_none();
+        let follows = has_none.then(|| candidate.component.clone());
         Some(Self { follows, ..candidate })
     }
 
