@@ -497,6 +497,9 @@ pub enum Outcome {
         commit: Option<CommitRow>,
         /// Files that the phase changed and that were changed before the run began, at most 100: they stay as they are.
         left: Vec<String>,
+        /// New files that its checks made, at most 100: they stay as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by_checks: Vec<String>,
     },
     /// Of `Restore`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
     Restored {

@@ -82,8 +82,14 @@ pub enum Notice {
         /// Files, at most 100.
         files: Vec<String>,
     },
-    /// What a phase changed is committed; `left` was changed before the run began, and stays as it is.
-    CommittedToBranch { phase: PhaseId, commit: CommitRow, left: Vec<String> },
+    /// What a phase changed is committed; `left` was changed before the run began, `by_checks` was made by its checks: both stay as they are.
+    CommittedToBranch {
+        phase: PhaseId,
+        commit: CommitRow,
+        left: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by_checks: Vec<String>,
+    },
     /// What a phase changed is not committed.
     NotCommitted { phase: PhaseId, why: String },
     /// A split that an agent asked for is not made.

@@ -18,7 +18,7 @@ use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, R
 use baton_sandbox::this_program;
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::{Baseline, TreeError, Trees};
+use baton_workspace::{Baseline, FilesBeforeCheck, TreeError, Trees};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -376,7 +376,13 @@ impl Effects {
 
     async fn verify(&self, phase: &PhaseId, command: &str, tree: &Tree) -> Result<Outcome, Source> {
         let mut within = self.boundaries.of_command(self.trees.open(tree).await?)?;
+        let before = self.before_check(tree).await;
         let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
+        if let Some(before) = before
+            && let Err(error) = self.trees.after_check(&before).await
+        {
+            tracing::warn!("what a check made may be committed with its phase: {error}");
+        }
         let refused = within.refused();
         result.output.extend_from_slice(refused.as_bytes());
         result.findings.push_str(&refused);
@@ -401,6 +407,15 @@ impl Effects {
         };
         let (passed, code, findings) = (result.passed, result.code, result.findings);
         Ok(Outcome::Verified { passed, code, findings, artifact })
+    }
+
+    /// Where work is committed: what the command makes itself is none.
+    async fn before_check(&self, tree: &Tree) -> Option<FilesBeforeCheck> {
+        if self.commits.is_none() || !tree.is_workspace() {
+            return None;
+        }
+        let before = self.trees.before_check().await;
+        before.inspect_err(|error| tracing::warn!("what a check makes may be committed: {error}")).ok()
     }
 }
 

@@ -49,9 +49,9 @@ pub use pipes::PipeInTheWay;
 pub use plain_file::{open_plain, read_plain};
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Committing, Differences, DifferingFile, KeptPaths, Landing, MAX_CONFLICTS,
-    MAX_FILE_BYTES, Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone,
-    UndoneFile, Verified,
+    Base, ChangeKind, Committing, Differences, DifferingFile, FilesBeforeCheck, KeptPaths, Landing,
+    MAX_CONFLICTS, MAX_FILE_BYTES, Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees,
+    Undoing, Undone, UndoneFile, Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

@@ -30,6 +30,7 @@
 //! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>` | where commits in the workspace start from, and they |
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
+mod by_checks;
 mod change;
 mod commit;
 mod git;
@@ -63,6 +64,7 @@ use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
 use place::Place;
 
+pub use by_checks::FilesBeforeCheck;
 pub use commit::{Committing, Differences};
 pub use grow::Base;
 pub use kept::KeptPaths;

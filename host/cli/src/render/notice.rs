@@ -155,14 +155,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let text = one_line(text);
             ("retries", Tone::Warn, format!("{why}{reason}: {text}"))
         }
-        Notice::CommittedToBranch { commit, left, .. } => {
-            if !left.is_empty() {
-                let files = list(&left[..left.len().min(FILES_SHOWN)]);
-                let beyond = match left.len().saturating_sub(FILES_SHOWN) {
-                    0 => String::new(),
-                    beyond => format!(" and {beyond} more"),
-                };
-                more.push(format!("not committed, since changed before the run began: {files}{beyond}"));
+        Notice::CommittedToBranch { commit, left, by_checks, .. } => {
+            for (why, files) in [("changed before the run began", left), ("made by a check", by_checks)] {
+                if !files.is_empty() {
+                    more.push(format!("not committed, since {why}: {}", first_of(files, FILES_SHOWN)));
+                }
             }
             let on = if commit.branch.is_empty() { String::new() } else { format!(" on {}", commit.branch) };
             ("commit", Tone::Good, format!("{}{on}", committed(commit)))

@@ -82,11 +82,12 @@ impl Run {
         let phase = self.phases[p].spec.id.clone();
         self.phases[p].kept.failed = None;
         match outcome {
-            Outcome::CommittedToBranch { commit: Some(commit), left } => {
+            Outcome::CommittedToBranch { commit: Some(commit), left, by_checks } => {
+                let (commit, left, by_checks) = (commit.clone(), left.clone(), by_checks.clone());
                 self.phases[p].kept.commits.push(commit.clone());
-                self.notify(Notice::CommittedToBranch { phase, commit: commit.clone(), left: left.clone() });
+                self.notify(Notice::CommittedToBranch { phase, commit, left, by_checks });
             }
-            Outcome::CommittedToBranch { commit: None, left } if !left.is_empty() => {
+            Outcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
                 let why = format!("{} changed before the run began", super::commit::named(left));
                 self.notify(Notice::NotCommitted { phase, why });
             }

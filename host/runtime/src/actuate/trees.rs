@@ -112,8 +112,8 @@ impl Effects {
                     only: only.as_deref(),
                     but: self.plan.as_deref(),
                 };
-                let OnBranch { commit, left } = self.trees.commit_to_branch(wanted).await?;
-                Outcome::CommittedToBranch { commit, left }
+                let OnBranch { commit, left, by_checks } = self.trees.commit_to_branch(wanted).await?;
+                Outcome::CommittedToBranch { commit, left, by_checks }
             }
             Action::Restore { tree, commit, whole, .. } => {
                 let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;

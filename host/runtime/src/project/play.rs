@@ -197,7 +197,9 @@ impl Play {
             }
             Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
             Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
-            Action::CommitToBranch { .. } => Outcome::CommittedToBranch { commit: None, left: Vec::new() },
+            Action::CommitToBranch { .. } => {
+                Outcome::CommittedToBranch { commit: None, left: Vec::new(), by_checks: Vec::new() }
+            }
             other @ (Action::Branch { .. }
             | Action::Commit { .. }
             | Action::Restore { .. }

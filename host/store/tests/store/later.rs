@@ -298,7 +298,11 @@ fn committed() -> Vec<Entry> {
         added: 12,
         removed: 3,
     };
-    let outcome = Outcome::CommittedToBranch { commit: Some(commit), left: vec!["notes.md".into()] };
+    let outcome = Outcome::CommittedToBranch {
+        commit: Some(commit),
+        left: vec!["notes.md".into()],
+        by_checks: Vec::new(),
+    };
     let outcome = Input::Outcome { action: ActionId(1), outcome };
     vec![input(1, started), intent(2, 1, action), input(3, outcome)]
 }

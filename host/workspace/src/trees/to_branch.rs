@@ -6,6 +6,7 @@
 //! | `began/run` | the workspace before the first phase |
 //! | `begun/<phase>` | the workspace when a phase began |
 //! | `committed/<phase>-<ordinal>` | a commit, written down before the branch moves |
+//! | `made/by-checks` | files that the commands of phases made |
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct OnBranch {
     pub commit: Option<CommitRow>,
     /// Files that the phase changed and that were changed before the run began, workspace-relative, at most [`MAX_CONFLICTS`].
     pub left: Vec<String>,
+    /// Files that a command of the host's made and that are as it left them, workspace-relative, at most [`MAX_CONFLICTS`].
+    pub by_checks: Vec<String>,
 }
 
 impl Trees {
@@ -96,15 +99,15 @@ impl Trees {
             if made == *head {
                 follow(&place, &made).await?;
             }
-            return Ok(OnBranch { commit: Some(row(&place, &made).await?), left: Vec::new() });
+            return Ok(OnBranch { commit: Some(row(&place, &made).await?), ..OnBranch::default() });
         }
         expect_free(&place, wanted.branch).await?;
         let now = self.snapshot(&place, &[]).await?;
         let before = tree_or_empty(&place, head.as_deref()).await?;
-        let (entries, left) = self.changed_by(&place, &now, &before, &wanted).await?;
+        let (entries, uncommitted) = self.changed_by(&place, &now, &before, &wanted).await?;
         let tree = tree_with(&now, &before, &entries).await?;
         if tree == before {
-            return Ok(OnBranch { commit: None, left });
+            return Ok(uncommitted);
         }
         let parents: Vec<&str> = head.as_deref().into_iter().collect();
         let commit = commit_tree(&place.git, &tree, &parents, wanted.message).await?;
@@ -115,17 +118,17 @@ impl Trees {
         let moves = ["update-ref", "-m", &why, "HEAD", &commit, head.as_deref().unwrap_or(&none)];
         place.git.call(&moves).done().await?;
         follow(&place, &commit).await?;
-        Ok(OnBranch { commit: Some(row(&place, &commit).await?), left })
+        Ok(OnBranch { commit: Some(row(&place, &commit).await?), ..uncommitted })
     }
 
-    /// What of a phase is to be committed over HEAD, and what is left since somebody had changed it before the run.
+    /// What of a phase is to be committed over HEAD, and what is not, without a commit yet.
     async fn changed_by(
         &self,
         place: &Place,
         now: &Snapshot,
         head: &str,
         wanted: &ToBranch<'_>,
-    ) -> Result<(Entries, Vec<String>), TreeError> {
+    ) -> Result<(Entries, OnBranch), TreeError> {
         let began = place.commit(&self.reference("began", "run")).await?;
         let begun = place.commit(&self.reference("begun", wanted.phase.as_str())).await?;
         let (Some(began), Some(begun)) = (began, begun) else {
@@ -150,15 +153,22 @@ impl Trees {
                 && wanted.but != Some(&place.top().join(path))
                 && only.as_ref().is_none_or(|only| only.iter().any(|one| path.starts_with(one)))
         };
-        let (mut entries, mut left) = (Entries::new(), Vec::new());
+        let by_checks = self.entries_by_checks(place).await?;
+        let (mut entries, mut not) = (Entries::new(), OnBranch::default());
         for (path, entry) in changed.into_iter().filter(|(path, _)| is_wanted(path)) {
-            if !dirty.contains(&path) {
+            let why_not = if by_checks.get(&path) == Some(&entry) {
+                &mut not.by_checks
+            } else if dirty.contains(&path) {
+                &mut not.left
+            } else {
                 entries.insert(path, entry);
-            } else if left.len() < MAX_CONFLICTS {
-                left.push(place.shown(&path));
+                continue;
+            };
+            if why_not.len() < MAX_CONFLICTS {
+                why_not.push(place.shown(&path));
             }
         }
-        Ok((entries, left))
+        Ok((entries, not))
     }
 }
 
@@ -200,7 +210,7 @@ async fn expect_free(place: &Place, branch: Option<&str>) -> Result<(), TreeErro
 }
 
 /// A tree with other entries, made in the index of a snapshot, which is of no use after it.
-async fn tree_with(now: &Snapshot, before: &str, entries: &Entries) -> Result<String, TreeError> {
+pub(super) async fn tree_with(now: &Snapshot, before: &str, entries: &Entries) -> Result<String, TreeError> {
     now.git.call(&["read-tree", before]).done().await?;
     put(&now.git, entries).await?;
     now.git.call(&["write-tree"]).text().await
@@ -243,7 +253,7 @@ async fn before(place: &Place, commit: &str) -> Result<String, TreeError> {
     tree_or_empty(place, parent.as_deref()).await
 }
 
-async fn tree_or_empty(place: &Place, commit: Option<&str>) -> Result<String, TreeError> {
+pub(super) async fn tree_or_empty(place: &Place, commit: Option<&str>) -> Result<String, TreeError> {
     match commit {
         Some(commit) => place.tree_of(commit).await,
         None => place.git.call(&["mktree"]).text().await,

@@ -148,6 +148,7 @@ fn notices() -> Vec<Notice> {
                 removed: 7,
             },
             left: vec!["notes.md".into()],
+            by_checks: vec!["src/__pycache__/a.pyc".into()],
         },
         Notice::NotCommitted { phase: phase(), why: "a rebase is under way in the workspace".into() },
         prompted(BriefKind::Nudged, "evaluator"),

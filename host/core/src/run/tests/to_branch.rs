@@ -41,7 +41,11 @@ fn row(id: &str) -> CommitRow {
 #[test]
 fn a_phase_is_committed_once_it_is_verified_with_what_shows_it() {
     let mut world = two_phases(|_| ());
-    let made = Outcome::CommittedToBranch { commit: Some(row("abc")), left: vec!["mine.txt".into()] };
+    let made = Outcome::CommittedToBranch {
+        commit: Some(row("abc")),
+        left: vec!["mine.txt".into()],
+        by_checks: Vec::new(),
+    };
     world.to_branch = [made].into();
     world.go();
     assert_eq!(world.ending(), Some(Ending::Done));
@@ -105,7 +109,8 @@ fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
 fn a_later_commit_of_a_phase_makes_up_for_one_that_failed() {
     let mut world = two_phases(|workflow| workflow.phases[0].commit = Some(CommitTime::Objective));
     let failed = Outcome::Failed { error: "a rebase is under way in the workspace".to_owned() };
-    let made = Outcome::CommittedToBranch { commit: Some(row("abc")), left: Vec::new() };
+    let made =
+        Outcome::CommittedToBranch { commit: Some(row("abc")), left: Vec::new(), by_checks: Vec::new() };
     world.to_branch = [failed, made].into();
     world.go();
     assert_eq!(world.ending(), Some(Ending::Done));

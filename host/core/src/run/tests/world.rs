@@ -461,10 +461,10 @@ impl World {
                 ignored: Vec::new(),
                 unseen: Vec::new(),
             }),
-            Action::CommitToBranch { .. } => self
-                .to_branch
-                .pop_front()
-                .unwrap_or(Outcome::CommittedToBranch { commit: None, left: Vec::new() }),
+            Action::CommitToBranch { .. } => {
+                let nothing = Outcome::CommittedToBranch { commit: None, left: vec![], by_checks: vec![] };
+                self.to_branch.pop_front().unwrap_or(nothing)
+            }
             Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
                 changed: Vec::new(),
                 gone: Vec::new(),

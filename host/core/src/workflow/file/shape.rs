@@ -182,8 +182,8 @@ pub(super) struct WorkflowShape {
     #[schemars(length(min = 1))]
     pub(super) plan: Option<At<String>>,
     /// After what Baton commits what changed in the workspace, with what was done and how that was shown in the message: "phase",
-    /// "objective" (between two prompts, and after each phase) or "off" (the default). What was changed before the run began is not
-    /// committed, and no hook is run. Needs git.
+    /// "objective" (between two prompts, and after each phase) or "off" (the default). What was changed before the run began, and new
+    /// files that a check makes, are not committed, and no hook is run. Needs git.
     #[serde(default)]
     pub(super) commit: CommitTime,
     /// The branch that Baton makes and checks out for its commits before the first phase: "work/{run}". Default: the one that is checked

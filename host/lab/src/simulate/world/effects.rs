@@ -85,7 +85,11 @@ impl World<'_> {
                 outcome = Some(self.verify(phase, tree));
             }
             Action::CommitToBranch { .. } => {
-                outcome = Some(Outcome::CommittedToBranch { commit: None, left: Vec::new() });
+                outcome = Some(Outcome::CommittedToBranch {
+                    commit: None,
+                    left: Vec::new(),
+                    by_checks: Vec::new(),
+                });
             }
             Action::Checkpoint { phase, .. }
             | Action::Branch { phase, .. }

@@ -46,7 +46,7 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
     let status = " M a.txt\nA  staged.txt\n?? .baton/r1/index.md\n?? notes.txt";
     assert_eq!(world.status(), status);
 
-    let nothing = OnBranch { commit: None, left: vec!["a.txt".to_owned()] };
+    let nothing = OnBranch { left: vec!["a.txt".to_owned()], ..OnBranch::default() };
     assert_eq!(commit(&world, "p", 2).await.unwrap(), nothing);
     // What somebody has committed as it was is like every other file.
     world.git(&["commit", "-q", "-m", "mine"]);
@@ -169,6 +169,33 @@ async fn nothing_is_committed_into_what_somebody_is_in_the_middle_of() {
     assert!(commit(&world, "p", 1).await.unwrap().commit.is_some());
     let error = commit(&world, "unknown", 1).await.unwrap_err();
     assert!(matches!(error, TreeError::NoStart { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_check_makes_is_not_committed_until_an_agent_changes_it() {
+    let world = World::new();
+    // A check that ran before the work: what it made is no change of somebody's.
+    let before = world.trees.before_check().await.unwrap();
+    world.write("cache/old.pyc", "1");
+    world.trees.after_check(&before).await.unwrap();
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.py", "new");
+    let before = world.trees.before_check().await.unwrap();
+    world.write("cache/old.pyc", "2");
+    world.write("cache/new.pyc", "1");
+    world.write("lock.txt", "1");
+    world.trees.after_check(&before).await.unwrap();
+    let done = commit(&world, "p", 1).await.unwrap();
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\tnew.py");
+    assert_eq!(done.by_checks, ["cache/new.pyc", "cache/old.pyc", "lock.txt"]);
+    assert_eq!(done.left, Vec::<String>::new());
+
+    world.write("lock.txt", "2");
+    let before = world.trees.before_check().await.unwrap();
+    world.trees.after_check(&before).await.unwrap();
+    let done = commit(&world, "p", 2).await.unwrap();
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\tlock.txt");
+    assert_eq!(done.by_checks, ["cache/new.pyc", "cache/old.pyc"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,80 @@
+//! Files that the commands a phase is held to make themselves, like compiled copies beside their sources: they are no work of the phase,
+//! and are not committed with it while they are as the command left them. The ref `made/by-checks` of the run has them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use baton_core::Tree;
+
+use super::git::{path, records};
+use super::place::Place;
+use super::snapshot::{Entries, Snapshot, commit_tree, difference};
+use super::to_branch::{tree_or_empty, tree_with};
+use super::{TreeError, Trees};
+
+/// The files of the workspace that git does not know and does not ignore before a command runs, but for those that an earlier one made.
+#[derive(Debug, Default)]
+pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
+
+impl Trees {
+    /// Looks before a command runs in the workspace.
+    ///
+    /// # Errors
+    /// [`TreeError::NoRepository`], and those of git.
+    pub async fn before_check(&self) -> Result<FilesBeforeCheck, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&Tree::workspace()).await?;
+        let mut files = untracked(&place).await?;
+        let known = self.entries_by_checks(&place).await?;
+        if !known.is_empty() {
+            // What an earlier command left and nobody changed is the next one's to write again.
+            let now = self.changed_since_head(&place).await?.1;
+            files.retain(|path| known.get(path).is_none_or(|entry| now.get(path) != Some(entry)));
+        }
+        Ok(FilesBeforeCheck(files))
+    }
+
+    /// Remembers what the command made since: the files that were not there before, as they are now.
+    ///
+    /// # Errors
+    /// [`TreeError::NoRepository`], those of a snapshot, and those of git.
+    pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&Tree::workspace()).await?;
+        let mut made = untracked(&place).await?;
+        made.retain(|path| !before.0.contains(path));
+        if made.is_empty() {
+            return Ok(());
+        }
+        let (now, mut entries) = self.changed_since_head(&place).await?;
+        entries.retain(|path, _| made.contains(path));
+        let reference = self.made_by_checks();
+        let known = tree_or_empty(&place, place.commit(&reference).await?.as_deref()).await?;
+        let tree = tree_with(&now, &known, &entries).await?;
+        let message = format!("What checks of run {} made\n", self.0.run);
+        let commit = commit_tree(&place.git, &tree, &[], &message).await?;
+        place.git.call(&["update-ref", &reference, &commit]).done().await
+    }
+
+    /// What commands of the run made, as they left it.
+    pub(super) async fn entries_by_checks(&self, place: &Place) -> Result<Entries, TreeError> {
+        let Some(made) = place.commit(&self.made_by_checks()).await? else { return Ok(Entries::new()) };
+        difference(&place.git, &tree_or_empty(place, None).await?, &place.tree_of(&made).await?).await
+    }
+
+    async fn changed_since_head(&self, place: &Place) -> Result<(Snapshot, Entries), TreeError> {
+        let now = self.snapshot(place, &[]).await?;
+        let head = tree_or_empty(place, place.head().await?.as_deref()).await?;
+        let entries = difference(&now.git, &head, &now.tree).await?;
+        Ok((now, entries))
+    }
+
+    fn made_by_checks(&self) -> String {
+        self.reference("made", "by-checks")
+    }
+}
+
+async fn untracked(place: &Place) -> Result<BTreeSet<PathBuf>, TreeError> {
+    let listed = place.git.call(&["ls-files", "-o", "--exclude-standard", "-z", "--"]).and_all(place.work());
+    Ok(records(&listed.bytes().await?).map(path).filter(|path| !place.is_own(path)).collect())
+}
