@@ -301,6 +301,13 @@ pub enum RefusalKind {
     Own,
 }
 
+impl RefusalKind {
+    /// Whether a call of a tool or a command was not allowed, by the role or by the agent itself.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::Own)
+    }
+}
+
 impl Refusal {
     /// What a policy sees of it: never evidence of how a session is, since it is no word of the agent or its provider.
     pub(crate) fn signal(&self) -> Signal {

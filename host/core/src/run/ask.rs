@@ -1,7 +1,7 @@
 //! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
 
 use crate::action::Action;
-use crate::facts::{Billed, Refusal, RefusalKind};
+use crate::facts::Billed;
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
@@ -220,8 +220,8 @@ impl Run {
     /// push". It said last: "I cannot push."`. Both are words of an agent.
     pub(super) fn last_session_in_words(&self, p: usize) -> String {
         let Some(session) = self.last_to_speak(p) else { return String::new() };
-        let is_call = |refusal: &&Refusal| matches!(refusal.kind, RefusalKind::Call | RefusalKind::Own);
-        let first = session.refusals.iter().find(is_call).map(|refusal| one_line(&refusal.target));
+        let first = session.refusals.iter().find(|refusal| refusal.kind.is_call());
+        let first = first.map(|refusal| one_line(&refusal.target));
         let refused = match (session.refused, first) {
             (0, _) | (_, None) => String::new(),
             (1, Some(call)) => format!(" Its last session was refused a call: {call:?}."),

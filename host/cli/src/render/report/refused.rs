@@ -22,9 +22,7 @@ pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
     }
     let mut named: Vec<&str> = Vec::new();
     for refusal in sessions().flat_map(|session| &session.refused) {
-        if matches!(refusal.kind, RefusalKind::Call | RefusalKind::Own)
-            && !named.contains(&refusal.target.as_str())
-        {
+        if refusal.kind.is_call() && !named.contains(&refusal.target.as_str()) {
             named.push(&refusal.target);
         }
     }
