@@ -403,9 +403,6 @@ fn choose(
     let role = role_of(workflow, scope);
     let mut chosen: Option<Seated> = None;
     let candidates = workflow.policies.candidates(scope, role, capability);
-    if workflow.policies.watch {
-        watch::expect_own_names(bundle, &candidates)?;
-    }
     let (mut asked, mut before) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let source = find(bundle, &candidate.component)?;
@@ -443,6 +440,9 @@ fn choose(
         };
     }
     settings::each_is_taken(capability, &asked)?;
+    if workflow.policies.watch {
+        watch::expect_own_names(asked.iter().map(|asked| (asked.policy.name(), asked.component.as_str())))?;
+    }
     match chosen {
         Some(chosen) if chosen.pin.links().count() > CHAIN_LINKS_MAX as usize => {
             let why = format!(

@@ -14,9 +14,9 @@ use baton_core::{Digest, Run, UnixMs};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_engine::name_from_elsewhere;
 
-use crate::config::{PolicyBundle, PolicySource};
+use crate::config::PolicySource;
 use crate::error::RuntimeError;
-use crate::policies::{InForce, Wanted, find, role_of};
+use crate::policies::{InForce, Wanted, role_of};
 
 /// The files of a run.
 #[derive(Debug, Default)]
@@ -83,17 +83,20 @@ fn is_watched(reference: &str) -> bool {
 }
 
 /// A file that changed takes the place of the policy of its name. In one chain no other one may have that name.
-pub(crate) fn expect_own_names(bundle: &PolicyBundle, chain: &[Candidate]) -> Result<(), RuntimeError> {
-    let mut names = BTreeMap::<String, &str>::new();
-    for Candidate { component, .. } in chain {
-        let name = find(bundle, component)?.name;
-        match names.insert(name.clone(), component) {
+///
+/// `chain` has the name and the reference of each policy.
+pub(crate) fn expect_own_names<'a>(
+    chain: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), RuntimeError> {
+    let mut names = BTreeMap::new();
+    for (name, component) in chain {
+        match names.insert(name, component) {
             Some(other) if other != component && (is_watched(other) || is_watched(component)) => {
                 let why = format!(
                     "{other} is called {name} as well, and `watch` tells policies of one chain apart by their names: rename one of \
                      the files, or leave `watch` out"
                 );
-                return Err(RuntimeError::PolicyRefused { policy: component.clone(), why });
+                return Err(RuntimeError::PolicyRefused { policy: component.to_owned(), why });
             }
             _ => {}
         }
