@@ -27,7 +27,7 @@
 //! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the place, and that its merge was told |
 //! | `refs/baton/<run>/snapshots/<commit>` | commits that hold uncommitted work, and never reach a branch of the user's |
 //! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a place: `intent`, `done`, `undone` |
-//! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>` | where commits in the workspace start from, and they |
+//! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>`, `made/by-checks` | where commits in the workspace start from, they, and what stays out of them |
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
 mod by_checks;

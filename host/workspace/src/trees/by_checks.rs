@@ -13,7 +13,7 @@ use super::to_branch::{tree_or_empty, tree_with};
 use super::{TreeError, Trees};
 
 /// The files of the workspace that git does not know and does not ignore before a command runs, but for those that an earlier one made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
 
 impl Trees {
