@@ -553,6 +553,13 @@ pub enum Outcome {
     Lost,
 }
 
+impl Outcome {
+    /// Of `CommitToBranch`, where nothing was left to commit.
+    pub fn nothing_to_commit() -> Self {
+        Self::CommittedToBranch { commit: None, left: Vec::new(), by_checks: Vec::new() }
+    }
+}
+
 /// A named, versioned, immutable object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ArtifactRef {

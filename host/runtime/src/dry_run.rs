@@ -245,7 +245,7 @@ impl Play {
                 unseen: Vec::new(),
             }),
             Action::CommitToBranch { .. } => {
-                answer(Outcome::CommittedToBranch { commit: None, left: Vec::new(), by_checks: Vec::new() });
+                answer(Outcome::nothing_to_commit());
             }
             Action::Restore { .. } => {
                 answer(Outcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })

@@ -197,9 +197,7 @@ impl Play {
             }
             Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
             Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
-            Action::CommitToBranch { .. } => {
-                Outcome::CommittedToBranch { commit: None, left: Vec::new(), by_checks: Vec::new() }
-            }
+            Action::CommitToBranch { .. } => Outcome::nothing_to_commit(),
             other @ (Action::Branch { .. }
             | Action::Commit { .. }
             | Action::Restore { .. }

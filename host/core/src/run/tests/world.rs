@@ -462,8 +462,7 @@ impl World {
                 unseen: Vec::new(),
             }),
             Action::CommitToBranch { .. } => {
-                let nothing = Outcome::CommittedToBranch { commit: None, left: vec![], by_checks: vec![] };
-                self.to_branch.pop_front().unwrap_or(nothing)
+                self.to_branch.pop_front().unwrap_or_else(Outcome::nothing_to_commit)
             }
             Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
                 changed: Vec::new(),

@@ -84,11 +84,7 @@ impl World<'_> {
             | Action::Land { .. } => {
                 self.ground.perform(&action, &self.workflow.phases, &mut self.dice, &self.temper)?
             }
-            Action::CommitToBranch { .. } => self.or_broken(Outcome::CommittedToBranch {
-                commit: None,
-                left: Vec::new(),
-                by_checks: Vec::new(),
-            }),
+            Action::CommitToBranch { .. } => self.or_broken(Outcome::nothing_to_commit()),
             Action::Assess { tree, expected, .. } => {
                 self.ground.check(tree, "a measurement")?;
                 let facts = self.ground.facts(tree, expected, &self.workflow.phases);

@@ -85,11 +85,7 @@ impl World<'_> {
                 outcome = Some(self.verify(phase, tree));
             }
             Action::CommitToBranch { .. } => {
-                outcome = Some(Outcome::CommittedToBranch {
-                    commit: None,
-                    left: Vec::new(),
-                    by_checks: Vec::new(),
-                });
+                outcome = Some(Outcome::nothing_to_commit());
             }
             Action::Checkpoint { phase, .. }
             | Action::Branch { phase, .. }
