@@ -26,6 +26,10 @@ const COMMANDS_OF_CLAUDE: [&str; 9] = [
     "otelHeadersHelper",
     "statusLine",
 ];
+/// The servers that a folder has for Claude Code.
+const SERVERS_OF_CLAUDE: &str = ".mcp.json";
+/// Names the folder of the user's own settings of Claude Code.
+const CONFIG_OF_CLAUDE: &str = "CLAUDE_CONFIG_DIR";
 /// The settings that a folder has for Codex.
 const OF_CODEX: &str = ".codex/config.toml";
 /// Files of settings that are larger are not read.
@@ -46,7 +50,7 @@ pub fn expect_trusted(
     // Whoever chooses the settings has thought of it.
     let chooses = role.args.iter().any(|arg| arg.starts_with("--setting-sources"));
     let (name, command, brought) = if is_called(agent, "claude") && !chooses {
-        let brought = brought_for_claude(tree);
+        let brought = brought_for_claude(tree, environment);
         ("Claude Code", "claude", unless(claude_trusts(workspace, environment), brought))
     } else if matches!(agent, AgentKind::Acp { .. }) && is_called(agent, "codex") {
         // Codex itself is told that the folder is not trusted; its adapter takes no such word.
@@ -75,23 +79,42 @@ fn unless(is_trusted: bool, brought: Vec<String>) -> Vec<String> {
 }
 
 /// What of a folder has Claude Code run commands, by file and key. A file that cannot be read here may be read there.
-fn brought_for_claude(tree: &Path) -> Vec<String> {
+///
+/// It takes settings from the folder that it begins in, from the top of the repository around it, and from the repository that a linked
+/// work tree belongs to (seen with 2.1.330); each folder between is looked at as well.
+fn brought_for_claude(tree: &Path, environment: &BTreeMap<OsString, OsString>) -> Vec<String> {
+    let users = users_of_claude(environment);
+    let top = top_of(tree);
+    let within = tree.ancestors().take_while(|folder| top.is_some_and(|top| folder.starts_with(top)));
+    let mut folders: Vec<PathBuf> =
+        [tree].into_iter().chain(within).map(Path::to_owned).chain(main_of(tree)).collect();
+    folders.dedup();
     let mut brought = Vec::new();
-    for file in [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"] {
-        let at = tree.join(file);
-        let Some(settings) = object(&at) else {
-            brought.extend(at.symlink_metadata().is_ok().then(|| format!("{file}: cannot be read")));
-            continue;
-        };
-        let keys: &[&str] = if file == ".mcp.json" { &["mcpServers"] } else { &COMMANDS_OF_CLAUDE };
-        let is_there = |key: &&&str| settings.get(**key).is_some_and(is_something);
-        brought.extend(keys.iter().filter(is_there).map(|key| format!("{file}: {key}")));
+    for folder in
+        folders.iter().map(|folder| folder.join(".claude")).filter(|folder| Some(folder) != users.as_ref())
+    {
+        for name in ["settings.json", "settings.local.json"] {
+            brought.extend(brought_by(&folder.join(name), tree, &COMMANDS_OF_CLAUDE));
+        }
     }
+    brought.extend(brought_by(&tree.join(SERVERS_OF_CLAUDE), tree, &["mcpServers"]));
     // Servers are looked for in each folder above as well.
-    let above = tree.ancestors().skip(1).map(|folder| folder.join(".mcp.json"));
+    let above = tree.ancestors().skip(1).map(|folder| folder.join(SERVERS_OF_CLAUDE));
     brought
         .extend(above.filter(|file| file.symlink_metadata().is_ok()).map(|file| file.display().to_string()));
     brought
+}
+
+/// The keys of a file that are set to something, each as "file: key".
+fn brought_by(file: &Path, tree: &Path, keys: &[&str]) -> Vec<String> {
+    let name = file.strip_prefix(tree).unwrap_or(file).display();
+    match object(file) {
+        Some(settings) => {
+            let is_there = |key: &&&str| settings.get(**key).is_some_and(is_something);
+            keys.iter().filter(is_there).map(|key| format!("{name}: {key}")).collect()
+        }
+        None => Vec::from_iter(file.symlink_metadata().is_ok().then(|| format!("{name}: cannot be read"))),
+    }
 }
 
 fn is_something(value: &Value) -> bool {
@@ -104,9 +127,15 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
+/// The folder of the user's own settings: they are nothing that a folder brings, even if it is a repository.
+fn users_of_claude(environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    let own = variable(environment, CONFIG_OF_CLAUDE).map(Path::to_owned);
+    own.or_else(|| Some(variable(environment, "HOME")?.join(".claude")))
+}
+
 /// Whether the user has accepted the folder, or one above it, in Claude Code's own dialogue.
 fn claude_trusts(folder: &Path, environment: &BTreeMap<OsString, OsString>) -> bool {
-    let home = variable(environment, "CLAUDE_CONFIG_DIR").or_else(|| variable(environment, "HOME"));
+    let home = variable(environment, CONFIG_OF_CLAUDE).or_else(|| variable(environment, "HOME"));
     let Some(settings) = home.and_then(|home| object(&home.join(".claude.json"))) else { return false };
     let accepted = |folder: &Path| {
         let project = settings.get("projects")?.get(folder.to_str()?)?;
@@ -141,13 +170,18 @@ pub(crate) fn untrusted_by_codex(
 
 /// The folder of the repository that a work tree belongs to, or that a folder lies in.
 fn main_of(tree: &Path) -> Option<PathBuf> {
-    let top = tree.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+    let top = top_of(tree)?;
     let link = text_of(&top.join(".git"), SETTINGS_BYTES);
     let own = link.as_deref().and_then(|link| git_link::named_by(link.as_bytes()));
     match own.filter(|own| own.parent().is_some_and(|list| list.ends_with(".git/worktrees"))) {
         Some(own) => own.ancestors().nth(3).map(Path::to_owned),
         None => Some(top.to_owned()),
     }
+}
+
+/// The top of the work tree that a folder lies in.
+fn top_of(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
 fn object(file: &Path) -> Option<Map<String, Value>> {
@@ -211,6 +245,36 @@ mod tests {
         let accepted = json!({ "projects": { above: { "hasTrustDialogAccepted": true } } });
         fs::write(home.join(".claude.json"), accepted.to_string()).unwrap();
         assert!(trusted(&role).is_ok());
+    }
+
+    #[test]
+    fn settings_of_the_repository_around_a_folder_count_as_its_own() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path);
+        for folder in ["home/.claude", "clone/.git/worktrees/tree", "clone/.claude", "clone/a/b", "tree/sub"]
+        {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        let own = at("clone/.git/worktrees/tree");
+        fs::write(at("tree/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+        let hooks = r#"{"hooks": {"SessionStart": [{}]}}"#;
+        fs::write(at("clone/.claude/settings.local.json"), hooks).unwrap();
+        let role = Role::of(AgentKind::Claude);
+        let trusted = |folder: &str| {
+            expect_trusted(&role.agent, &role, &at(folder), &at("elsewhere"), &environment(&at("home")))
+        };
+        for folder in ["clone", "clone/a/b", "tree", "tree/sub"] {
+            let error = trusted(folder).unwrap_err().to_string();
+            assert!(error.contains(".claude/settings.local.json: hooks"), "{folder}: {error}");
+        }
+        fs::remove_file(at("clone/.claude/settings.local.json")).unwrap();
+        assert!(trusted("clone/a/b").is_ok() && trusted("tree/sub").is_ok());
+        // The user's own, where the home is a repository.
+        fs::create_dir(at("home/.git")).unwrap();
+        fs::create_dir(at("home/work")).unwrap();
+        fs::write(at("home/.claude/settings.json"), hooks).unwrap();
+        assert!(trusted("home/work").is_ok());
     }
 
     #[test]
