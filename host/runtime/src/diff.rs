@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use baton_core::facts::ChangedFile;
+use baton_core::view::RunView;
 use baton_core::{PhaseId, RunId};
 use baton_store::StateDir;
-use baton_workspace::{Baseline, StatesDiffer, Trees, Workspace};
+use baton_workspace::{Baseline, StatesDiffer, TreeError, Trees, Workspace};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
@@ -21,8 +22,18 @@ struct State {
     /// The phase that began with it; absent for the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phase: Option<PhaseId>,
+    #[serde(flatten)]
+    contents: Contents,
+}
+
+/// What is kept of a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Contents {
     /// The git tree.
-    tree: String,
+    Tree(String),
+    /// Nothing, and why.
+    NotKept(String),
 }
 
 /// What a run, or a phase of it, changed.
@@ -62,12 +73,16 @@ fn states_file(state: &StateDir, run: &RunId) -> PathBuf {
     state.sessions().join(run.as_str()).join("states.jsonl")
 }
 
-/// Remembers how the workspace is when a phase begins, or the run ends. A run does not hang on it: what cannot be kept is told
-/// to nobody, and later known by name alone.
+/// Remembers how the workspace is when a phase begins, or the run ends. A run does not hang on it: what cannot be kept is known by
+/// name alone later, and why.
 pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &Trees, phase: Option<&PhaseId>) {
     let kept = async {
-        let tree = trees.state().await?;
-        let mut line = serde_json::to_vec(&State { phase: phase.cloned(), tree })?;
+        let contents = match trees.state().await {
+            Ok(tree) => Contents::Tree(tree),
+            Err(TreeError::NoRepository { .. }) => return Ok(()),
+            Err(error) => Contents::NotKept(error.to_string()),
+        };
+        let mut line = serde_json::to_vec(&State { phase: phase.cloned(), contents })?;
         line.push(b'\n');
         let path = states_file(state, run);
         if let Some(folder) = path.parent() {
@@ -100,7 +115,6 @@ pub async fn diff(
     phase: Option<&PhaseId>,
     files: &[String],
     with_patch: bool,
-    colour: bool,
 ) -> Result<RunDiff, RuntimeError> {
     let state = find_state(config)?;
     let view = view_of(config, run)?;
@@ -123,31 +137,54 @@ pub async fn diff(
         None => kept.first().map(|_| 0),
         Some(phase) => kept.iter().position(|one| one.phase.as_ref() == Some(phase)),
     };
-    let Some(begin) = begin else {
-        let is_whole = phase.is_none();
-        let first = view.phases.first().map(|row| &row.id);
-        let Some(phase) = phase.or(first) else {
-            return Err(RuntimeError::Refused(format!("run {run} has no phase")));
-        };
-        let others = view.phases.iter().map(|row| &row.id).filter(|other| *other != phase);
-        let others: Vec<&PhaseId> = if is_whole { Vec::new() } else { others.collect() };
-        return names(&state, &run, phase, &others, &workspace).await;
+    // A phase ends where the next one begins; a run where it ended, or now.
+    let end = match (phase, begin) {
+        (Some(_), Some(begin)) => kept.get(begin + 1),
+        _ => kept.iter().rev().find(|one| one.phase.is_none()),
+    };
+    let begin = begin.map(|begin| &kept[begin].contents);
+    let end = end.map(|end| &end.contents);
+    let (from, to) = match (begin, end) {
+        (Some(Contents::Tree(from)), None) => (from, None),
+        (Some(Contents::Tree(from)), Some(Contents::Tree(to))) => (from, Some(to.clone())),
+        (Some(Contents::NotKept(why)), _) | (_, Some(Contents::NotKept(why))) => {
+            let why = format!("contents were not kept: {why}");
+            return names_of(&state, &view, phase, &workspace, why).await;
+        }
+        (None, _) => {
+            let why = "the folder is in no git repository, so contents were not kept; `git init` keeps them for the next run";
+            return names_of(&state, &view, phase, &workspace, why.to_owned()).await;
+        }
     };
     let trees = trees_of(&state, &workspace, &run);
     let failed = |error: baton_workspace::TreeError| {
         RuntimeError::Refused(format!("what run {run} changed cannot be compared: {error}"))
     };
-    // A phase ends where the next one begins; a run where it ended, or now.
-    let later = match phase {
-        None => kept.iter().rev().find(|one| one.phase.is_none()),
-        Some(_) => kept.get(begin + 1),
-    };
-    let to = match later {
-        Some(later) => later.tree.clone(),
+    let to = match to {
+        Some(to) => to,
         None => trees.state().await.map_err(failed)?,
     };
-    let what = trees.between(&kept[begin].tree, &to, files, with_patch, colour).await.map_err(failed)?;
+    let what = trees.between(from, &to, files, with_patch).await.map_err(failed)?;
     Ok(RunDiff { run, what: WhatChanged::Lines(what) })
+}
+
+/// Of a phase, or of the whole run from its first phase on.
+async fn names_of(
+    state: &StateDir,
+    view: &RunView,
+    phase: Option<&PhaseId>,
+    workspace: &Workspace,
+    why: String,
+) -> Result<RunDiff, RuntimeError> {
+    let first = view.phases.first().map(|row| &row.id);
+    let Some(of) = phase.or(first) else {
+        return Err(RuntimeError::Refused(format!("run {} has no phase", view.run)));
+    };
+    let others = view.phases.iter().map(|row| &row.id).filter(|other| *other != of);
+    let others: Vec<&PhaseId> = if phase.is_none() { Vec::new() } else { others.collect() };
+    let files = names(state, &view.run, of, &others, workspace).await?;
+    let why = format!("{why}. A file that a later phase changed too is named there");
+    Ok(RunDiff { run: view.run.clone(), what: WhatChanged::Names { files, why } })
 }
 
 /// By the baseline of the phase, against how the workspace is now, without what the phase that began after it changed.
@@ -157,7 +194,7 @@ async fn names(
     phase: &PhaseId,
     others: &[&PhaseId],
     workspace: &Workspace,
-) -> Result<RunDiff, RuntimeError> {
+) -> Result<Vec<ChangedFile>, RuntimeError> {
     let path_of = |phase: &PhaseId| state.sessions().join(run.as_str()).join(baseline_name(phase));
     let read = |phase: &PhaseId| -> Option<Baseline> {
         serde_json::from_slice(&std::fs::read(path_of(phase)).ok()?).ok()
@@ -186,7 +223,5 @@ async fn names(
             again.is_none_or(|again| file.is_new && !again.is_new)
         });
     }
-    let why = "the folder is in no git repository, so contents were not kept, and a file that a later phase changed too is named \
-               there; `git init` keeps them for the next run";
-    Ok(RunDiff { run: run.clone(), what: WhatChanged::Names { files, why: why.to_owned() } })
+    Ok(files)
 }

@@ -18,7 +18,7 @@ use crate::files::MAX_FILES;
 use crate::git_config;
 use crate::git_info::KeptInfo;
 use crate::git_links::AcceptedLinks;
-use crate::git_view::{GitView, Repository};
+use crate::git_view::{GitView, NoRepository, Repository};
 use crate::pipes::{self, PipeInTheWay};
 
 /// A git that does not answer by then (a dead network mount) counts as absent.
@@ -50,25 +50,23 @@ impl<'w> Reader<'w> {
     /// Nothing where there is no repository, or where it cannot be read.
     async fn open(workspace: &'w Workspace) -> Result<Option<Self>, PipeInTheWay> {
         let home = workspace.git.as_ref();
-        match home.and_then(|home| home.repository.as_ref()) {
+        let repository = match home.and_then(|home| home.repository.as_ref()) {
             Some(at) => {
                 pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?;
                 git_config::expect_no_included_pipe(&[&at.git_dir, &at.common_dir]).await?;
+                at.clone()
             }
-            None => {
-                pipes::expect_none_around(workspace.root())?;
-                git_config::expect_no_included_pipe_around(workspace.root()).await?;
-            }
-        }
-        Ok(Self::open_here(workspace).await)
+            None => match Repository::around(workspace.root()).await {
+                Ok(found) => found,
+                Err(NoRepository::Pipe(pipe)) => return Err(pipe),
+                Err(NoRepository::Absent(_)) => return Ok(None),
+            },
+        };
+        Ok(Self::open_here(workspace, repository).await)
     }
 
-    async fn open_here(workspace: &'w Workspace) -> Option<Self> {
+    async fn open_here(workspace: &'w Workspace, repository: Repository) -> Option<Self> {
         let home = workspace.git.as_ref();
-        let repository = match home.and_then(|home| home.repository.clone()) {
-            Some(repository) => repository,
-            None => Repository::around(workspace.root()).await.ok()?,
-        };
         let passing = match home {
             Some(_) => None,
             None => Some(tempfile::tempdir().ok()?),

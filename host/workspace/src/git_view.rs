@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use baton_core::git_link;
 
-use crate::git_config::{KeptSettings, arguments, environment};
+use crate::git_config::{self, KeptSettings, arguments, environment};
 use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, moved, without_content};
+use crate::pipes::{self, PipeInTheWay};
 use crate::plain_file::read_plain;
 
 /// What a repository shares among its work trees, without `config`, `hooks`, `info` and `worktrees`. `lfs` is where git-lfs keeps
@@ -46,10 +47,34 @@ pub(crate) struct Repository {
     pub(crate) common_dir: PathBuf,
 }
 
+/// Why a folder is in no repository that can be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoRepository {
+    /// Git would wait for a pipe.
+    #[error(transparent)]
+    Pipe(#[from] PipeInTheWay),
+    /// What git says.
+    #[error("{0}")]
+    Absent(String),
+}
+
 impl Repository {
     /// The repository around a folder; git finds it, since git knows whose repositories this user trusts. It is none where
-    /// its configuration moves the work tree elsewhere, and neither is a bare one that lies among the files. Runs nothing.
-    pub(crate) async fn around(folder: &Path) -> Result<Self, String> {
+    /// its configuration moves the work tree elsewhere, and neither is a bare one that lies among the files. Runs nothing,
+    /// and waits for no pipe.
+    pub(crate) async fn around(folder: &Path) -> Result<Self, NoRepository> {
+        pipes::expect_none_around(folder)?;
+        git_config::expect_no_included_pipe_around(folder).await?;
+        let named = folder.ancestors().find_map(|top| Self::at(top).ok());
+        let folders = match &named {
+            Some(named) => vec![named.top.as_path(), &named.git_dir, &named.common_dir],
+            None => vec![folder],
+        };
+        pipes::expect_none(folder, &folders[1..])?;
+        pipes::unless_it_waits(&folders, Self::found_by_git(folder)).await?.map_err(NoRepository::Absent)
+    }
+
+    async fn found_by_git(folder: &Path) -> Result<Self, String> {
         let mut git = tokio::process::Command::from(base(folder));
         git.args(["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel"])
             .stdin(Stdio::null())

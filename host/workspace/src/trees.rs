@@ -41,6 +41,7 @@ mod land;
 mod link;
 mod merge;
 mod place;
+mod repository_note;
 mod snapshot;
 mod states;
 mod to_branch;
@@ -58,7 +59,7 @@ use crate::dot_git::DotGit;
 use crate::git_config;
 use crate::git_info::KeptInfo;
 use crate::git_links::{AcceptedLinks, RefusedLink};
-use crate::git_view::{GitView, Repository};
+use crate::git_view::{GitView, NoRepository, Repository};
 use crate::pipes::{self, PipeInTheWay};
 use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
@@ -340,46 +341,6 @@ impl Trees {
         }))
     }
 
-    /// Notes what the repository is before the first agent of the run works in it: which links and alternates it has, what its `.git` is,
-    /// and what it has git ignore. Later links are refused, and what is ignored later counts for nothing. Called again, it changes nothing.
-    ///
-    /// # Errors
-    /// [`TreeError::File`] if the note cannot be read or written.
-    pub async fn note_repository(&self) -> Result<(), TreeError> {
-        self.keep_info().await?;
-        self.note_links().await
-    }
-
-    async fn keep_info(&self) -> Result<(), TreeError> {
-        let folder = &self.0.info;
-        let failed = |what| move |source| TreeError::File { what, path: folder.clone(), source };
-        if KeptInfo::kept(folder).map_err(failed("read"))?.is_some() {
-            return Ok(());
-        }
-        let kept = match Repository::around(self.0.workspace.root()).await {
-            Ok(repository) => KeptInfo::of(&repository).await.map_err(failed("write"))?,
-            Err(_) => KeptInfo::default(),
-        };
-        kept.keep(folder).map_err(failed("write"))
-    }
-
-    async fn note_links(&self) -> Result<(), TreeError> {
-        let file = &self.0.links;
-        let failed = |what| move |source| TreeError::File { what, path: file.clone(), source };
-        if let Some(noted) = AcceptedLinks::noted(file).map_err(failed("read"))? {
-            noted.dot_git.into_iter().for_each(|noted| drop(self.0.held.set(noted.taken_up())));
-            return Ok(());
-        }
-        let links = match Repository::around(self.0.workspace.root()).await {
-            Ok(repository) => AcceptedLinks::of(&repository),
-            // A repository that appears later has none of the user's.
-            Err(_) => AcceptedLinks::default(),
-        };
-        links.note(file).map_err(failed("write"))?;
-        links.dot_git.into_iter().for_each(|now| drop(self.0.held.set(now)));
-        Ok(())
-    }
-
     /// Where a phase works: the workspace, or the same folder of a work tree.
     ///
     /// # Errors
@@ -450,13 +411,19 @@ impl Trees {
         self.0.repo.get_or_try_init(|| self.find()).await
     }
 
+    /// What is around the workspace: a repository, or why there is none.
+    async fn around(&self) -> Result<Result<Repository, String>, TreeError> {
+        match Repository::around(self.0.workspace.root()).await {
+            Ok(repository) => Ok(Ok(repository)),
+            Err(NoRepository::Absent(why)) => Ok(Err(why)),
+            Err(NoRepository::Pipe(pipe)) => Err(TreeError::Link { source: pipe.into() }),
+        }
+    }
+
     async fn find(&self) -> Result<Repo, TreeError> {
         let root = self.0.workspace.root();
         let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
-        let in_the_way = |pipe: PipeInTheWay| TreeError::Link { source: pipe.into() };
-        pipes::expect_none_around(root).map_err(in_the_way)?;
-        git_config::expect_no_included_pipe_around(root).await.map_err(in_the_way)?;
-        let repository = Repository::around(root).await.map_err(|why| none(&why))?;
+        let repository = self.around().await?.map_err(|why| none(&why))?;
         self.expect_same(&repository)?;
         let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
         let view = self.view(&Tree::workspace(), &repository).await?;

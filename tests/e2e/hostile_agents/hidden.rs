@@ -33,3 +33,30 @@ fn a_pipe_that_git_would_read_is_told_and_not_waited_for() {
     ended.says(&["sub/.gitignore is a pipe", "remove it"]);
     assert!(began.elapsed() < Duration::from_secs(25));
 }
+
+#[test]
+fn a_pipe_in_the_folder_of_git_is_named_by_the_first_command() {
+    // N6
+    for name in ["HEAD", "config", "commondir"] {
+        let stage = job_of_shell("echo done > a.txt\necho 'Done: a'", "");
+        stage.make_repository();
+        let pipe = stage.workspace.join(".git").join(name);
+        let _ = std::fs::remove_file(&pipe);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        stage.baton(&["run", "job.toml"]).expect(1).says(&[&format!("{name} is a pipe"), "remove it"]);
+    }
+}
+
+#[test]
+fn a_diff_without_contents_says_why_there_are_none() {
+    // N6: a filter that the repository brings is not run, so nothing that goes through it is kept.
+    let stage = job_of_shell("echo x > b.bin\necho done > a.txt\necho 'Done: a'", "");
+    stage.make_repository();
+    stage.git(&["config", "filter.own.clean", "cat"]);
+    std::fs::write(stage.workspace.join(".gitattributes"), "*.bin filter=own\n").unwrap();
+    std::fs::write(stage.workspace.join("b.bin"), "1\n").unwrap();
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let diff = stage.baton(&["diff"]).expect(0).stdout;
+    assert!(diff.contains("a.txt") && diff.contains("b.bin goes through the filter own"), "{diff}");
+    assert!(!diff.contains("no git repository"), "{diff}");
+}

@@ -1,5 +1,6 @@
 //! `baton diff`: what a run, or a phase of it, changed in the workspace. Changes nothing.
 
+use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::{PhaseId, RunId};
 use baton_runtime::store::secrets::mask;
 use baton_runtime::{RunDiff, WhatChanged, diff as compare};
@@ -51,12 +52,10 @@ pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<Exit> {
     let mut of = args.of;
     let run = meant(&place, run, &mut of);
     let phase = of.map(PhaseId::new);
-    let is_text = args.format.format == Format::Text;
-    let colour = is_text && look::stdout().colour;
-    let found = compare(&place.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat, colour);
+    let found = compare(&place.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat);
     let found = block_on(found)??;
     match args.format.format {
-        Format::Text => out::data(&mask(&text(&look::stdout(), &found, args.stat)))?,
+        Format::Text => out::data(&text(&look::stdout(), &found, args.stat))?,
         Format::Json => out::data(&mask(&record::pretty(&json(&found, phase.as_ref()))?))?,
         Format::Jsonl => out::data(&mask(&record::line(&json(&found, phase.as_ref()))?))?,
     }
@@ -67,23 +66,25 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
     match &found.what {
         WhatChanged::Lines(lines) if lines.files.is_empty() => format!("run {} changed nothing\n", found.run),
         WhatChanged::Lines(lines) if stat => {
-            let width = lines.files.iter().map(|file| file.path.chars().count()).max().unwrap_or_default();
+            let names: Vec<_> = lines.files.iter().map(|file| name(&file.path)).collect();
+            let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
             let mut text: String = lines
                 .files
                 .iter()
-                .map(|file| {
+                .zip(&names)
+                .map(|(file, name)| {
                     let (added, removed) = match (file.added, file.removed) {
                         (Some(added), Some(removed)) => (format!("+{added}"), format!("−{removed}")),
                         _ => ("no text".to_owned(), String::new()),
                     };
                     let (added, removed) = (look.paint(Tone::Good, &added), look.paint(Tone::Bad, &removed));
-                    format!("{:width$}  {added} {removed}", file.path).trim_end().to_owned() + "\n"
+                    format!("{name:width$}  {added} {removed}").trim_end().to_owned() + "\n"
                 })
                 .collect();
             text.push_str(&format!("{}\n", sum(found)));
             text
         }
-        WhatChanged::Lines(lines) => String::from_utf8_lossy(&lines.patch).into_owned(),
+        WhatChanged::Lines(lines) => painted(look, &mask(&String::from_utf8_lossy(&lines.patch))),
         WhatChanged::Names { files, why } => {
             let mut text: String = files
                 .iter()
@@ -93,13 +94,36 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
                         (true, true) => "new",
                         (true, false) => "changed",
                     };
-                    format!("{word:8} {}\n", file.path)
+                    format!("{word:8} {}\n", name(&file.path))
                 })
                 .collect();
             text.push_str(&format!("\n{}: {why}\n", sum(found)));
             text
         }
     }
+}
+
+/// A file's name on one line, without a secret.
+fn name(path: &str) -> String {
+    mask(&visible_name(path)).into_owned()
+}
+
+/// A patch with the colours that git gives it.
+fn painted(look: &Look, patch: &str) -> String {
+    let mut in_hunk = false;
+    let lines = patch.split_inclusive('\n').map(|line| {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        in_hunk = line.starts_with("@@") || (in_hunk && line.starts_with(['+', '-', ' ', '\\']));
+        let tone = match (line.chars().next(), in_hunk) {
+            (_, false) => Tone::Strong,
+            (Some('@'), true) => Tone::Relay,
+            (Some('+'), true) => Tone::Good,
+            (Some('-'), true) => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        look.paint(tone, line) + end
+    });
+    lines.collect()
 }
 
 /// "3 files, +120 −7".
@@ -138,4 +162,26 @@ fn json(found: &RunDiff, phase: Option<&PhaseId>) -> serde_json::Value {
         "patch": patch,
         "why_names_only": why,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_has_colours_of_our_own() {
+        let look = Look { colour: true, ..Look::bare(80) };
+        let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n--- b\n+c\n d\n";
+        let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[0m\n\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\
+                        \u{1b}[36m@@ -1 +1,2 @@\u{1b}[0m\n\u{1b}[31m-a\u{1b}[0m\n\u{1b}[31m--- b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n d\n";
+        assert_eq!(painted(&look, patch), expected);
+        // What is printed is cleaned of all escapes but those.
+        assert_eq!(out::cleaned(expected, true), expected);
+    }
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        // N6
+        assert_eq!(name("a\nb done").lines().count(), 1);
+    }
 }

@@ -182,7 +182,7 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
     let until = tokio::time::Instant::now() + COMPARED_WITHIN;
     let changed = |phase| {
         let found = block_on(async {
-            let found = compare(&place.config, Some(&view.run), phase, &[], false, false);
+            let found = compare(&place.config, Some(&view.run), phase, &[], false);
             tokio::time::timeout_at(until, found).await
         });
         let found = found.ok().and_then(Result::ok).and_then(Result::ok);

@@ -47,7 +47,6 @@ impl Trees {
         to: &str,
         files: &[String],
         with_patch: bool,
-        colour: bool,
     ) -> Result<StatesDiffer, TreeError> {
         let place = self.place(&Tree::workspace()).await?;
         let safe = ["--no-ext-diff", "--no-textconv", "--no-renames"];
@@ -63,8 +62,7 @@ impl Trees {
         let files = call.bytes().await?.split(|byte| *byte == 0).filter_map(numbered).collect();
         let mut patch = Vec::new();
         if with_patch {
-            let colour = if colour { "--color=always" } else { "--color=never" };
-            let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", colour]);
+            let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
             patch = call.and_all(safe).and(from).and(to).and("--").and_all(&paths).bytes().await?;
         }
         Ok(StatesDiffer { files, patch })
