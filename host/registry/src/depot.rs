@@ -68,14 +68,7 @@ impl Depot {
                 self.fetch(reference, &exact)?
             }
         };
-        match pin {
-            Some(pin) if pin.component != delivered.pin.component => Err(RegistryError::PinMismatch {
-                reference: reference.to_string(),
-                expected: pin.component.clone(),
-                found: delivered.pin.component,
-            }),
-            _ => Ok(delivered),
-        }
+        held_to(pin, reference, delivered)
     }
 
     /// The same without asking a registry: what was pulled before, by digest or by pin.
@@ -90,14 +83,9 @@ impl Depot {
         let meant = meant.ok_or_else(|| RegistryError::NotPinned { reference: reference.to_string() })?;
         let kept = self.store.get(meant)?.ok_or_else(absent)?;
         let verdict = self.judge(reference, &kept.entry)?;
-        let pin = OciPin { manifest: kept.entry.manifest, component: kept.entry.component };
-        Ok(Delivered {
-            name: reference.short_name().to_owned(),
-            bytes: kept.bytes,
-            pin,
-            verdict,
-            fetched: false,
-        })
+        let found = OciPin { manifest: kept.entry.manifest, component: kept.entry.component };
+        let name = reference.short_name().to_owned();
+        held_to(pin, reference, Delivered { name, bytes: kept.bytes, pin: found, verdict, fetched: false })
     }
 
     /// Whether the user's rules name the place of a reference.
@@ -147,5 +135,21 @@ impl Depot {
             Err(_) if !self.trust.wants_signatures(reference) => Ok(Vec::new()),
             signatures => signatures,
         }
+    }
+}
+
+/// Refuses another component than the pinned one.
+fn held_to(
+    pin: Option<&OciPin>,
+    reference: &OciReference,
+    delivered: Delivered,
+) -> Result<Delivered, RegistryError> {
+    match pin {
+        Some(pin) if pin.component != delivered.pin.component => Err(RegistryError::PinMismatch {
+            reference: reference.to_string(),
+            expected: pin.component.clone(),
+            found: delivered.pin.component,
+        }),
+        _ => Ok(delivered),
     }
 }

@@ -1,8 +1,10 @@
 //! One HTTP request and its whole answer, within bounds of size and time. HTTPS everywhere but to this machine and to hosts
 //! that a person named; knows nothing of registries.
 
+use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_core::workflow::is_public;
@@ -21,6 +23,9 @@ const REDIRECTS_MAX: u32 = 5;
 
 /// Most of an answer that tells of a failure.
 const FAILURE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Most addresses that are tried: what [`ResolvedSocketAddrs`] holds.
+const MAX_ADDRESSES: usize = 16;
 
 /// What is at most as large as this is small: everything but components, and what is pushed.
 const SMALL_BYTES: u64 = 4 * 1024 * 1024;
@@ -57,6 +62,7 @@ pub(crate) struct Http {
     near: Agents,
     /// For all others: these reach public addresses alone, wherever a redirect or a realm leads.
     far: Agents,
+    registries: RegistryAddresses,
     plain_hosts: Vec<String>,
     /// For what is small, and for a component.
     small: Duration,
@@ -119,10 +125,15 @@ impl Http {
                 .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
         };
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        let registries = RegistryAddresses::default();
         let agents = |public_only: bool| {
-            let agent = |config: Config| match public_only {
-                true => Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
-                false => config.new_agent(),
+            let agent = |config: Config| {
+                let resolver = CheckedResolver {
+                    registries: registries.clone(),
+                    public_only,
+                    system: DefaultResolver::default(),
+                };
+                Agent::with_parts(config, DefaultConnector::default(), resolver)
             };
             let secure = agent(config().https_only(true).tls_config(tls.clone()).build());
             // A proxy would look for this machine on its own side.
@@ -134,6 +145,7 @@ impl Http {
         Self {
             near: agents(false),
             far: agents(true),
+            registries,
             plain_hosts,
             small: patience.small.min(patience.whole),
             whole: patience.whole,
@@ -143,11 +155,9 @@ impl Http {
     /// Whether a registry is on this machine or in a private network. One that has a public address as well is not: whoever
     /// answers for its name could put it near by one more address.
     fn is_near(&self, host: &str) -> bool {
-        let of_name = |host: &str| {
-            let with_port = if is_literal_with_port(host) { host.to_owned() } else { format!("{host}:443") };
-            with_port.to_socket_addrs().is_ok_and(|found| is_all_near(found.map(|found| found.ip())))
-        };
-        self.is_plain(host) || of_name(host)
+        let with_port = if is_literal_with_port(host) { host.to_owned() } else { format!("{host}:443") };
+        let of_name = || is_all_near(self.registries.look_up(&with_port).iter().map(SocketAddr::ip));
+        self.is_plain(host) || of_name()
     }
 
     /// Whether a host is asked by plain HTTP.
@@ -222,21 +232,62 @@ impl Http {
     }
 }
 
-/// Finds addresses, but none of this machine or a private network.
-#[derive(Debug, Default)]
-struct PublicOnly(DefaultResolver);
+/// The addresses of registries, each looked up once: the address that a registry is judged by is the one that it is asked at. A name that
+/// has another address a moment later would otherwise be near for the judgement and far for the request, or the other way round.
+#[derive(Clone, Debug, Default)]
+struct RegistryAddresses(Arc<Mutex<HashMap<String, Vec<SocketAddr>>>>);
 
-impl Resolver for PublicOnly {
+impl RegistryAddresses {
+    /// Of "host:port"; empty if there are none. What fails is tried again the next time.
+    fn look_up(&self, host: &str) -> Vec<SocketAddr> {
+        if let Some(known) = self.known(host) {
+            return known;
+        }
+        let found: Vec<SocketAddr> = host.to_socket_addrs().into_iter().flatten().collect();
+        if found.is_empty() {
+            return found;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(host.to_owned()).or_insert(found).clone()
+    }
+
+    fn known(&self, host: &str) -> Option<Vec<SocketAddr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(host).cloned()
+    }
+}
+
+/// Finds addresses: those of a registry that were looked up before, and none of this machine or a private network if it is `public_only`.
+#[derive(Debug)]
+struct CheckedResolver {
+    registries: RegistryAddresses,
+    public_only: bool,
+    system: DefaultResolver,
+}
+
+impl CheckedResolver {
+    fn known(&self, uri: &Uri) -> Option<ResolvedSocketAddrs> {
+        let default = if uri.scheme_str() == Some("http") { 80 } else { 443 };
+        let host = format!("{}:{}", uri.host()?, uri.port_u16().unwrap_or(default));
+        let mut addresses = self.system.empty();
+        self.registries.known(&host)?.into_iter().take(MAX_ADDRESSES).for_each(|found| addresses.push(found));
+        Some(addresses)
+    }
+}
+
+impl Resolver for CheckedResolver {
     fn resolve(
         &self,
         uri: &Uri,
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.0.resolve(uri, config, timeout)?;
+        let found = match self.known(uri) {
+            Some(known) => known,
+            None => self.system.resolve(uri, config, timeout)?,
+        };
         // The user's own proxy may be anywhere; it looks for the rest on its own side.
         let is_proxy = config.proxy().is_some_and(|proxy| uri.host() == Some(proxy.host()));
-        if is_proxy || found.iter().all(|found| is_public(found.ip())) {
+        if !self.public_only || is_proxy || found.iter().all(|found| is_public(found.ip())) {
             return Ok(found);
         }
         let host = uri.host().unwrap_or_default();

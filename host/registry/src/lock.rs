@@ -2,7 +2,8 @@
 //! when to write it is the caller's decision.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
@@ -12,6 +13,9 @@ use crate::oci::OciReference;
 
 /// Its name, beside the workflow file.
 pub const LOCK_FILE: &str = "baton.lock";
+
+/// Most of a file that is read: some 10,000 references.
+const MAX_BYTES: u64 = 4 << 20;
 
 /// Versions of the file's format: with the second came policies of registries, and a lock without any is still written in
 /// the first.
@@ -107,12 +111,7 @@ struct PinnedComponent {
 impl Lock {
     /// Reads a lock; an absent file is a lock without pins.
     pub fn read(path: &Path) -> Result<Self, LockError> {
-        // Looked at before it is opened: opening a pipe would wait for a writer.
-        let read = || match path.metadata()?.is_file() {
-            true => std::fs::read_to_string(path),
-            false => Err(std::io::Error::other("it is not a regular file")),
-        };
-        match read() {
+        match read(path) {
             Ok(text) => Self::parse(&text, path),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(LockError::Io { doing: "read", path: path.to_owned(), source }),
@@ -169,7 +168,7 @@ impl Lock {
         let io = |source| LockError::Io { doing: "write", path: path.to_owned(), source };
         let unfinished = path.with_extension(format!("lock.{}", std::process::id()));
         let write = || {
-            let mut file = std::fs::File::create(&unfinished)?;
+            let mut file = File::create(&unfinished)?;
             file.write_all(self.to_toml().as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&unfinished, path)
@@ -221,9 +220,32 @@ impl Lock {
     }
 }
 
+fn read(path: &Path) -> io::Result<String> {
+    // Looked at before it is opened: opening a pipe would wait for a writer.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_BYTES {
+        true => Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes"))),
+        false => Ok(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read_whole() {
+        // N6
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_FILE);
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let refused = Lock::read(&path).unwrap_err();
+        assert!(format!("{refused:?}").contains("more than"), "{refused:?}");
+    }
 
     #[test]
     fn it_reads_what_it_writes() {

@@ -2,7 +2,7 @@
 //! writes such references; nothing is fetched here.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use baton_core::Digest;
@@ -118,7 +118,7 @@ impl FromStr for OciReference {
                 "it names a user; credentials are taken from the Docker config, as `docker login` writes it",
             ));
         }
-        let host = host.to_ascii_lowercase();
+        let host = without_default_port(host.to_ascii_lowercase());
         if !is_host(&host) {
             return Err(bad("its host is none"));
         }
@@ -162,13 +162,19 @@ impl fmt::Display for OciReference {
     }
 }
 
-/// "registry.example", "127.0.0.1:5000", "[::1]:5000".
+/// The host without the port that it is asked at anyway, so that one place has one name: rules and pins are found by it.
+fn without_default_port(host: String) -> String {
+    let default = if is_loopback(&host) { ":80" } else { ":443" };
+    host.strip_suffix(default).map(str::to_owned).unwrap_or(host)
+}
+
+/// "registry.example", "127.0.0.1:5000", "[::1]:5000". An address or a port in a longer form than needed ("127.1", ":0443") is none: it would
+/// be a second name of the same place.
 pub(crate) fn is_host(host: &str) -> bool {
+    let is_v6 = |address: &str| address.parse::<Ipv6Addr>().is_ok_and(|parsed| parsed.to_string() == address);
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, "")) => return address.parse::<std::net::Ipv6Addr>().is_ok(),
-        Some((address, port)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
-            ("v6", port.strip_prefix(':').or(Some("")))
-        }
+        Some((address, "")) => return is_v6(address),
+        Some((address, port)) if is_v6(address) => ("v6", port.strip_prefix(':').or(Some(""))),
         Some(_) => return false,
         None => match host.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -179,11 +185,13 @@ pub(crate) fn is_host(host: &str) -> bool {
         let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         !label.is_empty() && label.chars().all(inside) && !label.starts_with('-') && !label.ends_with('-')
     };
-    let is_port = |port: &str| {
-        let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-        digits && port.parse::<u16>().is_ok_and(|port| port > 0)
-    };
-    name.split('.').all(is_label) && port.is_none_or(is_port)
+    let is_port =
+        |port: &str| port.parse::<u16>().is_ok_and(|number| number > 0 && number.to_string() == port);
+    // The system takes whatever ends in a number for an address.
+    let ends_in_number =
+        name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
+    let is_name = name.split('.').all(is_label) && (!ends_in_number || name.parse::<Ipv4Addr>().is_ok());
+    is_name && port.is_none_or(is_port)
 }
 
 /// Parts of small letters and digits, with one `.`, one or two `_`, or any `-` between them.
@@ -238,6 +246,12 @@ mod tests {
             ("oci://host:0/a:1", "host"),
             ("oci://host:99999/a:1", "host"),
             ("oci://ho st/a:1", "host"),
+            ("oci://host:05599/a:1", "host"),
+            ("oci://127.1/a:1", "host"),
+            ("oci://0x7f.1/a:1", "host"),
+            ("oci://host.0177/a:1", "host"),
+            ("oci://[0:0:0:0:0:0:0:1]/a:1", "host"),
+            ("oci://host./a:1", "host"),
             ("oci://[::1/a:1", "host"),
             ("oci://me:pw@host/a:1", "Docker config"),
             ("oci://host/A:1", "name"),
@@ -260,6 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn one_place_has_one_name() {
+        // N6, M6
+        for (text, name) in [
+            ("oci://Host:443/a:1", "oci://host/a:1"),
+            ("oci://127.0.0.1:80/a:1", "oci://127.0.0.1/a:1"),
+            ("oci://[::1]:80/a:1", "oci://[::1]/a:1"),
+            ("oci://127.0.0.1:443/a:1", "oci://127.0.0.1:443/a:1"),
+            ("oci://host:80/a:1", "oci://host:80/a:1"),
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
     fn only_this_machine_is_loopback() {
         for host in ["localhost", "localhost:5000", "127.0.0.1:5000", "127.9.9.9", "[::1]:5000"] {
             assert!(is_loopback(host), "{host}");
@@ -278,12 +306,13 @@ mod tests {
 
         #[test]
         fn what_is_read_is_written_the_same(
-            host in "[a-z0-9]{1,8}(\\.[a-z0-9]{1,8}){0,2}(:[1-9][0-9]{0,3})?",
+            host in "[a-z][a-z0-9]{0,7}(\\.[a-z][a-z0-9]{0,7}){0,2}(:[1-9][0-9]{0,3})?",
             name in "[a-z0-9]{1,6}((\\.|_|__|-{1,3})[a-z0-9]{1,6}){0,2}(/[a-z0-9]{1,6}){0,3}",
             tag in proptest::option::of("[A-Za-z0-9_][A-Za-z0-9._-]{0,20}"),
             content in proptest::option::of(".*"),
         ) {
             prop_assume!(tag.is_some() || content.is_some());
+            prop_assume!(without_default_port(host.clone()) == host);
             let mut text = format!("oci://{host}/{name}");
             if let Some(tag) = &tag { text.push_str(&format!(":{tag}")); }
             if let Some(content) = &content { text.push_str(&format!("@{}", Digest::of(content))); }
