@@ -17,7 +17,7 @@ use crate::place::shell_quoted;
 use crate::render::record;
 use crate::render::words::counted;
 use crate::task::plan::{self, Plan};
-use crate::task::{Draft, Task, found};
+use crate::task::{Draft, Task, found, text_of};
 
 /// Characters of an objective that is made of an issue; a workflow takes no more.
 const ISSUE_CHARS_MAX: usize = 7000;
@@ -157,12 +157,16 @@ fn draft(args: &InitArgs, folder: &Path, asks: bool, remarks: &mut Vec<String>) 
         return Ok(Draft::of_sentence(&args.sentence.join(" "), &[])?);
     }
     if let Some(path) = &args.plan {
-        let read = |path: &Path| std::fs::read_to_string(path);
-        let text = read(path).map_err(|error| Usage(format!("the plan {}: {error}", path.display())))?;
-        return Draft::of_plan(&plan::read(&text), path, folder);
+        return Draft::of_plan(&plan::read(&text_of(path)?), path, folder);
     }
     for path in found::plans(folder) {
-        let Some(plan) = std::fs::read_to_string(&path).ok().map(|text| plan::read(&text)) else { continue };
+        let plan = match text_of(&path) {
+            Ok(text) => plan::read(&text),
+            Err(error) => {
+                remarks.push(error.to_string());
+                continue;
+            }
+        };
         let open = plan.boxes().filter(|(_, item)| !item.ticked).count();
         let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
         if open == 0 {

@@ -321,7 +321,7 @@ pub(crate) fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// The text of a task file. What is no file of a reasonable size is not read.
-fn text_of(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn text_of(path: &Path) -> anyhow::Result<String> {
     let told = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if told.is_dir() {
         return Err(unreadable(path, &io::Error::from(io::ErrorKind::IsADirectory)).into());
