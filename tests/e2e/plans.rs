@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::Stage;
 use crate::way_in::{PLAYED, baton, stage};
 
 #[test]
@@ -41,4 +42,20 @@ fn what_is_nearly_a_box_is_no_finished_work() {
         .unwrap();
     let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
     assert!(ended.stderr.contains("nothing below \"Release\" is done by this run"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_file_that_a_short_objective_names_must_be_there() {
+    // A11: what stands between backticks is held to, as in a plan.
+    let stage = Stage::new();
+    let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[limits]\nretries = 0\n[[phases]]\ntitle = \"One\"\n\
+               do = [\"Write `src/b.txt`\"]\n";
+    stage.write("job.toml", job);
+    let write = |script: &str| fs::write(stage.workspace.join("agent.sh"), script).unwrap();
+    write("cat > /dev/null\necho z >> other.txt\necho \"Done: write-src-b-txt\"\n");
+    stage.baton(&["run", "job.toml"]).expect(5).says(&["src/b.txt is missing"]);
+    write("cat > /dev/null\nmkdir -p src\necho z > src/b.txt\n");
+    let question = stage.baton(&["status", "--format", "json"]).expect(5);
+    assert!(question.stdout.contains("write-src-b-txt"), "{}", question.stdout);
+    stage.baton(&["answer", "retry", "--resume"]).expect(0);
 }

@@ -4,6 +4,7 @@ mod agent;
 mod commits;
 pub mod file;
 mod imported;
+mod objective_files;
 pub mod org;
 pub mod paths;
 mod policies;
@@ -16,6 +17,7 @@ pub mod turns;
 pub use agent::{AgentError, AgentKind, CommandLine};
 pub use commits::{CommitTime, Commits, branch_fault};
 pub use imported::{Imported, ImportedFile};
+pub use objective_files::{files_meant, files_named};
 pub use paths::Paths;
 pub use policies::{
     BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, ListEdit, Origin,

@@ -2,42 +2,9 @@
 //! check. Reads text, and says where each box is; opens nothing.
 
 use std::ops::Range;
-use std::path::Path;
 
+use baton_runtime::core::workflow::files_meant;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-
-/// Endings by which a word in a code span is known to be a file, where no folder stands before it.
-const ENDINGS: [&str; 45] = [
-    "c", "cc", "cfg", "cpp", "cs", "css", "csv", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "ini",
-    "java", "js", "json", "jsx", "kt", "lock", "lua", "md", "mjs", "ml", "nix", "org", "php", "pl", "proto",
-    "py", "rb", "rs", "rst", "scala", "sh", "sql", "swift", "tex", "toml", "ts", "tsx", "txt", "yaml",
-];
-/// Words before a path that is only read.
-const READING: [&str; 17] = [
-    "against",
-    "by",
-    "following",
-    "follow",
-    "from",
-    "like",
-    "of",
-    "per",
-    "read",
-    "reads",
-    "see",
-    "than",
-    "under",
-    "using",
-    "via",
-    "with",
-    "without",
-];
-/// Words by which a box begins whose paths are gone when it is done.
-const REMOVING: [&str; 5] = ["delete", "deletes", "drop", "remove", "removes"];
-/// Words by which a box begins whose first path is gone when it is done.
-const MOVING: [&str; 6] = ["extract", "move", "moves", "rename", "renames", "replace"];
-/// Words before the place that something is moved to.
-const TO: [&str; 3] = ["as", "into", "to"];
 
 /// What a plan says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -351,47 +318,13 @@ fn dedented(lines: &[&str]) -> String {
     text.trim().to_owned()
 }
 
-/// The paths in code spans of a sentence that must be there when it is done, as for the box of a plan.
-pub(crate) fn files_named(sentence: &str) -> Vec<String> {
-    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
-    let plan = read(&format!("- [ ] {line}\n"));
-    plan.boxes().next().map(|(_, item)| item.files.clone()).unwrap_or_default()
-}
-
-/// The paths in code spans that must be there when the box is done: not what is only read, nor what is taken away.
+/// The paths in code spans that must be there when the box is done.
 fn files_of(line: &str, text: &str, found: &FoundBox) -> Vec<String> {
-    let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
-    if REMOVING.contains(&first.as_str()) {
-        return Vec::new();
-    }
-    let moves = MOVING.contains(&first.as_str());
-    let mut files: Vec<String> = Vec::new();
-    for (at, span) in &found.spans {
-        let before = text.get(found.text.start..*at).unwrap_or_default();
-        let word = before.split_whitespace().next_back().unwrap_or_default();
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        let is_meant = if moves { TO.contains(&word.as_str()) } else { !READING.contains(&word.as_str()) };
-        let path = span.trim().trim_start_matches("./");
-        if is_meant && is_file(path) && !files.iter().any(|known| known == path) {
-            files.push(path.to_owned());
-        }
-    }
-    files
-}
-
-/// Whether a word can only be a file of the workspace.
-fn is_file(word: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
-    let parts_are_plain = word.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git" | ".baton"));
-    if word.is_empty() || !word.chars().all(plain) || !parts_are_plain {
-        return false;
-    }
-    let Some(ending) = Path::new(word).extension().and_then(|ending| ending.to_str()) else { return false };
-    let starts_well = ending.starts_with(|c: char| c.is_ascii_alphabetic());
-    match word.contains('/') {
-        true => starts_well && ending.len() <= 8,
-        false => ENDINGS.contains(&ending) || ending == "yml",
-    }
+    let spans = found
+        .spans
+        .iter()
+        .map(|(at, span)| (text.get(found.text.start..*at).unwrap_or_default(), span.as_str()));
+    files_meant(line, spans)
 }
 
 #[cfg(test)]
@@ -436,27 +369,6 @@ mod tests {
         assert_eq!(near, [4, 5, 6, 7, 8], "{:?}", plan.near_boxes);
         assert_eq!(plan.unboxed, ["Release"]);
         assert_eq!(read(PLAN).near_boxes, []);
-    }
-
-    #[test]
-    fn only_what_can_be_a_file_is_one() {
-        for yes in ["src/a.rs", "README.md", "a/b.c/d.weird", "Cargo.toml", ".github/workflows/ci.yml"] {
-            assert!(is_file(yes), "{yes}");
-        }
-        for no in [
-            "and/or",
-            "self.name",
-            "a b.rs",
-            "../x.rs",
-            "/etc/x.conf",
-            "src/",
-            "v1.2",
-            "src/*.rs",
-            "f()",
-            ".git/config.x",
-        ] {
-            assert!(!is_file(no), "{no}");
-        }
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use baton_runtime::core::visible::visible_name;
-use baton_runtime::core::workflow::file;
+use baton_runtime::core::workflow::{file, files_named};
 use baton_runtime::core::{RoleName, Workflow};
 use toml::Value;
 
-use super::plan::{self, Item, Plan, Section};
+use super::plan::{Item, Plan, Section};
 use crate::exit::Usage;
 
 /// Characters of a title; a heading may have more.
@@ -62,7 +62,7 @@ impl Draft {
         }
         let objective = DraftObjective {
             description: sentence.to_owned(),
-            files: plan::files_named(sentence),
+            files: files_named(sentence),
             ..DraftObjective::default()
         };
         let verify = (!checks.is_empty()).then(|| all_of(checks));

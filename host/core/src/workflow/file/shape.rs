@@ -28,7 +28,9 @@ pub(super) use policies::{
 pub(super) use rules::RulesShape;
 pub(super) use sandbox::SandboxShape;
 
-use crate::workflow::{Acceptance, AgentKind, CommitTime, Mode, Permission, PromptWay, SplitTime};
+use crate::workflow::{
+    Acceptance, AgentKind, CommitTime, Mode, Permission, PromptWay, SplitTime, files_named,
+};
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
@@ -419,8 +421,8 @@ pub(super) struct PhaseShape {
     pub(super) context: Vec<ContextShape>,
     /// Which policy decides what about this phase, with every part that it is split into.
     pub(super) policies: Option<ScopedPoliciesShape>,
-    /// What is to be done, at least one thing: do = ["Create crates/parser", "Port its tests"]. An objective that has files or a
-    /// check of its own is a table: do = [{ description = "Create crates/parser", files = ["crates/parser/Cargo.toml"] }]
+    /// What is to be done, at least one thing: do = ["Create crates/parser", "Write `docs/parser.md`"]. Paths between backticks are the
+    /// files of the objective: they must be there when it is done. One that has other files, or a check of its own, is a table: do = [{ description = "Create crates/parser", files = ["crates/parser/Cargo.toml"] }]
     #[serde(default, rename = "do", deserialize_with = "one_or_many")]
     #[schemars(with = "OneOrMany<ObjectiveForm, 1, OBJECTIVES_MAX>")]
     pub(super) to_do: Vec<At<ObjectiveShape>>,
@@ -481,9 +483,11 @@ pub(super) struct ObjectiveShape {
 }
 
 impl ObjectiveShape {
-    /// One that is written as its description alone.
+    /// One that is written as its description alone: the paths between its backticks are its files.
     fn of(description: &str) -> Self {
-        Self { id: At::unsaid(), description: description.to_owned(), files: Vec::new(), verify: None }
+        let named = files_named(description).into_iter().take(FILES_MAX);
+        let files = named.map(|path| At::derived(0..0, path)).collect();
+        Self { id: At::unsaid(), description: description.to_owned(), files, verify: None }
     }
 
     /// One that is written as a table.

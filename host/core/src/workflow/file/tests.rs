@@ -23,6 +23,16 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn paths_between_backticks_of_a_sentence_are_its_files() {
+    // A2: as for the box of a plan.
+    let text = "[[phases]]\ntitle = \"A\"\ndo = [\"Write `src/b.txt` like `a.rs`\", \"Test\"]\n";
+    let workflow = parse(text, "w.toml", "/home/ada").unwrap();
+    let files: Vec<&[String]> =
+        workflow.phases[0].objectives.iter().map(|one| one.files.as_slice()).collect();
+    assert_eq!(files, [&["src/b.txt".to_owned()][..], &[]]);
+}
+
+#[test]
 fn the_smallest_workflow_gets_the_defaults() {
     let workflow = parse(&with("", ""), "w.toml", "/home/ada").unwrap();
     assert_eq!(workflow.mode, Mode::Standard);
