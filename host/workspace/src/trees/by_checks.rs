@@ -1,7 +1,7 @@
 //! Files that the commands a phase is held to make themselves, like compiled copies beside their sources: they are no work of the phase,
 //! and are not committed with it while they are as the command left them. The ref `made/by-checks` of the run has them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use baton_core::Tree;
@@ -12,7 +12,7 @@ use super::snapshot::{Entries, Snapshot, commit_tree, difference};
 use super::to_branch::{tree_or_empty, tree_with};
 use super::{TreeError, Trees};
 
-/// The files of the workspace that git does not know and does not ignore before a command runs, but for those that an earlier one made.
+/// The files of the workspace that are not in its commit and not ignored before a command runs, but for those that an earlier one made.
 #[derive(Debug)]
 pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
 
@@ -24,7 +24,7 @@ impl Trees {
     pub async fn before_check(&self) -> Result<FilesBeforeCheck, TreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&Tree::workspace()).await?;
-        let mut files = untracked(&place).await?;
+        let mut files = not_committed(&place).await?;
         let known = self.entries_by_checks(&place).await?;
         if !known.is_empty() {
             // What an earlier command left and nobody changed is the next one's to write again.
@@ -41,7 +41,7 @@ impl Trees {
     pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), TreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&Tree::workspace()).await?;
-        let mut made = untracked(&place).await?;
+        let mut made = not_committed(&place).await?;
         made.retain(|path| !before.0.contains(path));
         if made.is_empty() {
             return Ok(());
@@ -74,7 +74,17 @@ impl Trees {
     }
 }
 
-async fn untracked(place: &Place) -> Result<BTreeSet<PathBuf>, TreeError> {
-    let listed = place.git.call(&["ls-files", "-o", "--exclude-standard", "-z", "--"]).and_all(place.work());
-    Ok(records(&listed.bytes().await?).map(path).filter(|path| !place.is_own(path)).collect())
+/// Whether git's index has them or not: a command may add what it makes.
+async fn not_committed(place: &Place) -> Result<BTreeSet<PathBuf>, TreeError> {
+    let listed = place.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(place.work());
+    let listed = listed.bytes().await?;
+    let committed = match place.head().await? {
+        Some(head) => {
+            place.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree"]).and(head).bytes().await?
+        }
+        None => Vec::new(),
+    };
+    let committed: HashSet<&[u8]> = records(&committed).collect();
+    let new = records(&listed).filter(|name| !committed.contains(name)).map(path);
+    Ok(new.filter(|path| !place.is_own(path)).collect())
 }

@@ -199,6 +199,24 @@ async fn what_a_check_makes_is_not_committed_until_an_agent_changes_it() {
 }
 
 #[tokio::test]
+async fn what_a_check_makes_is_not_committed_where_it_adds_it_to_the_index() {
+    // N6
+    let world = World::new();
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.py", "new");
+    let before = world.trees.before_check().await.unwrap();
+    for file in ["out/a.o", "out/b.o"] {
+        world.write(file, "1");
+    }
+    world.git(&["add", "out/a.o"]);
+    world.git(&["add", "--intent-to-add", "out/b.o"]);
+    world.trees.after_check(&before).await.unwrap();
+    let done = commit(&world, "p", 1).await.unwrap();
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\tnew.py");
+    assert_eq!(done.by_checks, ["out/a.o", "out/b.o"]);
+}
+
+#[tokio::test]
 async fn only_what_lies_in_the_workspace_is_committed() {
     let world = World::at("work/sub");
     begin(&world, "p", None).await.unwrap();
