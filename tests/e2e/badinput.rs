@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::guests::Guest;
 use crate::support::{Stage, until};
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -108,7 +108,9 @@ fn an_agent_that_never_answers() {
     stage.baton(&["run", "job.toml"]).expect(5);
     let story = stage.story();
     assert!(
-        story.count(|notice| matches!(notice, Notice::Stopped { verdict, .. } if verdict == "stalled")) >= 1
+        story
+            .count(|notice| matches!(notice, ProgressEvent::Stopped { verdict, .. } if verdict == "stalled"))
+            >= 1
     );
     assert_eq!(story.view.questions.len(), 1);
     stage.expect_no_process();
@@ -124,7 +126,7 @@ fn an_agent_that_ignores_sigterm() {
     until("the agent is deaf", || stage.workspace.join("here.txt").exists());
     stage.baton(&["stop"]).expect(0);
     assert_eq!(host.wait().unwrap().code(), Some(130));
-    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(RunOutcome::Interrupted));
     stage.expect_no_process();
 }
 
@@ -293,7 +295,7 @@ fn falls_back(guest: &Guest) {
     stage.baton(&["run", "job.toml"]).expect(0);
     let story = stage.story();
     assert_eq!(story.done().len(), 2);
-    assert!(story.count(|notice| matches!(notice, Notice::FellBack { .. })) >= 1);
+    assert!(story.count(|notice| matches!(notice, ProgressEvent::FellBack { .. })) >= 1);
 }
 
 /// It is refused before anything begins.
@@ -375,5 +377,5 @@ fn a_policy_whose_file_is_gone_at_the_resume() {
     stage.baton(&["resume"]).expect(0);
     let story = stage.story();
     assert_eq!(story.done().len(), 2);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::FellBack { .. })), 0);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::FellBack { .. })), 0);
 }

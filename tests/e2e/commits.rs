@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{Ended, Stage};
 use baton_runtime::core::Action;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::store::{Entry, Journal};
 
 /// Two phases of two objectives and one, in a repository with work of somebody's own in it.
@@ -138,7 +138,7 @@ fn what_cannot_be_committed_is_told_and_a_folder_without_git_is_asked_about() {
     ] {
         assert!(ended.stdout.contains(told), "{told:?} is not in:\n{}", ended.stdout);
     }
-    assert_eq!(stage.story().count(|notice| matches!(notice, Notice::NotCommitted { .. })), 2);
+    assert_eq!(stage.story().count(|notice| matches!(notice, ProgressEvent::NotCommitted { .. })), 2);
 
     let bare = self::stage("commit = \"phase\"");
     fs::remove_dir_all(bare.workspace.join(".git")).unwrap();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::Stage;
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::SandboxLevel;
 
@@ -46,7 +46,7 @@ fn survives(flags: &[&str], point: &str, ordinal: u64, expected: &[(String, Stri
     }
 
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done), "{at}");
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done), "{at}");
     assert_eq!(story.done().len(), OBJECTIVES, "{at}: an objective was lost");
     for prompt in &story.prompts {
         assert!(prompt.already_done.is_empty(), "{at}: {prompt:?} asks for what is done");

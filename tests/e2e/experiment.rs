@@ -9,9 +9,9 @@ use crate::enrolled::Fate;
 use crate::support::{Ended, Stage};
 use baton_lab::experiment::{Experiments, assign};
 use baton_runtime::core::experiment::Assignment;
-use baton_runtime::core::input::Pin;
+use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Layer, Scope};
+use baton_runtime::core::workflow::{ConfigLayer, PolicyScope};
 use baton_runtime::core::{Digest, Input, RunId};
 use baton_runtime::engine::builtin_bytes;
 use baton_runtime::store::{Entry, Journal, StateDir};
@@ -71,7 +71,7 @@ impl Lab {
     }
 
     /// What each run began with, in order.
-    fn began(&self) -> Vec<(RunId, Vec<Assignment>, Vec<Pin>)> {
+    fn began(&self) -> Vec<(RunId, Vec<Assignment>, Vec<PolicyBinding>)> {
         let journal = self.journal();
         let began = |run: RunId| match journal.first(&run).unwrap() {
             Some(Entry::Input(stamped)) => match stamped.input {
@@ -140,8 +140,9 @@ fn a_run_draws_an_arm_and_is_decided_by_what_the_arm_was_at_the_start() {
         assert_eq!(assignment.propensities.values().sum::<f64>(), 1.0);
         assert_eq!(lab.deciders(&run), [right.1.clone()].into(), "the arm decides everything, in both arms");
         for capability in Capability::ALL {
-            let mut seats = pins.iter().filter(|pin| pin.capability == capability && pin.scope == Scope::Run);
-            assert_eq!(seats.next_back().unwrap().from.layer, Layer::Experiment);
+            let mut seats =
+                pins.iter().filter(|pin| pin.capability == capability && pin.scope == PolicyScope::Run);
+            assert_eq!(seats.next_back().unwrap().from.layer, ConfigLayer::Experiment);
         }
         seen.insert(right.0);
         if seen.len() == 2 {

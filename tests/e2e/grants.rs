@@ -4,7 +4,7 @@
 use crate::guests::{ANSWER, DECISION, Guest, REASON};
 use crate::support::Stage;
 use baton_runtime::core::Input;
-use baton_runtime::core::decision::Label;
+use baton_runtime::core::decision::Provenance;
 use baton_runtime::core::observation::Capability;
 
 /// Reads an artifact, keeps, and says the first bytes of it as its reason.
@@ -51,7 +51,7 @@ fn stage(policies: &str) -> Stage {
     stage
 }
 
-fn labels(stage: &Stage) -> Vec<(Label, String)> {
+fn labels(stage: &Stage) -> Vec<(Provenance, String)> {
     let decided = |input| match input {
         Input::Decided { label, result: Ok(decision), .. } => Some((*label, decision.reason().to_owned())),
         _ => None,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::guests::Guest;
 use crate::support::Stage;
 use baton_runtime::core::Input;
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::decision::{DecidedBy, Decision, Label};
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::decision::{Decision, DecisionSource, Provenance};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::view::RunStatus;
 
@@ -58,7 +58,7 @@ fn stage_with(policies: &str) -> Stage {
 }
 
 /// Every decision of the newest run, with its label.
-fn decided(stage: &Stage) -> Vec<(Decision, Label)> {
+fn decided(stage: &Stage) -> Vec<(Decision, Provenance)> {
     let decided = |input| match input {
         Input::Decided { result, label, .. } => Some((result.expect("somebody decides"), *label)),
         _ => None,
@@ -83,12 +83,12 @@ fn run_with_attackers(turn: usize) {
     stage.baton(&["run", "quickstart.toml"]).expect(0);
 
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done));
     assert_eq!(story.done().len(), 8, "everything is done, as without them");
     let labels: Vec<_> = decided(&stage).into_iter().map(|(_, label)| label).collect();
     let mut met: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for label in &labels {
-        assert_ne!(label.by, DecidedBy::Native, "a component decides: {label:?}");
+        assert_ne!(label.by, DecisionSource::Native, "a component decides: {label:?}");
         for record in &label.faults {
             assert!(record.policy.starts_with(label.capability.name()), "{record:?}");
             let kind = format!("{:?}", record.fault);

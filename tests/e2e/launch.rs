@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Child;
 
 use crate::support::{Ended, Stage, until};
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::RunStatus;
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn launched() -> (Stage, Value) {
 fn stop(stage: &Stage) {
     stage.baton(&["stop"]).expect(0);
     until("the run is stopped", || {
-        stage.story().view.status == RunStatus::Ended(Ending::Interrupted) && stage.processes().is_empty()
+        stage.story().view.status == RunStatus::Ended(RunOutcome::Interrupted) && stage.processes().is_empty()
     });
 }
 
@@ -65,7 +65,7 @@ fn the_mode_says_where_a_run_works_and_flags_win() {
         let arguments = ["run", "job.toml", flag];
         let ran = stage.baton(if flag.is_empty() { &arguments[..2] } else { &arguments }).expect(0);
         until("the run is over", || {
-            let ended = stage.story().view.status == RunStatus::Ended(Ending::Done);
+            let ended = stage.story().view.status == RunStatus::Ended(RunOutcome::Done);
             // Its last entry comes before its last word: the host is gone when nobody holds the workspace.
             ended && stage.processes().is_empty() && stage.state().lock().is_ok()
         });

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::{Ended, Stage};
-use baton_runtime::core::decision::DecidedBy;
+use baton_runtime::core::decision::DecisionSource;
 use baton_runtime::core::{Action, Input};
 use baton_runtime::store::{Entry, Journal};
 use serde_json::Value;
@@ -117,7 +117,7 @@ fn answered(stage: &Stage) -> BTreeSet<String> {
             Entry::Intent { .. } => None,
         });
         let label = label.expect("every question is answered");
-        assert_eq!(label.by, DecidedBy::Configured, "{label:?}");
+        assert_eq!(label.by, DecisionSource::Configured, "{label:?}");
         let scope: Vec<String> = serde_json::to_value(scope)
             .unwrap()
             .as_object()

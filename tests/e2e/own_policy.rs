@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Ended, Stage};
-use baton_runtime::core::view::Origin;
+use baton_runtime::core::view::PhaseOrigin;
 
 /// Enough to meet every kind of question: the policy that is extended has tests of its own.
 const FEW_CASES: (&str, &str) = ("PROPTEST_CASES", "24");
@@ -131,7 +131,7 @@ fn from_an_empty_folder_to_a_policy_that_decides() {
     assert!(!checked.contains("must be granted"), "{checked}");
     stage.baton(&["run", "split.toml"]).expect(0);
     let story = stage.story();
-    let parts = story.view.phases.iter().filter(|phase| phase.origin == Origin::Split);
+    let parts = story.view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Split);
     let parts: Vec<usize> = parts.map(|phase| phase.objectives.len()).collect();
     assert_eq!(parts, [3, 3], "six objectives, and the policy leaves at most four together");
 

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::support::Stage;
 use baton_runtime::core::RunId;
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::store::Journal;
 
@@ -164,7 +164,7 @@ fn a_command_is_told_once_what_a_person_wants_to_know() {
     stage.baton(&["answer", &run, "retry"]).expect(0);
     stage.baton(&["resume"]).expect(0);
     assert_eq!(stage.read("told.txt"), format!("paused {run} only\nfinished {run} \n"), "each once");
-    assert_eq!(stage.story().count(|notice| matches!(notice, Notice::Paused { .. })), 1);
+    assert_eq!(stage.story().count(|notice| matches!(notice, ProgressEvent::Paused { .. })), 1);
 }
 
 #[test]
@@ -175,6 +175,6 @@ fn a_command_that_fails_or_cannot_be_started_changes_nothing() {
         let notify = format!("[notify]\ncommand = \"{command}\"\n[[phases]]\n");
         stage.write("job.toml", workflow.replace("[[phases]]\n", &notify));
         stage.baton(&["run", "job.toml"]).expect(0);
-        assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Done));
+        assert_eq!(stage.story().view.status, RunStatus::Ended(RunOutcome::Done));
     }
 }

@@ -4,9 +4,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::support::{Stage, until};
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::{PhaseRow, RunStatus};
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::progress::ProgressEvent;
+use baton_runtime::core::view::{PhaseSummary, RunStatus};
 use rustix::process::{Pid, Signal, kill_process};
 
 // A5 A6 A7 B1 B2 B4 B6 B8 C19 D5
@@ -18,7 +18,7 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap();
 
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done));
     let objectives: usize = story.view.phases.iter().map(|phase| phase.objectives.len()).sum();
     assert_eq!((story.view.phases.len(), objectives), (3, 8));
     assert_eq!(story.done().len(), objectives);
@@ -28,10 +28,10 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
     }
 
     // A warning at a high threshold, and never a stop for it.
-    assert!(story.count(|notice| matches!(notice, Notice::Warned { .. })) >= 1);
+    assert!(story.count(|notice| matches!(notice, ProgressEvent::Warned { .. })) >= 1);
     // One compaction, with its safety net written before.
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Compacted { asked: true, .. })), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::CompactionFailed { .. })), 0);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Compacted { asked: true, .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::CompactionFailed { .. })), 0);
     let run = format!(".baton/{}", story.view.run);
     assert!(!stage.read(&format!("{run}/summaries/run.md")).is_empty());
 
@@ -40,7 +40,7 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         .notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::Stopped { verdict, evidence, .. } if verdict == "exhausted" => Some(evidence),
+            ProgressEvent::Stopped { verdict, evidence, .. } if verdict == "exhausted" => Some(evidence),
             _ => None,
         })
         .collect();
@@ -51,7 +51,7 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         .notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::SessionStarted { continuation: k @ 1.., of, remaining, .. } => {
+            ProgressEvent::SessionStarted { continuation: k @ 1.., of, remaining, .. } => {
                 Some((*k, *of, remaining.len()))
             }
             _ => None,
@@ -71,11 +71,11 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         assert_eq!(kept.stdout.trim_end(), text.replace("/archive/", "/").trim_end());
     }
     // Every phase left one to those after it (C23).
-    let closes = |phase: &PhaseRow| phase.handoffs.iter().filter(|row| row.closes).count();
+    let closes = |phase: &PhaseSummary| phase.handoffs.iter().filter(|row| row.closes).count();
     assert!(story.view.phases.iter().all(|phase| closes(phase) == 1));
 
     // One wait for a provider, not counted as time.
-    assert_eq!(story.count(|notice| matches!(notice, Notice::QuotaWait { .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::QuotaWait { .. })), 1);
     let (active, waited) = (story.view.active_ms.0, story.view.quota_wait_ms.0);
     assert!(waited > 0 && active + waited <= took_ms, "{active} + {waited} of {took_ms}");
 
@@ -93,7 +93,7 @@ fn the_handoff_example_is_finished_by_the_next_session() {
     let stage = Stage::example("handoff");
     let ended = stage.baton(&["run", "handoff.toml"]).expect(0);
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done), "{}", ended.stderr);
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done), "{}", ended.stderr);
     let focus: Vec<_> = story.prompts.iter().map(|prompt| prompt.focus[0].as_str()).collect();
     assert_eq!(focus, ["function", "cases", "cases"], "{}", ended.stderr);
     assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{:?}", story.prompts);
@@ -136,7 +136,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert_eq!(host.wait().unwrap().code(), Some(130));
     stage.expect_no_process();
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Interrupted));
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Interrupted));
     assert!(story.done().len() >= 2, "what was done is kept");
 
     stage.baton(&["resume"]).expect(0);
@@ -167,8 +167,8 @@ fn a_paused_run_goes_on_after_an_answer() {
     stage.baton(&["resume"]).expect(0);
     assert_eq!(stage.read("a.txt"), "done\n");
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Answered { .. })), 1);
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done));
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Answered { .. })), 1);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_answer_can_end_the_run() {
     let stage = paused();
     let run = stage.story().view.run.to_string();
     stage.baton(&["answer", &run, "stop"]).expect(0);
-    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Unfinished));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(RunOutcome::Unfinished));
     // Nobody comes after it: the files in the workspace tell so by then.
     let progress = stage.read(&format!(".baton/{run}/progress.json"));
     assert!(!progress.contains("\"paused\""), "{progress}");
@@ -215,7 +215,7 @@ fn a_live_host_is_asked_answered_and_stopped() {
     let stopping: serde_json::Value = serde_json::from_str(&stopping).unwrap();
     assert_eq!((&stopping["record"], stopping["run"].as_str()), (&"stop".into(), Some(run.as_str())));
     assert_eq!(host.wait().unwrap().code(), Some(130));
-    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(RunOutcome::Interrupted));
     stage.expect_no_process();
     // What was known of the phase at work is in the workspace (C23).
     let view = stage.story().view;

@@ -1,7 +1,7 @@
 //! Files of rules, and settings of the policies that are part of the host: what they decide, beside which others, and what is said of a slip.
 
 use baton_runtime::core::Input;
-use baton_runtime::core::decision::{Decision, Label, RecoveryAction, Verdict};
+use baton_runtime::core::decision::{Decision, Provenance, RecoveryAction, Verdict};
 use serde_json::Value;
 
 use crate::layers::{placed, seats, which};
@@ -53,7 +53,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
 
     stage.baton(&["run", "ruled.toml"]).expect(0);
     assert!(stage.read("house.toml").contains("swrm"));
-    let mut decided: Vec<(Decision, Label)> = Vec::new();
+    let mut decided: Vec<(Decision, Provenance)> = Vec::new();
     for input in stage.inputs() {
         if let Input::Decided { result: Ok(decision), label, .. } = input {
             decided.push((decision, *label));
@@ -68,7 +68,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     };
     assert_eq!(recovery.action, RecoveryAction::HandOff);
     assert_eq!((budget.max_turns, assessment.verdict), (Some(7), Verdict::Exhausted));
-    let abstained = |label: &Label| label.abstained.iter().any(|before| before.policy == "rules");
+    let abstained = |label: &Provenance| label.abstained.iter().any(|before| before.policy == "rules");
     let next = decided.iter().filter(|(_, label)| label.policy == "resilience" && abstained(label));
     assert!(next.count() > 0, "the next of the chain decides the rest");
 

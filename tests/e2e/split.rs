@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{Stage, Story};
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::{Origin, PhaseStatus, RunStatus};
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::progress::ProgressEvent;
+use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, RunStatus};
 use baton_runtime::store::{Entry, Journal};
 
 /// One phase "20" with so many objectives, each a file of its own. The second and the fourth also add a line to one list,
@@ -59,8 +59,8 @@ fn one_by_one(count: usize) -> Vec<(String, String)> {
 #[track_caller]
 fn expect_whole(stage: &Stage, count: usize, expected: &[(String, String)], at: &str) -> Story {
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done), "{at}");
-    let parts: Vec<_> = story.view.phases.iter().filter(|phase| phase.origin == Origin::Split).collect();
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done), "{at}");
+    let parts: Vec<_> = story.view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Split).collect();
     assert_eq!(parts.len(), count, "{at}");
     assert!(
         parts.iter().all(|phase| phase.status == PhaseStatus::Done && phase.verified == Some(true)),
@@ -85,9 +85,9 @@ fn six_at_once_make_what_one_makes() {
     let stage = wide(6, "");
     let ended = stage.baton(&["run", "wide.toml"]).expect(0);
     let story = expect_whole(&stage, 6, &one_by_one(6), "undisturbed");
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Conflict { .. })), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Verified { passed: false, .. })), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Landed { committed: true, .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Conflict { .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Verified { passed: false, .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Landed { committed: true, .. })), 1);
     let line = "Phase 20 too large (6 objectives). Splitting into 6 sub-phases, launching in parallel";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
 }
@@ -100,8 +100,8 @@ fn fourteen_at_once_make_what_one_makes_though_their_host_dies() {
     assert_eq!(killed.code, None, "{}", killed.stderr);
     stage.baton(&["resume"]).expect(0);
     let story = expect_whole(&stage, 14, &one_by_one(14), "killed once");
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Conflict { .. })), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Resumed { .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Conflict { .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Resumed { .. })), 1);
 }
 
 #[test]
@@ -177,17 +177,19 @@ fn the_example_shows_what_may_go_wrong_and_ends_well() {
     let ended = stage.baton(&["run", "split.toml"]).expect(0);
     let story = stage.story();
     let view = &story.view;
-    assert_eq!(view.status, RunStatus::Ended(Ending::Done), "{}", ended.stderr);
+    assert_eq!(view.status, RunStatus::Ended(RunOutcome::Done), "{}", ended.stderr);
     let of = |origin| view.phases.iter().filter(move |phase| phase.origin == origin);
-    let ids: Vec<_> = of(Origin::Split).map(|phase| (phase.id.as_str(), phase.score)).collect();
+    let ids: Vec<_> = of(PhaseOrigin::Split).map(|phase| (phase.id.as_str(), phase.score)).collect();
     let good = |id| (id, Some(92));
     assert_eq!(ids, [good("20a"), good("20b"), good("20c"), good("20d"), good("20e"), good("20f")]);
-    assert_eq!(of(Origin::Review).count(), 8, "one of the six was reviewed twice, and the whole once");
-    assert_eq!(of(Origin::Merge).count(), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Reviewed { score: 55, passed: false, .. })), 1);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Verified { passed: false, .. })), 1);
-    let exhausted =
-        |notice: &Notice| matches!(notice, Notice::Stopped { verdict, .. } if verdict == "exhausted");
+    assert_eq!(of(PhaseOrigin::Review).count(), 8, "one of the six was reviewed twice, and the whole once");
+    assert_eq!(of(PhaseOrigin::Merge).count(), 1);
+    assert_eq!(
+        story.count(|notice| matches!(notice, ProgressEvent::Reviewed { score: 55, passed: false, .. })),
+        1
+    );
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::Verified { passed: false, .. })), 1);
+    let exhausted = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Stopped { verdict, .. } if verdict == "exhausted");
     assert_eq!(story.count(exhausted), 1);
     assert_eq!(stage.read("CHANGELOG.md").lines().count(), 2);
     assert!(stage.read("src/count.sh").starts_with("# Prints how many"));
@@ -200,16 +202,19 @@ fn without_git_the_parts_share_the_folder_and_one_brings_them_together() {
     let ended = stage.baton(&["run", "split.toml"]).expect(0);
     let story = stage.story();
     let view = &story.view;
-    assert_eq!(view.status, RunStatus::Ended(Ending::Done), "{}", ended.stderr);
+    assert_eq!(view.status, RunStatus::Ended(RunOutcome::Done), "{}", ended.stderr);
     assert!(view.phases.iter().all(|phase| phase.tree.is_workspace()));
     let merging: Vec<&str> = view
         .phases
         .iter()
-        .filter(|phase| phase.origin == Origin::Merge)
+        .filter(|phase| phase.origin == PhaseOrigin::Merge)
         .map(|phase| phase.id.as_str())
         .collect();
     assert_eq!(merging, ["20-merge-results"]);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Merged { .. } | Notice::Landed { .. })), 0);
+    assert_eq!(
+        story.count(|notice| matches!(notice, ProgressEvent::Merged { .. } | ProgressEvent::Landed { .. })),
+        0
+    );
     assert_eq!(stage.read("CHANGELOG.md").lines().count(), 2);
     stage.expect_no_process();
 }

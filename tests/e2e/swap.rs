@@ -4,10 +4,10 @@
 use std::fs;
 
 use crate::support::{Ended, Stage, until};
-use baton_runtime::core::decision::{DecidedBy, Label};
-use baton_runtime::core::input::ChangeCause;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::observation::{Ask, Capability, Occasion};
+use baton_runtime::core::decision::{DecisionSource, Provenance};
+use baton_runtime::core::input::PolicyChangeCause;
+use baton_runtime::core::observation::{AssessTrigger, Capability, PolicyQuery};
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::{Action, Digest, Input};
 use baton_runtime::engine::builtin_bytes;
 use baton_runtime::store::{Entry, Journal};
@@ -59,7 +59,7 @@ fn use_policy(stage: &Stage, arguments: &[&str]) -> Ended {
 }
 
 /// Who decided, in order.
-fn labels(stage: &Stage) -> Vec<Label> {
+fn labels(stage: &Stage) -> Vec<Provenance> {
     let label = |input| match input {
         Input::Decided { label, .. } => Some(*label),
         _ => None,
@@ -119,11 +119,11 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
         .notices
         .into_iter()
         .filter_map(|notice| match notice {
-            Notice::PolicyChanged { cause, .. } => Some(cause),
+            ProgressEvent::PolicyChanged { cause, .. } => Some(cause),
             _ => None,
         })
         .collect();
-    assert_eq!(causes, [ChangeCause::Command, ChangeCause::Rollback]);
+    assert_eq!(causes, [PolicyChangeCause::Command, PolicyChangeCause::Rollback]);
 }
 
 // M3, M4
@@ -175,14 +175,14 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
     stage.write("mine.wasm", marked("first"));
     let host = stage.start(&["run", "job.toml"]);
-    let told = |wanted: fn(&Notice) -> bool| until("it is told", || stage.story().count(wanted) == 1);
+    let told = |wanted: fn(&ProgressEvent) -> bool| until("it is told", || stage.story().count(wanted) == 1);
     reached(&stage, "one");
     stage.write("mine.wasm", marked("second"));
-    told(|notice| matches!(notice, Notice::PolicyChanged { cause: ChangeCause::File, .. }));
+    told(|notice| matches!(notice, ProgressEvent::PolicyChanged { cause: PolicyChangeCause::File, .. }));
     let_go(&stage, "one");
     reached(&stage, "two");
     stage.write("mine.wasm", b"half a compone");
-    told(|notice| matches!(notice, Notice::PolicyRefused { .. }));
+    told(|notice| matches!(notice, ProgressEvent::PolicyRefused { .. }));
     let_go(&stage, "two");
     let_go(&stage, "three");
     Ended::from(host.wait_with_output().unwrap()).expect(0);
@@ -221,7 +221,9 @@ fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
     let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
     stage.write("mine.wasm", marked("first"));
     let mut host = stage.start(&["run", "job.toml"]);
-    let by_file = |notice: &Notice| matches!(notice, Notice::PolicyChanged { cause: ChangeCause::File, .. });
+    let by_file = |notice: &ProgressEvent| {
+        matches!(notice, ProgressEvent::PolicyChanged { cause: PolicyChangeCause::File, .. })
+    };
     reached(&stage, "one");
     stage.write("mine.wasm", marked("second"));
     until("it is put in place", || stage.story().count(by_file) == 1);
@@ -296,7 +298,7 @@ fn course(stage: &Stage) -> (Vec<String>, Vec<String>) {
         match entry.unwrap() {
             Entry::Intent { intent, .. } => {
                 if let Action::RequestDecision { request, question, .. } = intent.action
-                    && matches!(&question.ask, Ask::Assess(seen) if seen.occasion != Occasion::PromptEnded)
+                    && matches!(&question.ask, PolicyQuery::Assess(seen) if seen.occasion != AssessTrigger::PromptEnded)
                 {
                     at_work.push(request);
                 }
@@ -305,7 +307,7 @@ fn course(stage: &Stage) -> (Vec<String>, Vec<String>) {
                 if let Input::Decided { request, label, .. } = stamped.input
                     && !at_work.contains(&request)
                 {
-                    let Label { capability, policy, component, fuel, faults, .. } = *label;
+                    let Provenance { capability, policy, component, fuel, faults, .. } = *label;
                     decided.push(format!("{capability} {policy} {component:?} {fuel} {faults:?}"));
                 }
             }
@@ -434,13 +436,17 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
         let_go(&stage, phase);
     }
     Ended::from(host.wait_with_output().unwrap()).expect(0);
-    let prompts: Vec<Label> =
+    let prompts: Vec<Provenance> =
         labels(&stage).into_iter().filter(|label| label.capability == Capability::Prompting).collect();
-    let course: Vec<(DecidedBy, &str, usize)> =
+    let course: Vec<(DecisionSource, &str, usize)> =
         prompts.iter().map(|label| (label.by, label.policy.as_str(), label.abstained.len())).collect();
-    assert_eq!(course.first(), Some(&(DecidedBy::Next, "resilience", 1)), "{course:?}");
-    assert!(course.contains(&(DecidedBy::Configured, "mine", 0)), "{course:?}");
-    assert_eq!(course.last(), Some(&(DecidedBy::Next, "mine", 1)), "whoever decided until then: {course:?}");
+    assert_eq!(course.first(), Some(&(DecisionSource::Next, "resilience", 1)), "{course:?}");
+    assert!(course.contains(&(DecisionSource::Configured, "mine", 0)), "{course:?}");
+    assert_eq!(
+        course.last(),
+        Some(&(DecisionSource::Next, "mine", 1)),
+        "whoever decided until then: {course:?}"
+    );
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::support::{Stage, until};
 use baton_runtime::core::input::{Input, Report};
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use serde_json::{Value, json};
 
 /// A process that is killed where a test ends before it.
@@ -211,7 +211,7 @@ fn an_agent_works_by_its_tools_alone() {
     }
     let story = stage.story();
     assert_eq!(story.done().len(), 2);
-    assert_eq!(story.count(|notice| matches!(notice, Notice::ObjectiveDone { .. })), 2);
+    assert_eq!(story.count(|notice| matches!(notice, ProgressEvent::ObjectiveDone { .. })), 2);
     assert!(stage.artifacts().iter().any(|artifact| artifact.name == "notes/a.txt" && artifact.bytes == 2));
     assert!(!state.control_socket().exists());
 }

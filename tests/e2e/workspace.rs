@@ -14,7 +14,7 @@ use baton_runtime::core::workflow::SandboxLevel;
 use baton_runtime::core::workflow::file;
 use baton_runtime::core::{ActionId, Input, ObjectiveId, Run, RunId};
 use baton_runtime::store::{Entry, Journal};
-use baton_runtime::{PhaseProgress, Progress, Return, ReturnStatus, WorkItems, progress_of};
+use baton_runtime::{PhaseProgress, Progress, ReturnStatus, SessionResult, WorkItems, progress_of};
 use serde::de::DeserializeOwned;
 
 /// Moments at which a run is killed; more with `BATON_KILL_SAMPLES=n`.
@@ -57,7 +57,7 @@ fn every_file_of_a_finished_run_is_read_without_baton() {
 
     let sessions: Vec<_> = view.phases.iter().flat_map(|phase| &phase.sessions).collect();
     for session in &sessions {
-        let returned: Return = json(&folder, &format!("returns/{}.json", session.id));
+        let returned: SessionResult = json(&folder, &format!("returns/{}.json", session.id));
         match session.ending.as_str() {
             "exhausted" => {
                 assert_eq!(returned.status, ReturnStatus::Partial);
@@ -69,7 +69,7 @@ fn every_file_of_a_finished_run_is_read_without_baton() {
         }
     }
     assert!(sessions.iter().any(|session| session.ending == "exhausted"));
-    let newest: Return = json(&folder, ".return-meta.json");
+    let newest: SessionResult = json(&folder, ".return-meta.json");
     assert_eq!(newest.session, sessions.last().unwrap().id);
 
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
@@ -162,7 +162,7 @@ fn an_agent_that_is_not_there_is_asked_about_at_once() {
     let folder = task_folder(&stage, &view.run);
     let progress: Progress = json(&folder, "progress.json");
     assert!(progress.next_action.contains(&next), "{}", progress.next_action);
-    let returned: Return = json(&folder, ".return-meta.json");
+    let returned: SessionResult = json(&folder, ".return-meta.json");
     assert_eq!((returned.status, returned.errors[0].recoverable), (ReturnStatus::Failed, false));
 }
 

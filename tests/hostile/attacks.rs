@@ -11,10 +11,10 @@ mod settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use baton_core::decision::{DecidedBy, Decision, FaultRecord};
-use baton_core::observation::{Capability, Question};
-use baton_core::workflow::Scope;
-use baton_engine::{BUILTIN_NAME, Configured, Engine, Policy, Router, builtin_bytes};
+use baton_core::decision::{Decision, DecisionSource, FaultRecord};
+use baton_core::observation::{Capability, PolicyRequest};
+use baton_core::workflow::PolicyScope;
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, Policy, Router, builtin_bytes};
 
 use crate::hostile::guests::Guest;
 use crate::hostile::{configured, engine, questions, still_answers};
@@ -102,8 +102,8 @@ fn can_be_shown(text: &str) {
 /// Engine and policies that stay the same through every attack.
 struct Stage {
     engine: Engine,
-    built_in: Configured,
-    good: Configured,
+    built_in: ConfiguredPolicy,
+    good: ConfiguredPolicy,
 }
 
 impl Stage {
@@ -115,7 +115,7 @@ impl Stage {
         Self { engine, built_in, good }
     }
 
-    fn router(&self, first: Configured) -> Router {
+    fn router(&self, first: ConfiguredPolicy) -> Router {
         let first = BTreeMap::from([(first.policy().decides()[0], first.into())]);
         Router::with_built_in(&self.engine, first, self.built_in.clone()).expect("a router")
     }
@@ -139,15 +139,15 @@ impl Stage {
             (_, Ok(harmless)) => {
                 let (result, label) = self.router(harmless).decide(&questions::compaction());
                 assert!(matches!(result, Ok(Decision::Compaction(_))), "{result:?}");
-                assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Configured, attack.name));
+                assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Configured, attack.name));
                 assert_eq!(label.faults, []);
             }
         }
     }
 
-    fn meet_faulty(&self, name: &str, bad: Configured, expected: &str, words: &str) {
+    fn meet_faulty(&self, name: &str, bad: ConfiguredPolicy, expected: &str, words: &str) {
         let asked = bad.policy().decides()[0];
-        let of_it = |question: &Question| question.ask.capability() == asked;
+        let of_it = |question: &PolicyRequest| question.ask.capability() == asked;
         let question = questions::all().into_iter().find(of_it).expect("there is one of each");
         let evaluation = bad.evaluate(&question);
         let fault = evaluation.result.clone().expect_err("it faults");
@@ -157,7 +157,7 @@ impl Stage {
         assert_eq!(bad.evaluate(&question), evaluation, "the same again, to the unit of fuel");
         let record = FaultRecord {
             behind: Vec::new(),
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: name.to_owned(),
             component: bad.policy().digest().clone(),
             fault,
@@ -170,7 +170,7 @@ impl Stage {
         let router = self.router(bad.clone());
         let (result, label) = router.decide(&question);
         assert!(result.is_ok(), "{result:?}");
-        assert_eq!((label.by, label.policy.as_str()), (DecidedBy::BuiltIn, BUILTIN_NAME));
+        assert_eq!((label.by, label.policy.as_str()), (DecisionSource::BuiltIn, BUILTIN_NAME));
         assert_eq!(label.component.as_ref(), Some(self.built_in.policy().digest()));
         assert_eq!(label.settings.as_ref(), Some(self.built_in.settings_digest()));
         assert_eq!(&label.engine, self.engine.digest());
@@ -180,12 +180,13 @@ impl Stage {
             return;
         }
         // Somebody has: that one does.
-        let configure = |policy: Configured| router.configure(Scope::Run, Capability::Compaction, policy);
+        let configure =
+            |policy: ConfiguredPolicy| router.configure(PolicyScope::Run, Capability::Compaction, policy);
         configure(self.good.clone()).expect("it decides compaction");
-        assert_eq!(router.decide(&question).1.by, DecidedBy::Configured);
+        assert_eq!(router.decide(&question).1.by, DecisionSource::Configured);
         configure(bad).expect("it decides compaction");
         let (_, label) = router.decide(&question);
-        assert_eq!((label.by, label.policy.as_str()), (DecidedBy::LastGood, "good"));
+        assert_eq!((label.by, label.policy.as_str()), (DecisionSource::LastGood, "good"));
         assert_eq!(label.component.as_ref(), Some(self.good.policy().digest()));
         assert_eq!(label.faults, [record]);
     }

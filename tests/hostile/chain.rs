@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use baton_core::decision::{DecidedBy, Decision, Fault, RecoveryAction, SplitAction, Verdict};
+use baton_core::decision::{Decision, DecisionSource, Fault, RecoveryAction, SplitAction, Verdict};
 use baton_core::observation::{
-    Ask, Capability, Occasion, Question, RecoveryObservation, ReviewObservation, SplitOccasion,
-    SplittingObservation,
+    AssessTrigger, Capability, PolicyQuery, PolicyRequest, RecoveryObservation, ReviewObservation,
+    SplitTrigger, SplittingObservation,
 };
-use baton_core::workflow::{Scope, SettingValue, SplitTime};
-use baton_core::{Digest, Text};
+use baton_core::workflow::{PolicyScope, SettingValue, SplitTime};
+use baton_core::{Digest, TextBlob};
 use baton_engine::{
-    ArtifactSource, BUILTIN_NAME, Chain, Configured, Engine, Grants, Limits, NATIVE_NAME, Router,
-    RouterError, SettingsError, builtin_bytes, followed,
+    ArtifactSource, BUILTIN_NAME, Chain, ComponentGrants, ConfiguredPolicy, DecisionLimits, Engine,
+    NATIVE_NAME, Router, RouterError, SettingsError, builtin_bytes, validate_answer,
 };
 
 use crate::hostile::guests::{ANSWER, DECISION, Guest, REASON};
@@ -58,7 +58,7 @@ fn artifacts_are_read_only_where_granted() {
     assert!(error.contains("imports `baton:policy/artifacts@0.1.0`, which was not granted to it"), "{error}");
 
     let engine = engine();
-    let grants = Grants { artifacts: Some(Arc::new(OneArtifact)), ..Grants::default() };
+    let grants = ComponentGrants { artifacts: Some(Arc::new(OneArtifact)), ..ComponentGrants::default() };
     let reason = |name: &str| {
         let policy = engine.load_granted("reader", &reader(name).build(), grants.clone()).expect("it loads");
         let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
@@ -98,7 +98,7 @@ impl ArtifactSource for Large {
 fn an_artifact_is_read_once_and_paid_for_as_a_whole() {
     let engine = engine();
     let source = Arc::new(Large::default());
-    let grants = Grants { artifacts: Some(source.clone()), ..Grants::default() };
+    let grants = ComponentGrants { artifacts: Some(source.clone()), ..ComponentGrants::default() };
     let nibbles = Guest::deciding(
         "(local $times i32)
          (loop $again
@@ -132,7 +132,7 @@ fn when_every_policy_fails_the_work_goes_on() {
         assert!(decision.reason().starts_with("No policy answered: "), "{}", decision.reason());
         assert_eq!(
             (label.by, label.policy.as_str(), &label.component),
-            (DecidedBy::Native, NATIVE_NAME, &None)
+            (DecisionSource::Native, NATIVE_NAME, &None)
         );
         assert_eq!(label.faults.len(), 1, "the same component is not asked twice");
         if let Decision::Brief(brief) = decision {
@@ -142,21 +142,21 @@ fn when_every_policy_fails_the_work_goes_on() {
             assert!(brief.prompt.contains("\n- already modified: src/a.rs\n"));
         }
     }
-    let (result, _) = router.decide(&questions::exhaustion(Occasion::SessionEnded));
+    let (result, _) = router.decide(&questions::exhaustion(AssessTrigger::SessionEnded));
     let Ok(Decision::Assess(assessment)) = result else { panic!("{result:?}") };
     assert_eq!(assessment.verdict, Verdict::Failed);
-    let Ask::Assess(session) = questions::exhaustion(Occasion::SessionEnded).ask else {
+    let PolicyQuery::Assess(session) = questions::exhaustion(AssessTrigger::SessionEnded).ask else {
         panic!("it is that")
     };
     let observation =
         RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
-    let question = Question::new(Ask::Recover(Box::new(observation)), vec![Text::new("")]);
+    let question = PolicyRequest::new(PolicyQuery::Recover(Box::new(observation)), vec![TextBlob::new("")]);
     let (result, _) = router.decide(&question);
     let Ok(Decision::Recover(recovery)) = result else { panic!("{result:?}") };
     assert!(matches!(recovery.action, RecoveryAction::AskPerson { .. }));
 }
 
-fn built_in_of(engine: &Engine) -> Configured {
+fn built_in_of(engine: &Engine) -> ConfiguredPolicy {
     let policy = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
     policy.configure(&BTreeMap::new()).expect("its defaults are good")
 }
@@ -180,8 +180,8 @@ fn those_who_abstain_are_passed_over_in_order() {
         let faults: Vec<_> = label.faults.into_iter().map(|record| (record.by, record.policy)).collect();
         ((label.by, label.policy), abstained, faults)
     };
-    use DecidedBy::{BuiltIn, LastGood, Next};
-    let first = DecidedBy::Configured;
+    use DecisionSource::{BuiltIn, LastGood, Next};
+    let first = DecisionSource::Configured;
     let named = |by, policy: &str| (by, policy.to_owned());
 
     let third = router(mute("one"), vec![mute("two"), good("three"), good("four")]);
@@ -196,7 +196,7 @@ fn those_who_abstain_are_passed_over_in_order() {
 
     // After a fault the chain that was good before is asked first, whole.
     let chain = Chain::new(bad("bad"), vec![good("rest")]);
-    third.configure(Scope::Run, Capability::Compaction, chain).expect("it decides compaction");
+    third.configure(PolicyScope::Run, Capability::Compaction, chain).expect("it decides compaction");
     assert_eq!(
         of(&third),
         (
@@ -214,7 +214,7 @@ fn those_who_abstain_are_passed_over_in_order() {
     let router = Router::with_built_in(&engine, mute_built_in, configured(&engine, "mute", &policy))
         .expect("a router");
     let (_, label) = router.decide(&questions::compaction());
-    assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecidedBy::Native, 2, 0));
+    assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecisionSource::Native, 2, 0));
 }
 
 /// Answers a question about a split with parts of these objectives, whatever it is asked. No text or place has a byte of 128 or more.
@@ -254,34 +254,34 @@ fn an_answer_that_no_run_can_follow_is_a_fault_and_the_next_one_decides() {
     let engine = engine();
     let of = |name: &str, parts: &[&[&str]]| configured(&engine, name, &splitter(parts));
     let (leaves_out, whole) = (of("bad", &[&["a"], &["c"]]), of("good", &[&["a"], &["b"]]));
-    let router = |first: &Configured| {
+    let router = |first: &ConfiguredPolicy| {
         let chain = Chain::new(first.clone(), vec![whole.clone()]);
         let chain = BTreeMap::from([(Capability::Splitting, chain)]);
         Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router")
     };
     let asked = |wish, occasion| {
         let seen = SplittingObservation { wish, occasion, ..questions::splitting() };
-        Question::new(Ask::Split(Box::new(seen)), Vec::new())
+        PolicyRequest::new(PolicyQuery::Split(Box::new(seen)), Vec::new())
     };
-    let question = asked(SplitTime::During, SplitOccasion::PhaseStart);
+    let question = asked(SplitTime::During, SplitTrigger::PhaseStart);
     let (result, label) = router(&leaves_out).decide(&question);
     let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
     assert!(matches!(&split.action, SplitAction::Split { sub_phases } if sub_phases.len() == 2), "{split:?}");
-    assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Next, "good"));
+    assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Next, "good"));
     let fault = Fault::Refused { message: "c is no open objective of phase 20".to_owned() };
     assert_eq!((label.faults.len(), &label.faults[0].fault), (1, &fault));
     // Asked alone, as a replay does, it gives the same answer, which is refused again.
     let answer = leaves_out.evaluate(&question).result;
-    assert_eq!(followed(&question, answer), Err(fault));
+    assert_eq!(validate_answer(&question, answer), Err(fault));
 
     // A phase that its workflow leaves whole is split by no policy, unless its agent asks.
     let never = |occasion| router(&whole).decide(&asked(SplitTime::Never, occasion));
-    let (result, label) = never(SplitOccasion::Boundary);
+    let (result, label) = never(SplitTrigger::Boundary);
     let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
-    assert_eq!((&split.action, label.by), (&SplitAction::Keep, DecidedBy::BuiltIn));
+    assert_eq!((&split.action, label.by), (&SplitAction::Keep, DecisionSource::BuiltIn));
     let why = format!("{}", label.faults[0].fault);
     assert_eq!(why, "gave an answer that was refused: the workflow says split = \"never\" for phase 20");
-    assert_eq!(never(SplitOccasion::Requested).1.by, DecidedBy::Configured);
+    assert_eq!(never(SplitTrigger::Requested).1.by, DecisionSource::Configured);
 }
 
 /// M3, M4: after a fault the rest of a list is asked in its order, as the list is, also if it has decided before.
@@ -293,20 +293,20 @@ fn a_list_that_nobody_put_in_place_is_asked_in_its_order_after_a_fault() {
     let chain = Chain::new(bad, vec![good("growth"), good("last")]);
     let chain = BTreeMap::from([(Capability::Compaction, chain)]);
     let router = Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router");
-    let (scope, asked) = (Scope::Run, Capability::Compaction);
+    let (scope, asked) = (PolicyScope::Run, Capability::Compaction);
     let decides = || {
         let label = router.decide(&questions::compaction()).1;
         (label.by, label.policy)
     };
-    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
+    assert_eq!(decides(), (DecisionSource::Next, "growth".to_owned()));
     // Another one that stands behind is asked first, until the chain stands alone again.
-    router.stand_behind(&scope, asked, good("before")).expect("it decides compaction");
-    assert_eq!(decides(), (DecidedBy::LastGood, "before".to_owned()));
-    router.stand_alone(&scope, asked);
-    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
+    router.set_fallback(&scope, asked, good("before")).expect("it decides compaction");
+    assert_eq!(decides(), (DecisionSource::LastGood, "before".to_owned()));
+    router.clear_fallback(&scope, asked);
+    assert_eq!(decides(), (DecisionSource::Next, "growth".to_owned()));
     // What decided before is the very same list.
-    router.stand_behind(&scope, asked, router.configured(&scope, asked)).expect("it decides compaction");
-    assert_eq!(decides(), (DecidedBy::Next, "growth".to_owned()));
+    router.set_fallback(&scope, asked, router.configured(&scope, asked)).expect("it decides compaction");
+    assert_eq!(decides(), (DecisionSource::Next, "growth".to_owned()));
 }
 
 /// M6: each link gives its place back before the next is asked, so that chains do not wait for each other.
@@ -337,13 +337,13 @@ fn many_chains_at_a_time_do_not_wait_for_each_other() {
 fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
     let engine = engine();
     let router = Router::new(&engine, BTreeMap::new()).expect("a router");
-    let mut question = questions::exhaustion(Occasion::Turn);
+    let mut question = questions::exhaustion(AssessTrigger::Turn);
     question.texts[0] = serde_json::from_str(&serde_json::to_string(&question.texts[0]).unwrap()).unwrap();
     let (result, label) = router.decide(&question);
     assert!(message(result.expect_err("nobody can answer")).contains("its text 0 is not at hand"));
-    assert_eq!((label.by, label.faults.len()), (DecidedBy::Native, 0));
+    assert_eq!((label.by, label.faults.len()), (DecisionSource::Native, 0));
 
-    question.texts[0] = Text::new("x".repeat(Limits::default().input_bytes as usize + 1));
+    question.texts[0] = TextBlob::new("x".repeat(DecisionLimits::default().input_bytes as usize + 1));
     assert!(message(router.decide(&question).0.expect_err("nobody can answer")).contains("at most 1048576"));
 }
 
@@ -356,13 +356,13 @@ fn a_policy_is_not_configured_for_what_it_does_not_decide() {
     assert!(matches!(error, RouterError::CannotDecide { .. }));
     assert_eq!(error.to_string(), "policy good cannot be configured for handoff: it decides compaction");
 
-    let asked = Question::new(Ask::Review(review()), vec![Text::default()]);
+    let asked = PolicyRequest::new(PolicyQuery::Review(review()), vec![TextBlob::default()]);
     assert_eq!(message(good.evaluate(&asked).result.expect_err("it cannot")), "it does not export review");
 }
 
 fn review() -> Box<ReviewObservation> {
     let asks = questions::all().into_iter().map(|question| question.ask);
-    asks.filter_map(|ask| if let Ask::Review(seen) = ask { Some(seen) } else { None })
+    asks.filter_map(|ask| if let PolicyQuery::Review(seen) = ask { Some(seen) } else { None })
         .next()
         .expect("there is one")
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::decision::{DecidedBy, Decision, Fault, Label, LinkOutcome};
+use baton_core::decision::{Decision, DecisionSource, Fault, LinkOutcome, Provenance};
 use baton_core::observation::Capability;
-use baton_engine::{BUILTIN_NAME, Chain, Configured, Engine, Router, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, Chain, ConfiguredPolicy, Engine, Router, builtin_bytes};
 
 use crate::hostile::guests::{ANSWER, Guest};
 use crate::hostile::{configured, engine, message, questions, refused};
@@ -23,20 +23,20 @@ fn through() -> Guest {
     layer("")
 }
 
-fn router(engine: &Engine, first: Configured, then: Vec<Configured>) -> Router {
+fn router(engine: &Engine, first: ConfiguredPolicy, then: Vec<ConfiguredPolicy>) -> Router {
     let built_in = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
     let built_in = built_in.configure(&BTreeMap::new()).expect("its defaults are good");
     let chain = BTreeMap::from([(Capability::Compaction, Chain::new(first, then))]);
     Router::with_built_in(engine, chain, built_in).expect("a router")
 }
 
-fn asked(router: &Router) -> (Decision, Label) {
+fn asked(router: &Router) -> (Decision, Provenance) {
     let (result, label) = router.decide(&questions::compaction());
     (result.expect("a policy decides"), label)
 }
 
 /// Who answered behind a layer, and what came of it, in order.
-fn behind(label: &Label) -> Vec<(u32, &str, &'static str)> {
+fn behind(label: &Provenance) -> Vec<(u32, &str, &'static str)> {
     let outcome = |outcome: &LinkOutcome| match outcome {
         LinkOutcome::Answered => "answered",
         LinkOutcome::Abstained => "abstained",
@@ -54,7 +54,7 @@ fn a_layer_gets_the_answer_of_the_next_policy() {
     let router = router(&engine, configured(&engine, "layer", &through()), vec![last.clone()]);
     let (decision, label) = asked(&router);
     assert_eq!(decision.reason(), "there is room");
-    assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Configured, "layer"));
+    assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Configured, "layer"));
     assert_eq!(behind(&label), [(1, "last", "answered")]);
     assert_eq!(label.behind[0].fuel, alone.fuel, "it costs what it costs alone");
     assert_eq!(&label.behind[0].component, last.policy().digest());
@@ -104,10 +104,10 @@ fn the_chain_goes_on_behind_a_layer() {
         asked(&router(&engine, first, vec![last.clone()])).1
     };
     let label = with("abstains", &abstains);
-    assert_eq!((label.by, label.policy.as_str(), label.abstained.len()), (DecidedBy::Next, "last", 1));
+    assert_eq!((label.by, label.policy.as_str(), label.abstained.len()), (DecisionSource::Next, "last", 1));
     assert_eq!(label.abstained[0].behind.len(), 1);
     let label = with("fails", &layer("unreachable"));
-    assert_eq!((label.by, label.policy.as_str(), label.faults.len()), (DecidedBy::Next, "last", 1));
+    assert_eq!((label.by, label.policy.as_str(), label.faults.len()), (DecisionSource::Next, "last", 1));
     assert_eq!(label.faults[0].behind.len(), 1);
 }
 
@@ -121,7 +121,7 @@ fn a_layer_that_asks_for_ever_ends() {
     );
     let last = configured(&engine, "last", &Guest::good("there is room"));
     let (_, label) = asked(&router(&engine, configured(&engine, "endless", &endless), vec![last]));
-    assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Next, "last"));
+    assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Next, "last"));
     assert_eq!(label.faults[0].behind.len(), 4, "four calls are answered");
     let told = message(label.faults[0].fault.clone());
     assert_eq!(told, "asked the next policy more than 4 times");

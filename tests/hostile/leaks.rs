@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::Text;
+use baton_core::TextBlob;
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::Question;
+use baton_core::observation::PolicyRequest;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
@@ -74,8 +74,11 @@ fn telling(bytes: usize) -> Guest {
     .import("text", "slice")
 }
 
-fn transcript() -> Question {
-    Question { texts: vec![Text::new("the whole transcript ".repeat(5_000))], ..questions::compaction() }
+fn transcript() -> PolicyRequest {
+    PolicyRequest {
+        texts: vec![TextBlob::new("the whole transcript ".repeat(5_000))],
+        ..questions::compaction()
+    }
 }
 
 // M6

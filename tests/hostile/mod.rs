@@ -13,23 +13,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::hostile::guests::Guest;
-use baton_core::Text;
+use baton_core::TextBlob;
 use baton_core::decision::{CompactionAction, Decision, Fault};
-use baton_core::observation::Question;
+use baton_core::observation::PolicyRequest;
 use baton_engine::limits::FUEL;
-use baton_engine::{Configured, Engine, EngineConfig, Evaluation, Limits};
+use baton_engine::{ConfiguredPolicy, DecisionLimits, Engine, EngineConfig, Evaluation};
 
 const MEMORY_BYTES: u64 = 8 << 20;
 
 /// An engine for guests that want too much: little memory makes the tests quick.
 fn engine() -> Engine {
-    let limits = Limits { memory_bytes: MEMORY_BYTES, ..Limits::default() };
+    let limits = DecisionLimits { memory_bytes: MEMORY_BYTES, ..DecisionLimits::default() };
     // Unoptimised, compiling the built-in policy takes a second, so it is kept in the target folder.
     let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("aot-hostile"));
     Engine::new(EngineConfig { cache_dir, limits, ..EngineConfig::default() }).expect("an engine")
 }
 
-fn configured(engine: &Engine, name: &str, guest: &Guest) -> Configured {
+fn configured(engine: &Engine, name: &str, guest: &Guest) -> ConfiguredPolicy {
     let policy = engine.load(name, &guest.build()).expect("it loads");
     policy.configure(&BTreeMap::new()).expect("it has no settings")
 }
@@ -61,7 +61,7 @@ fn message(fault: Fault) -> String {
 /// What fuel cannot end, since somebody was granted no end of it: this is what the watchdog is for.
 #[test]
 fn hides_its_work_from_fuel() {
-    let limits = Limits { watchdog_ms: 100, fuel: u64::MAX / 2, ..Limits::default() };
+    let limits = DecisionLimits { watchdog_ms: 100, fuel: u64::MAX / 2, ..DecisionLimits::default() };
     let engine = Engine::new(EngineConfig { limits, ..EngineConfig::default() }).expect("an engine");
     let guest = Guest::deciding(
         "(drop (memory.grow (i32.const 512)))
@@ -96,7 +96,8 @@ fn every_call_pays_for_what_it_makes_the_host_do() {
     let fuel = |body: &str, more: &dyn Fn(Guest) -> Guest| {
         let guest =
             more(Guest::deciding(&format!("{body} (i64.store (i32.const 64) (i64.const 0)) (i32.const 60)")));
-        let question = Question { texts: vec![Text::new("a".repeat(100_000))], ..questions::compaction() };
+        let question =
+            PolicyRequest { texts: vec![TextBlob::new("a".repeat(100_000))], ..questions::compaction() };
         let evaluation = configured(&engine, "hostile", &guest).evaluate(&question);
         assert!(evaluation.result.is_ok(), "{:?}", evaluation.result);
         evaluation.fuel

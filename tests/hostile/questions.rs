@@ -3,16 +3,17 @@
 #![allow(dead_code, unreachable_pub)] // Several test binaries use it, each its part.
 
 use baton_core::decision::{Assessment, Staleness, Verdict};
-use baton_core::facts::{Capabilities, Channel};
+use baton_core::facts::{Capabilities, SignalSource};
 use baton_core::observation::{
-    Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
-    CompletionObservation, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus,
-    ObjectiveView, Occasion, OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView,
-    Question, RecoveryObservation, ReviewObservation, SessionObservation, SessionState, SessionView,
-    SignalView, Span, SplitLimits, SplitOccasion, SplittingObservation, TextId, TurnView,
+    AssessTrigger, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
+    CompletionObservation, ContextItem, ContextItemKind, HandoffObservation, HandoffReference,
+    ObjectiveStatus, ObjectiveView, OccupancyView, OffloadingObservation, OmittedCounts, OriginView,
+    PhaseView, PolicyQuery, PolicyRequest, ProgressView, PromptKind, RecoveryObservation, ReviewObservation,
+    SessionObservation, SessionState, SessionView, SignalView, SplitLimits, SplitTrigger,
+    SplittingObservation, TextId, TextSpan, TurnView,
 };
 use baton_core::workflow::SplitTime;
-use baton_core::{Seq, Text, UnixMs};
+use baton_core::{Seq, TextBlob, UnixMs};
 
 pub fn session() -> SessionView {
     SessionView {
@@ -60,28 +61,31 @@ fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
     ObjectiveView { status, files: 1, ..ObjectiveView::new(id.into(), format!("Do what {id} says")) }
 }
 
-pub fn compaction() -> Question {
+pub fn compaction() -> PolicyRequest {
     let seen = CompactionObservation {
         session: session(),
         phase: phase(),
         refilled_within_turns: None,
         attributes: Vec::new(),
     };
-    Question::new(Ask::Compaction(Box::new(seen)), vec![Text::new("the window, with a Phrase in it")])
+    PolicyRequest::new(
+        PolicyQuery::Compaction(Box::new(seen)),
+        vec![TextBlob::new("the window, with a Phrase in it")],
+    )
 }
 
-pub fn exhaustion(occasion: Occasion) -> Question {
+pub fn exhaustion(occasion: AssessTrigger) -> PolicyRequest {
     let window = "Prompt is too long";
     let signal = SignalView {
         seq: Seq(7),
-        channel: Channel::AgentEvent,
+        channel: SignalSource::AgentEvent,
         age_ms: 5,
         prompt: 1,
         code: Some("prompt_too_long".to_owned()),
         status: None,
         resets_at_ms: None,
         retrying: false,
-        text: Span { start: 0, end: window.len() as u32 },
+        text: TextSpan { start: 0, end: window.len() as u32 },
     };
     let seen = SessionObservation {
         occasion,
@@ -107,12 +111,12 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         imported: false,
         attributes: Vec::new(),
     };
-    Question::new(Ask::Assess(Box::new(seen)), vec![Text::new(window)])
+    PolicyRequest::new(PolicyQuery::Assess(Box::new(seen)), vec![TextBlob::new(window)])
 }
 
 pub fn splitting() -> SplittingObservation {
     SplittingObservation {
-        occasion: SplitOccasion::PhaseStart,
+        occasion: SplitTrigger::PhaseStart,
         phase: phase(),
         objectives: vec![objective("a", ObjectiveStatus::Open), objective("b", ObjectiveStatus::Open)],
         requested: None,
@@ -129,7 +133,7 @@ pub fn splitting() -> SplittingObservation {
 
 pub fn handoff() -> HandoffObservation {
     HandoffObservation {
-        kind: BriefKind::Continuing,
+        kind: PromptKind::Continuing,
         phase: phase(),
         session: session(),
         objectives: vec![objective("a", ObjectiveStatus::Done), objective("b", ObjectiveStatus::Open)],
@@ -168,7 +172,7 @@ pub fn handoff() -> HandoffObservation {
         verification: None,
         remarks: Vec::new(),
         facts_path: Some("handoffs/1-facts.json".to_owned()),
-        beyond: Beyond::default(),
+        beyond: OmittedCounts::default(),
         words_withheld: None,
         plans_first: false,
         as_lead: false,
@@ -196,7 +200,8 @@ fn budgeting() -> BudgetingObservation {
 }
 
 fn offloading() -> OffloadingObservation {
-    let item = ItemView { id: "tool-result-1".to_owned(), kind: ItemKind::ToolResult, tokens: 25_000 };
+    let item =
+        ContextItem { id: "tool-result-1".to_owned(), kind: ContextItemKind::ToolResult, tokens: 25_000 };
     OffloadingObservation { session: session(), phase: phase(), items: vec![item], attributes: Vec::new() }
 }
 
@@ -204,25 +209,25 @@ fn assessment(verdict: Verdict) -> Assessment {
     Assessment { verdict, evidence: Vec::new(), warning: None, reason: "so it is".to_owned() }
 }
 
-fn completion() -> Question {
-    let Question { ask, texts, .. } = exhaustion(Occasion::PromptEnded);
-    let Ask::Assess(mut session) = ask else { unreachable!("it is what `exhaustion` asks") };
+fn completion() -> PolicyRequest {
+    let PolicyRequest { ask, texts, .. } = exhaustion(AssessTrigger::PromptEnded);
+    let PolicyQuery::Assess(mut session) = ask else { unreachable!("it is what `exhaustion` asks") };
     session.objectives = vec![objective("b", ObjectiveStatus::Open)];
     let seen = CompletionObservation { session: *session, assessment: assessment(Verdict::Answered) };
-    Question::new(Ask::Complete(Box::new(seen)), texts)
+    PolicyRequest::new(PolicyQuery::Complete(Box::new(seen)), texts)
 }
 
-fn recovery() -> Question {
-    let Question { ask, texts, .. } = exhaustion(Occasion::SessionEnded);
-    let Ask::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
+fn recovery() -> PolicyRequest {
+    let PolicyRequest { ask, texts, .. } = exhaustion(AssessTrigger::SessionEnded);
+    let PolicyQuery::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
     let assessment = assessment(Verdict::Failed);
     let seen = RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
-    Question::new(Ask::Recover(Box::new(seen)), texts)
+    PolicyRequest::new(PolicyQuery::Recover(Box::new(seen)), texts)
 }
 
 /// One question for each function of the contract.
-pub fn all() -> Vec<Question> {
-    let texts = || vec![Text::new("the last output"), Text::new("")];
+pub fn all() -> Vec<PolicyRequest> {
+    let texts = || vec![TextBlob::new("the last output"), TextBlob::new("")];
     let review = ReviewObservation {
         document: TextId(0),
         missing_files: Vec::new(),
@@ -233,14 +238,14 @@ pub fn all() -> Vec<Question> {
         attributes: Vec::new(),
     };
     let asks = [
-        Ask::Split(Box::new(splitting())),
-        Ask::Budget(Box::new(budgeting())),
-        Ask::Offload(Box::new(offloading())),
-        Ask::Brief(Box::new(handoff())),
-        Ask::Compose(Box::new(handoff())),
-        Ask::Review(Box::new(review)),
+        PolicyQuery::Split(Box::new(splitting())),
+        PolicyQuery::Budget(Box::new(budgeting())),
+        PolicyQuery::Offload(Box::new(offloading())),
+        PolicyQuery::Brief(Box::new(handoff())),
+        PolicyQuery::Compose(Box::new(handoff())),
+        PolicyQuery::Review(Box::new(review)),
     ];
-    let mut questions = vec![exhaustion(Occasion::Turn), completion(), recovery(), compaction()];
-    questions.extend(asks.map(|ask| Question::new(ask, texts())));
+    let mut questions = vec![exhaustion(AssessTrigger::Turn), completion(), recovery(), compaction()];
+    questions.extend(asks.map(|ask| PolicyRequest::new(ask, texts())));
     questions
 }

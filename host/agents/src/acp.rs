@@ -16,7 +16,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, Lines};
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Capabilities, Channel, Signal};
+use baton_core::facts::{AgentEvent, Capabilities, ErrorSignal, SignalSource};
 use baton_core::workflow::{CommandLine, Role};
 use futures::{Sink, Stream};
 use tokio::sync::{mpsc, watch};
@@ -211,7 +211,7 @@ fn incoming(lines: mpsc::Receiver<String>) -> impl Stream<Item = io::Result<Stri
 }
 
 fn connection_error(text: String) -> AgentEvent {
-    let channel = Channel::AgentEvent;
+    let channel = SignalSource::AgentEvent;
     let code = "acp-connection".to_owned();
-    AgentEvent::Signal(Signal { channel, code, status: None, resets_at: None, retrying: false, text })
+    AgentEvent::Signal(ErrorSignal { channel, code, status: None, resets_at: None, retrying: false, text })
 }

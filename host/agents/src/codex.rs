@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Capabilities, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{AgentEvent, Capabilities, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_core::workflow::{Permission, Role};
 use baton_streams::{CodexAppServerDecoder, Decoder as _, cut};
 use serde::Deserialize;
@@ -319,8 +319,8 @@ fn refused(what: &str, error: Option<&Value>) -> Result<(), String> {
 }
 
 fn failure(text: &str) -> AgentEvent {
-    AgentEvent::Signal(Signal {
-        channel: Channel::AgentEvent,
+    AgentEvent::Signal(ErrorSignal {
+        channel: SignalSource::AgentEvent,
         code: "codex-app-server".to_owned(),
         status: None,
         resets_at: None,

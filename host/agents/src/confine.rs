@@ -12,7 +12,9 @@ use baton_core::action::SpawnSpec;
 use baton_core::facts::AgentEvent;
 use baton_core::git_link;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
-use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, found_on};
+use baton_sandbox::{
+    Boundary, BoundaryRequest, ExternalMount, RefusalReceiver, RemainingPaths, SettingsFolder, found_on,
+};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -157,7 +159,7 @@ pub struct Confined {
     /// Ends with the agent.
     pub boundary: Boundary,
     /// What is refused in it.
-    pub refused: Refused,
+    pub refused: RefusalReceiver,
 }
 
 /// Where a boundary is made, and for what.
@@ -178,7 +180,7 @@ pub struct Ground<'a> {
     /// Folders of the host's that nobody inside sees.
     pub hidden: Vec<PathBuf>,
     /// Gets what could not be taken away after the session.
-    pub remaining: Remaining,
+    pub remaining: RemainingPaths,
 }
 
 impl<'a> Ground<'a> {
@@ -191,7 +193,7 @@ impl<'a> Ground<'a> {
     }
 
     /// What a command of the workflow needs to be confined. It is no agent, and has no settings.
-    pub fn for_command(self, sandbox: &'a Sandbox) -> Wanted<'a> {
+    pub fn for_command(self, sandbox: &'a Sandbox) -> BoundaryRequest<'a> {
         let targets = sandbox.network.clone().unwrap_or_default();
         self.wanted(sandbox, targets)
     }
@@ -200,7 +202,7 @@ impl<'a> Ground<'a> {
     ///
     /// # Errors
     /// As for [`spawn`](crate::spawn), where its program is not there.
-    pub fn for_agent(self, spec: &SpawnSpec, role: &'a Role) -> Result<Wanted<'a>, SpawnError> {
+    pub fn for_agent(self, spec: &SpawnSpec, role: &'a Role) -> Result<BoundaryRequest<'a>, SpawnError> {
         let path = self.variable("PATH");
         let mut programs = vec![program::resolve(spec, role, self.own_exe, path)?];
         programs.extend(role.script.iter().map(PathBuf::from));
@@ -210,7 +212,7 @@ impl<'a> Ground<'a> {
         let settings = self.settings(&spec.agent);
         let mounts = is_called(&spec.agent, "codex");
         let wanted = self.wanted(&role.sandbox, role.sandbox.targets(&spec.agent));
-        Ok(Wanted { programs, settings, mounts, ..wanted })
+        Ok(BoundaryRequest { programs, settings, mounts, ..wanted })
     }
 
     /// What nobody who is confined makes or changes, from the tree.
@@ -220,7 +222,11 @@ impl<'a> Ground<'a> {
         kept
     }
 
-    fn wanted(self, sandbox: &'a Sandbox, targets: Vec<baton_core::workflow::Target>) -> Wanted<'a> {
+    fn wanted(
+        self,
+        sandbox: &'a Sandbox,
+        targets: Vec<baton_core::workflow::NetworkTarget>,
+    ) -> BoundaryRequest<'a> {
         let (home, path) = (self.home(), self.variable("PATH"));
         self.make_ready();
         let mut protect = self.protected(sandbox);
@@ -238,7 +244,7 @@ impl<'a> Ground<'a> {
             planted.push(PathBuf::from(".git"));
         }
         let beside = self.repository();
-        Wanted {
+        BoundaryRequest {
             sandbox,
             targets,
             tree: self.tree,
@@ -346,18 +352,18 @@ impl<'a> Ground<'a> {
 
     /// The repository of a work tree, which lies in the workspace: what a commit on a branch of the run writes can be written,
     /// and the rest only be read.
-    fn repository(&self) -> Vec<Beside> {
+    fn repository(&self) -> Vec<ExternalMount> {
         let Some(own) = self.own_of_tree() else { return Vec::new() };
         let beside = |path: PathBuf, writable| {
             let root = self.workspace.to_owned();
-            Beside { root, path, writable, fresh: false }
+            ExternalMount { root, path, writable, fresh: false }
         };
         let in_git = |path: &Path| beside(Path::new(".git").join(path), true);
         let mut written = vec![in_git(Path::new("objects"))];
         if let Some([reflogs, branches]) = self.branches() {
             // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
             // the host writes for all of them: its git appends to whatever is there.
-            written.push(Beside { fresh: true, ..in_git(&reflogs) });
+            written.push(ExternalMount { fresh: true, ..in_git(&reflogs) });
             written.push(in_git(&branches));
         }
         let fixed = ["gitdir", "commondir", "config.worktree", "locked"];
@@ -368,7 +374,7 @@ impl<'a> Ground<'a> {
             .collect()
     }
 
-    fn settings(&self, agent: &AgentKind) -> Vec<Settings> {
+    fn settings(&self, agent: &AgentKind) -> Vec<SettingsFolder> {
         let Some(home) = self.home() else { return Vec::new() };
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         if is_called(agent, "claude") {
@@ -378,14 +384,14 @@ impl<'a> Ground<'a> {
             let folder = home.join(".claude");
             let kept = self.conversations.clone().map(|folder| ("projects", folder));
             let (files, variable) = (names(&OF_CLAUDE), "CLAUDE_CONFIG_DIR");
-            return vec![Settings { folder, files, variable, kept, made }];
+            return vec![SettingsFolder { folder, files, variable, kept, made }];
         }
         if is_called(agent, "codex") {
             let moved = self.variable("CODEX_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
             let folder = moved.unwrap_or_else(|| home.join(".codex"));
             let kept = self.conversations.clone().map(|folder| ("sessions", folder));
             let (files, variable) = (names(&OF_CODEX), "CODEX_HOME");
-            return vec![Settings { folder, files, variable, kept, made: None }];
+            return vec![SettingsFolder { folder, files, variable, kept, made: None }];
         }
         Vec::new()
     }

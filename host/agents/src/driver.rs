@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Exit};
-use baton_streams::{LineSplitter, Piece, TerminalText};
+use baton_core::facts::{AgentEvent, ProcessExit};
+use baton_streams::{LinePiece, LineSplitter, TerminalText};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, watch};
@@ -54,7 +54,7 @@ pub struct AgentHandle {
     session: SessionId,
     commands: mpsc::Sender<Command>,
     end: mpsc::Sender<End>,
-    gone: watch::Receiver<Option<Exit>>,
+    gone: watch::Receiver<Option<ProcessExit>>,
 }
 
 impl AgentHandle {
@@ -119,7 +119,7 @@ impl GiveUp {
 pub(crate) struct Life {
     end: mpsc::Receiver<End>,
     closing: (watch::Sender<bool>, watch::Receiver<bool>),
-    gone: (watch::Sender<Option<Exit>>, watch::Receiver<Option<Exit>>),
+    gone: (watch::Sender<Option<ProcessExit>>, watch::Receiver<Option<ProcessExit>>),
 }
 
 /// A handle, and the ends that its tasks hold. Events go to the host through a bounded [`flow`].
@@ -150,7 +150,7 @@ impl Events {
         }
     }
 
-    async fn exited(&self, exit: Exit) {
+    async fn exited(&self, exit: ProcessExit) {
         let _ = self.0.send(DriverEvent::Exited(exit)).await;
     }
 }
@@ -242,7 +242,7 @@ async fn read(
     forward: Option<mpsc::Sender<String>>,
     events: Events,
     mut log: Log,
-    mut gone: watch::Receiver<Option<Exit>>,
+    mut gone: watch::Receiver<Option<ProcessExit>>,
 ) {
     let mut lines = LineSplitter::new();
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -261,8 +261,8 @@ async fn read(
         let Ok(bytes @ 1..) = read else { break };
         log.write(&chunk[..bytes]);
         lines.push(&chunk[..bytes], |piece| match piece {
-            Piece::Line(line) => forwarded.extend(feed.line(line, &mut out)),
-            Piece::TooLong(beginning) => feed.long_line(beginning, &mut out),
+            LinePiece::Line(line) => forwarded.extend(feed.line(line, &mut out)),
+            LinePiece::TooLong(beginning) => feed.long_line(beginning, &mut out),
         });
         events.send(&mut out).await;
         for line in forwarded.drain(..) {
@@ -273,8 +273,8 @@ async fn read(
         }
     }
     lines.end(|piece| match piece {
-        Piece::Line(line) => drop(feed.line(line, &mut out)),
-        Piece::TooLong(beginning) => feed.long_line(beginning, &mut out),
+        LinePiece::Line(line) => drop(feed.line(line, &mut out)),
+        LinePiece::TooLong(beginning) => feed.long_line(beginning, &mut out),
     });
     feed.end(&mut out);
     events.send(&mut out).await;
@@ -285,7 +285,7 @@ fn read_stderr(
     stderr: impl AsyncRead + Unpin + Send + 'static,
     events: &Events,
     log: Log,
-    gone: watch::Receiver<Option<Exit>>,
+    gone: watch::Receiver<Option<ProcessExit>>,
 ) -> JoinHandle<()> {
     tokio::spawn(read(stderr, Stderr(TerminalText::new()), None, events.clone(), log, gone))
 }
@@ -317,11 +317,15 @@ async fn write(
 }
 
 /// Tells the host that a session is over, when everything that has events has given them and the processes are gone.
-async fn conclude(tasks: Vec<JoinHandle<()>>, events: Events, mut gone: watch::Receiver<Option<Exit>>) {
+async fn conclude(
+    tasks: Vec<JoinHandle<()>>,
+    events: Events,
+    mut gone: watch::Receiver<Option<ProcessExit>>,
+) {
     for task in tasks {
         // A task that panicked has lost its own words only.
         let _ = task.await;
     }
     let exit = gone.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
-    events.exited(exit.unwrap_or(Exit { code: None, signal: None, by_host: false })).await;
+    events.exited(exit.unwrap_or(ProcessExit { code: None, signal: None, by_host: false })).await;
 }

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Billed, Channel, SIGNAL_TEXT_BYTES};
+use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage};
 use baton_streams::{cut, cut_tail};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -74,7 +74,7 @@ struct Flow {
     steps: Allowance,
     text: String,
     occupancy: Option<AgentEvent>,
-    bill: Billed,
+    bill: TokenUsage,
     omitted_events: u64,
     omitted_text: u64,
     /// When the next word about it is due.
@@ -89,7 +89,7 @@ impl Flow {
             steps: Allowance::new(BURST_STEPS, STEPS_A_SECOND, now),
             text: String::new(),
             occupancy: None,
-            bill: Billed::default(),
+            bill: TokenUsage::default(),
             omitted_events: 0,
             omitted_text: 0,
             word: now,
@@ -106,7 +106,8 @@ impl Flow {
             self.give_out(out);
             shorten(&mut event);
             // Of terminal text the decoder bounds how much there can be.
-            let is_free = matches!(&event, AgentEvent::Signal(signal) if signal.channel == Channel::Terminal);
+            let is_free =
+                matches!(&event, AgentEvent::Signal(signal) if signal.channel == SignalSource::Terminal);
             out.push(event);
             if is_free {
                 return None;
@@ -155,7 +156,7 @@ impl Flow {
     }
 
     fn holds(&self) -> bool {
-        !self.text.is_empty() || self.occupancy.is_some() || self.bill != Billed::default()
+        !self.text.is_empty() || self.occupancy.is_some() || self.bill != TokenUsage::default()
     }
 
     fn hold(&mut self, event: AgentEvent, now: Instant) {
@@ -221,7 +222,7 @@ impl Flow {
         }
         out.extend(self.occupancy.take());
         let bill = std::mem::take(&mut self.bill);
-        if bill != Billed::default() {
+        if bill != TokenUsage::default() {
             out.push(AgentEvent::Billing(bill));
         }
         self.events.left -= (out.len() - before) as f64;
@@ -239,7 +240,7 @@ fn is_step(event: &AgentEvent) -> bool {
         | AgentEvent::Billing(_)
         | AgentEvent::Omitted { .. }
         | AgentEvent::Unknown { .. } => false,
-        AgentEvent::Signal(signal) => signal.channel != Channel::ToolOutput,
+        AgentEvent::Signal(signal) => signal.channel != SignalSource::ToolOutput,
         AgentEvent::Ready { .. }
         | AgentEvent::Capabilities(_)
         | AgentEvent::Compacting
@@ -454,7 +455,7 @@ mod tests {
     #[test]
     fn bills_add_up_and_the_newest_fill_counts() {
         let mut world = World::new();
-        let bill = |n| Billed { input_tokens: n, output_tokens: 1, cost_microusd: Some(2) };
+        let bill = |n| TokenUsage { input_tokens: n, output_tokens: 1, cost_microusd: Some(2) };
         for n in 0..2000 {
             let source = baton_core::facts::OccupancySource::Agent;
             world.take(AgentEvent::Occupancy { used_tokens: Some(n), window_tokens: None, source });
@@ -462,7 +463,7 @@ mod tests {
             world.take(AgentEvent::Billing(bill(1)));
         }
         world.flow.end(world.now, &mut world.out);
-        let mut billed = Billed::default();
+        let mut billed = TokenUsage::default();
         let mut used = None;
         for event in &world.out {
             match event {

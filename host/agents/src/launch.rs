@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
-use baton_core::facts::{AgentEvent, Capabilities, Exit};
+use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
 use baton_core::workflow::{AgentKind, Role};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -110,7 +110,7 @@ pub enum DriverEvent {
     /// The agent's stream said so.
     Event(AgentEvent),
     /// The process is gone, with all it started, and its stream has been read to the end. The last event of a session.
-    Exited(Exit),
+    Exited(ProcessExit),
 }
 
 /// An agent that runs.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use baton_core::facts::AgentEvent;
 use baton_core::workflow::AgentKind;
-use baton_streams::{ClaudeDecoder, Decoder as _, LineSplitter, Piece};
+use baton_streams::{ClaudeDecoder, Decoder as _, LinePiece, LineSplitter};
 
 use crate::files::LOG_BYTES;
 
@@ -26,7 +26,7 @@ pub fn turns_logged(agent: &AgentKind, session_dir: &Path, known: u32) -> Vec<Ag
     let mut lines = LineSplitter::new();
     // The last line may be half of one.
     lines.push(&printed, |piece| {
-        if let Piece::Line(line) = piece {
+        if let LinePiece::Line(line) = piece {
             decoder.line(line, &mut out);
         }
     });
@@ -37,7 +37,7 @@ pub fn turns_logged(agent: &AgentKind, session_dir: &Path, known: u32) -> Vec<Ag
 
 #[cfg(test)]
 mod tests {
-    use baton_core::facts::Billed;
+    use baton_core::facts::TokenUsage;
 
     use super::*;
 
@@ -53,7 +53,7 @@ mod tests {
         let user = r#"{"type":"user","message":{"role":"user","content":[]}}"#;
         let log = format!("{}\n{user}\n{}\n{{\"type\":\"assi", call("one"), call("two"));
         std::fs::write(dir.path().join("stdout.jsonl"), log).unwrap();
-        let billed = Billed { input_tokens: 23_855, output_tokens: 7, cost_microusd: None };
+        let billed = TokenUsage { input_tokens: 23_855, output_tokens: 7, cost_microusd: None };
         let turn = AgentEvent::Turn { used_tokens: Some(23_855), billed };
         assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 1), std::slice::from_ref(&turn));
         assert_eq!(turns_logged(&AgentKind::Claude, dir.path(), 0), [turn.clone(), turn]);

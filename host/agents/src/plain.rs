@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel, SIGNAL_TEXT_BYTES, Signal};
-use baton_core::workflow::{CommandLine, PromptWay, Role};
+use baton_core::facts::{AgentEvent, Capabilities, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage};
+use baton_core::workflow::{CommandLine, PromptDelivery, Role};
 use baton_streams::{PlainDecoder, Stream, cut};
 use tokio::sync::{mpsc, watch};
 
@@ -40,7 +40,7 @@ pub(crate) fn command(own_exe: &Path, program: PathBuf, command: &CommandLine, r
     if role.pty {
         args.push("--terminal".into());
     }
-    if role.prompt == PromptWay::Argument {
+    if role.prompt == PromptDelivery::Argument {
         args.push("--argument".into());
     }
     args.extend(["--".into(), program.into_os_string()]);
@@ -128,7 +128,7 @@ impl PlainFeed {
                     self.told_turn = true;
                     told.reports_cost |= billed.cost_microusd.is_some();
                 }
-                AgentEvent::Billing(Billed { cost_microusd: Some(_), .. }) => told.reports_cost = true,
+                AgentEvent::Billing(TokenUsage { cost_microusd: Some(_), .. }) => told.reports_cost = true,
                 _ => {}
             }
         }
@@ -150,7 +150,7 @@ impl PlainFeed {
                 self.end_run(out);
                 // A program that tells of no model call has had one as far as anybody can know.
                 if !std::mem::take(&mut self.told_turn) && ended.error.is_none() {
-                    out.push(AgentEvent::Turn { used_tokens: None, billed: Billed::default() });
+                    out.push(AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() });
                 }
                 if let Some(error) = &ended.error {
                     out.push(signal("not-started", error));
@@ -175,8 +175,8 @@ fn stop_reason(ended: &Ended) -> (String, bool) {
 }
 
 fn signal(code: &str, text: &str) -> AgentEvent {
-    AgentEvent::Signal(Signal {
-        channel: Channel::AgentEvent,
+    AgentEvent::Signal(ErrorSignal {
+        channel: SignalSource::AgentEvent,
         code: code.to_owned(),
         status: None,
         resets_at: None,
@@ -214,7 +214,7 @@ mod tests {
         let line = agent.command().unwrap();
         let role = Role {
             pty: true,
-            prompt: PromptWay::Argument,
+            prompt: PromptDelivery::Argument,
             args: vec!["--fast".to_owned()],
             ..Role::of(agent.clone())
         };

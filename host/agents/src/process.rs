@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use baton_core::facts::Exit;
+use baton_core::facts::ProcessExit;
 use baton_sandbox::this_program;
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::Signal;
@@ -135,7 +135,7 @@ impl Supervised {
         self,
         mut end: mpsc::Receiver<End>,
         closing: watch::Sender<bool>,
-        gone: watch::Sender<Option<Exit>>,
+        gone: watch::Sender<Option<ProcessExit>>,
     ) {
         let Self { mut child, host, group, session_dir, .. } = self;
         let mut by_host = false;
@@ -171,7 +171,7 @@ impl Supervised {
         let code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
         let signal = status.as_ref().ok().and_then(std::os::unix::process::ExitStatusExt::signal);
         let (code, signal) = exit.map_or((code, signal), |exit| (exit.code, exit.signal));
-        gone.send_replace(Some(Exit { code, signal, by_host }));
+        gone.send_replace(Some(ProcessExit { code, signal, by_host }));
     }
 }
 

@@ -19,7 +19,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
-use baton_core::workflow::PromptWay;
+use baton_core::workflow::PromptDelivery;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use self::line::{Ended, Told, Wanted};
@@ -37,11 +37,11 @@ pub fn relay_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<()> {
-    let (mut terminal, mut prompt) = (false, PromptWay::Stdin);
+    let (mut terminal, mut prompt) = (false, PromptDelivery::Stdin);
     loop {
         match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("--terminal") => terminal = true,
-            Some("--argument") => prompt = PromptWay::Argument,
+            Some("--argument") => prompt = PromptDelivery::Argument,
             Some(program::TAKE_TERMINAL) => return take_terminal(args),
             Some("--") => break,
             _ => bail!("usage: [--terminal] [--argument] -- PROGRAM [ARGUMENT]..."),

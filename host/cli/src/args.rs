@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use baton_runtime::core::input::Choice;
+use baton_runtime::core::input::PauseAnswer;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -127,14 +127,14 @@ pub(crate) enum Answer {
     Stop,
 }
 
-impl From<Answer> for Choice {
+impl From<Answer> for PauseAnswer {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Retry => Choice::Retry,
-            Answer::Skip => Choice::Skip,
-            Answer::Raise => Choice::Raise,
-            Answer::Accept => Choice::Accept,
-            Answer::Stop => Choice::Stop,
+            Answer::Retry => PauseAnswer::Retry,
+            Answer::Skip => PauseAnswer::Skip,
+            Answer::Raise => PauseAnswer::Raise,
+            Answer::Accept => PauseAnswer::Accept,
+            Answer::Stop => PauseAnswer::Stop,
         }
     }
 }

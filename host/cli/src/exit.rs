@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use baton_registry::{LockError, RegistryError, ResolveError};
 use baton_runtime::RuntimeError;
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::workflow::SandboxError;
 use baton_runtime::core::workflow::file::WorkflowError;
@@ -82,12 +82,12 @@ impl Exit {
     /// How a run stands when its host leaves.
     pub(crate) fn of_view(view: &RunView) -> Exit {
         match view.status {
-            RunStatus::Ended(Ending::Done) if view.not_committed().next().is_some() => Exit::Unfinished,
-            RunStatus::Ended(Ending::Done) => Exit::Done,
-            RunStatus::Ended(Ending::Unfinished) => Exit::Unfinished,
+            RunStatus::Ended(RunOutcome::Done) if view.not_committed().next().is_some() => Exit::Unfinished,
+            RunStatus::Ended(RunOutcome::Done) => Exit::Done,
+            RunStatus::Ended(RunOutcome::Unfinished) => Exit::Unfinished,
             RunStatus::Paused => Exit::Paused,
             // A host that leaves a running run was asked to.
-            RunStatus::Ended(Ending::Interrupted) | RunStatus::Running => Exit::Interrupted,
+            RunStatus::Ended(RunOutcome::Interrupted) | RunStatus::Running => Exit::Interrupted,
         }
     }
 
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn a_run_ends_with_the_code_of_its_status() {
         let code = |status| Exit::of_view(&RunView { status, ..samples::finished() }).code();
-        assert_eq!(code(RunStatus::Ended(Ending::Done)), 0);
-        assert_eq!(code(RunStatus::Ended(Ending::Unfinished)), 1);
+        assert_eq!(code(RunStatus::Ended(RunOutcome::Done)), 0);
+        assert_eq!(code(RunStatus::Ended(RunOutcome::Unfinished)), 1);
         assert_eq!(code(RunStatus::Paused), 5);
-        assert_eq!(code(RunStatus::Ended(Ending::Interrupted)), 130);
+        assert_eq!(code(RunStatus::Ended(RunOutcome::Interrupted)), 130);
         assert_eq!(code(RunStatus::Running), 130);
         let mut uncommitted = samples::finished();
         uncommitted.phases[0].commit_failed = Some("a rebase is under way in the workspace".into());

@@ -11,7 +11,7 @@ use baton_runtime::core::Digest;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{GivenSetting, SettingValue};
-use baton_runtime::engine::{Configured, Engine};
+use baton_runtime::engine::{ConfiguredPolicy, Engine};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub(crate) fn require(
     reference: &str,
     set: &[(String, GivenSetting)],
     engine: &Engine,
-    policy: &Configured,
+    policy: &ConfiguredPolicy,
     decides: &[Capability],
 ) -> anyhow::Result<()> {
     if args.unchecked {

@@ -8,7 +8,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
 use baton_runtime::engine::{is_compiling, stop_compiling};
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Attached, END_GRACE, Start, attach, run_folder, workflow_of};
+use baton_runtime::{AttachResult, END_GRACE, RunStart, attach, run_folder, workflow_of};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -36,7 +36,7 @@ const TICKED: &str = "ticked";
 /// says so to whoever waits for it, once the run is in the journal.
 pub(crate) fn follow(
     place: &Place,
-    start: Start,
+    start: RunStart,
     args: ViewArgs,
     announcement: Option<Announcement>,
 ) -> anyhow::Result<Exit> {
@@ -70,7 +70,7 @@ pub(crate) fn look_on(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyh
     let runtime = multi_threaded()?;
     let result = runtime.block_on(attached_view(place, run, args));
     runtime.shutdown_background();
-    let Attached { view, live } = result?;
+    let AttachResult { view, live } = result?;
     if !live {
         return conclude(place, &view, args);
     }
@@ -113,7 +113,7 @@ fn write_document(place: &Place, view: &RunView, live: Option<bool>, format: For
 
 async fn host_and_view(
     place: &Place,
-    start: Start,
+    start: RunStart,
     args: ViewArgs,
     mut announcement: Option<Announcement>,
 ) -> anyhow::Result<RunView> {
@@ -167,7 +167,7 @@ async fn host_and_view(
     Ok(view)
 }
 
-async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Attached> {
+async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<AttachResult> {
     let (sender, mut updates) = mpsc::channel(UPDATES_WAITING);
     let (leave, left) = watch::channel(false);
     let mut interrupt = Interrupt::new(leave)?;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use baton_registry::LockError;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::visible::visible_name;
-use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file, sandbox_file};
+use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, ParsedWorkflow, policies_file, sandbox_file};
 use baton_runtime::core::workflow::{
-    Layer, Origin, Policies, PoliciesSaid, PolicyChoice, Sandbox, SandboxError,
+    ConfigLayer, ConfigSource, Policies, PolicyChoice, PolicyLayerFile, Sandbox, SandboxError,
 };
 
 use crate::exit::Usage;
@@ -35,10 +35,10 @@ pub(crate) struct Layers {
 
 /// A file that was looked for.
 pub(crate) struct LayerFile {
-    pub(crate) layer: Layer,
+    pub(crate) layer: ConfigLayer,
     pub(crate) path: PathBuf,
     /// What it says; nothing where there is no such file.
-    pub(crate) said: Option<PoliciesSaid>,
+    pub(crate) said: Option<PolicyLayerFile>,
     /// What it says of the sandbox.
     sandbox: Option<Sandbox>,
 }
@@ -46,8 +46,8 @@ pub(crate) struct LayerFile {
 impl Layers {
     /// Reads what is there. A run in a fresh folder has no workspace to be read yet.
     pub(crate) fn read(workspace: Option<&Path>) -> anyhow::Result<Layers> {
-        let user = user_config().map(|path| (Layer::User, path));
-        let workspace = workspace.map(|folder| (Layer::Workspace, folder.join(WORKSPACE_FILE)));
+        let user = user_config().map(|path| (ConfigLayer::User, path));
+        let workspace = workspace.map(|folder| (ConfigLayer::Workspace, folder.join(WORKSPACE_FILE)));
         let files = user.into_iter().chain(workspace).map(|(layer, path)| {
             let text = read(&path)?;
             let origin = path.to_string_lossy();
@@ -65,7 +65,7 @@ impl Layers {
     }
 
     /// The workflow with what was read laid beneath it.
-    pub(crate) fn beneath(&self, reading: Reading) -> Workflow {
+    pub(crate) fn beneath(&self, reading: ParsedWorkflow) -> Workflow {
         reading.over(self.said())
     }
 
@@ -75,7 +75,7 @@ impl Layers {
         for file in &self.files {
             if let Some(said) = file.sandbox.clone() {
                 floor = match file.layer {
-                    Layer::User => said,
+                    ConfigLayer::User => said,
                     _ => said.held_to(&floor, &file.path.to_string_lossy(), None)?,
                 };
             }
@@ -84,7 +84,7 @@ impl Layers {
     }
 
     /// What was read, the farthest first.
-    pub(crate) fn said(&self) -> impl Iterator<Item = PoliciesSaid> {
+    pub(crate) fn said(&self) -> impl Iterator<Item = PolicyLayerFile> {
         self.files.iter().filter_map(|file| file.said.clone())
     }
 
@@ -97,7 +97,7 @@ impl Layers {
 /// "baton.toml of this folder chooses how the work is judged: team.wasm, accept = "answer"; …": for whoever has the folder from others.
 /// Nothing where it says nothing.
 pub(crate) fn said_by_folder(policies: &Policies) -> Option<String> {
-    let of_folder: Vec<PolicyChoice> = policies.choices_of(Layer::Workspace).cloned().collect();
+    let of_folder: Vec<PolicyChoice> = policies.choices_of(ConfigLayer::Workspace).cloned().collect();
     (!of_folder.is_empty()).then(|| chosen_by_folder(&of_folder))
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn placed(policies: &Policies) -> impl Fn(anyhow::Error) -> anyhow::E
     move |error| {
         let mut places: Vec<String> = Vec::new();
         for choice in blamed(&choices, &error) {
-            let Origin { file, line, .. } = &choice.from;
+            let ConfigSource { file, line, .. } = &choice.from;
             let place = format!("{file}:{line}");
             if !file.is_empty() && !places.contains(&place) {
                 places.push(place);
@@ -239,8 +239,8 @@ mod tests {
         let flow = "[policies]\nsplitting = { settings = { b = 2 } }";
         let mut policies = Policies::default();
         policies.lay([
-            policies_file(user, "/c/config.toml", "/c", Layer::User, &mut read_beside).unwrap(),
-            policies_file(flow, "/w/baton.toml", "/w", Layer::Workspace, &mut read_beside).unwrap(),
+            policies_file(user, "/c/config.toml", "/c", ConfigLayer::User, &mut read_beside).unwrap(),
+            policies_file(flow, "/w/baton.toml", "/w", ConfigLayer::Workspace, &mut read_beside).unwrap(),
         ]);
         let says = |error: anyhow::Error| placed(&policies)(error).to_string();
         let refused = |policy: &str, why: &str| {
@@ -271,9 +271,14 @@ mod tests {
                 "[policies]\nsettings = {{ {many}max-asks = 0, accept = \"answer\" }}\nsplitting = \"own/split.wasm\""
             );
             let mut policies = Policies::default();
-            policies
-                .lay([policies_file(&folder, "/w/baton.toml", "/w", Layer::Workspace, &mut read_beside)
-                    .unwrap()]);
+            policies.lay([policies_file(
+                &folder,
+                "/w/baton.toml",
+                "/w",
+                ConfigLayer::Workspace,
+                &mut read_beside,
+            )
+            .unwrap()]);
             said_by_folder(&policies).unwrap()
         };
         let few = said(9);

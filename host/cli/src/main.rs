@@ -23,7 +23,7 @@ mod task;
 
 use std::process::ExitCode;
 
-use baton_runtime::sandbox::keep_out_of;
+use baton_runtime::sandbox::exclude_from_path;
 use clap::FromArgMatches as _;
 
 use args::Cli;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
     commands::agent_processes::compile_strangers_apart();
     if let Ok(folder) = std::env::current_dir() {
-        keep_out_of(&folder);
+        exclude_from_path(&folder);
     }
     let cli = Cli::from_arg_matches(&args::command().get_matches()).unwrap_or_else(|error| error.exit());
     match commands::dispatch(cli.command) {

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
-use baton_runtime::sandbox::keep_out_of;
+use baton_runtime::sandbox::exclude_from_path;
 use baton_runtime::store::StateDir;
 use baton_runtime::{HostConfig, RoleOverrides, RunRow, began_at, make_repository, runs};
 
@@ -183,8 +183,9 @@ impl Place {
         let here = Place::here(args)?;
         if run.is_none() && args.workspace.is_none() && here.newest(None)?.is_none() {
             for place in here.scratch_with(args, None)? {
-                let over =
-                    |row: &RunRow| matches!(row.status, RunStatus::Ended(Ending::Done | Ending::Unfinished));
+                let over = |row: &RunRow| {
+                    matches!(row.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished))
+                };
                 let rows = runs(&place.config)?;
                 if let Some(row) = rows.last().filter(|row| !over(row)) {
                     let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
@@ -242,8 +243,8 @@ impl Place {
             }
         }
         let environment = std::env::vars_os().collect();
-        keep_out_of(&workspace);
-        keep_out_of(&state_root);
+        exclude_from_path(&workspace);
+        exclude_from_path(&state_root);
         Ok(Place {
             config: HostConfig {
                 workspace,

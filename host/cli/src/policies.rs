@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use baton_registry::{
-    Component, Delivered, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, lock_key, resolve,
+    Component, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, ResolvedPolicy, lock_key, resolve,
 };
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::file::rules_file;
 use baton_runtime::core::workflow::rules::{RULES, RULES_FILE};
-use baton_runtime::core::workflow::{GivenSetting, Layer, lay_over};
+use baton_runtime::core::workflow::{ConfigLayer, GivenSetting, lay_over};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{
-    BUILT_IN_NAMES, BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, built_in,
-    name_from_elsewhere,
+    BUILT_IN_NAMES, BUILTIN_NAME, ComponentGrants, ConfiguredPolicy, Engine, EngineConfig, Router, built_in,
+    external_policy_name,
 };
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
@@ -40,7 +40,7 @@ pub(crate) struct Named {
 
 impl Named {
     fn of(name: &str, bytes: Cow<'static, [u8]>) -> Self {
-        let name = name_from_elsewhere(name, &bytes);
+        let name = external_policy_name(name, &bytes);
         Self { name, bytes, built_in: false, rules: BTreeMap::new() }
     }
 
@@ -86,7 +86,7 @@ pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Nam
             let lock = Lock::read(Path::new(LOCK_FILE))?;
             let depot = registries::depot(asked)?;
             // What this folder agreed to is what is meant here.
-            let Delivered { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
+            let ResolvedPolicy { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
             Ok(Named::of(&name, Cow::Owned(bytes)))
         }
     }
@@ -115,7 +115,7 @@ pub(crate) fn configured(
     reference: &str,
     settings: &BTreeMap<String, GivenSetting>,
     place: &PlaceArgs,
-) -> anyhow::Result<Configured> {
+) -> anyhow::Result<ConfiguredPolicy> {
     let named = named(reference, &RegistryArgs::of(place))?;
     Ok(load(engine, reference, &named, &named.settings(settings))?)
 }
@@ -126,8 +126,8 @@ pub(crate) fn load(
     reference: &str,
     named: &Named,
     settings: &BTreeMap<String, GivenSetting>,
-) -> Result<Configured, RuntimeError> {
-    let grants = Grants::for_trial(&named.bytes);
+) -> Result<ConfiguredPolicy, RuntimeError> {
+    let grants = ComponentGrants::for_trial(&named.bytes);
     let policy =
         engine.load_granted(&named.name, &named.bytes, grants).map_err(|error| refused(reference, &error))?;
     let configured = policy.configure(settings).map_err(|error| refused(reference, &error))?;
@@ -196,7 +196,7 @@ pub(crate) fn bundle(
                     (delivered.name, delivered.bytes)
                 }
             };
-            let name = name_from_elsewhere(&name, &bytes);
+            let name = external_policy_name(&name, &bytes);
             take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
         if pinning == Pinning::Write && !said.is_empty() {
@@ -211,12 +211,12 @@ pub(crate) fn bundle(
 fn only_of_folder<'w>(workflow: &'w Workflow, reference: &str) -> Option<&'w Path> {
     let mut choices =
         workflow.policies.choices().filter(|choice| choice.component.as_deref() == Some(reference));
-    let first = choices.next().filter(|choice| choice.from.layer == Layer::Workspace)?;
-    choices.all(|choice| choice.from.layer == Layer::Workspace).then(|| Path::new(&first.from.file))
+    let first = choices.next().filter(|choice| choice.from.layer == ConfigLayer::Workspace)?;
+    choices.all(|choice| choice.from.layer == ConfigLayer::Workspace).then(|| Path::new(&first.from.file))
 }
 
 /// "pinned oci://host/name:1 at sha256:… (signed by acme.pub) in baton.lock".
-fn first_use(reference: &OciReference, delivered: &Delivered, lock: &Path) -> String {
+fn first_use(reference: &OciReference, delivered: &ResolvedPolicy, lock: &Path) -> String {
     let verdict = registries::verdict(&delivered.verdict);
     format!("pinned {reference} at {} ({verdict}) in {}", delivered.pin.manifest, lock.display())
 }
@@ -283,7 +283,7 @@ pub(crate) fn lock(
 }
 
 /// What a component that was fetched decides: "splitting and budgeting". What is no policy is refused.
-fn decided_by(delivered: Delivered, remote: &OciReference, place: &PlaceArgs) -> anyhow::Result<String> {
+fn decided_by(delivered: ResolvedPolicy, remote: &OciReference, place: &PlaceArgs) -> anyhow::Result<String> {
     let named = Named::of(&delivered.name, Cow::Owned(delivered.bytes));
     let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
     Ok(words::list(policy.policy().decides()))
@@ -295,7 +295,9 @@ fn by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<Str
     for choice in workflow.policies.choices() {
         let folder = match choice.from.layer {
             // These were read from absolute paths.
-            Layer::User | Layer::Workspace => Path::new(&choice.from.file).parent().unwrap_or(base),
+            ConfigLayer::User | ConfigLayer::Workspace => {
+                Path::new(&choice.from.file).parent().unwrap_or(base)
+            }
             _ => base,
         };
         if let Some(component) = &choice.component {

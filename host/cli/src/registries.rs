@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use baton_registry::trust::{Rules, Trust, Verdict};
 use baton_registry::{
-    Credentials, Delivered, Depot, OciPin, OciReference, Options, Patience, Registry, RegistryError, Store,
+    ClientOptions, ContentStore, Credentials, OciPin, OciReference, Patience, PolicyResolver, Registry,
+    RegistryError, ResolvedPolicy,
 };
 use clap::{Args, ValueHint};
 
@@ -38,30 +39,34 @@ impl RegistryArgs {
 }
 
 /// Registries, what was pulled from them, and who is believed.
-pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<Depot> {
+pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<PolicyResolver> {
     let (rules, base) = rules()?;
     let trust = rules.ready(&base).map_err(RegistryError::from)?;
     depot_with(args, rules, trust)
 }
 
 /// The same, with other keys than the user's rules name.
-pub(crate) fn depot_believing(args: &RegistryArgs, trust: Trust) -> anyhow::Result<Depot> {
+pub(crate) fn depot_believing(args: &RegistryArgs, trust: Trust) -> anyhow::Result<PolicyResolver> {
     depot_with(args, rules()?.0, trust)
 }
 
-fn depot_with(args: &RegistryArgs, rules: Rules, trust: Trust) -> anyhow::Result<Depot> {
-    let options = Options {
+fn depot_with(args: &RegistryArgs, rules: Rules, trust: Trust) -> anyhow::Result<PolicyResolver> {
+    let options = ClientOptions {
         credentials: Credentials::of_user(|name| std::env::var_os(name)),
         plain_http: args.insecure.iter().cloned().chain(rules.plain_http).collect(),
         patience: Patience::default(),
     };
-    Ok(Depot::new(Registry::new(options), Store::below(&place::state_root(&args.place())?), trust))
+    Ok(PolicyResolver::new(
+        Registry::new(options),
+        ContentStore::below(&place::state_root(&args.place())?),
+        trust,
+    ))
 }
 
 /// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
 pub(crate) struct Remotes<'a> {
     place: &'a PlaceArgs,
-    depot: OnceCell<Depot>,
+    depot: OnceCell<PolicyResolver>,
 }
 
 impl<'a> Remotes<'a> {
@@ -69,13 +74,21 @@ impl<'a> Remotes<'a> {
         Self { place, depot: OnceCell::new() }
     }
 
-    /// The policy of a reference; see [`Depot::get`].
-    pub(crate) fn get(&self, reference: &OciReference, pin: Option<&OciPin>) -> anyhow::Result<Delivered> {
+    /// The policy of a reference; see [`PolicyResolver::get`].
+    pub(crate) fn get(
+        &self,
+        reference: &OciReference,
+        pin: Option<&OciPin>,
+    ) -> anyhow::Result<ResolvedPolicy> {
         Ok(self.depot()?.get(reference, pin)?)
     }
 
-    /// The same of what is here already; see [`Depot::kept`].
-    pub(crate) fn kept(&self, reference: &OciReference, pin: Option<&OciPin>) -> anyhow::Result<Delivered> {
+    /// The same of what is here already; see [`PolicyResolver::kept`].
+    pub(crate) fn kept(
+        &self,
+        reference: &OciReference,
+        pin: Option<&OciPin>,
+    ) -> anyhow::Result<ResolvedPolicy> {
         Ok(self.depot()?.kept(reference, pin)?)
     }
 
@@ -88,7 +101,7 @@ impl<'a> Remotes<'a> {
         Err(RegistryError::Unknown { reference: reference.to_string(), by }.into())
     }
 
-    fn depot(&self) -> anyhow::Result<&Depot> {
+    fn depot(&self) -> anyhow::Result<&PolicyResolver> {
         if let Some(depot) = self.depot.get() {
             return Ok(depot);
         }

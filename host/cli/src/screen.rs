@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal as _;
 
-use baton_runtime::Update;
+use baton_runtime::RunUpdate;
 use baton_runtime::store::secrets::{mask, mask_line};
 
 use crate::args::{Format, ViewArgs};
@@ -39,7 +39,7 @@ impl Screen {
         Self { canvas, format: args.format.format, has_bell: terminal }
     }
 
-    pub(crate) fn show(&mut self, update: &Update, place: &Place) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, update: &RunUpdate, place: &Place) -> anyhow::Result<()> {
         if self.format == Format::Jsonl {
             for notice in &update.notices {
                 let line = record::line(&record::Told { at: update.at, run: &update.view.run, notice })?;

@@ -6,12 +6,15 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use baton_core::decision::{
-    Assessment, Brief, DecidedBy, Decision, Label, SplitAction, SplitDecision, TurnBudget, Verdict,
+    Assessment, Decision, DecisionSource, PromptDraft, Provenance, SplitAction, SplitDecision, TurnBudget,
+    Verdict,
 };
-use baton_core::facts::{AgentEvent, Billed, Capabilities, WorkspaceFacts};
-use baton_core::observation::{Ask, Question};
-use baton_core::workflow::{AgentKind, Limits, Objective, Phase, Role, Workflow};
-use baton_core::{Action, Digest, Input, Intent, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs};
+use baton_core::facts::{AgentEvent, Capabilities, TokenUsage, WorkspaceFacts};
+use baton_core::observation::{PolicyQuery, PolicyRequest};
+use baton_core::workflow::{AgentKind, Limits, Objective, PhaseSpec, Role, Workflow};
+use baton_core::{
+    Action, Digest, Input, Intent, JournaledInput, Outcome, PhaseId, Run, Seq, SessionId, UnixMs,
+};
 
 /// Events of each kind that are measured.
 const EVENTS: usize = 2_000;
@@ -44,7 +47,7 @@ impl Machine {
 
     fn take(&mut self, input: Input) {
         self.seq += 1;
-        let stamped = Stamped { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
+        let stamped = JournaledInput { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
         for Intent { id, action } in self.run.apply(&stamped).expect("an input that can happen") {
             self.perform(id, action);
         }
@@ -90,19 +93,21 @@ impl Machine {
     }
 }
 
-fn decide(question: &Question) -> (Decision, Label) {
+fn decide(question: &PolicyRequest) -> (Decision, Provenance) {
     let reason = String::new();
     let decision = match &question.ask {
-        Ask::Assess(_) => {
+        PolicyQuery::Assess(_) => {
             let verdict = Verdict::Healthy;
             Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
-        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
+        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
+        PolicyQuery::Brief(_) => {
+            Decision::Brief(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        }
         _ => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
     };
-    let label = Label {
-        by: DecidedBy::Configured,
+    let label = Provenance {
+        by: DecisionSource::Configured,
         capability: question.ask.capability(),
         policy: String::new(),
         component: None,
@@ -119,7 +124,7 @@ fn decide(question: &Question) -> (Decision, Label) {
 }
 
 fn workflow(phases: usize) -> Workflow {
-    let phase = |n: usize| Phase {
+    let phase = |n: usize| PhaseSpec {
         id: PhaseId::new(format!("{n}")),
         title: String::new(),
         depends_on: Vec::new(),
@@ -158,7 +163,8 @@ fn main() {
     for phases in [1, 10, 100, 1_000] {
         let mut machine = Machine::at_work(phases);
         let words = machine.each(&AgentEvent::Text { text: "a few words of an answer".into() });
-        let turn = machine.each(&AgentEvent::Turn { used_tokens: Some(20_000), billed: Billed::default() });
+        let turn =
+            machine.each(&AgentEvent::Turn { used_tokens: Some(20_000), billed: TokenUsage::default() });
         let begun = Instant::now();
         for _ in 0..20 {
             black_box(machine.run.view(UnixMs(2_000_000)));

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Billed;
+use crate::facts::TokenUsage;
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName, SessionId};
-use crate::input::Choice;
-use crate::notice::Notice;
-use crate::observation::{BriefKind, Question, is_default};
-use crate::text::Text;
-use crate::tree::Tree;
-use crate::workflow::{AgentKind, Scope};
+use crate::input::PauseAnswer;
+use crate::observation::{PolicyRequest, PromptKind, is_default};
+use crate::progress::ProgressEvent;
+use crate::text::TextBlob;
+use crate::workflow::{AgentKind, PolicyScope};
+use crate::worktree::WorktreeName;
 
 /// An action with the id under which its outcome comes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ pub enum Action {
         /// Ordinal in the session, from 1.
         prompt: u32,
         /// What it is for.
-        kind: BriefKind,
+        kind: PromptKind,
         /// The objectives it is about.
         focus: Vec<ObjectiveId>,
         /// What it says.
-        text: Text,
+        text: TextBlob,
     },
     /// Ask the agent to compact its context.
     Compact {
@@ -69,17 +69,17 @@ pub enum Action {
         expected: Vec<String>,
         /// Where.
         #[serde(default, skip_serializing_if = "is_default")]
-        tree: Tree,
+        tree: WorktreeName,
     },
     /// Ask a policy. Not durable: at a restart the question is put again.
     RequestDecision {
         /// Under which id the answer comes.
         request: RequestId,
         /// What is asked, with the texts.
-        question: Question,
+        question: PolicyRequest,
         /// Of whom: the policy that decides there.
         #[serde(default, skip_serializing_if = "is_default")]
-        scope: Scope,
+        scope: PolicyScope,
     },
     /// Save a handoff as an artifact and project it into the workspace.
     WriteHandoff {
@@ -93,12 +93,12 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
         /// The document, markdown.
-        document: Text,
+        document: TextBlob,
         /// The index, markdown (C16).
-        index: Text,
+        index: TextBlob,
         /// Everything that the document and the prompt refer to instead of saying it: JSON, saved beside them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        facts: Option<Text>,
+        facts: Option<TextBlob>,
         /// Changed files beyond those that `facts` lists: where there are any, all of them are listed in a file beside.
         #[serde(default, skip_serializing_if = "is_default")]
         changed_beyond: u32,
@@ -108,23 +108,23 @@ pub enum Action {
         /// Of which phase.
         phase: PhaseId,
         /// The document.
-        document: Text,
+        document: TextBlob,
         /// Commit of HEAD when it was made; empty where there was none.
         head: String,
         /// Branch when it was made.
         branch: String,
         /// Where its author worked.
         #[serde(default, skip_serializing_if = "is_default")]
-        tree: Tree,
+        tree: WorktreeName,
     },
     /// Write the safety net before a compaction (B2): a summary of the phase and one of the run.
     WriteSummaries {
         /// Of which phase.
         phase: PhaseId,
         /// The phase, markdown.
-        step: Text,
+        step: TextBlob,
         /// The run, markdown.
-        directory: Text,
+        directory: TextBlob,
     },
     /// Keep large texts that the next prompt refers to instead of embedding them (C4), and project them into the workspace.
     Offload {
@@ -143,7 +143,7 @@ pub enum Action {
         attempt: u32,
         /// Where.
         #[serde(default, skip_serializing_if = "is_default")]
-        tree: Tree,
+        tree: WorktreeName,
     },
     /// Keep the real state of a tree, uncommitted work included, as a commit on a private ref, and make the tree in which
     /// the parts of the phase come together. Changes nothing in `tree` itself.
@@ -151,16 +151,16 @@ pub enum Action {
         /// Of which phase.
         phase: PhaseId,
         /// Where it works.
-        tree: Tree,
+        tree: WorktreeName,
         /// Where its parts come together.
-        joining: Tree,
+        joining: WorktreeName,
     },
     /// Make a work tree with a branch of its own, and make it ready.
     Branch {
         /// For which phase.
         phase: PhaseId,
         /// Under which name.
-        tree: Tree,
+        tree: WorktreeName,
         /// Commit that it starts from.
         base: String,
         /// Commands that make it ready, for `sh -c`, in order (C1).
@@ -172,7 +172,7 @@ pub enum Action {
         /// Of which phase.
         phase: PhaseId,
         /// Where.
-        tree: Tree,
+        tree: WorktreeName,
         /// Files that its objectives name, workspace-relative.
         files: Vec<String>,
         /// Check the tree out anew after it: what is not in the commit goes, so that nothing else can be verified.
@@ -200,7 +200,7 @@ pub enum Action {
         /// Of which phase.
         phase: PhaseId,
         /// Where.
-        tree: Tree,
+        tree: WorktreeName,
         /// The commit.
         commit: String,
         /// Changed files too.
@@ -212,9 +212,9 @@ pub enum Action {
         /// Whose work.
         phase: PhaseId,
         /// Where it is.
-        tree: Tree,
+        tree: WorktreeName,
         /// Where it goes.
-        into: Tree,
+        into: WorktreeName,
         /// First line of the commit.
         message: String,
         /// The commit that was verified and reviewed: it alone is merged. Absent for what lies in the tree.
@@ -226,7 +226,7 @@ pub enum Action {
         /// Of which phase the tree is.
         phase: PhaseId,
         /// Where.
-        tree: Tree,
+        tree: WorktreeName,
     },
     /// Bring what came together back to where the phase began: as a whole, or not at all. Trees that are of no use any
     /// more are removed after it; their commits are kept.
@@ -234,13 +234,13 @@ pub enum Action {
         /// Of which phase.
         phase: PhaseId,
         /// Where it is.
-        tree: Tree,
+        tree: WorktreeName,
         /// Where it goes.
-        into: Tree,
+        into: WorktreeName,
         /// The checkpoint that everything started from.
         base: String,
         /// Trees of sub-phases whose work is in it.
-        merged: Vec<Tree>,
+        merged: Vec<WorktreeName>,
         /// How often the answer was `Updated` so far: what was not told, was not verified.
         #[serde(default, skip_serializing_if = "is_default")]
         round: u32,
@@ -255,12 +255,12 @@ pub enum Action {
         /// The question, one or two sentences.
         question: String,
         /// What can be answered.
-        choices: Vec<Choice>,
+        choices: Vec<PauseAnswer>,
     },
     /// The run is over.
     Finish {
         /// How.
-        ending: Ending,
+        ending: RunOutcome,
     },
     /// Tell whoever holds a tool result back what becomes of it. Not durable: where the host is gone it stays as it is.
     Place {
@@ -270,7 +270,7 @@ pub enum Action {
         offload: bool,
     },
     /// Tell people. Never journaled as an intent, and has no outcome.
-    Notify(Notice),
+    Notify(ProgressEvent),
 }
 
 impl Action {
@@ -321,7 +321,7 @@ pub struct OffloadedInput {
     /// Under which name: in the store, and below the task folder.
     pub name: String,
     /// All of it.
-    pub text: Text,
+    pub text: TextBlob,
 }
 
 /// What to spawn. The role in the workflow says the rest (model, permission, environment).
@@ -353,16 +353,16 @@ pub struct SpawnSpec {
     pub continues: Option<SessionId>,
     /// What the sessions in that conversation have billed: an agent's totals may go on from there.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub billed_before: Billed,
+    pub billed_before: TokenUsage,
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub tree: Tree,
+    pub tree: WorktreeName,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum RunOutcome {
     /// Every objective is done.
     Done,
     /// Some objectives stay open: a person skipped or stopped.
@@ -373,7 +373,7 @@ pub enum Ending {
 
 impl Action {
     /// The long texts that it refers to: the journal keeps them beside the row, by digest.
-    pub fn texts(&self) -> Vec<&Text> {
+    pub fn texts(&self) -> Vec<&TextBlob> {
         match self {
             Action::Prompt { text, .. } => vec![text],
             Action::WriteHandoff { document, index, facts, .. } => {
@@ -388,7 +388,7 @@ impl Action {
     }
 
     /// The same, to give their bodies back after reading.
-    pub fn texts_mut(&mut self) -> Vec<&mut Text> {
+    pub fn texts_mut(&mut self) -> Vec<&mut TextBlob> {
         match self {
             Action::Prompt { text, .. } => vec![text],
             Action::WriteHandoff { document, index, facts, .. } => {
@@ -405,6 +405,6 @@ impl Action {
 
 /// The name of what is kept beside a handoff document: "handoffs/phase-1-2.md" and "facts.json" make
 /// "handoffs/phase-1-2-facts.json".
-pub fn beside(document: &str, what: &str) -> String {
+pub fn sibling_name(document: &str, what: &str) -> String {
     format!("{}-{what}", document.strip_suffix(".md").unwrap_or(document))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Channel;
+use crate::facts::SignalSource;
 use crate::ids::{Digest, ObjectiveId, Seq};
 use crate::observation::Capability;
 use crate::time::UnixMs;
@@ -28,9 +28,9 @@ pub enum Decision {
     /// Of `budgeting.decide`.
     Budget(TurnBudget),
     /// Of `prompting.compose`.
-    Brief(Brief),
+    Brief(PromptDraft),
     /// Of `handoff.compose`.
-    Compose(Composition),
+    Compose(HandoffDraft),
     /// Of `review.assess`.
     Review(Review),
 }
@@ -143,7 +143,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Where it came from.
-    pub channel: Channel,
+    pub channel: SignalSource,
     /// `seq` of the signal; absent for evidence that is no signal.
     pub seq: Option<Seq>,
     /// What was seen.
@@ -247,7 +247,7 @@ pub struct OffloadingDecision {
 /// `questions.order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum WorkStyle {
     /// Plan first, then act.
     MiniPlan,
     /// Act.
@@ -262,7 +262,7 @@ pub struct SubPhase {
     /// Its objectives.
     pub objectives: Vec<ObjectiveId>,
     /// How it gets its work.
-    pub order: Order,
+    pub order: WorkStyle,
     /// Turns; absent leaves it to `budgeting`.
     pub max_turns: Option<u32>,
 }
@@ -305,7 +305,7 @@ pub struct TurnBudget {
 
 /// `questions.prompt`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Brief {
+pub struct PromptDraft {
     /// The prompt.
     pub prompt: String,
     /// What it leaves out, and where that is; for people.
@@ -318,7 +318,7 @@ pub struct Brief {
 /// `questions.continuer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Continuer {
+pub enum SuccessorKind {
     /// A new session of the same role.
     Successor,
     /// The lead finishes the rest.
@@ -327,13 +327,13 @@ pub enum Continuer {
 
 /// `questions.composition`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Composition {
+pub struct HandoffDraft {
     /// The handoff document, markdown.
     pub document: String,
     /// The handoff index, markdown.
     pub index: String,
     /// Who continues.
-    pub continuer: Continuer,
+    pub continuer: SuccessorKind,
     /// What the document leaves out, and where that is; for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -434,7 +434,7 @@ pub enum Fault {
         /// What is wrong with it.
         message: String,
     },
-    /// Its answer is valid, and no run can follow it ([`crate::fits`]).
+    /// Its answer is valid, and no run can follow it ([`crate::decision_rules`]).
     #[error("gave an answer that was refused: {message}")]
     Refused {
         /// Which rule it breaks.
@@ -451,7 +451,7 @@ pub enum Fault {
 /// Who in the fallback chain made a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum DecidedBy {
+pub enum DecisionSource {
     /// The component configured for it, the first of its chain.
     Configured,
     /// One behind it in the configured chain.
@@ -468,9 +468,9 @@ pub enum DecidedBy {
 
 /// What a decision must carry to be replayed, and to be trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Label {
+pub struct Provenance {
     /// Who in the fallback chain.
-    pub by: DecidedBy,
+    pub by: DecisionSource,
     /// Which capability was asked.
     pub capability: Capability,
     /// Name of the policy, for people.
@@ -499,7 +499,7 @@ pub struct Label {
     pub behind: Vec<LinkRecord>,
 }
 
-impl Label {
+impl Provenance {
     /// The faults behind layers: whose, and how each failed. No layer saw them.
     pub fn faults_behind(&self) -> impl Iterator<Item = (&str, &Fault)> {
         let failed = self.faults.iter().flat_map(|record| &record.behind);
@@ -550,7 +550,7 @@ pub enum LinkOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbstentionRecord {
     /// Who in the chain.
-    pub by: DecidedBy,
+    pub by: DecisionSource,
     /// Name of the policy.
     pub policy: String,
     /// Digest of the component.
@@ -571,7 +571,7 @@ pub struct AbstentionRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultRecord {
     /// Who in the chain.
-    pub by: DecidedBy,
+    pub by: DecisionSource,
     /// Name of the policy.
     pub policy: String,
     /// Digest of the component.

@@ -10,7 +10,7 @@ use crate::time::UnixMs;
 /// Where a signal came from, from the most to the least trustworthy (WIT `types.channel`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Channel {
+pub enum SignalSource {
     /// A structured event of the agent's own protocol.
     AgentEvent,
     /// What the model's provider answered, as passed on by the agent.
@@ -25,9 +25,9 @@ pub enum Channel {
 
 /// Something noticed in an agent's stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signal {
+pub struct ErrorSignal {
     /// Where it came from.
-    pub channel: Channel,
+    pub channel: SignalSource,
     /// The agent's or provider's own code, verbatim; empty where there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
@@ -69,7 +69,7 @@ pub enum OccupancySource {
 
 /// Tokens billed by one model call. Cost is in millionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Billed {
+pub struct TokenUsage {
     /// Input tokens, cached ones included.
     pub input_tokens: u64,
     /// Output tokens.
@@ -79,9 +79,9 @@ pub struct Billed {
     pub cost_microusd: Option<u64>,
 }
 
-impl Billed {
+impl TokenUsage {
     /// Adds what another call billed.
-    pub fn add(&mut self, other: &Billed) {
+    pub fn add(&mut self, other: &TokenUsage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cost_microusd = match (self.cost_microusd, other.cost_microusd) {
@@ -96,8 +96,8 @@ impl Billed {
     }
 }
 
-impl<'a> Sum<&'a Billed> for Billed {
-    fn sum<I: Iterator<Item = &'a Billed>>(all: I) -> Self {
+impl<'a> Sum<&'a TokenUsage> for TokenUsage {
+    fn sum<I: Iterator<Item = &'a TokenUsage>>(all: I) -> Self {
         all.fold(Self::default(), |mut sum, one| {
             sum.add(one);
             sum
@@ -173,7 +173,7 @@ pub enum AgentEvent {
         #[serde(default)]
         used_tokens: Option<u64>,
         /// What it billed.
-        billed: Billed,
+        billed: TokenUsage,
     },
     /// The fill of the window, reported outside a turn.
     Occupancy {
@@ -187,9 +187,9 @@ pub enum AgentEvent {
         source: OccupancySource,
     },
     /// Cost or tokens that no turn carried.
-    Billing(Billed),
+    Billing(TokenUsage),
     /// An error, a limit, a line on stderr.
-    Signal(Signal),
+    Signal(ErrorSignal),
     /// The agent began to compact.
     Compacting,
     /// The context is shorter now. One that the host asked for ends in this or in `CompactionFailed`, once the
@@ -310,9 +310,9 @@ impl RefusalKind {
 
 impl Refusal {
     /// What a policy sees of it: never evidence of how a session is, since it is no word of the agent or its provider.
-    pub(crate) fn signal(&self) -> Signal {
-        Signal {
-            channel: Channel::ToolOutput,
+    pub(crate) fn signal(&self) -> ErrorSignal {
+        ErrorSignal {
+            channel: SignalSource::ToolOutput,
             code: match self.kind {
                 RefusalKind::Own => PERMISSION_REFUSED,
                 _ => self.by(),
@@ -358,7 +358,7 @@ impl std::fmt::Display for Refusal {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Exit {
+pub struct ProcessExit {
     /// Exit code, where it exited.
     pub code: Option<i32>,
     /// The signal, where one ended it.

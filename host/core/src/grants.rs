@@ -24,7 +24,7 @@ pub const MEMORY_MIB_MAX: u32 = 256;
 pub const PATTERNS_MAX: usize = 32;
 
 /// What a component asks for.
-pub type Wants = Grants;
+pub type RequestedGrants = Grants;
 
 /// What is granted to a component. Nothing, by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -83,8 +83,8 @@ impl Grants {
     }
 
     /// What of `wants` is not in it.
-    pub fn lacks(&self, wants: &Wants) -> Wants {
-        Wants {
+    pub fn lacks(&self, wants: &RequestedGrants) -> RequestedGrants {
+        RequestedGrants {
             artifacts: wants
                 .artifacts
                 .iter()
@@ -158,12 +158,15 @@ mod tests {
     #[test]
     fn what_is_wanted_and_not_granted_is_named() {
         // M6
-        let wants =
-            Wants { artifacts: vec!["a".into(), "b*".into()], fuel: Some(30_000_000), memory_mib: Some(96) };
+        let wants = RequestedGrants {
+            artifacts: vec!["a".into(), "b*".into()],
+            fuel: Some(30_000_000),
+            memory_mib: Some(96),
+        };
         assert_eq!(Grants::default().lacks(&wants), wants);
         assert!(wants.lacks(&wants).is_empty());
         let some = Grants { artifacts: vec!["a".into()], fuel: Some(80_000_000), memory_mib: Some(80) };
-        let lacks = Wants { artifacts: vec!["b*".into()], fuel: None, memory_mib: Some(96) };
+        let lacks = RequestedGrants { artifacts: vec!["b*".into()], fuel: None, memory_mib: Some(96) };
         assert_eq!(some.lacks(&wants), lacks);
     }
 

@@ -98,7 +98,7 @@ pub struct Digest(String);
 /// A text that is no digest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0:?} is not a digest: expected \"sha256:\" and 64 lower-case hex digits")]
-pub struct BadDigest(String);
+pub struct DigestError(String);
 
 impl Digest {
     /// The digest of these bytes.
@@ -123,21 +123,21 @@ impl Digest {
 }
 
 impl TryFrom<String> for Digest {
-    type Error = BadDigest;
+    type Error = DigestError;
 
-    fn try_from(text: String) -> Result<Self, BadDigest> {
+    fn try_from(text: String) -> Result<Self, DigestError> {
         let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         match text.strip_prefix("sha256:") {
             Some(hex) if hex.len() == 64 && hex.bytes().all(is_hex) => Ok(Self(text)),
-            _ => Err(BadDigest(text)),
+            _ => Err(DigestError(text)),
         }
     }
 }
 
 impl std::str::FromStr for Digest {
-    type Err = BadDigest;
+    type Err = DigestError;
 
-    fn from_str(text: &str) -> Result<Self, BadDigest> {
+    fn from_str(text: &str) -> Result<Self, DigestError> {
         Self::try_from(text.to_owned())
     }
 }

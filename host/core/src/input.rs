@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Decision, Fault, Label};
+use crate::decision::{Decision, Fault, Provenance};
 use crate::experiment::Assignment;
-use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
-use crate::grants::{Grants, Wants};
+use crate::facts::{AgentEvent, Capabilities, ProcessExit, WorkspaceFacts};
+use crate::grants::{Grants, RequestedGrants};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
-use crate::observation::{Attempt, Capability, ItemView, ObjectiveStatus, SplitGroup, is_default};
+use crate::observation::{Attempt, Capability, ContextItem, ObjectiveStatus, SplitGroup, is_default};
 use crate::time::UnixMs;
-use crate::view::CommitRow;
-use crate::workflow::{Origin, Scope, Workflow};
+use crate::view::CommitSummary;
+use crate::workflow::{ConfigSource, PolicyScope, Workflow};
 
 /// An input with its place in the journal and its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct JournaledInput {
     /// Position in the journal; strictly growing.
     pub seq: Seq,
     /// When the host saw it.
@@ -35,7 +35,7 @@ pub enum Input {
         workflow: Box<Workflow>,
         /// The components that decide, pinned by digest. Of two for the same seat the later one decides, and the other
         /// stands behind it.
-        pins: Vec<Pin>,
+        pins: Vec<PolicyBinding>,
         /// Where artifacts and reports are projected, workspace-relative ("." for the workspace itself).
         task_folder: String,
         /// Minutes that the host's time zone is ahead of UTC: agents print the hour at which a limit resets (B4).
@@ -68,7 +68,7 @@ pub enum Input {
         /// Whose.
         session: SessionId,
         /// How.
-        exit: Exit,
+        exit: ProcessExit,
     },
     /// A policy's answer, or the fault of the last one in the chain.
     Decided {
@@ -77,7 +77,7 @@ pub enum Input {
         /// The answer. Not yet validated: core does that.
         result: Result<Decision, Fault>,
         /// Who decided, and what it took.
-        label: Box<Label>,
+        label: Box<Provenance>,
     },
     /// An agent reported, through a file or a tool.
     Reported {
@@ -93,15 +93,15 @@ pub enum Input {
         /// Whose context.
         session: SessionId,
         /// What it is and how large; the host keeps the content.
-        item: ItemView,
+        item: ContextItem,
     },
     /// A person answered a question.
     Answered {
         /// The intent that asked.
         question: ActionId,
         /// What the person chose.
-        choice: Choice,
-        /// What the person says to the agent that goes on, with [`Choice::Retry`].
+        choice: PauseAnswer,
+        /// What the person says to the agent that goes on, with [`PauseAnswer::Retry`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
@@ -110,7 +110,7 @@ pub enum Input {
         /// For what: a word of the control socket.
         what: String,
         /// Who.
-        by: Asker,
+        by: ChangeRequester,
     },
     /// A person asked the run to stop at once, keeping everything.
     StopRequested,
@@ -119,9 +119,9 @@ pub enum Input {
     /// Other components decide from the next question on (M3). They are loaded, and in the journal.
     PolicyChanged {
         /// What is put in place.
-        pins: Vec<Pin>,
+        pins: Vec<PolicyBinding>,
         /// Why.
-        cause: ChangeCause,
+        cause: PolicyChangeCause,
     },
     /// A component that was to decide was refused; whoever decided before goes on (M3).
     PolicyRefused {
@@ -157,7 +157,7 @@ impl Input {
 
 /// Who asked for a change of a run, as the system tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asker {
+pub struct ChangeRequester {
     /// The user's number.
     pub uid: u32,
     /// The process.
@@ -169,7 +169,7 @@ pub struct Asker {
 
 /// A component that decides in this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pin {
+pub struct PolicyBinding {
     /// What it decides.
     pub capability: Capability,
     /// Name, for people.
@@ -180,24 +180,24 @@ pub struct Pin {
     pub settings: Digest,
     /// Where it decides.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub scope: Scope,
+    pub scope: PolicyScope,
     /// What it asks for beyond the usual.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub wants: Wants,
+    pub wants: RequestedGrants,
     /// What of that, or else, it is granted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
     /// Where somebody chose it.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub from: Origin,
+    pub from: ConfigSource,
     /// Who is asked behind it, in order, where it abstains or fails.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub then: Vec<PinnedLink>,
+    pub then: Vec<BindingLink>,
 }
 
 /// One policy of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PinnedLink {
+pub struct BindingLink {
     /// Name, for people.
     pub policy: String,
     /// Digest of the component.
@@ -206,13 +206,13 @@ pub struct PinnedLink {
     pub settings: Digest,
     /// What it asks for beyond the usual.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub wants: Wants,
+    pub wants: RequestedGrants,
     /// What of that, or else, it is granted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
 }
 
-impl Pin {
+impl PolicyBinding {
     /// Whether the same chain of components decides with the same settings and grants, wherever somebody chose it.
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.component, &self.settings, &self.grants) == (&other.component, &other.settings, &other.grants)
@@ -220,8 +220,8 @@ impl Pin {
     }
 
     /// The one that is asked first.
-    pub fn first(&self) -> PinnedLink {
-        PinnedLink {
+    pub fn first(&self) -> BindingLink {
+        BindingLink {
             policy: self.policy.clone(),
             component: self.component.clone(),
             settings: self.settings.clone(),
@@ -231,7 +231,7 @@ impl Pin {
     }
 
     /// The whole chain, in the order of asking.
-    pub fn links(&self) -> impl Iterator<Item = PinnedLink> + '_ {
+    pub fn links(&self) -> impl Iterator<Item = BindingLink> + '_ {
         std::iter::once(self.first()).chain(self.then.iter().cloned())
     }
 }
@@ -239,7 +239,7 @@ impl Pin {
 /// Why another policy decides from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ChangeCause {
+pub enum PolicyChangeCause {
     /// A person said so.
     Command,
     /// Its file changed, and the workflow wants files to be watched.
@@ -382,7 +382,7 @@ pub const SCORE_MAX: u32 = 100;
 /// What a person can answer to a paused run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum PauseAnswer {
     /// Try the phase again, with fresh continuations and retries.
     Retry,
     /// Leave what is open undone and go on with the phases that do not depend on it.
@@ -395,15 +395,15 @@ pub enum Choice {
     Stop,
 }
 
-impl Choice {
+impl PauseAnswer {
     /// The word on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Choice::Retry => "retry",
-            Choice::Skip => "skip",
-            Choice::Raise => "raise",
-            Choice::Accept => "accept",
-            Choice::Stop => "stop",
+            PauseAnswer::Retry => "retry",
+            PauseAnswer::Skip => "skip",
+            PauseAnswer::Raise => "raise",
+            PauseAnswer::Accept => "accept",
+            PauseAnswer::Stop => "stop",
         }
     }
 }
@@ -494,7 +494,7 @@ pub enum Outcome {
     /// Of `CommitToBranch`.
     CommittedToBranch {
         /// The commit; absent where nothing was left to commit.
-        commit: Option<CommitRow>,
+        commit: Option<CommitSummary>,
         /// Files that the phase changed and that were changed before the run began, at most 100: they stay as they are.
         left: Vec<String>,
         /// New files that its checks made, at most 100: they stay as they are.

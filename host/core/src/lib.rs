@@ -5,34 +5,34 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
-pub mod agreement;
-pub mod bucket;
+pub mod bucketing;
 pub mod check_files;
 pub mod decision;
+pub mod decision_diff;
+pub mod decision_rules;
 pub mod experiment;
 pub mod facts;
-pub mod fits;
 pub mod git_link;
 pub mod grants;
 pub mod ids;
 pub mod input;
-pub mod named;
-pub mod notice;
 pub mod observation;
+pub mod path_mentions;
+pub mod progress;
 pub mod run;
-pub mod short;
+pub mod short_format;
 pub mod text;
 pub mod time;
-pub mod tree;
 pub mod view;
 pub mod visible;
 pub mod workflow;
+pub mod worktree;
 
 pub use action::{Action, Intent};
 pub use ids::{ActionId, Digest, ObjectiveId, PhaseId, RequestId, RoleName, RunId, Seq, SessionId};
-pub use input::{Input, Outcome, Stamped};
+pub use input::{Input, JournaledInput, Outcome};
 pub use run::Run;
-pub use text::Text;
+pub use text::TextBlob;
 pub use time::{DurationMs, UnixMs};
-pub use tree::Tree;
 pub use workflow::Workflow;
+pub use worktree::WorktreeName;

@@ -1,6 +1,6 @@
 //! What a policy sees. The records mirror `wit/` one to one; `wit/` documents every field.
 //!
-//! Texts are named by index into [`Question::texts`]; the engine serves them through handles.
+//! Texts are named by index into [`PolicyRequest::texts`]; the engine serves them through handles.
 
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
@@ -12,21 +12,24 @@ mod objective;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{Assessment, CompletionDecision};
-use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use crate::facts::{Capabilities, GitFacts, OccupancySource, ProcessExit, SignalSource};
 use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
-use crate::text::Text;
+use crate::text::TextBlob;
 use crate::time::UnixMs;
-use crate::view::Origin;
+use crate::view::PhaseOrigin;
 use crate::workflow::SplitTime;
 
 pub use capability::Capability;
-pub use facts::{Facts, PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken};
+pub use facts::{PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, QueryFacts};
 pub use handoff::{
-    ArtifactView, Attempt, Beyond, BriefKind, CommandRunView, CommitView, ConflictView, ContextFile,
-    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
-    LessonKind, LessonView, RemarkView, ReportedHandoffView, VerificationView, Withheld,
+    ArtifactView, Attempt, CommandRunView, CommitView, ConflictView, ContextFile, EntryPointKind,
+    EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, LessonKind,
+    LessonView, ObjectiveNote, OmittedCounts, PromptKind, ReportedHandoffView, VerificationView,
+    WithheldCounts,
 };
-pub use objective::{Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView};
+pub use objective::{
+    EvidenceKind, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
+};
 
 /// Names a text of a question, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +38,7 @@ pub struct TextId(pub u32);
 
 /// A range of bytes in a text: start inclusive, end exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct TextSpan {
     /// First byte.
     pub start: u32,
     /// One past the last byte.
@@ -44,27 +47,27 @@ pub struct Span {
 
 /// A question to a policy, with the texts it refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct PolicyRequest {
     /// The observation, by kind of judgment.
-    pub ask: Ask,
+    pub ask: PolicyQuery,
     /// The texts that `TextId`s in it name.
-    pub texts: Vec<Text>,
+    pub texts: Vec<TextBlob>,
     /// What the host knows beside it.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub facts: Facts,
+    pub facts: QueryFacts,
 }
 
-impl Question {
+impl PolicyRequest {
     /// Without facts beside it.
-    pub fn new(ask: Ask, texts: Vec<Text>) -> Self {
-        Self { ask, texts, facts: Facts::default() }
+    pub fn new(ask: PolicyQuery, texts: Vec<TextBlob>) -> Self {
+        Self { ask, texts, facts: QueryFacts::default() }
     }
 }
 
 /// One call of one function of the contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "function", content = "observation", rename_all = "kebab-case")]
-pub enum Ask {
+pub enum PolicyQuery {
     /// `exhaustion.assess`.
     Assess(Box<SessionObservation>),
     /// `completion.decide`.
@@ -87,32 +90,32 @@ pub enum Ask {
     Review(Box<ReviewObservation>),
 }
 
-impl Ask {
+impl PolicyQuery {
     /// Which capability answers it.
     pub fn capability(&self) -> Capability {
         match self {
-            Ask::Assess(_) => Capability::Exhaustion,
-            Ask::Complete(_) => Capability::Completion,
-            Ask::Recover(_) => Capability::Recovery,
-            Ask::Compaction(_) => Capability::Compaction,
-            Ask::Offload(_) => Capability::Offloading,
-            Ask::Split(_) => Capability::Splitting,
-            Ask::Budget(_) => Capability::Budgeting,
-            Ask::Brief(_) => Capability::Prompting,
-            Ask::Compose(_) => Capability::Handoff,
-            Ask::Review(_) => Capability::Review,
+            PolicyQuery::Assess(_) => Capability::Exhaustion,
+            PolicyQuery::Complete(_) => Capability::Completion,
+            PolicyQuery::Recover(_) => Capability::Recovery,
+            PolicyQuery::Compaction(_) => Capability::Compaction,
+            PolicyQuery::Offload(_) => Capability::Offloading,
+            PolicyQuery::Split(_) => Capability::Splitting,
+            PolicyQuery::Budget(_) => Capability::Budgeting,
+            PolicyQuery::Brief(_) => Capability::Prompting,
+            PolicyQuery::Compose(_) => Capability::Handoff,
+            PolicyQuery::Review(_) => Capability::Review,
         }
     }
 
     /// Whether it is about a session whose prompt has not ended.
     pub fn is_at_work(&self) -> bool {
         let session = match self {
-            Ask::Assess(session) => session,
-            Ask::Complete(seen) => &seen.session,
-            Ask::Recover(seen) => &seen.session,
+            PolicyQuery::Assess(session) => session,
+            PolicyQuery::Complete(seen) => &seen.session,
+            PolicyQuery::Recover(seen) => &seen.session,
             _ => return false,
         };
-        !matches!(session.occasion, Occasion::PromptEnded | Occasion::SessionEnded)
+        !matches!(session.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded)
     }
 
     /// `interface.function`, as in the contract.
@@ -125,14 +128,14 @@ impl Ask {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalView {
     pub seq: Seq,
-    pub channel: Channel,
+    pub channel: SignalSource,
     pub age_ms: u64,
     pub prompt: u32,
     pub code: Option<String>,
     pub status: Option<u16>,
     pub resets_at_ms: Option<UnixMs>,
     pub retrying: bool,
-    pub text: Span,
+    pub text: TextSpan,
 }
 
 /// `types.occupancy`.
@@ -188,7 +191,7 @@ pub struct SessionView {
     pub billed_output_tokens: u64,
     pub idle_ms: u64,
     pub active_ms: u64,
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     pub recent: Vec<TurnView>,
 }
 
@@ -259,13 +262,13 @@ pub enum OriginView {
     Other(String),
 }
 
-impl From<Origin> for OriginView {
-    fn from(origin: Origin) -> Self {
+impl From<PhaseOrigin> for OriginView {
+    fn from(origin: PhaseOrigin) -> Self {
         match origin {
-            Origin::Workflow => OriginView::Workflow,
-            Origin::Split => OriginView::Split,
-            Origin::Review => OriginView::Review,
-            Origin::Merge => OriginView::Merge,
+            PhaseOrigin::Workflow => OriginView::Workflow,
+            PhaseOrigin::Split => OriginView::Split,
+            PhaseOrigin::Review => OriginView::Review,
+            PhaseOrigin::Merge => OriginView::Merge,
         }
     }
 }
@@ -289,7 +292,7 @@ pub struct PhaseView {
     pub progress: ProgressView,
     pub expects_files: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accept: Option<Basis>,
+    pub accept: Option<EvidenceKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -312,7 +315,7 @@ pub type Attributes = Vec<(String, String)>;
 /// `questions.occasion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Occasion {
+pub enum AssessTrigger {
     Turn,
     Signal,
     PromptEnded,
@@ -323,7 +326,7 @@ pub enum Occasion {
 /// `questions.session-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionObservation {
-    pub occasion: Occasion,
+    pub occasion: AssessTrigger,
     pub session: SessionView,
     pub phase: PhaseView,
     pub signals: Vec<SignalView>,
@@ -379,16 +382,16 @@ pub struct RecoveryObservation {
 /// `questions.item-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ItemKind {
+pub enum ContextItemKind {
     ToolResult,
     ToolInput,
 }
 
 /// `questions.item`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ItemView {
+pub struct ContextItem {
     pub id: String,
-    pub kind: ItemKind,
+    pub kind: ContextItemKind,
     pub tokens: u64,
 }
 
@@ -406,14 +409,14 @@ pub struct CompactionObservation {
 pub struct OffloadingObservation {
     pub session: SessionView,
     pub phase: PhaseView,
-    pub items: Vec<ItemView>,
+    pub items: Vec<ContextItem>,
     pub attributes: Attributes,
 }
 
 /// `questions.split-occasion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SplitOccasion {
+pub enum SplitTrigger {
     PhaseStart,
     Boundary,
     Requested,
@@ -445,7 +448,7 @@ pub struct SplitLimits {
 /// `questions.splitting-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplittingObservation {
-    pub occasion: SplitOccasion,
+    pub occasion: SplitTrigger,
     pub phase: PhaseView,
     pub objectives: Vec<ObjectiveView>,
     pub requested: Option<SplitRequest>,
@@ -469,13 +472,13 @@ pub struct BudgetingObservation {
     pub workspace_files: u32,
     pub base_turns: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spent: Option<TurnsSpent>,
+    pub spent: Option<TurnUsage>,
     pub attributes: Attributes,
 }
 
 /// `questions.turns-spent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnsSpent {
+pub struct TurnUsage {
     pub objectives_done: u32,
     pub files_changed: u32,
     pub idle_grants: u32,

@@ -2,123 +2,123 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/clock.rs` | the state |
-//! | `run/index.rs` | where in it something is |
-//! | `run/legal.rs` | which inputs can happen |
-//! | `run/pace.rs` | clocks and deadlines |
-//! | `run/begin.rs` | the first steps of a phase and of a session |
-//! | `run/walk.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
-//! | `run/answer.rs` | what a policy's answer leads to |
-//! | `run/judge.rs` | what follows from a verdict: continuation, retry, nudge |
+//! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/stopwatch.rs` | the state |
+//! | `run/run_index.rs` | where in it something is |
+//! | `run/input_validation.rs` | which inputs can happen |
+//! | `run/deadlines.rs` | clocks and deadlines |
+//! | `run/session_start.rs` | the first steps of a phase and of a session |
+//! | `run/transitions.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
+//! | `run/decisions.rs` | what a policy's answer leads to |
+//! | `run/verdicts.rs` | what follows from a verdict: continuation, retry, nudge |
 //! | `run/turns.rs` | the turns of a phase, and whether it gets more |
 //! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
-//! | `run/ledger.rs` | the complete facts beside a handoff |
+//! | `run/handoff_facts.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
 //! | `run/split.rs` | validating a split and forking a phase |
-//! | `run/schedule.rs` | who works now: places, fairness, providers |
-//! | `run/examine.rs` | verification, review, and the loop that they close |
-//! | `run/join.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
+//! | `run/scheduler.rs` | who works now: places, fairness, providers |
+//! | `run/verification.rs` | verification, review, and the loop that they close |
+//! | `run/integration.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
 //! | `run/results.rs` | what parts that share a folder wrote down |
-//! | `run/ask.rs` | questions to a person, ceilings, answers |
-//! | `run/question.rs`, `run/place.rs` | the questions to a policy: what it gets to see |
-//! | `run/seen.rs` | what a policy sees of one session |
-//! | `run/recording.rs` | the same for a recorded stream, outside of a run |
-//! | `run/offload.rs` | tool results that could be replaced by a reference |
-//! | `run/summary.rs` | the safety net: summaries at boundaries and before a compaction |
+//! | `run/pauses.rs` | questions to a person, ceilings, answers |
+//! | `run/observations.rs`, `run/phase_position.rs` | the questions to a policy: what it gets to see |
+//! | `run/session_view.rs` | what a policy sees of one session |
+//! | `run/recorded_session.rs` | the same for a recorded stream, outside of a run |
+//! | `run/tool_result_offload.rs` | tool results that could be replaced by a reference |
+//! | `run/compaction_summary.rs` | the safety net: summaries at boundaries and before a compaction |
 //! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
-//! | `run/entries.rs` | the files that the host writes for agents |
+//! | `run/entry_points.rs` | the files that the host writes for agents |
 //! | `run/report.rs` | what agents report |
 //! | `run/conversation.rs` | a session that was lost with its host goes on where it was |
 //! | `run/refusal.rs` | calls that an agent was not allowed |
 //! | `run/retries.rs` | retries that an agent makes by itself |
 //! | `run/resume.rs` | a host takes the run up again |
-//! | `run/show.rs` | the state for people and programs |
+//! | `run/run_view.rs` | the state for people and programs |
 
 mod activity;
-mod answer;
-mod ask;
-mod begin;
+mod bindings;
+mod branch_commits;
 mod checks;
-mod clock;
 mod commit;
+mod compaction_summary;
 mod conversation;
+mod deadlines;
+mod decisions;
 mod dispute;
 mod end_cause;
-mod entries;
+mod entry_points;
 mod evidence;
-mod examine;
 mod handoff;
+mod handoff_facts;
 mod history;
-mod index;
-mod inputs;
-mod join;
-mod judge;
+mod input_validation;
+mod integration;
 mod judgment;
-mod ledger;
-mod legal;
 mod lessons;
-mod offload;
-mod pace;
+mod observations;
+mod pauses;
 mod phase;
-mod place;
+mod phase_position;
 mod policy_outcomes;
-mod question;
+mod prompt_offload;
 mod quota;
-mod recording;
+mod recorded_session;
 mod refusal;
 mod report;
 mod results;
 mod resume;
 mod retries;
-mod schedule;
-mod seats;
-mod seen;
+mod run_index;
+mod run_view;
+mod scheduler;
 mod session;
-mod show;
+mod session_start;
+mod session_view;
 mod split;
 mod step;
-mod summary;
-mod to_branch;
+mod stopwatch;
+mod tool_result_offload;
+mod transitions;
 mod turns;
-mod walk;
+mod verdicts;
+mod verification;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::action::{Action, Ending, Intent};
+use crate::action::{Action, Intent, RunOutcome};
 use crate::experiment::Assignment;
 use crate::facts::AgentEvent;
 use crate::ids::{ActionId, PhaseId, RequestId, RunId, Seq, SessionId};
-use crate::input::{Choice, Input, Outcome, Pin, Stamped};
-use crate::notice::Notice;
-use crate::observation::ItemView;
+use crate::input::{Input, JournaledInput, Outcome, PauseAnswer, PolicyBinding};
+use crate::observation::ContextItem;
+use crate::progress::ProgressEvent;
 use crate::time::UnixMs;
 use crate::workflow::paths::RunNames;
 use crate::workflow::{AgentKind, Workflow};
 
-use activity::Failed;
-use clock::Clock;
+use activity::FailedCall;
+use bindings::BindingTable;
 use end_cause::EndCause;
-use index::Index;
 use phase::Phase;
 use policy_outcomes::PolicyOutcomes;
-use seats::Seats;
+use run_index::RunIndex;
 use session::Session;
 use step::Step;
+use stopwatch::Stopwatch;
 
-pub use legal::IllegalInput;
-pub use offload::{question_alone, says_offload};
-pub use recording::Recording;
-pub use seats::SeatView;
+pub use bindings::BindingView;
+pub use input_validation::IllegalInput;
+pub use recorded_session::RecordedSession;
+pub use tool_result_offload::{standalone_offload_query, wants_offload};
 
 /// A run, folded from its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     id: RunId,
     workflow: Workflow,
-    seats: Seats,
+    seats: BindingTable,
     policy_outcomes: PolicyOutcomes,
     /// The policy whose answer is being taken, if it is not Baton's own.
     answering: Option<String>,
@@ -131,27 +131,27 @@ pub struct Run {
     actions: ActionId,
     requests: RequestId,
     phases: Vec<Phase>,
-    index: Index,
+    index: RunIndex,
     sessions: BTreeMap<SessionId, Session>,
     pending: BTreeMap<ActionId, Intent>,
-    questions: BTreeMap<ActionId, Question>,
-    reports: report::Addresses,
+    questions: BTreeMap<ActionId, OpenQuestion>,
+    reports: report::SeenReports,
     /// Tool results that wait for a word of the policy.
-    offers: BTreeMap<RequestId, ItemView>,
-    clock: Clock,
+    offers: BTreeMap<RequestId, ContextItem>,
+    clock: Stopwatch,
     raised: u32,
     stopping: bool,
     set_aside: bool,
-    ending: Option<Ending>,
+    ending: Option<RunOutcome>,
     out: Vec<Intent>,
 }
 
 /// A question that waits for a person.
 #[derive(Clone, Debug, PartialEq)]
-struct Question {
+struct OpenQuestion {
     phase: PhaseId,
     cause: EndCause,
-    choices: Vec<Choice>,
+    choices: Vec<PauseAnswer>,
 }
 
 impl Run {
@@ -160,7 +160,7 @@ impl Run {
         Self {
             id: RunId::new(""),
             workflow: Workflow::default(),
-            seats: Seats::default(),
+            seats: BindingTable::default(),
             policy_outcomes: PolicyOutcomes::default(),
             answering: None,
             task_folder: String::new(),
@@ -172,13 +172,13 @@ impl Run {
             actions: ActionId(0),
             requests: RequestId(0),
             phases: Vec::new(),
-            index: Index::default(),
+            index: RunIndex::default(),
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
-            reports: report::Addresses::default(),
+            reports: report::SeenReports::default(),
             offers: BTreeMap::new(),
-            clock: Clock::default(),
+            clock: Stopwatch::default(),
             raised: 0,
             stopping: false,
             set_aside: false,
@@ -188,14 +188,14 @@ impl Run {
     }
 
     /// Takes one input and says what is to be done, in order. On an error the state is unchanged.
-    pub fn apply(&mut self, stamped: &Stamped) -> Result<Vec<Intent>, IllegalInput> {
+    pub fn apply(&mut self, stamped: &JournaledInput) -> Result<Vec<Intent>, IllegalInput> {
         self.check(stamped)?;
         self.seq = stamped.seq;
         // The clock of a machine may go back; the state's never does.
         let before = self.now;
         self.now = before.max(stamped.at);
         if matches!(stamped.input, Input::Resumed | Input::SetAside) {
-            self.skip_clocks(before);
+            self.pause_clocks(before);
         }
         let about = self.phase_moved_by(&stamped.input);
         let stood = about.map(|p| self.standing_of(p));
@@ -220,7 +220,7 @@ impl Run {
             Input::StopRequested => self.stop(),
             Input::PolicyChanged { pins, cause } => self.change_pins(pins, *cause),
             Input::PolicyRefused { policy, why } => {
-                self.notify(Notice::PolicyRefused { policy: policy.clone(), why: why.clone() });
+                self.notify(ProgressEvent::PolicyRefused { policy: policy.clone(), why: why.clone() });
             }
             Input::SetAside => {
                 // Nobody is there to perform what could begin now.
@@ -231,7 +231,7 @@ impl Run {
         // Most of what happens in a phase leaves it at work: then nobody's turn has come, and every clock goes on as it goes.
         if stood.is_none() || stood != about.map(|p| self.standing_of(p)) {
             self.schedule(matches!(stamped.input, Input::Tick));
-            self.set_paces();
+            self.set_clock_modes();
         }
         Ok(std::mem::take(&mut self.out))
     }
@@ -297,7 +297,7 @@ impl Run {
     }
 
     /// How it ended, once it has.
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<RunOutcome> {
         self.ending
     }
 
@@ -305,11 +305,11 @@ impl Run {
         !self.phases.is_empty()
     }
 
-    fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[Pin], task_folder: &str) {
+    fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[PolicyBinding], task_folder: &str) {
         self.id = run.clone();
         self.workflow = workflow.clone();
-        self.seats = Seats::from_pins(pins, workflow);
-        self.tell_wants(pins);
+        self.seats = BindingTable::from_pins(pins, workflow);
+        self.notify_requested_grants(pins);
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
         self.begin_with(
@@ -317,10 +317,10 @@ impl Run {
         );
     }
 
-    fn finish(&mut self, ending: Ending) {
+    fn finish(&mut self, ending: RunOutcome) {
         self.ending = Some(ending);
         self.questions.clear();
-        self.notify(Notice::Finished { ending });
+        self.notify(ProgressEvent::Finished { ending });
         self.emit(Action::Finish { ending });
     }
 
@@ -347,12 +347,12 @@ impl Run {
         self.actions
     }
 
-    fn notify(&mut self, notice: Notice) {
+    fn notify(&mut self, notice: ProgressEvent) {
         self.emit(Action::Notify(notice));
     }
 
     /// Tells what earlier versions did not: it takes no number, so that their journals fold as they were written.
-    fn tell(&mut self, notice: Notice) {
+    fn tell(&mut self, notice: ProgressEvent) {
         self.out.push(Intent { id: self.actions, action: Action::Notify(notice) });
     }
 
@@ -405,8 +405,10 @@ impl Run {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = activity::line_of(text);
                     self.tell(match failed {
-                        Failed::Command(command) => Notice::CommandFailed { phase, session, command, said },
-                        Failed::Write(path) => Notice::WriteFailed { phase, session, path, said },
+                        FailedCall::Command(command) => {
+                            ProgressEvent::CommandFailed { phase, session, command, said }
+                        }
+                        FailedCall::Write(path) => ProgressEvent::WriteFailed { phase, session, path, said },
                     });
                 }
                 self.event_in_phase(p, event);
@@ -442,8 +444,8 @@ impl Default for Run {
     }
 }
 
-fn difference(now: &crate::facts::Billed, before: &crate::facts::Billed) -> crate::facts::Billed {
-    crate::facts::Billed {
+fn difference(now: &crate::facts::TokenUsage, before: &crate::facts::TokenUsage) -> crate::facts::TokenUsage {
+    crate::facts::TokenUsage {
         input_tokens: now.input_tokens - before.input_tokens,
         output_tokens: now.output_tokens - before.output_tokens,
         cost_microusd: now.cost_microusd.map(|cost| cost - before.cost_microusd.unwrap_or(0)),

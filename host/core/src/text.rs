@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Digest;
 
-/// A text and its content address. Serialised as digest and length alone; [`Text::body`] is then empty until
-/// [`Text::hydrate`] gives it back.
+/// A text and its content address. Serialised as digest and length alone; [`TextBlob::body`] is then empty until
+/// [`TextBlob::hydrate`] gives it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text {
+pub struct TextBlob {
     digest: Digest,
     bytes: u64,
     #[serde(skip)]
     body: Option<Arc<str>>,
 }
 
-impl Text {
+impl TextBlob {
     /// Wraps a text and computes its address.
     pub fn new(body: impl Into<Arc<str>>) -> Self {
         let body = body.into();
@@ -50,19 +50,19 @@ impl Text {
     }
 }
 
-impl Default for Text {
+impl Default for TextBlob {
     fn default() -> Self {
         Self::new("")
     }
 }
 
-impl From<String> for Text {
+impl From<String> for TextBlob {
     fn from(body: String) -> Self {
         Self::new(body)
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for TextBlob {
     fn from(body: &str) -> Self {
         Self::new(body)
     }
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn only_the_reference_is_serialised() {
-        let text = Text::new("a long text");
+        let text = TextBlob::new("a long text");
         let json = serde_json::to_string(&text).unwrap();
         assert!(!json.contains("long"));
-        let mut back: Text = serde_json::from_str(&json).unwrap();
+        let mut back: TextBlob = serde_json::from_str(&json).unwrap();
         assert_eq!(back.body(), None);
         assert!(back.hydrate("another text").is_err());
         back.hydrate("a long text").unwrap();

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::action::Ending;
+use crate::action::RunOutcome;
 use crate::decision::{Finding, QuotaCause, Review, Staleness};
 use crate::experiment::Assignment;
-use crate::facts::{Billed, OccupancySource, Refusal};
+use crate::facts::{OccupancySource, Refusal, TokenUsage};
 use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
-use crate::input::{ArtifactRef, Choice};
-use crate::observation::{Basis, Capability, ObjectiveStatus};
+use crate::input::{ArtifactRef, PauseAnswer};
+use crate::observation::{Capability, EvidenceKind, ObjectiveStatus};
 use crate::time::{DurationMs, UnixMs};
-use crate::tree::Tree;
-use crate::workflow::{Imported, Source};
+use crate::workflow::{ImportedRecording, RunSource};
+use crate::worktree::WorktreeName;
 
-/// What became of a session whose agent did not start ([`SessionRow::ending`]).
+/// What became of a session whose agent did not start ([`SessionSummary::ending`]).
 pub const COULD_NOT_START: &str = "could not start";
 
 /// A run.
@@ -39,14 +39,14 @@ pub struct RunView {
     /// Time spent waiting for providers.
     pub quota_wait_ms: DurationMs,
     /// What it billed.
-    pub billed: Billed,
+    pub billed: TokenUsage,
     /// It billed more than that: a prompt was cut off before its agent had said what it took, or tokens have no price.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub billed_at_least: bool,
     /// Its phases, sub-phases after their parent.
-    pub phases: Vec<PhaseRow>,
+    pub phases: Vec<PhaseSummary>,
     /// Questions that wait for a person.
-    pub questions: Vec<QuestionRow>,
+    pub questions: Vec<QuestionSummary>,
     /// A person began the same work anew since: only `resume` goes on with it (D8).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub set_aside: bool,
@@ -55,21 +55,21 @@ pub struct RunView {
     pub assignments: Vec<Assignment>,
     /// The policies that failed to answer, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub policy_failures: Vec<PolicyFailureRow>,
+    pub policy_failures: Vec<PolicyFailureSummary>,
     /// Who made how many of its decisions, if more than one policy made some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub policy_decisions: Vec<PolicyDecisionsRow>,
+    pub policy_decisions: Vec<PolicyDecisionsSummary>,
     /// The recording that it was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<ImportedRecording>,
     /// What it was made from, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<SourceRow>,
+    pub source: Option<SourceSummary>,
 }
 
 /// A policy that failed to answer in a run. Questions from which it abstained are not counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyFailureRow {
+pub struct PolicyFailureSummary {
     /// Its name.
     pub policy: String,
     /// Digest of its component.
@@ -87,7 +87,7 @@ pub struct PolicyFailureRow {
 
 /// A policy that has decided or abstained in a run, whether it still is asked or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyDecisionsRow {
+pub struct PolicyDecisionsSummary {
     /// Its name.
     pub policy: String,
     /// Digest of its component.
@@ -105,7 +105,7 @@ pub struct PolicyDecisionsRow {
 /// What a run was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "from")]
-pub enum SourceRow {
+pub enum SourceSummary {
     /// A workflow file.
     File {
         /// Where it is.
@@ -123,39 +123,41 @@ pub enum SourceRow {
     },
 }
 
-impl From<&Source> for SourceRow {
-    fn from(source: &Source) -> Self {
+impl From<&RunSource> for SourceSummary {
+    fn from(source: &RunSource) -> Self {
         match source {
-            Source::File { path } => SourceRow::File { path: path.clone() },
-            Source::Plan { path, .. } => SourceRow::Plan { path: path.clone() },
-            Source::Sentence { text, .. } => SourceRow::Sentence { text: text.clone() },
+            RunSource::File { path } => SourceSummary::File { path: path.clone() },
+            RunSource::Plan { path, .. } => SourceSummary::Plan { path: path.clone() },
+            RunSource::Sentence { text, .. } => SourceSummary::Sentence { text: text.clone() },
         }
     }
 }
 
 impl RunView {
     /// Phases that are to be committed and whose last commit failed.
-    pub fn not_committed(&self) -> impl Iterator<Item = &PhaseRow> {
+    pub fn not_committed(&self) -> impl Iterator<Item = &PhaseSummary> {
         self.phases.iter().filter(|phase| phase.commit_failed.is_some())
     }
 
     /// Objectives done and in all, each counted once: a part holds objectives of its parent, and what the host made for
     /// itself (reviews, merges) is nobody's objective.
     pub fn objectives(&self) -> (u32, u32) {
-        let roots = self.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
+        let roots = self.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow);
         roots.map(|phase| self.objectives_of(phase)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 
     /// The same for one phase. While its parts are at work, what they have done counts; when it is over, what reached it.
-    pub fn objectives_of(&self, phase: &PhaseRow) -> (u32, u32) {
+    pub fn objectives_of(&self, phase: &PhaseSummary) -> (u32, u32) {
         phase.objectives.iter().fold((0, 0), |(done, all), objective| {
             (done + u32::from(self.is_done(phase, &objective.id)), all + 1)
         })
     }
 
-    fn is_done(&self, phase: &PhaseRow, id: &ObjectiveId) -> bool {
-        let own = |objective: &ObjectiveRow| objective.id == *id && objective.status == ObjectiveStatus::Done;
-        let is_part = |row: &&PhaseRow| row.origin == Origin::Split && row.parent.as_ref() == Some(&phase.id);
+    fn is_done(&self, phase: &PhaseSummary, id: &ObjectiveId) -> bool {
+        let own =
+            |objective: &ObjectiveSummary| objective.id == *id && objective.status == ObjectiveStatus::Done;
+        let is_part =
+            |row: &&PhaseSummary| row.origin == PhaseOrigin::Split && row.parent.as_ref() == Some(&phase.id);
         let is_over = matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped);
         phase.objectives.iter().any(own)
             || (phase.split > 0
@@ -173,12 +175,12 @@ pub enum RunStatus {
     /// Nothing moves until a person answers.
     Paused,
     /// It ended.
-    Ended(Ending),
+    Ended(RunOutcome),
 }
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseRow {
+pub struct PhaseSummary {
     /// Its id.
     pub id: PhaseId,
     /// The phase it was split from.
@@ -188,9 +190,9 @@ pub struct PhaseRow {
     /// Where it stands.
     pub status: PhaseStatus,
     /// Its objectives.
-    pub objectives: Vec<ObjectiveRow>,
+    pub objectives: Vec<ObjectiveSummary>,
     /// Its sessions, oldest first.
-    pub sessions: Vec<SessionRow>,
+    pub sessions: Vec<SessionSummary>,
     /// Turns used by all its sessions.
     pub turns: u32,
     /// Turns it may use; 0 for no cap.
@@ -200,7 +202,7 @@ pub struct PhaseRow {
     /// Continuations allowed.
     pub continuations: u32,
     /// What it billed.
-    pub billed: Billed,
+    pub billed: TokenUsage,
     /// Policies that decide in it: "name@digest"; if there are several, each with what it decides and last the one that
     /// decides the rest: "torch@digest (handoff), resilience@digest".
     pub policy: String,
@@ -209,17 +211,17 @@ pub struct PhaseRow {
     /// Last verification: passed or not.
     pub verified: Option<bool>,
     /// The quota wait it is in.
-    pub quota: Option<QuotaRow>,
+    pub quota: Option<QuotaSummary>,
     /// When that wait began, ISO 8601 (B9); absent while it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_wait_since: Option<String>,
     /// Its handoffs, newest first.
-    pub handoffs: Vec<HandoffRow>,
+    pub handoffs: Vec<HandoffSummary>,
     /// Artifacts that the host wrote for it.
     pub artifacts: Vec<ArtifactRef>,
     /// Why there is this phase.
     #[serde(default)]
-    pub origin: Origin,
+    pub origin: PhaseOrigin,
     /// What its last review gave it, of 100.
     #[serde(default)]
     pub score: Option<u32>,
@@ -228,10 +230,10 @@ pub struct PhaseRow {
     pub iteration: u32,
     /// Where it works: a work tree's name; empty for the workspace.
     #[serde(default)]
-    pub tree: Tree,
+    pub tree: WorktreeName,
     /// What the host committed of it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commits: Vec<CommitRow>,
+    pub commits: Vec<CommitSummary>,
     /// Why its last commit failed; absent if it was made, or if none was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_failed: Option<String>,
@@ -239,7 +241,7 @@ pub struct PhaseRow {
 
 /// A commit that the host made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CommitRow {
+pub struct CommitSummary {
     /// Its full id.
     pub id: String,
     /// The first line of its message.
@@ -257,7 +259,7 @@ pub struct CommitRow {
 /// Why there is a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum PhaseOrigin {
     /// The workflow has it.
     #[default]
     Workflow,
@@ -269,10 +271,10 @@ pub enum Origin {
     Merge,
 }
 
-impl Origin {
+impl PhaseOrigin {
     /// Whether it is a part of the work that was asked for, and not a help of the host's.
     pub fn is_part(self) -> bool {
-        matches!(self, Origin::Workflow | Origin::Split)
+        matches!(self, PhaseOrigin::Workflow | PhaseOrigin::Split)
     }
 }
 
@@ -316,7 +318,7 @@ pub enum PhaseStatus {
 
 /// An objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ObjectiveRow {
+pub struct ObjectiveSummary {
     /// Its id.
     pub id: ObjectiveId,
     /// What is to be done.
@@ -327,7 +329,7 @@ pub struct ObjectiveRow {
     pub by: Option<SessionId>,
     /// What shows that it is done (A11); absent while it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub done_by: Option<Basis>,
+    pub done_by: Option<EvidenceKind>,
     /// The policy that judged it to be done, if that is not Baton's; absent while it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<String>,
@@ -356,7 +358,7 @@ pub struct ObjectiveRow {
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionRow {
+pub struct SessionSummary {
     /// Its id.
     pub id: SessionId,
     /// The agent; of one with a command its program as well ("acp:opencode").
@@ -380,7 +382,7 @@ pub struct SessionRow {
     /// What it did last ("Write src/a.rs").
     pub last: String,
     /// What it billed.
-    pub billed: Billed,
+    pub billed: TokenUsage,
     /// Tokens of these for which its agent has named no price (yet).
     #[serde(default, skip_serializing_if = "no_tokens")]
     pub unpriced_tokens: u64,
@@ -405,7 +407,7 @@ fn no_tokens(count: &u64) -> bool {
 
 /// A quota wait (B9: `since` survives a restart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct QuotaRow {
+pub struct QuotaSummary {
     /// Why.
     pub cause: QuotaCause,
     /// Since when.
@@ -422,7 +424,7 @@ pub fn is_believable_reset(since: UnixMs, until: UnixMs) -> bool {
     until > since && until.since(since) <= RESET_WITHIN
 }
 
-impl QuotaRow {
+impl QuotaSummary {
     /// The reset that was named, where it can be believed.
     pub fn believed_until(&self) -> Option<UnixMs> {
         self.until.filter(|until| is_believable_reset(self.since, *until))
@@ -431,7 +433,7 @@ impl QuotaRow {
 
 /// A handoff.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HandoffRow {
+pub struct HandoffSummary {
     /// Where it lies now, workspace-relative: in the archive, once its phase is over (C21).
     pub path: String,
     /// Left by.
@@ -446,11 +448,11 @@ pub struct HandoffRow {
     /// The handoff before it, workspace-relative (C13).
     pub predecessor: Option<String>,
     /// The last word of the policy on it; absent where none could be asked (C8).
-    pub review: Option<ReviewRow>,
+    pub review: Option<ReviewSummary>,
     /// What became of a document that was refused.
-    pub repair: Repair,
+    pub repair: HandoffRepair,
     /// The review that refused the first document.
-    pub refused: Option<ReviewRow>,
+    pub refused: Option<ReviewSummary>,
     /// What the document leaves out, and where that is.
     pub left_out: Vec<String>,
     /// The lead, not a successor, finishes the rest (C18).
@@ -467,7 +469,7 @@ pub struct HandoffRow {
 /// How a handoff document came to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Repair {
+pub enum HandoffRepair {
     /// The policy's document was accepted.
     #[default]
     None,
@@ -479,7 +481,7 @@ pub enum Repair {
 
 /// A review of a handoff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ReviewRow {
+pub struct ReviewSummary {
     /// 0 to 100.
     pub score: u32,
     /// A successor may start from it.
@@ -493,7 +495,7 @@ pub struct ReviewRow {
     pub by: Option<String>,
 }
 
-impl From<&Review> for ReviewRow {
+impl From<&Review> for ReviewSummary {
     fn from(review: &Review) -> Self {
         let mut findings = review.findings.clone();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.cost));
@@ -509,7 +511,7 @@ impl From<&Review> for ReviewRow {
 
 /// A question that waits for a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct QuestionRow {
+pub struct QuestionSummary {
     /// Under which id it is answered.
     pub id: ActionId,
     /// About which phase.
@@ -517,5 +519,5 @@ pub struct QuestionRow {
     /// The question.
     pub text: String,
     /// What can be answered.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<PauseAnswer>,
 }

@@ -15,17 +15,18 @@ mod source;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
-pub use commits::{CommitTime, Commits, branch_fault};
-pub use imported::{Imported, ImportedFile};
+pub use commits::{CommitSettings, CommitTime, branch_fault};
+pub use imported::{ImportedFile, ImportedRecording};
 pub use objective_files::{files_meant, files_named};
-pub use paths::Paths;
+pub use paths::PathTemplates;
 pub use policies::{
-    BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, ListEdit, Origin,
-    Policies, PoliciesSaid, PolicyChoice, PolicyLayer, Scope, SettingValue, laid_settings, lay_over,
+    BREAKER_FAULTS, BUILTIN, ConfigLayer, ConfigSource, EffectiveSettings, GivenSetting, GivenSettings,
+    ListEdit, Policies, PolicyChoice, PolicyLayer, PolicyLayerFile, PolicyScope, ResolvedChoice,
+    SettingValue, laid_settings, lay_over,
 };
-pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
-pub use sandbox::{Sandbox, SandboxError, SandboxLevel, Target, TargetError, is_public};
-pub use source::{PlanBox, Source, TickedPlan};
+pub use role::{AgentSource, Permission, PromptDelivery, Role, RoleServer};
+pub use sandbox::{NetworkTarget, NetworkTargetError, Sandbox, SandboxError, SandboxLevel, is_public};
+pub use source::{PlanBox, RunSource, TickedPlan};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::observation::{Basis, ContextFile, is_default};
+use crate::observation::{ContextFile, EvidenceKind, is_default};
 use crate::time::DurationMs;
 
 /// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.
@@ -64,13 +65,13 @@ pub struct Workflow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_parts: Option<bool>,
     /// In the order of the file.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseSpec>,
     /// Where the agents work; the folder that `baton` is called in where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceChoice>,
     /// Where what people and agents read lies in the workspace.
-    #[serde(default, skip_serializing_if = "Paths::is_default")]
-    pub paths: Paths,
+    #[serde(default, skip_serializing_if = "PathTemplates::is_default")]
+    pub paths: PathTemplates,
     /// Commands that make the workspace ready for work, for `init.sh` (C1). Baton itself runs them in the work trees that
     /// it makes, and nowhere else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,19 +84,19 @@ pub struct Workflow {
     pub providers: BTreeMap<String, u32>,
     /// Who is told when something happens that a person wants to know.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub notify: Notify,
+    pub notify: NotifySettings,
     /// The recording that the run was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<ImportedRecording>,
     /// What it was made from; absent in journals of earlier versions, and where nobody said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<RunSource>,
     /// The plan whose boxes are ticked as its objectives are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<TickedPlan>,
     /// What the host commits.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub commits: Commits,
+    pub commits: CommitSettings,
 }
 
 /// The weakest evidence that makes an objective done (A11).
@@ -110,19 +111,19 @@ pub enum Acceptance {
     Answer,
 }
 
-impl From<Acceptance> for Basis {
+impl From<Acceptance> for EvidenceKind {
     fn from(accept: Acceptance) -> Self {
         match accept {
-            Acceptance::Checked => Basis::Checked,
-            Acceptance::Reported => Basis::Reported,
-            Acceptance::Answer => Basis::Answer,
+            Acceptance::Checked => EvidenceKind::Checked,
+            Acceptance::Reported => EvidenceKind::Reported,
+            Acceptance::Answer => EvidenceKind::Answer,
         }
     }
 }
 
 /// How people who do not look are told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notify {
+pub struct NotifySettings {
     /// A command for `sh -c`, run in the workspace: on a split, a pause for a person, a provider's limit, and the end.
     pub command: Option<String>,
     /// Ring the terminal's bell for the same.
@@ -184,7 +185,7 @@ impl Workflow {
     pub fn with_agent(mut self, agent: AgentKind) -> Self {
         let recast = |role: Role| match role.agent == agent {
             true => role,
-            false => Role { set_by: AgentPlace::CommandLine, ..role.played_by(&agent) },
+            false => Role { set_by: AgentSource::CommandLine, ..role.played_by(&agent) },
         };
         self.roles = self.roles.into_iter().map(|(name, role)| (name, recast(role))).collect();
         self.phases.iter_mut().for_each(|phase| phase.agent = None);
@@ -194,7 +195,7 @@ impl Workflow {
     /// Whether a phase has no agent that anybody named, and no script that would be played instead.
     pub fn lacks_agent(&self) -> bool {
         let lacks = |role: &Role| {
-            role.set_by == AgentPlace::Nowhere && role.agent == AgentKind::Rehearsal && role.script.is_none()
+            role.set_by == AgentSource::Nowhere && role.agent == AgentKind::Rehearsal && role.script.is_none()
         };
         self.phases.iter().filter(|phase| phase.agent.is_none()).any(|phase| lacks(&self.role_of(phase)))
     }
@@ -203,8 +204,8 @@ impl Workflow {
     #[must_use]
     pub fn with_agent_found(mut self, agent: &AgentKind) -> Self {
         for role in self.roles.values_mut() {
-            if role.set_by == AgentPlace::Nowhere && role.script.is_none() {
-                *role = Role { set_by: AgentPlace::Found, ..role.clone().played_by(agent) };
+            if role.set_by == AgentSource::Nowhere && role.script.is_none() {
+                *role = Role { set_by: AgentSource::Found, ..role.clone().played_by(agent) };
             }
         }
         self
@@ -212,7 +213,7 @@ impl Workflow {
 
     /// Who works on a phase: its role, played by the phase's own agent where it names one. A role that the workflow does
     /// not have (no file that was read lacks one) is one of which nothing is said.
-    pub fn role_of(&self, phase: &Phase) -> Cow<'_, Role> {
+    pub fn role_of(&self, phase: &PhaseSpec) -> Cow<'_, Role> {
         match (self.roles.get(&phase.role), &phase.agent) {
             (Some(role), Some(agent)) if role.agent != *agent => Cow::Owned(role.clone().played_by(agent)),
             (Some(role), _) => Cow::Borrowed(role),
@@ -223,7 +224,7 @@ impl Workflow {
     /// A phase that closes a loop waits for every phase of the loop: its check is about what they made. One that waits for it in turn
     /// is no part of that.
     #[must_use]
-    pub fn after_its_loop(&self, mut phase: Phase) -> Phase {
+    pub fn after_its_loop(&self, mut phase: PhaseSpec) -> PhaseSpec {
         let place = |id: &PhaseId| self.phases.iter().position(|other| other.id == *id);
         let from = phase.repeat.as_ref().and_then(|repeat| place(&repeat.from));
         if let Some((from, to)) = from.zip(place(&phase.id)) {
@@ -243,7 +244,7 @@ impl Workflow {
     }
 
     /// Whose quota a phase uses: the `provider` of its role, or else the agent that plays it.
-    pub fn provider_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
+    pub fn provider_of<'a>(&'a self, phase: &'a PhaseSpec) -> &'a str {
         match (self.roles.get(&phase.role), &phase.agent) {
             (Some(role), Some(agent)) if role.agent != *agent => agent.name(),
             (Some(role), _) => role.provider(),
@@ -253,13 +254,13 @@ impl Workflow {
 
     /// The turns that a phase begins with, before a policy looks at its scope (A1): its role's own, else those of the mode,
     /// else the table's. `None` where none of them names any.
-    pub fn base_turns(&self, phase: &Phase) -> Option<u32> {
+    pub fn base_turns(&self, phase: &PhaseSpec) -> Option<u32> {
         let of_mode = || turns::turns_for(phase.role.as_str(), self.mode, &self.turns);
         self.role_of(phase).max_turns.or_else(of_mode)
     }
 
     /// After what the host commits the work of a phase.
-    pub fn commit_time(&self, phase: &Phase) -> CommitTime {
+    pub fn commit_time(&self, phase: &PhaseSpec) -> CommitTime {
         phase.commit.unwrap_or(self.commits.when)
     }
 
@@ -270,7 +271,7 @@ impl Workflow {
 
     /// The agents that a ceiling of cost cannot see: they name no price. Empty where nothing bounds the cost.
     pub fn unpriced_agents(&self) -> Vec<&'static str> {
-        let is_bounded = |phase: &Phase| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
+        let is_bounded = |phase: &PhaseSpec| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
         let agents = self
             .phases
             .iter()
@@ -284,7 +285,7 @@ impl Workflow {
     }
 
     /// A sentence that says why this agent works on a phase, for a person who has to choose another one.
-    pub fn agent_choice(&self, phase: &Phase) -> String {
+    pub fn agent_choice(&self, phase: &PhaseSpec) -> String {
         let place = self.agent_place(phase);
         match place.strip_prefix(FOUND_BY) {
             Some(chose) => format!("Baton {chose}."),
@@ -293,20 +294,20 @@ impl Workflow {
     }
 
     /// The place that says which agent works on a phase, in words: where a person corrects it.
-    pub fn agent_place(&self, phase: &Phase) -> String {
+    pub fn agent_place(&self, phase: &PhaseSpec) -> String {
         if phase.agent.is_some() {
             return format!("`agent` of phase `{}`", phase.id);
         }
         match self.roles.get(&phase.role).map(|role| role.set_by) {
-            Some(AgentPlace::Role) => format!("`agent` in [roles.{}]", phase.role),
-            Some(AgentPlace::Workflow) => "`agent` at the top level of the workflow".to_owned(),
-            Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
-            Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
-            Some(AgentPlace::Found) => {
+            Some(AgentSource::Role) => format!("`agent` in [roles.{}]", phase.role),
+            Some(AgentSource::Workflow) => "`agent` at the top level of the workflow".to_owned(),
+            Some(AgentSource::CommandLine) => "`--agent` on the command line".to_owned(),
+            Some(AgentSource::Recording) => "the recording that the run was made from".to_owned(),
+            Some(AgentSource::Found) => {
                 let agent = String::from(self.role_of(phase).agent.clone());
                 format!("{FOUND_BY}chose {agent} because it is installed; `--agent NAME` takes another")
             }
-            Some(AgentPlace::Nowhere) | None => "Baton, whose default is `rehearsal`".to_owned(),
+            Some(AgentSource::Nowhere) | None => "Baton, whose default is `rehearsal`".to_owned(),
         }
     }
 }
@@ -400,7 +401,7 @@ impl Default for Limits {
 
 /// A step with objectives and a verification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseSpec {
     /// Unique in the workflow.
     pub id: PhaseId,
     /// What it is about.
@@ -437,10 +438,10 @@ pub struct Phase {
     pub context: Vec<ContextFile>,
     /// Who says whether it is good enough, after the commands have passed (D3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<ReviewBy>,
+    pub review: Option<ReviewRequirement>,
     /// Where the loop begins again when this phase finds that the work is not good enough (B10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Repeat>,
+    pub repeat: Option<PhaseLoop>,
     /// After what its work is committed, where that is not what the workflow says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitTime>,
@@ -472,7 +473,7 @@ impl SplitTime {
 
 /// A reviewer, and what satisfies it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReviewBy {
+pub struct ReviewRequirement {
     /// As whom.
     pub role: RoleName,
     /// A score from here on passes, of 100.
@@ -481,7 +482,7 @@ pub struct ReviewBy {
 
 /// A loop over phases: plan, execute, check, and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeat {
+pub struct PhaseLoop {
     /// The first phase of the loop, which stands before this one in the file.
     pub from: PhaseId,
     /// Times that the loop is walked at most, the first included.

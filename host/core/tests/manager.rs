@@ -6,14 +6,16 @@ use std::collections::VecDeque;
 
 use baton_core::action::Action;
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, DecidedBy, Decision, Label,
-    OffloadingDecision, SplitAction, SplitDecision, TurnBudget, Verdict,
+    Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource,
+    OffloadingDecision, PromptDraft, Provenance, SplitAction, SplitDecision, TurnBudget, Verdict,
 };
-use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, Signal, WorkspaceFacts};
+use baton_core::facts::{
+    AgentEvent, Capabilities, ErrorSignal, ProcessExit, SignalSource, TokenUsage, WorkspaceFacts,
+};
 use baton_core::input::{ArtifactRef, Report};
-use baton_core::observation::{Ask, Occasion};
+use baton_core::observation::{AssessTrigger, PolicyQuery};
 use baton_core::workflow::file;
-use baton_core::{Digest, Input, Outcome, Run, Seq, SessionId, Stamped, UnixMs, Workflow};
+use baton_core::{Digest, Input, JournaledInput, Outcome, Run, Seq, SessionId, UnixMs, Workflow};
 
 /// A report that is as long as the inbox lets one be.
 const REPORT_BYTES: usize = 8 << 10;
@@ -60,7 +62,7 @@ impl Bench {
 
     fn take(&mut self, input: Input) {
         self.seq += 1;
-        let stamped = Stamped { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
+        let stamped = JournaledInput { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
         let intents = self.run.apply(&stamped).unwrap();
         if let Some(rows) = &mut self.rows {
             let journaled = intents.iter().filter(|intent| !matches!(intent.action, Action::Notify(_)));
@@ -91,8 +93,8 @@ impl Bench {
         let outcome = match what {
             Action::RequestDecision { request, question, .. } => {
                 let (result, capability) = (Ok(decide(&question.ask)), question.ask.capability());
-                let label = Box::new(Label {
-                    by: DecidedBy::Configured,
+                let label = Box::new(Provenance {
+                    by: DecisionSource::Configured,
                     capability,
                     policy: "test".into(),
                     component: None,
@@ -121,7 +123,7 @@ impl Bench {
                     failed: None,
                 };
                 self.event(&session, output);
-                self.event(&session, AgentEvent::Turn { used_tokens: None, billed: Billed::default() });
+                self.event(&session, AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() });
                 let artifact = self.artifact(&format!("made/{}", focus[0]));
                 self.queue.push_back(Input::Reported {
                     session: Some(session.clone()),
@@ -132,7 +134,7 @@ impl Bench {
                 Outcome::Delivered
             }
             Action::End { session, .. } => {
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
                 Outcome::Delivered
             }
@@ -164,27 +166,31 @@ impl Bench {
     }
 }
 
-fn decide(ask: &Ask) -> Decision {
+fn decide(ask: &PolicyQuery) -> Decision {
     let reason = "as always".to_owned();
     match ask {
-        Ask::Assess(seen) => {
-            let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+        PolicyQuery::Assess(seen) => {
+            let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             let verdict = if over { Verdict::Answered } else { Verdict::Healthy };
             let (evidence, warning) = (Vec::new(), None);
             Decision::Assess(Assessment { verdict, evidence, warning, reason })
         }
-        Ask::Complete(seen) => {
+        PolicyQuery::Complete(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        Ask::Compaction(_) => {
+        PolicyQuery::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
-        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
-        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
-        Ask::Recover(_) | Ask::Compose(_) | Ask::Review(_) => panic!("nothing is handed off here"),
+        PolicyQuery::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+        PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
+        PolicyQuery::Brief(_) => {
+            Decision::Brief(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        }
+        PolicyQuery::Recover(_) | PolicyQuery::Compose(_) | PolicyQuery::Review(_) => {
+            panic!("nothing is handed off here")
+        }
     }
 }
 
@@ -264,8 +270,8 @@ fn say(bench: &mut Bench, session: &SessionId, n: usize) {
             writes: None,
         },
         2 => AgentEvent::ApprovalRequested { title: path },
-        _ => AgentEvent::Signal(Signal {
-            channel: Channel::Terminal,
+        _ => AgentEvent::Signal(ErrorSignal {
+            channel: SignalSource::Terminal,
             code: String::new(),
             status: None,
             resets_at: None,

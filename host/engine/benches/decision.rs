@@ -11,9 +11,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question};
+use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRequest};
 use baton_core::workflow::{GivenSetting, SettingValue};
-use baton_engine::{BUILTIN_NAME, Chain, Configured, Engine, EngineConfig, Router, bare, builtin_bytes};
+use baton_engine::{
+    BUILTIN_NAME, Chain, ConfiguredPolicy, Engine, EngineConfig, Router, bench_support, builtin_bytes,
+};
 use common::{agents, built_in, engine};
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime};
 
@@ -43,7 +45,7 @@ fn decisions(criterion: &mut Criterion) {
 }
 
 /// Fresh instance, limits on, digests and fuel recorded.
-fn routed(group: &mut BenchmarkGroup<'_, WallTime>, router: &Router, questions: &[Question]) {
+fn routed(group: &mut BenchmarkGroup<'_, WallTime>, router: &Router, questions: &[PolicyRequest]) {
     let mut turn = questions.iter().cycle();
     group.bench_function("decision", |bencher| {
         bencher.iter(|| router.decide(turn.next().expect("a cycle does not end")));
@@ -65,7 +67,7 @@ fn chain(criterion: &mut Criterion) {
     let last = built_in(&engine);
     let layers = ["one", "two", "three"].map(layer);
     let questions = agents("brief", AGENTS);
-    let routed = |first: &Configured, then: &[Configured]| {
+    let routed = |first: &ConfiguredPolicy, then: &[ConfiguredPolicy]| {
         let chain = Chain::new(first.clone(), then.to_vec());
         let router =
             Router::new(&engine, BTreeMap::from([(Capability::Prompting, chain)])).expect("a router");
@@ -78,7 +80,7 @@ fn chain(criterion: &mut Criterion) {
     let each = layers.each_ref().map(|layer| routed(layer, std::slice::from_ref(&last)));
     let alone = routed(&last, &[]);
 
-    let time = |router: &Router, question: &Question| {
+    let time = |router: &Router, question: &PolicyRequest| {
         let started = Instant::now();
         drop(black_box(router.decide(question)));
         started.elapsed()
@@ -108,19 +110,25 @@ fn chain(criterion: &mut Criterion) {
 }
 
 /// The same through wasmtime alone.
-fn floor(group: &mut BenchmarkGroup<'_, WallTime>, configured: &Configured, questions: &[Question]) {
+fn floor(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    configured: &ConfiguredPolicy,
+    questions: &[PolicyRequest],
+) {
     let mut turn = questions.iter().cycle();
     group.bench_function("bare-wasmtime", |bencher| {
         bencher.iter_custom(|iterations| {
-            let call =
-                || bare::time(configured, turn.next().expect("a cycle does not end")).expect("it answers");
+            let call = || {
+                bench_support::time(configured, turn.next().expect("a cycle does not end"))
+                    .expect("it answers")
+            };
             std::iter::repeat_with(call).take(usize::try_from(iterations).expect("it fits")).sum()
         });
     });
 }
 
 /// What a policy in Rust costs without a sandbox: the phrases are searched for, the objectives walked.
-fn native(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[Question]) {
+fn native(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[PolicyRequest]) {
     let phrases = aho_corasick::AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .build(["prompt is too long", "context window", "maximum context length", "conversation is too long"])
@@ -132,7 +140,7 @@ fn native(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[Question]) {
             let found =
                 question.texts.iter().filter_map(|text| text.body()).flat_map(|text| phrases.find_iter(text));
             let open = match &question.ask {
-                Ask::Brief(seen) => {
+                PolicyQuery::Brief(seen) => {
                     seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Open).count()
                 }
                 _ => 0,
@@ -143,7 +151,7 @@ fn native(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[Question]) {
 }
 
 /// What a hook of the usual kind costs: a shell that greps.
-fn hook_process(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[Question]) {
+fn hook_process(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[PolicyRequest]) {
     let mut turn = questions.iter().cycle();
     group.bench_function("hook-process", |bencher| {
         bencher.iter(|| {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use baton_core::observation::{Capability, Question};
+use baton_core::observation::{Capability, PolicyRequest};
 use baton_engine::limits::DECISIONS_IN_FLIGHT;
 use baton_engine::{Engine, EngineConfig, Router};
 use common::{agents, built_in, engine};
@@ -67,8 +67,8 @@ fn main() {
 }
 
 /// Asks, and says how long each answer took, in µs.
-fn decide(router: &Router, questions: &[Question], count: usize) -> Vec<f64> {
-    let ask = |question: &Question| {
+fn decide(router: &Router, questions: &[PolicyRequest], count: usize) -> Vec<f64> {
+    let ask = |question: &PolicyRequest| {
         std::thread::sleep(PAUSE);
         let began = Instant::now();
         let (result, label) = router.decide(question);

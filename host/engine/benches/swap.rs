@@ -8,8 +8,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use baton_core::observation::{Capability, Question};
-use baton_core::workflow::Scope;
+use baton_core::observation::{Capability, PolicyRequest};
+use baton_core::workflow::PolicyScope;
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
 use common::question;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -30,9 +30,9 @@ fn swaps(criterion: &mut Criterion) {
         policy.configure(&BTreeMap::new()).expect("its defaults are good")
     };
     let at_hand = [load(0), load(1)];
-    let question: Question = question("assess");
+    let question: PolicyRequest = question("assess");
     let put = |configured| {
-        router.configure(Scope::Run, Capability::Exhaustion, configured).expect("it decides that");
+        router.configure(PolicyScope::Run, Capability::Exhaustion, configured).expect("it decides that");
     };
     let decide = || router.decide(&question).0.expect("it answers");
 

@@ -8,7 +8,7 @@ use baton_core::workflow::SettingValue;
 use baton_core::workflow::rules::wrong_rules;
 
 use crate::router::{BUILTIN_NAME, builtin_bytes};
-use crate::settings::Problem;
+use crate::settings::SettingProblem;
 
 /// Abstains from everything that no rule in its settings speaks about.
 const RULES_NAME: &str = "rules";
@@ -29,7 +29,7 @@ pub fn built_in(name: &str) -> Option<&'static [u8]> {
 
 /// The name of a component from elsewhere, as it stands in sentences: letters, digits and `-_.+`, with a `-` for anything else. One that is called
 /// as a policy of the host keeps the end of its file, so that its words are not taken for the host's.
-pub fn name_from_elsewhere(name: &str, bytes: &[u8]) -> String {
+pub fn external_policy_name(name: &str, bytes: &[u8]) -> String {
     let name: String =
         name.chars().map(|c| if c.is_alphanumeric() || "-_.+".contains(c) { c } else { '-' }).collect();
     match built_in(&name) {
@@ -44,11 +44,14 @@ pub(crate) fn is_built_in(bytes: &[u8]) -> bool {
 }
 
 /// What is wrong with settings that fit the schema of a component, where this host knows more of them than the schema says.
-pub(crate) fn wrong_settings(component: &Digest, values: &BTreeMap<String, SettingValue>) -> Vec<Problem> {
+pub(crate) fn wrong_settings(
+    component: &Digest,
+    values: &BTreeMap<String, SettingValue>,
+) -> Vec<SettingProblem> {
     if *component != *RULES_DIGEST {
         return Vec::new();
     }
-    wrong_rules(values).into_iter().map(|(key, message)| Problem { key, message }).collect()
+    wrong_rules(values).into_iter().map(|(key, message)| SettingProblem { key, message }).collect()
 }
 
 #[cfg(test)]
@@ -63,12 +66,12 @@ mod tests {
     // M6: its words would be taken for Baton's.
     #[test]
     fn a_component_from_elsewhere_is_not_called_as_one_of_the_host() {
-        assert_eq!(name_from_elsewhere(BUILTIN_NAME, b"another"), "resilience.wasm");
-        assert_eq!(name_from_elsewhere(BUILTIN_NAME, builtin_bytes()), BUILTIN_NAME);
-        assert_eq!(name_from_elsewhere(RULES_NAME, b"another"), "rules.wasm");
-        assert_eq!(name_from_elsewhere("team+größe_1.2", b"another"), "team+größe_1.2");
-        assert_eq!(name_from_elsewhere("a says: \"x\"\nQuestion 4", b"another"), "a-says---x--Question-4");
-        assert_eq!(name_from_elsewhere("resilience\u{200b}", b"another"), "resilience-");
+        assert_eq!(external_policy_name(BUILTIN_NAME, b"another"), "resilience.wasm");
+        assert_eq!(external_policy_name(BUILTIN_NAME, builtin_bytes()), BUILTIN_NAME);
+        assert_eq!(external_policy_name(RULES_NAME, b"another"), "rules.wasm");
+        assert_eq!(external_policy_name("team+größe_1.2", b"another"), "team+größe_1.2");
+        assert_eq!(external_policy_name("a says: \"x\"\nQuestion 4", b"another"), "a-says---x--Question-4");
+        assert_eq!(external_policy_name("resilience\u{200b}", b"another"), "resilience-");
     }
 
     // M4

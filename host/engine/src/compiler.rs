@@ -1,5 +1,5 @@
 //! Compiles components on threads of its own, behind everything else that the machine has to do: whoever makes decisions at
-//! the same time is not to notice. What may be compiled is `bounds.rs`'s business. What is not part of the host is compiled in a process of
+//! the same time is not to notice. What may be compiled is `component_limits.rs`'s business. What is not part of the host is compiled in a process of
 //! its own (`process.rs`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use wasmtime::component::Component;
 
 mod process;
 
-pub(crate) use process::NoCode;
-pub use process::{CompilerProcess, compile_apart, compile_main, stop_compiling};
+pub(crate) use process::CompileError;
+pub use process::{CompilerProcess, compile_in_subprocess, compile_main, stop_compiling};
 
 /// How far behind: a third of the weight of everything else. Less would be no end of waiting where agents build things.
 #[cfg(target_os = "linux")]
@@ -27,16 +27,16 @@ pub fn is_compiling() -> bool {
 }
 
 /// Held while a component is compiled.
-pub(crate) struct Compiling;
+pub(crate) struct CompilationGuard;
 
-impl Compiling {
+impl CompilationGuard {
     pub(crate) fn begin() -> Self {
         AT_WORK.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Compiling {
+impl Drop for CompilationGuard {
     fn drop(&mut self) {
         AT_WORK.fetch_sub(1, Ordering::Relaxed);
     }
@@ -49,7 +49,7 @@ impl Drop for Compiling {
 pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
     let threads = rayon::ThreadPoolBuilder::new()
         .thread_name(|_| NAME.to_owned())
-        .start_handler(|_| step_back())
+        .start_handler(|_| lower_priority())
         .build();
     let here = || Component::from_binary(wasm, bytes);
     let Ok(threads) = threads else { return here() };
@@ -63,7 +63,7 @@ pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result
 }
 
 /// Gives this thread, and those that it starts, a low priority. Linux has one for each thread; elsewhere it would be that of the whole process.
-fn step_back() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     // A system that refuses leaves the compiler where it was, in nobody's way but the neighbours'.
     let _ = rustix::process::setpriority_process(None, NICE);

@@ -1,5 +1,5 @@
 //! WIT <-> core, in this one folder. Core's types are canonical; observations go out borrowed, answers come in owned.
-//! No judgment and no size limit here: `shape.rs` checks what an answer may be.
+//! No judgment and no size limit here: `answer_limits.rs` checks what an answer may be.
 
 /// Maps enums that have the same variants on both sides.
 macro_rules! same {
@@ -15,7 +15,7 @@ mod facts;
 mod splitting;
 
 use baton_core::decision as core;
-use baton_core::facts::{Capabilities, Channel, Exit, OccupancySource};
+use baton_core::facts::{Capabilities, OccupancySource, ProcessExit, SignalSource};
 use baton_core::observation as see;
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
@@ -26,11 +26,11 @@ pub(crate) use facts::*;
 pub(crate) use splitting::splitting;
 use splitting::{groups, ids_of_groups, split_request};
 
-fn channel_out(channel: Channel) -> types::Channel {
-    same!(channel, Channel => types::Channel: AgentEvent, ProviderError, AgentText, Terminal, ToolOutput)
+fn channel_out(channel: SignalSource) -> types::Channel {
+    same!(channel, SignalSource => types::Channel: AgentEvent, ProviderError, AgentText, Terminal, ToolOutput)
 }
 
-fn span_out(span: see::Span) -> types::Span {
+fn span_out(span: see::TextSpan) -> types::Span {
     types::Span { start: span.start, end: span.end }
 }
 
@@ -84,7 +84,7 @@ fn turn(turn: &see::TurnView) -> types::Turn {
     }
 }
 
-fn exit(exit: Exit) -> types::Exit {
+fn exit(exit: ProcessExit) -> types::Exit {
     types::Exit { code: exit.code, signal: exit.signal, by_host: exit.by_host }
 }
 
@@ -142,8 +142,8 @@ fn phase(phase: &see::PhaseView) -> types::Phase<'_> {
     }
 }
 
-fn basis(basis: see::Basis) -> types::Basis {
-    same!(basis, see::Basis => types::Basis: Checked, Reported, Files, Answer, Accepted)
+fn basis(basis: see::EvidenceKind) -> types::Basis {
+    same!(basis, see::EvidenceKind => types::Basis: Checked, Reported, Files, Answer, Accepted)
 }
 
 fn status(status: see::ObjectiveStatus) -> types::ObjectiveStatus {
@@ -262,7 +262,7 @@ pub(crate) fn session_observation<R>(
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
         ask(questions::SessionObservation {
-            occasion: same!(seen.occasion, see::Occasion => questions::Occasion:
+            occasion: same!(seen.occasion, see::AssessTrigger => questions::Occasion:
                 Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
             session: session(&seen.session, &recent),
             phase: phase(&seen.phase),
@@ -378,7 +378,7 @@ pub(crate) fn offloading<R>(
     let recent = list(&seen.session.recent, turn);
     let items = list(&seen.items, |item| questions::Item {
         id: &item.id,
-        kind: same!(item.kind, see::ItemKind => questions::ItemKind: ToolResult, ToolInput),
+        kind: same!(item.kind, see::ContextItemKind => questions::ItemKind: ToolResult, ToolInput),
         tokens: item.tokens,
     });
     let attributes = pairs(&seen.attributes);
@@ -430,13 +430,13 @@ fn handoff_reference(newest: &see::HandoffReference) -> questions::HandoffRefere
     }
 }
 
-fn beyond(beyond: see::Beyond) -> questions::Beyond {
-    let see::Beyond { changed_files, attempts, decisions, gotchas, patterns } = beyond;
+fn beyond(beyond: see::OmittedCounts) -> questions::Beyond {
+    let see::OmittedCounts { changed_files, attempts, decisions, gotchas, patterns } = beyond;
     questions::Beyond { changed_files, attempts, decisions, gotchas, patterns }
 }
 
-fn withheld(withheld: see::Withheld) -> questions::Withheld {
-    let see::Withheld { attempts, decisions, gotchas, patterns, commands, reads } = withheld;
+fn withheld(withheld: see::WithheldCounts) -> questions::Withheld {
+    let see::WithheldCounts { attempts, decisions, gotchas, patterns, commands, reads } = withheld;
     questions::Withheld { attempts, decisions, gotchas, patterns, commands, reads }
 }
 
@@ -470,7 +470,7 @@ pub(crate) fn handoff<R>(
         path: lesson.path.as_deref(),
     });
     let entry_points = list(&seen.entry_points, |entry| questions::EntryPoint {
-        kind: same!(entry.kind, see::EntryKind => questions::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
+        kind: same!(entry.kind, see::EntryPointKind => questions::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
         path: &entry.path,
     });
     let sections = list(&seen.context_files, |file| strs(&file.sections));
@@ -499,7 +499,7 @@ pub(crate) fn handoff<R>(
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
         ask(questions::HandoffObservation {
-            kind: same!(seen.kind, see::BriefKind => questions::PromptKind:
+            kind: same!(seen.kind, see::PromptKind => questions::PromptKind:
             First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging),
             phase: phase(&seen.phase),
             session: session(&seen.session, &recent),

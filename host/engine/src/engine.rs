@@ -11,29 +11,29 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::cache::Cache;
+use crate::compile_cache::CompileCache;
 use crate::compiler::CompilerProcess;
-use crate::gate::Places;
+use crate::host_state::HostState;
 use crate::imports::{self, BYTE_FUEL, CALL_FUEL, ENTRY_BYTES, PATTERN_BYTE_FUEL};
+use crate::instance_limiter::InstancePermits;
 use crate::layer::NEXT_FUEL;
 use crate::limits::{
-    BEHIND_MAX, CHAIN_LINKS_MAX, EngineConfig, Limits, MAX_DECISIONS_IN_FLIGHT, NEXT_CALLS_MAX,
+    BEHIND_MAX, CHAIN_LINKS_MAX, DecisionLimits, EngineConfig, MAX_DECISIONS_IN_FLIGHT, NEXT_CALLS_MAX,
     PASSED_ON_BYTES,
 };
-use crate::state::State;
 use crate::watchdog::Watchdog;
 
 /// Evaluates policies. Cheap to clone; all clones share one pool.
 #[derive(Clone)]
-pub struct Engine(pub(crate) Arc<Inner>);
+pub struct Engine(pub(crate) Arc<EngineInner>);
 
-pub(crate) struct Inner {
+pub(crate) struct EngineInner {
     pub(crate) wasm: wasmtime::Engine,
-    pub(crate) linker: Linker<State>,
-    pub(crate) limits: Limits,
-    pub(crate) places: Places,
+    pub(crate) linker: Linker<HostState>,
+    pub(crate) limits: DecisionLimits,
+    pub(crate) places: InstancePermits,
     pub(crate) watchdog: Watchdog,
-    pub(crate) cache: Option<Cache>,
+    pub(crate) cache: Option<CompileCache>,
     pub(crate) compiler: Option<CompilerProcess>,
     cache_problem: Option<String>,
     /// Code that one engine compiled runs in every engine with this digest.
@@ -95,10 +95,10 @@ impl Engine {
         imports::define(&mut linker).map_err(refused)?;
         let compatible = compatibility(&wasm);
         let (cache, cache_problem) = open_cache(cache_dir);
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(EngineInner {
             watchdog: Watchdog::start(wasm.clone())?,
             digest: engine_digest(&compatible, &limits),
-            places: Places::new(decisions_in_flight),
+            places: InstancePermits::new(decisions_in_flight),
             wasm,
             linker,
             limits,
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// The limits of one decision.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &DecisionLimits {
         &self.0.limits
     }
 
@@ -136,8 +136,8 @@ impl Engine {
     }
 }
 
-fn open_cache(folder: Option<PathBuf>) -> (Option<Cache>, Option<String>) {
-    match folder.map(|folder| (Cache::open(&folder), folder)) {
+fn open_cache(folder: Option<PathBuf>) -> (Option<CompileCache>, Option<String>) {
+    match folder.map(|folder| (CompileCache::open(&folder), folder)) {
         None => (None, None),
         Some((Ok(cache), _)) => (Some(cache), None),
         Some((Err(error), folder)) => {
@@ -148,7 +148,7 @@ fn open_cache(folder: Option<PathBuf>) -> (Option<Cache>, Option<String>) {
 }
 
 /// The settings of `notes`: sync calls, fresh instances from a pool, and nothing whose result depends on the machine.
-pub(crate) fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
+pub(crate) fn wasmtime_config(limits: &DecisionLimits, decisions_in_flight: u32) -> Config {
     // A layer holds its instance while the policies behind it have theirs.
     let instances = decisions_in_flight * CHAIN_LINKS_MAX;
     let mut pool = PoolingAllocationConfig::new();
@@ -190,8 +190,8 @@ pub(crate) fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Conf
 
 /// wasmtime's own compatibility hash, as a digest.
 fn compatibility(wasm: &wasmtime::Engine) -> Digest {
-    struct Feed(Sha256);
-    impl Hasher for Feed {
+    struct DigestHasher(Sha256);
+    impl Hasher for DigestHasher {
         fn write(&mut self, bytes: &[u8]) {
             self.0.update(bytes);
         }
@@ -199,15 +199,22 @@ fn compatibility(wasm: &wasmtime::Engine) -> Digest {
             0 // Nobody asks: the digest is taken from the state itself.
         }
     }
-    let mut feed = Feed(Sha256::new());
+    let mut feed = DigestHasher(Sha256::new());
     wasm.precompile_compatibility_hash().hash(&mut feed);
     Digest::of(feed.0.finalize())
 }
 
 /// Every number that changes what a policy answers, or what fuel it is said to have used.
-fn engine_digest(compatible: &Digest, limits: &Limits) -> Digest {
-    let Limits { fuel, watchdog_ms: _, memory_bytes, output_bytes, input_bytes, log_lines: _, log_bytes: _ } =
-        limits;
+fn engine_digest(compatible: &Digest, limits: &DecisionLimits) -> Digest {
+    let DecisionLimits {
+        fuel,
+        watchdog_ms: _,
+        memory_bytes,
+        output_bytes,
+        input_bytes,
+        log_lines: _,
+        log_bytes: _,
+    } = limits;
     Digest::of(format!(
         "baton:policy@0.1 on {compatible}; fuel {fuel}, call {CALL_FUEL}, byte {BYTE_FUEL}, entry {ENTRY_BYTES}, \
          pattern byte {PATTERN_BYTE_FUEL}, next {NEXT_FUEL}; next calls {NEXT_CALLS_MAX}, behind {BEHIND_MAX}; memory {memory_bytes}, output {output_bytes}, passed on {PASSED_ON_BYTES}, input {input_bytes}"

@@ -1,16 +1,16 @@
 //! The facts that a policy may import (`wit/facts.wit`): each a list that went with the question, so that a replay has it too.
 
-use baton_core::observation::Facts;
+use baton_core::observation::QueryFacts;
 use wasmtime::component::{ComponentNamedList, Lift, Linker, Lower};
 
 use crate::bindings::facts::{facts_compactions, facts_handoffs, facts_history, facts_turns, facts_waits};
 use crate::contract::interface;
 use crate::convert;
-use crate::imports::{Answer, ENTRY_BYTES, Store, for_bytes, pay};
-use crate::state::State;
+use crate::host_state::HostState;
+use crate::imports::{ENTRY_BYTES, GuestStore, ImportResult, for_bytes, pay};
 
 /// Defines the facts.
-pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn define(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     list(
         linker,
         ("facts-history", "past-sessions"),
@@ -53,9 +53,9 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 
 /// Defines a function that gives the newest entries of one list, at most as many as are asked for, and takes fuel for the bytes of each.
 fn list<T, U>(
-    linker: &mut Linker<State>,
+    linker: &mut Linker<HostState>,
     (name, function): (&str, &str),
-    known: fn(&Facts) -> &Vec<T>,
+    known: fn(&QueryFacts) -> &Vec<T>,
     told: fn(&T) -> U,
     bytes: fn(&U) -> usize,
 ) -> wasmtime::Result<()>
@@ -65,7 +65,7 @@ where
     (Vec<U>,): ComponentNamedList + Lower,
 {
     let mut instance = linker.instance(&interface(name))?;
-    instance.func_wrap(function, move |mut store: Store<'_>, (limit,): (u32,)| -> Answer<Vec<U>> {
+    instance.func_wrap(function, move |mut store: GuestStore<'_>, (limit,): (u32,)| -> ImportResult<Vec<U>> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let entries: Vec<U> = known(store.data().facts()).iter().take(limit).map(told).collect();
         pay(&mut store, for_bytes(entries.iter().map(|entry| bytes(entry) + ENTRY_BYTES).sum()))?;

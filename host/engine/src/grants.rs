@@ -1,12 +1,12 @@
 //! What a component may do beyond the imports that every policy has. Granted when it is loaded; the check is on its
-//! imports, so what is not granted cannot even be asked for. What it says that it wants is read in `wants.rs`.
+//! imports, so what is not granted cannot even be asked for. What it says that it wants is read in `requested_grants.rs`.
 
 use std::fmt;
 use std::sync::Arc;
 
 use baton_core::Digest;
 
-use crate::limits::Limits;
+use crate::limits::DecisionLimits;
 
 /// The run's artifacts, as far as a workflow grants them. What a decision was shown of it is written down by name and
 /// digest, so that it can be shown again when the decision is replayed.
@@ -20,7 +20,7 @@ pub trait ArtifactSource: Send + Sync {
 
 /// What is granted to a component. Nothing, by default.
 #[derive(Clone, Default)]
-pub struct Grants {
+pub struct ComponentGrants {
     /// Reading artifacts, through `baton:policy/artifacts`.
     pub artifacts: Option<Arc<dyn ArtifactSource>>,
     /// Fuel of a decision, where it is not the engine's.
@@ -30,7 +30,7 @@ pub struct Grants {
     pub memory_bytes: Option<u64>,
 }
 
-impl Grants {
+impl ComponentGrants {
     /// What a workflow grants. `artifacts` are read where it grants any.
     pub fn of(granted: &baton_core::grants::Grants, artifacts: Arc<dyn ArtifactSource>) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Grants {
     /// What a component asks for of fuel and memory, and nothing else: for trying it out, where nothing depends on what it
     /// decides. Where its section cannot be read nothing is granted; loading says why.
     pub fn for_trial(component: &[u8]) -> Self {
-        let wants = crate::wants::read(component).unwrap_or_default();
+        let wants = crate::requested_grants::read(component).unwrap_or_default();
         Self {
             artifacts: None,
             fuel: wants.fuel,
@@ -52,8 +52,8 @@ impl Grants {
     }
 
     /// The limits of the engine, widened; nothing that is granted makes them narrower.
-    pub(crate) fn widen(&self, limits: &Limits) -> Limits {
-        Limits {
+    pub(crate) fn widen(&self, limits: &DecisionLimits) -> DecisionLimits {
+        DecisionLimits {
             fuel: self.fuel.map_or(limits.fuel, |fuel| fuel.max(limits.fuel)),
             memory_bytes: self
                 .memory_bytes
@@ -63,7 +63,7 @@ impl Grants {
     }
 }
 
-impl fmt::Debug for Grants {
+impl fmt::Debug for ComponentGrants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grants")
             .field("artifacts", &self.artifacts.is_some())

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use baton_core::Digest;
-use baton_core::observation::Span;
+use baton_core::observation::TextSpan;
 use baton_core::workflow::SettingValue;
 use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
@@ -16,10 +16,10 @@ use crate::bindings::{log, text, types};
 use crate::contract::interface;
 use crate::facts;
 use crate::grants::ArtifactSource;
+use crate::host_state::{HostState, LogLevel};
 use crate::layer;
 use crate::limits::{BEHIND_MAX, NEXT_CALLS_MAX};
 use crate::patterns::{Patterns, TooManyPatterns, clip};
-use crate::state::{LogLevel, State};
 
 /// Interfaces that every component may import.
 pub(crate) const FREE: [&str; 10] = [
@@ -56,7 +56,7 @@ pub(crate) const SLICE_BYTES: usize = 64 << 10;
 
 /// A call that the contract does not allow; it traps.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Misuse {
+pub(crate) enum GuestMisuse {
     #[error("asked for the setting {key:?} as {wanted}, but it is {found}")]
     Setting { key: String, wanted: &'static str, found: &'static str },
     #[error(transparent)]
@@ -68,12 +68,12 @@ pub(crate) enum Misuse {
 }
 
 /// What a call of an import gives.
-pub(crate) type Answer<T> = wasmtime::Result<(T,)>;
+pub(crate) type ImportResult<T> = wasmtime::Result<(T,)>;
 
-pub(crate) type Store<'a> = StoreContextMut<'a, State>;
+pub(crate) type GuestStore<'a> = StoreContextMut<'a, HostState>;
 
 /// Takes fuel for a call that handles `bytes`. What is not there is not taken: the call traps as out of fuel.
-pub(crate) fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
+pub(crate) fn pay(store: &mut GuestStore<'_>, fuel: u64) -> wasmtime::Result<()> {
     let left = store.get_fuel()?;
     match left.checked_sub(fuel) {
         Some(left) => store.set_fuel(left),
@@ -89,7 +89,7 @@ pub(crate) fn for_bytes(bytes: usize) -> u64 {
 }
 
 /// Defines everything a policy may import; the loader has refused what a component was not granted.
-pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn define(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     linker.instance(&interface("types"))?;
     define_log(linker)?;
     define_config(linker)?;
@@ -99,9 +99,9 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     layer::define(linker)
 }
 
-fn define_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn define_log(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let mut log = linker.instance(&interface("log"))?;
-    log.func_wrap("write", |mut store: Store<'_>, (level, message): (log::Level, String)| {
+    log.func_wrap("write", |mut store: GuestStore<'_>, (level, message): (log::Level, String)| {
         pay(&mut store, for_bytes(message.len()))?;
         let level = match level {
             log::Level::Debug => LogLevel::Debug,
@@ -113,11 +113,11 @@ fn define_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     })
 }
 
-fn define_config(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn define_config(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     /// One typed getter.
     macro_rules! getter {
         ($config:expr, $name:literal, $wanted:literal, $variant:ident, |$value:ident| $bytes:expr) => {
-            $config.func_wrap($name, |mut store: Store<'_>, (key,): (String,)| -> Answer<_> {
+            $config.func_wrap($name, |mut store: GuestStore<'_>, (key,): (String,)| -> ImportResult<_> {
                 let settings = Arc::clone(&store.data().settings);
                 match settings.values.get(&key) {
                     Some(SettingValue::$variant($value)) => {
@@ -145,7 +145,7 @@ fn list_bytes(entries: &[String]) -> usize {
 
 fn wrong_setting(key: String, wanted: &'static str, found: Option<&SettingValue>) -> wasmtime::Error {
     let found = found.map_or("not in its schema", type_name);
-    Misuse::Setting { key, wanted, found }.into()
+    GuestMisuse::Setting { key, wanted, found }.into()
 }
 
 /// The type of a value, with its article.
@@ -159,29 +159,32 @@ pub(crate) fn type_name(value: &SettingValue) -> &'static str {
     }
 }
 
-fn define_text(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn define_text(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let mut text = linker.instance(&interface("text"))?;
-    text.func_wrap("len", |mut store: Store<'_>, (id,): (u32,)| -> Answer<u32> {
+    text.func_wrap("len", |mut store: GuestStore<'_>, (id,): (u32,)| -> ImportResult<u32> {
         pay(&mut store, CALL_FUEL)?;
         Ok((store.data().text(id).len() as u32,))
     })?;
-    text.func_wrap("slice", |mut store: Store<'_>, (id, range): (u32, types::Span)| -> Answer<String> {
-        let slice = widened(store.data().text(id), span(range)).to_owned();
-        pay(&mut store, for_bytes(slice.len()))?;
-        Ok((slice,))
-    })?;
+    text.func_wrap(
+        "slice",
+        |mut store: GuestStore<'_>, (id, range): (u32, types::Span)| -> ImportResult<String> {
+            let slice = widened(store.data().text(id), span(range)).to_owned();
+            pay(&mut store, for_bytes(slice.len()))?;
+            Ok((slice,))
+        },
+    )?;
     text.func_wrap(
         "find-any",
-        |mut store: Store<'_>, (id, range, patterns, limit): (u32, types::Span, Vec<String>, u32)| {
+        |mut store: GuestStore<'_>, (id, range, patterns, limit): (u32, types::Span, Vec<String>, u32)| {
             let bytes: usize = patterns.iter().map(String::len).sum();
             pay(&mut store, PATTERN_BYTE_FUEL.saturating_mul((bytes + patterns.len()) as u64))?;
-            let patterns = Patterns::new(&patterns).map_err(Misuse::from)?;
+            let patterns = Patterns::new(&patterns).map_err(GuestMisuse::from)?;
             find(store, id, span(range), &patterns, limit)
         },
     )?;
     text.func_wrap(
         "find-setting",
-        |store: Store<'_>, (id, range, key, limit): (u32, types::Span, String, u32)| {
+        |store: GuestStore<'_>, (id, range, key, limit): (u32, types::Span, String, u32)| {
             let settings = Arc::clone(&store.data().settings);
             match settings.patterns(&key) {
                 Some(patterns) => find(store, id, span(range), patterns, limit),
@@ -194,18 +197,18 @@ fn define_text(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     )
 }
 
-fn span(range: types::Span) -> Span {
-    Span { start: range.start, end: range.end }
+fn span(range: types::Span) -> TextSpan {
+    TextSpan { start: range.start, end: range.end }
 }
 
 /// Pays for the whole range first, so that the price does not depend on what is found, then searches it.
 fn find(
-    mut store: Store<'_>,
+    mut store: GuestStore<'_>,
     id: u32,
-    range: Span,
+    range: TextSpan,
     patterns: &Patterns,
     limit: u32,
-) -> Answer<Vec<text::Hit>> {
+) -> ImportResult<Vec<text::Hit>> {
     let (start, end) = clip(store.data().text(id).len(), range);
     pay(&mut store, for_bytes(end - start))?;
     let hits = patterns.find(&store.data_mut().folded(id), range, limit);
@@ -220,7 +223,7 @@ fn find(
 }
 
 /// The range, clipped to the text and to [`SLICE_BYTES`], then widened outwards to whole characters.
-fn widened(text: &str, range: Span) -> &str {
+fn widened(text: &str, range: TextSpan) -> &str {
     let (start, end) = clip(text.len(), range);
     if start == end {
         return "";
@@ -233,7 +236,7 @@ fn widened(text: &str, range: Span) -> &str {
 /// The text of an artifact. The host reads it whole, so all of it is paid for, once: it stays at hand for the reads that
 /// follow, as long as they are of the same one.
 fn artifact(
-    store: &mut Store<'_>,
+    store: &mut GuestStore<'_>,
     source: &dyn ArtifactSource,
     digest: &Digest,
 ) -> wasmtime::Result<Result<Arc<str>, ReadError>> {
@@ -248,18 +251,18 @@ fn artifact(
     Ok(Ok(text))
 }
 
-fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn define_artifacts(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let mut artifacts = linker.instance(&interface("artifacts"))?;
-    artifacts.func_wrap("names", |mut store: Store<'_>, (): ()| -> Answer<Vec<String>> {
+    artifacts.func_wrap("names", |mut store: GuestStore<'_>, (): ()| -> ImportResult<Vec<String>> {
         let names: Vec<String> = store.data_mut().artifacts().iter().map(|(name, _)| name.clone()).collect();
         pay(&mut store, for_bytes(list_bytes(&names)))?;
         Ok((names,))
     })?;
     artifacts.func_wrap(
         "read",
-        |mut store: Store<'_>,
+        |mut store: GuestStore<'_>,
          (name, offset, limit): (String, u64, u32)|
-         -> Answer<Result<String, ReadError>> {
+         -> ImportResult<Result<String, ReadError>> {
             pay(&mut store, CALL_FUEL)?;
             let Some(source) = store.data().grants.artifacts.clone() else {
                 return Ok((Err(ReadError::NotGranted),));
@@ -275,7 +278,7 @@ fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
                 Err(error) => return Ok((Err(error),)),
             };
             let start = u32::try_from(offset).unwrap_or(u32::MAX);
-            let part = widened(&text, Span { start, end: start.saturating_add(limit) }).to_owned();
+            let part = widened(&text, TextSpan { start, end: start.saturating_add(limit) }).to_owned();
             pay(&mut store, BYTE_FUEL.saturating_mul(part.len() as u64))?;
             Ok((Ok(part),))
         },
@@ -287,7 +290,7 @@ mod tests {
     use super::*;
 
     fn slice(text: &str, start: u32, end: u32) -> &str {
-        widened(text, Span { start, end })
+        widened(text, TextSpan { start, end })
     }
 
     #[test]

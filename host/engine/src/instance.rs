@@ -8,15 +8,15 @@ use baton_core::decision::Fault;
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
 use wasmtime::{Store, Trap};
 
-use crate::gate::Place;
-use crate::imports::Misuse;
-use crate::layer::Behind;
-use crate::limits::{Limits, PASSED_ON_BYTES, START_FUEL};
-use crate::load::Loaded;
-use crate::patterns::Prepared;
-use crate::plain::{self, MESSAGE_BYTES};
-use crate::state::{Log, Lookups, State};
-use crate::watchdog::{Watch, Watchdog};
+use crate::host_state::{HostState, Lookups, PolicyLog};
+use crate::imports::GuestMisuse;
+use crate::instance_limiter::InstancePermit;
+use crate::layer::NextPolicies;
+use crate::limits::{DecisionLimits, PASSED_ON_BYTES, START_FUEL};
+use crate::load::LoadedComponent;
+use crate::patterns::PreparedSettings;
+use crate::sanitize::{self, MESSAGE_BYTES};
+use crate::watchdog::{WatchGuard, Watchdog};
 
 /// How wasmtime says that an answer, or an argument of an import, is over the size limit. Its error type is private;
 /// a test holds this text to the version in use.
@@ -24,53 +24,57 @@ const TOO_MUCH_DATA: &str = "too much data is being copied between the host and 
 
 /// A live instance. The fields drop in this order: the pool's place is free before the next one is let in.
 pub(crate) struct Instance<'p> {
-    store: Store<State>,
+    store: Store<HostState>,
     instance: wasmtime::component::Instance,
-    limits: &'p Limits,
-    _watch: Watch<'p>,
+    limits: &'p DecisionLimits,
+    _watch: WatchGuard<'p>,
     /// None for an evaluation behind a layer, which runs in the place of the policy that the host asked.
-    _place: Option<Place<'p>>,
+    _place: Option<InstancePermit<'p>>,
 }
 
 impl<'p> Instance<'p> {
     /// Waits for a place in the pool and makes an instance there.
     pub(crate) fn start(
-        policy: &'p Loaded,
+        policy: &'p LoadedComponent,
         lookups: Lookups,
-        settings: Arc<Prepared>,
-        behind: Behind,
+        settings: Arc<PreparedSettings>,
+        behind: NextPolicies,
     ) -> Result<Self, Fault> {
-        let place = policy.engine.0.places.enter(&policy.share);
+        let place = policy.engine.0.places.acquire_permit(&policy.share);
         Self::in_place(policy, lookups, settings, behind, Some(place))
     }
 
     /// Makes an instance for a layer of the same thread, in the place of the policy that the host asked.
     pub(crate) fn behind(
-        policy: &'p Loaded,
+        policy: &'p LoadedComponent,
         lookups: Lookups,
-        settings: Arc<Prepared>,
-        behind: Behind,
+        settings: Arc<PreparedSettings>,
+        behind: NextPolicies,
     ) -> Result<Self, Fault> {
         Self::in_place(policy, lookups, settings, behind, None)
     }
 
     /// The same for an instance that is kept for many questions; none where as many are kept as may be, or it does not start.
-    pub(crate) fn to_keep(policy: &'p Loaded, lookups: Lookups, settings: Arc<Prepared>) -> Option<Self> {
-        let place = policy.engine.0.places.enter_to_keep(&policy.share)?;
-        Self::in_place(policy, lookups, settings, Behind::default(), Some(place)).ok()
+    pub(crate) fn to_keep(
+        policy: &'p LoadedComponent,
+        lookups: Lookups,
+        settings: Arc<PreparedSettings>,
+    ) -> Option<Self> {
+        let place = policy.engine.0.places.acquire_reusable(&policy.share)?;
+        Self::in_place(policy, lookups, settings, NextPolicies::default(), Some(place)).ok()
     }
 
     fn in_place(
-        policy: &'p Loaded,
+        policy: &'p LoadedComponent,
         lookups: Lookups,
-        settings: Arc<Prepared>,
-        behind: Behind,
-        place: Option<Place<'p>>,
+        settings: Arc<PreparedSettings>,
+        behind: NextPolicies,
+        place: Option<InstancePermit<'p>>,
     ) -> Result<Self, Fault> {
         let engine = &*policy.engine.0;
         let limits = &policy.limits;
         let watch = engine.watchdog.watch();
-        let state = State::new(limits, lookups, settings, policy.grants.clone(), behind);
+        let state = HostState::new(limits, lookups, settings, policy.grants.clone(), behind);
         let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.memory);
         bound(&mut store, policy);
@@ -88,12 +92,13 @@ impl<'p> Instance<'p> {
     /// memory. Only `reuse.rs` does that.
     pub(crate) fn renew(
         &mut self,
-        policy: &Loaded,
+        policy: &LoadedComponent,
         lookups: Lookups,
-        settings: Arc<Prepared>,
+        settings: Arc<PreparedSettings>,
     ) -> wasmtime::Result<()> {
         let grants = policy.grants.clone();
-        *self.store.data_mut() = State::new(self.limits, lookups, settings, grants, Behind::default());
+        *self.store.data_mut() =
+            HostState::new(self.limits, lookups, settings, grants, NextPolicies::default());
         bound(&mut self.store, policy);
         self.store.set_fuel(self.limits.fuel)
     }
@@ -129,14 +134,14 @@ impl<'p> Instance<'p> {
     }
 
     /// Ends the instance and keeps what it wrote, what it was shown of artifacts, and what it asked of the policies behind it.
-    pub(crate) fn into_records(self) -> (Log, Vec<(String, Digest)>, Behind) {
+    pub(crate) fn into_records(self) -> (PolicyLog, Vec<(String, Digest)>, NextPolicies) {
         let state = self.store.into_data();
         (state.log, state.artifacts.unwrap_or_default(), state.behind)
     }
 }
 
 /// What one decision may carry into the host, and for how long it may take.
-fn bound(store: &mut Store<State>, policy: &Loaded) {
+fn bound(store: &mut Store<HostState>, policy: &LoadedComponent) {
     let limits = &policy.limits;
     let passed_on = if policy.asks_next.is_empty() { 0 } else { PASSED_ON_BYTES };
     let bytes = limits.output_bytes.saturating_add(passed_on);
@@ -145,10 +150,10 @@ fn bound(store: &mut Store<State>, policy: &Loaded) {
 }
 
 /// What an error of wasmtime means here.
-fn fault(error: &wasmtime::Error, state: &State, limits: &Limits, fuel: u64) -> Fault {
+fn fault(error: &wasmtime::Error, state: &HostState, limits: &DecisionLimits, fuel: u64) -> Fault {
     let message = first_line(error);
     let Some(trap) = error.downcast_ref::<Trap>() else {
-        return if error.is::<Misuse>() {
+        return if error.is::<GuestMisuse>() {
             Fault::Trap { message }
         } else if message.contains(TOO_MUCH_DATA) {
             Fault::TooLarge { limit_bytes: limits.output_bytes }
@@ -179,5 +184,5 @@ fn first_line(error: &wasmtime::Error) -> String {
     };
     let line = text.lines().next().unwrap_or_default();
     let line = line.strip_prefix("wasm trap: ").unwrap_or(line);
-    plain::line(line, MESSAGE_BYTES)
+    sanitize::line(line, MESSAGE_BYTES)
 }

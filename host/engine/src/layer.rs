@@ -2,7 +2,7 @@
 //! host, so that each has its own settings, grants, fuel, digest and faults. A layer gets an answer or nothing: where the next
 //! policy fails or abstains, the one behind it is asked.
 //!
-//! Everything behind a layer runs on the thread and in the place (`gate.rs`) of the policy that the host asked, so no evaluation
+//! Everything behind a layer runs on the thread and in the place (`instance_limiter.rs`) of the policy that the host asked, so no evaluation
 //! ever waits for a place while it holds one.
 
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use wasmtime::component::{ComponentExportIndex, ComponentNamedList, ComponentTyp
 
 use crate::bindings::next as owned;
 use crate::contract::interface;
-use crate::imports::{Misuse, pay};
+use crate::host_state::{HostState, Lookups, PolicyLogLine};
+use crate::imports::{GuestMisuse, pay};
 use crate::instance::Instance;
 use crate::limits::{BEHIND_MAX, NEXT_CALLS_MAX};
-use crate::settings::Configured;
-use crate::state::{LogLine, Lookups, State};
+use crate::settings::ConfiguredPolicy;
 
 /// Fuel for one call of the next policy: what it costs the host to pass on a question and an answer (some 20 µs).
 pub(crate) const NEXT_FUEL: u64 = 100_000;
@@ -31,8 +31,8 @@ const STACK_PIECE: usize = 2 << 20;
 
 /// The policies behind the one that is evaluated, and what it asked of them.
 #[derive(Clone, Default)]
-pub(crate) struct Behind {
-    chain: Arc<[Configured]>,
+pub(crate) struct NextPolicies {
+    chain: Arc<[ConfiguredPolicy]>,
     /// The first of the chain that stands behind it.
     from: usize,
     /// Calls of this evaluation.
@@ -40,13 +40,13 @@ pub(crate) struct Behind {
     /// Evaluations behind the policy that the host asked.
     evaluations: Arc<AtomicU32>,
     pub(crate) records: Vec<LinkRecord>,
-    pub(crate) logs: Vec<LogLine>,
+    pub(crate) logs: Vec<PolicyLogLine>,
     pub(crate) logs_dropped: u32,
 }
 
-impl Behind {
+impl NextPolicies {
     /// Behind a policy that the host asks.
-    pub(crate) fn new(chain: Arc<[Configured]>) -> Self {
+    pub(crate) fn new(chain: Arc<[ConfiguredPolicy]>) -> Self {
         Self { chain, ..Self::default() }
     }
 
@@ -60,20 +60,20 @@ impl Behind {
         }
     }
 
-    fn call(&mut self) -> Result<(), Misuse> {
+    fn call(&mut self) -> Result<(), GuestMisuse> {
         self.calls += 1;
-        if self.calls > NEXT_CALLS_MAX { Err(Misuse::NextCalls) } else { Ok(()) }
+        if self.calls > NEXT_CALLS_MAX { Err(GuestMisuse::NextCalls) } else { Ok(()) }
     }
 
-    fn evaluation(&self) -> Result<(), Misuse> {
+    fn evaluation(&self) -> Result<(), GuestMisuse> {
         let before = self.evaluations.fetch_add(1, Ordering::Relaxed);
-        if before >= BEHIND_MAX { Err(Misuse::Behind) } else { Ok(()) }
+        if before >= BEHIND_MAX { Err(GuestMisuse::Behind) } else { Ok(()) }
     }
 }
 
 /// Asks one after the other behind the caller, until one answers.
 fn ask_next<R>(
-    store: &mut StoreContextMut<'_, State>,
+    store: &mut StoreContextMut<'_, HostState>,
     capability: Capability,
     call: impl Fn(&mut Instance<'_>, &ComponentExportIndex) -> Result<Option<R>, Fault>,
 ) -> wasmtime::Result<(Option<R>,)> {
@@ -102,12 +102,12 @@ fn ask_next<R>(
 
 /// One evaluation, with its record last.
 fn evaluate<R>(
-    link: &Configured,
+    link: &ConfiguredPolicy,
     at: usize,
     lookups: Lookups,
-    behind: Behind,
+    behind: NextPolicies,
     call: impl FnOnce(&mut Instance<'_>) -> Result<Option<R>, Fault>,
-) -> (Option<R>, Behind) {
+) -> (Option<R>, NextPolicies) {
     let policy = &*link.policy.0;
     let started = Instance::behind(policy, lookups, Arc::clone(&link.settings), behind);
     let (result, fuel, artifacts, mut ended) = match started {
@@ -119,7 +119,7 @@ fn evaluate<R>(
             behind.logs_dropped = behind.logs_dropped.saturating_add(log.dropped);
             (result, fuel, artifacts, behind)
         }
-        Err(fault) => (Err(fault), 0, Vec::new(), Behind::default()),
+        Err(fault) => (Err(fault), 0, Vec::new(), NextPolicies::default()),
     };
     let (answer, outcome) = match result {
         Ok(Some(answer)) => (Some(answer), LinkOutcome::Answered),
@@ -127,7 +127,7 @@ fn evaluate<R>(
         Err(fault) => (None, LinkOutcome::Failed { fault }),
     };
     if matches!(outcome, LinkOutcome::Failed { .. }) {
-        policy.share.set_back();
+        policy.share.deprioritise();
     }
     ended.records.push(LinkRecord {
         place: u32::try_from(at + 1).unwrap_or(u32::MAX),
@@ -142,7 +142,7 @@ fn evaluate<R>(
 }
 
 /// Defines each question as an import; the loader has refused what a component may not ask.
-pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(crate) fn define(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     use owned::{
         Assessment, BudgetingObservation, CompactionDecision, CompactionObservation, CompletionDecision,
         CompletionObservation, Composition, HandoffObservation, OffloadingDecision, OffloadingObservation,
@@ -162,7 +162,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// A question.
-fn define_one<O, R>(linker: &mut Linker<State>, capability: Capability) -> wasmtime::Result<()>
+fn define_one<O, R>(linker: &mut Linker<HostState>, capability: Capability) -> wasmtime::Result<()>
 where
     O: ComponentType + Lift + Lower + Send + 'static,
     R: ComponentType + Lift + Lower + Send + 'static,
@@ -172,7 +172,7 @@ where
     let (interface_name, function) = names(capability);
     linker.instance(&interface_name)?.func_wrap(
         function,
-        move |mut store: StoreContextMut<'_, State>, (observation,): (O,)| {
+        move |mut store: StoreContextMut<'_, HostState>, (observation,): (O,)| {
             ask_next::<R>(&mut store, capability, |instance, function| {
                 instance.call(function, (&observation,))
             })

@@ -18,7 +18,7 @@ const SAID_BYTES: usize = 480;
 
 /// A text, and what of it had no room, in words for people.
 #[derive(Debug)]
-pub(crate) struct LaidOut {
+pub(crate) struct RenderedSections {
     pub(crate) text: String,
     pub(crate) left_out: Vec<String>,
 }
@@ -27,14 +27,14 @@ pub(crate) struct LaidOut {
 ///
 /// # Errors
 /// `Invalid` where the sections are not what the contract allows, `TooLarge` where those that must stay have no room.
-pub(crate) fn lay_out(sections: &[Section]) -> Result<LaidOut, Fault> {
-    hold_to_contract(sections)?;
+pub(crate) fn lay_out(sections: &[Section]) -> Result<RenderedSections, Fault> {
+    validate_sections(sections)?;
     let mut kept: Vec<&Section> = sections.iter().collect();
     let mut left_out = Vec::new();
     loop {
         let text = text_of(&kept);
         if text.len() <= ANSWER_TEXT_BYTES {
-            return Ok(LaidOut { text, left_out });
+            return Ok(RenderedSections { text, left_out });
         }
         let Some(least) = least_important(&kept) else {
             return Err(Fault::TooLarge { limit_bytes: ANSWER_TEXT_BYTES as u64 });
@@ -44,7 +44,7 @@ pub(crate) fn lay_out(sections: &[Section]) -> Result<LaidOut, Fault> {
     }
 }
 
-fn hold_to_contract(sections: &[Section]) -> Result<(), Fault> {
+fn validate_sections(sections: &[Section]) -> Result<(), Fault> {
     let invalid = |message: String| Err(Fault::Invalid { message });
     if sections.len() > SECTIONS {
         return invalid(format!("a text of {} sections, at most {SECTIONS} are written", sections.len()));

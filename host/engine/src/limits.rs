@@ -12,12 +12,12 @@ pub struct EngineConfig {
     /// The folder must be private to the user (mode 0700). It is made where it is missing.
     pub cache_dir: Option<PathBuf>,
     /// What one decision may use.
-    pub limits: Limits,
+    pub limits: DecisionLimits,
     /// Instances that live at a time, from 1 to 1,024. The memory of the pool depends on this number alone, never
     /// on the number of agents; a further caller waits.
     pub decisions_in_flight: u32,
     /// What compiles components that are not part of the host; without it the host's own process does, with no other limit than what
-    /// may be compiled at all. By default, what [`compile_apart`](crate::compile_apart) said.
+    /// may be compiled at all. By default, what [`compile_in_subprocess`](crate::compile_in_subprocess) said.
     pub compiler: Option<CompilerProcess>,
 }
 
@@ -32,7 +32,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             cache_dir: None,
-            limits: Limits::default(),
+            limits: DecisionLimits::default(),
             decisions_in_flight: DECISIONS_IN_FLIGHT,
             compiler: CompilerProcess::of_every_engine(),
         }
@@ -41,7 +41,7 @@ impl Default for EngineConfig {
 
 /// What one decision may use. They are part of [`Engine::digest`](crate::Engine::digest), except for the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Limits {
+pub struct DecisionLimits {
     /// Fuel: the semantic limit, deterministic under one engine digest.
     pub fuel: u64,
     /// Wall time after which the host's backstop ends a decision that fuel did not.
@@ -116,7 +116,7 @@ pub const EVIDENCE_BYTES: usize = 200;
 /// Entries of any list in an answer: a split has at most 26 parts, an observation at most 32 signals.
 pub const ANSWER_ITEMS: usize = 256;
 
-impl Default for Limits {
+impl Default for DecisionLimits {
     fn default() -> Self {
         Self {
             fuel: FUEL,

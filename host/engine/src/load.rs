@@ -5,52 +5,52 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
-use baton_core::grants::Wants;
+use baton_core::grants::RequestedGrants;
 use baton_core::observation::Capability;
 use wasmtime::component::{Component, InstancePre};
 
-use crate::bounds::{self, Excess};
 use crate::built_in::is_built_in;
-use crate::cache::{Entry, Kept};
-use crate::compiler::{self, NoCode};
+use crate::compile_cache::{CacheKey, CachedComponent};
+use crate::compiler::{self, CompileError};
+use crate::component_interface::ComponentInterface;
+use crate::component_limits::{self, LimitViolation};
 use crate::contract;
 use crate::engine::Engine;
 use crate::exports::Exports;
-use crate::gate::Share;
-use crate::grants::Grants;
+use crate::grants::ComponentGrants;
+use crate::host_state::{HostState, Lookups};
 use crate::imports::{ARTIFACTS, FREE};
 use crate::instance::Instance;
-use crate::layer::Behind;
-use crate::limits::{COMPONENT_BYTES, Limits};
-use crate::outline::Outline;
-use crate::patterns::Prepared;
-use crate::plain::{self, MESSAGE_BYTES};
-use crate::settings::{self, Setting};
-use crate::state::{Lookups, State};
-use crate::wants;
+use crate::instance_limiter::PolicyShare;
+use crate::layer::NextPolicies;
+use crate::limits::{COMPONENT_BYTES, DecisionLimits};
+use crate::patterns::PreparedSettings;
+use crate::requested_grants;
+use crate::sanitize::{self, MESSAGE_BYTES};
+use crate::settings::{self, SettingSpec};
 
 /// A component that was checked and can be asked, once it is configured. Cheap to clone.
 #[derive(Clone)]
-pub struct Policy(pub(crate) Arc<Loaded>);
+pub struct Policy(pub(crate) Arc<LoadedComponent>);
 
-pub(crate) struct Loaded {
+pub(crate) struct LoadedComponent {
     pub(crate) engine: Engine,
     pub(crate) name: String,
     pub(crate) digest: Digest,
-    pub(crate) pre: InstancePre<State>,
+    pub(crate) pre: InstancePre<HostState>,
     pub(crate) exports: Exports,
-    pub(crate) grants: Grants,
-    pub(crate) limits: Limits,
-    pub(crate) share: Share,
+    pub(crate) grants: ComponentGrants,
+    pub(crate) limits: DecisionLimits,
+    pub(crate) share: PolicyShare,
     decides: Vec<Capability>,
     pub(crate) asks_next: Vec<Capability>,
-    outline: Outline,
-    wants: Wants,
+    outline: ComponentInterface,
+    wants: RequestedGrants,
     /// Asked for in the trial, or where there was none now, when it is first needed.
-    schema: OnceLock<Vec<Setting>>,
+    schema: OnceLock<Vec<SettingSpec>>,
     /// The settings that it was configured with last. A policy that decides ten questions gets them ten times, and making their
     /// phrases ready takes longer than anything else at a start.
-    pub(crate) prepared: Mutex<Option<Arc<Prepared>>>,
+    pub(crate) prepared: Mutex<Option<Arc<PreparedSettings>>>,
     from_cache: bool,
 }
 
@@ -145,27 +145,34 @@ pub enum LoadError {
 impl Engine {
     /// Checks and compiles a component, or takes it from the cache. Nothing is granted to it.
     pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Policy, LoadError> {
-        self.load_granted(name, bytes, Grants::default())
+        self.load_granted(name, bytes, ComponentGrants::default())
     }
 
     /// The same, with grants.
-    pub fn load_granted(&self, name: &str, bytes: &[u8], grants: Grants) -> Result<Policy, LoadError> {
+    pub fn load_granted(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        grants: ComponentGrants,
+    ) -> Result<Policy, LoadError> {
         check_kind(name, bytes)?;
         let inner = &self.0;
-        let kept = inner.cache.as_ref().map(|cache| (cache, Entry::new(bytes, &inner.compatible)));
-        if let Some(Kept { component, digest }) =
+        let kept = inner.cache.as_ref().map(|cache| (cache, CacheKey::new(bytes, &inner.compatible)));
+        if let Some(CachedComponent { component, digest }) =
             kept.as_ref().and_then(|(cache, entry)| cache.load(&inner.wasm, entry))
         {
             // It passed its trial with this engine, and a trial comes out the same each time.
-            return Ok(Policy(Arc::new(Loaded {
+            return Ok(Policy(Arc::new(LoadedComponent {
                 from_cache: true,
                 ..self.checked(name, bytes, &component, digest, grants)?
             })));
         }
         check_bounds(name, bytes)?;
         let component = self.compiled(bytes).map_err(|error| match error {
-            NoCode::Unfit(detail) => LoadError::Compile { policy: name.to_owned(), detail: line(&detail) },
-            NoCode::TooMuch(why) => LoadError::Bounds { policy: name.to_owned(), why },
+            CompileError::Unfit(detail) => {
+                LoadError::Compile { policy: name.to_owned(), detail: line(&detail) }
+            }
+            CompileError::TooMuch(why) => LoadError::Bounds { policy: name.to_owned(), why },
         })?;
         let loaded = self.checked(name, bytes, &component, Digest::of(bytes), grants)?;
         let _ = loaded.schema.set(loaded.try_out()?);
@@ -176,11 +183,11 @@ impl Engine {
         Ok(Policy(Arc::new(loaded)))
     }
 
-    fn compiled(&self, bytes: &[u8]) -> Result<Component, NoCode> {
-        let _compiling = compiler::Compiling::begin();
+    fn compiled(&self, bytes: &[u8]) -> Result<Component, CompileError> {
+        let _compiling = compiler::CompilationGuard::begin();
         match &self.0.compiler {
             Some(process) if !is_built_in(bytes) => process.compile(&self.0.wasm, bytes),
-            _ => compiler::compile(&self.0.wasm, bytes).map_err(|error| NoCode::Unfit(shown(&error))),
+            _ => compiler::compile(&self.0.wasm, bytes).map_err(|error| CompileError::Unfit(shown(&error))),
         }
     }
 
@@ -191,15 +198,16 @@ impl Engine {
         bytes: &[u8],
         component: &Component,
         digest: Digest,
-        grants: Grants,
-    ) -> Result<Loaded, LoadError> {
+        grants: ComponentGrants,
+    ) -> Result<LoadedComponent, LoadError> {
         let policy = || name.to_owned();
-        let wants = wants::read(bytes).map_err(|why| LoadError::Wants { policy: policy(), why })?;
+        let wants =
+            requested_grants::read(bytes).map_err(|why| LoadError::Wants { policy: policy(), why })?;
         let asks_next = self.check_imports(name, component, &grants)?;
         let unfit = |detail: String| LoadError::Contract { policy: policy(), detail: line(&detail) };
         let exports = Exports::find(component).map_err(unfit)?;
         let decides = exports.decides();
-        let outline = Outline::of(component, &self.0.wasm);
+        let outline = ComponentInterface::of(component, &self.0.wasm);
         if decides.is_empty() {
             let found = &outline.exports;
             let found = if found.is_empty() { "nothing".to_owned() } else { line(&found.join(", ")) };
@@ -213,7 +221,7 @@ impl Engine {
             });
         }
         let pre = self.0.linker.instantiate_pre(component).map_err(|error| unfit(shown(&error)))?;
-        Ok(Loaded {
+        Ok(LoadedComponent {
             engine: self.clone(),
             name: policy(),
             digest,
@@ -237,7 +245,7 @@ impl Engine {
         &self,
         policy: &str,
         component: &Component,
-        grants: &Grants,
+        grants: &ComponentGrants,
     ) -> Result<Vec<Capability>, LoadError> {
         let mut asks_next = Vec::new();
         for (import, _) in component.component_type().imports(&self.0.wasm) {
@@ -260,7 +268,7 @@ fn question(interface: &str) -> Option<Capability> {
 }
 
 /// Why an import is refused, by its name alone.
-fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
+fn forbidden(import: &str, grants: &ComponentGrants) -> Option<&'static str> {
     let Some((interface, version)) = interface_of(import) else {
         return Some(
             "which no policy may have: it is a pure function with types, log, config, text, facts and, where \
@@ -302,8 +310,10 @@ fn check_kind(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
 /// Holds it to what is compiled for a stranger; what cannot be read is no component.
 fn check_bounds(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
     let policy = || policy.to_owned();
-    bounds::check(bytes).map_err(|excess| match excess {
-        Excess::Malformed(_) => LoadError::Compile { policy: policy(), detail: line(&excess.to_string()) },
+    component_limits::check(bytes).map_err(|excess| match excess {
+        LimitViolation::Malformed(_) => {
+            LoadError::Compile { policy: policy(), detail: line(&excess.to_string()) }
+        }
         _ => LoadError::Bounds { policy: policy(), why: excess.to_string() },
     })
 }
@@ -314,16 +324,20 @@ fn shown(error: &wasmtime::Error) -> String {
 }
 
 fn line(text: &str) -> String {
-    plain::line(text, MESSAGE_BYTES)
+    sanitize::line(text, MESSAGE_BYTES)
 }
 
-impl Loaded {
+impl LoadedComponent {
     /// Makes one instance, compares its types, and asks what can be set.
-    fn try_out(&self) -> Result<Vec<Setting>, LoadError> {
+    fn try_out(&self) -> Result<Vec<SettingSpec>, LoadError> {
         let trial = |fault| LoadError::Trial { policy: self.name.clone(), fault };
-        let mut instance =
-            Instance::start(self, Lookups::default(), Arc::new(Prepared::none()), Behind::default())
-                .map_err(trial)?;
+        let mut instance = Instance::start(
+            self,
+            Lookups::default(),
+            Arc::new(PreparedSettings::none()),
+            NextPolicies::default(),
+        )
+        .map_err(trial)?;
         self.exports
             .check_types(&mut instance)
             .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail: line(&detail) })?;
@@ -354,23 +368,23 @@ impl Policy {
     }
 
     /// What it imports and exports.
-    pub fn outline(&self) -> &Outline {
+    pub fn outline(&self) -> &ComponentInterface {
         &self.0.outline
     }
 
     /// What it says that it wants beyond the usual. Nothing of it is granted by that.
-    pub fn wants(&self) -> &Wants {
+    pub fn wants(&self) -> &RequestedGrants {
         &self.0.wants
     }
 
     /// What a decision of it may take: the engine's limits, widened by what was granted to it.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &DecisionLimits {
         &self.0.limits
     }
 
     /// What can be set, in its own order; empty where it has no settings. A fault is one of the component, asked now
     /// because it was compiled before.
-    pub fn schema(&self) -> Result<&[Setting], Fault> {
+    pub fn schema(&self) -> Result<&[SettingSpec], Fault> {
         if let Some(schema) = self.0.schema.get() {
             return Ok(schema);
         }
@@ -393,7 +407,7 @@ mod tests {
 
     #[test]
     fn imports_are_judged_by_name() {
-        let none = Grants::default();
+        let none = ComponentGrants::default();
         for name in ["types", "log", "config", "text", "exhaustion", "prompting"] {
             assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.0"), &none), None);
             assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.7"), &none), None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use baton_core::Digest;
-use baton_core::observation::Span;
+use baton_core::observation::TextSpan;
 use baton_core::workflow::SettingValue;
 
 /// Most hits of one call (as `wit/imports.wit` promises).
@@ -46,7 +46,7 @@ pub(crate) struct TooManyPatterns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) pattern: u32,
-    pub(crate) at: Span,
+    pub(crate) at: TextSpan,
 }
 
 impl Patterns {
@@ -82,7 +82,7 @@ impl Patterns {
     }
 
     /// The first `limit` hits in `range` of a text that is [`folded`]; the range is clipped to the text.
-    pub(crate) fn find(&self, folded: &[u8], range: Span, limit: u32) -> Vec<Hit> {
+    pub(crate) fn find(&self, folded: &[u8], range: TextSpan, limit: u32) -> Vec<Hit> {
         let Some(automaton) = &self.automaton else { return Vec::new() };
         let (start, end) = clip(folded.len(), range);
         let base = start as u32;
@@ -91,7 +91,7 @@ impl Patterns {
             .take(MAX_HITS.min(limit as usize))
             .map(|found| Hit {
                 pattern: self.places[found.pattern().as_usize()],
-                at: Span { start: base + found.start() as u32, end: base + found.end() as u32 },
+                at: TextSpan { start: base + found.start() as u32, end: base + found.end() as u32 },
             })
             .collect()
     }
@@ -103,20 +103,20 @@ pub(crate) fn folded(text: &str) -> Arc<[u8]> {
 }
 
 /// The range inside a text of so many bytes. A text is never longer than the input limit, so they fit 32 bits.
-pub(crate) fn clip(text_bytes: usize, range: Span) -> (usize, usize) {
+pub(crate) fn clip(text_bytes: usize, range: TextSpan) -> (usize, usize) {
     let end = text_bytes.min(range.end as usize);
     (end.min(range.start as usize), end)
 }
 
 /// The canonical settings of a policy, with every list of texts prepared for searching.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedSettings {
     pub(crate) values: BTreeMap<String, SettingValue>,
     patterns: BTreeMap<String, Patterns>,
     pub(crate) digest: Digest,
 }
 
-impl Prepared {
+impl PreparedSettings {
     /// Errors name the setting.
     pub(crate) fn new(values: BTreeMap<String, SettingValue>) -> Result<Self, (String, TooManyPatterns)> {
         let mut patterns = BTreeMap::new();
@@ -151,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str) -> Span {
-        Span { start: 0, end: text.len() as u32 }
+    fn all(text: &str) -> TextSpan {
+        TextSpan { start: 0, end: text.len() as u32 }
     }
 
     fn found<'t>(text: &'t str, patterns: &[&str]) -> Vec<(u32, &'t str)> {
@@ -177,9 +177,9 @@ mod tests {
     fn range_and_limit_bound_the_hits() {
         let patterns = Patterns::new(&["x"]).unwrap();
         let find = |range, limit| patterns.find(&folded("x x x"), range, limit);
-        assert_eq!(find(Span { start: 1, end: 99 }, 1).len(), 1);
-        assert_eq!(find(Span { start: 1, end: 99 }, 1)[0].at, Span { start: 2, end: 3 });
-        assert_eq!(find(Span { start: 9, end: 2 }, 9), []);
+        assert_eq!(find(TextSpan { start: 1, end: 99 }, 1).len(), 1);
+        assert_eq!(find(TextSpan { start: 1, end: 99 }, 1)[0].at, TextSpan { start: 2, end: 3 });
+        assert_eq!(find(TextSpan { start: 9, end: 2 }, 9), []);
         let many = "x".repeat(1000);
         assert_eq!(patterns.find(&folded(&many), all(&many), u32::MAX).len(), MAX_HITS);
     }
@@ -202,7 +202,7 @@ mod tests {
     fn whole_and_fractional_numbers_have_other_digests() {
         let digest = |value| {
             let values = BTreeMap::from([("k".to_owned(), value)]);
-            Prepared::new(values).unwrap().digest
+            PreparedSettings::new(values).unwrap().digest
         };
         assert_ne!(digest(SettingValue::Integer(1)), digest(SettingValue::Number(1.0)));
     }

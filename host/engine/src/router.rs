@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
-use baton_core::fits::fits;
-use baton_core::input::{Pin, PinnedLink};
-use baton_core::observation::{Capability, Question};
-use baton_core::workflow::Scope;
+use baton_core::decision::{AbstentionRecord, Decision, DecisionSource, Fault, FaultRecord, Provenance};
+use baton_core::decision_rules::validate_decision;
+use baton_core::input::{BindingLink, PolicyBinding};
+use baton_core::observation::{Capability, PolicyRequest};
+use baton_core::workflow::PolicyScope;
 use baton_core::{Digest, Run};
 
 use crate::engine::Engine;
 use crate::evaluate::{Evaluation, PolicyAnswer, askable};
-use crate::limits::{CHAIN_LINKS_MAX, Limits};
+use crate::fallback_answers;
+use crate::host_state::PolicyLogLine;
+use crate::limits::{CHAIN_LINKS_MAX, DecisionLimits};
 use crate::load::LoadError;
-use crate::native;
-use crate::settings::{Configured, SettingsError};
-use crate::state::LogLine;
+use crate::settings::{ConfiguredPolicy, SettingsError};
 
 /// The default policy: every decision, with the thresholds and texts of the sources as settings.
 static BUILTIN: &[u8] = include_bytes!("../../../policies/resilience.wasm");
@@ -66,23 +66,23 @@ pub enum RouterError {
 /// Who is asked for one capability: the first, and behind it those that are asked in turn where all before them abstain.
 #[derive(Clone)]
 pub struct Chain {
-    first: Configured,
-    then: Vec<Configured>,
+    first: ConfiguredPolicy,
+    then: Vec<ConfiguredPolicy>,
 }
 
 impl Chain {
     /// With nobody behind the first; `then` may be empty.
-    pub fn new(first: Configured, then: Vec<Configured>) -> Self {
+    pub fn new(first: ConfiguredPolicy, then: Vec<ConfiguredPolicy>) -> Self {
         Self { first, then }
     }
 
     /// Who is asked first.
-    pub fn first(&self) -> &Configured {
+    pub fn first(&self) -> &ConfiguredPolicy {
         &self.first
     }
 
     /// All of them, in the order of asking.
-    pub fn links(&self) -> impl Iterator<Item = &Configured> {
+    pub fn links(&self) -> impl Iterator<Item = &ConfiguredPolicy> {
         std::iter::once(&self.first).chain(&self.then)
     }
 
@@ -92,8 +92,8 @@ impl Chain {
     }
 }
 
-impl From<Configured> for Chain {
-    fn from(only: Configured) -> Self {
+impl From<ConfiguredPolicy> for Chain {
+    fn from(only: ConfiguredPolicy) -> Self {
         Self::new(only, Vec::new())
     }
 }
@@ -101,12 +101,12 @@ impl From<Configured> for Chain {
 /// Routes each question to the chain configured for it. Shared by reference between all who ask.
 pub struct Router {
     engine: Digest,
-    limits: Limits,
-    built_in: Configured,
+    limits: DecisionLimits,
+    built_in: ConfiguredPolicy,
     slots: Mutex<Slots>,
 }
 
-type Slots = BTreeMap<(Scope, Capability), Slot>;
+type Slots = BTreeMap<(PolicyScope, Capability), Slot>;
 
 struct Slot {
     configured: Chain,
@@ -115,13 +115,13 @@ struct Slot {
 
 /// A decision, with who made it and what was written on the way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
+pub struct RoutedDecision {
     /// The decision; a fault only where the question itself cannot be put to anyone.
     pub result: Result<Decision, Fault>,
     /// Who decided, and what it took.
-    pub label: Label,
+    pub label: Provenance,
     /// What every policy asked wrote, in the order of asking.
-    pub logs: Vec<LogLine>,
+    pub logs: Vec<PolicyLogLine>,
     /// Messages beyond the bound.
     pub logs_dropped: u32,
 }
@@ -137,13 +137,13 @@ impl Router {
     pub fn with_built_in(
         engine: &Engine,
         mut configured: BTreeMap<Capability, Chain>,
-        built_in: Configured,
+        built_in: ConfiguredPolicy,
     ) -> Result<Self, RouterError> {
         let mut slots = BTreeMap::new();
         for capability in Capability::ALL {
             let configured: Chain = configured.remove(&capability).unwrap_or_else(|| built_in.clone().into());
             can_decide(&configured, capability)?;
-            slots.insert((Scope::Run, capability), Slot { configured, last_good: None });
+            slots.insert((PolicyScope::Run, capability), Slot { configured, last_good: None });
         }
         Ok(Self {
             engine: engine.digest().clone(),
@@ -157,7 +157,7 @@ impl Router {
     /// good one stays at hand.
     pub fn configure(
         &self,
-        scope: Scope,
+        scope: PolicyScope,
         capability: Capability,
         chain: impl Into<Chain>,
     ) -> Result<(), RouterError> {
@@ -173,9 +173,9 @@ impl Router {
     }
 
     /// Says which chain is asked after a fault of the one in place, until that has decided without a fault itself.
-    pub fn stand_behind(
+    pub fn set_fallback(
         &self,
-        scope: &Scope,
+        scope: &PolicyScope,
         capability: Capability,
         good: impl Into<Chain>,
     ) -> Result<(), RouterError> {
@@ -186,7 +186,7 @@ impl Router {
     }
 
     /// Says that after a fault of the chain in place its own rest is asked, as nobody put it in the place of another one.
-    pub fn stand_alone(&self, scope: &Scope, capability: Capability) {
+    pub fn clear_fallback(&self, scope: &PolicyScope, capability: Capability) {
         if let Some(slot) = self.slots().get_mut(&(scope.clone(), capability)) {
             slot.last_good = None;
         }
@@ -200,7 +200,7 @@ impl Router {
     pub fn follow(
         &self,
         run: &Run,
-        loaded: impl Fn(&PinnedLink) -> Option<Configured>,
+        loaded: impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
         let placed: Vec<_> = run.seats().map(|seat| self.put(seat.pin, seat.proven, &loaded)).collect();
         placed.into_iter().collect()
@@ -209,8 +209,8 @@ impl Router {
     /// Puts in place what a run begins with; behind each pin is the rest of its own chain. Errors as of [`follow`](Self::follow).
     pub fn begin(
         &self,
-        pins: &[Pin],
-        loaded: impl Fn(&PinnedLink) -> Option<Configured>,
+        pins: &[PolicyBinding],
+        loaded: impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
         let placed: Vec<_> = pins.iter().map(|pin| self.put(pin, None, &loaded)).collect();
         placed.into_iter().collect()
@@ -218,15 +218,15 @@ impl Router {
 
     fn put(
         &self,
-        pin: &Pin,
-        behind: Option<&Pin>,
-        loaded: &impl Fn(&PinnedLink) -> Option<Configured>,
+        pin: &PolicyBinding,
+        behind: Option<&PolicyBinding>,
+        loaded: &impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
         // Shadows have an engine of their own.
-        if matches!(pin.scope, Scope::Shadow { .. }) {
+        if matches!(pin.scope, PolicyScope::Shadow { .. }) {
             return Ok(());
         }
-        let chain_of = |pin: &Pin| {
+        let chain_of = |pin: &PolicyBinding| {
             let first = loaded(&pin.first())?;
             Some(Chain::new(first, pin.then.iter().filter_map(loaded).collect()))
         };
@@ -234,37 +234,37 @@ impl Router {
         let (scope, capability) = (&pin.scope, pin.capability);
         self.configure(scope.clone(), capability, chain_of(pin).ok_or_else(not_loaded)?)?;
         match behind.and_then(chain_of) {
-            Some(good) => self.stand_behind(scope, capability, good),
+            Some(good) => self.set_fallback(scope, capability, good),
             None => {
-                self.stand_alone(scope, capability);
+                self.clear_fallback(scope, capability);
                 Ok(())
             }
         }
     }
 
     /// Who is asked for a capability in a scope.
-    pub fn configured(&self, scope: &Scope, capability: Capability) -> Chain {
+    pub fn configured(&self, scope: &PolicyScope, capability: Capability) -> Chain {
         slot(&self.slots(), scope, capability).configured.clone()
     }
 
     /// Decides for the run as a whole, and says who did. The result is a fault only where the question itself cannot be put (a text that is
     /// not at hand, or far too long), since then nobody could answer it.
-    pub fn decide(&self, question: &Question) -> (Result<Decision, Fault>, Label) {
-        let Decided { result, label, .. } = self.decide_in(&Scope::Run, question);
+    pub fn decide(&self, question: &PolicyRequest) -> (Result<Decision, Fault>, Provenance) {
+        let RoutedDecision { result, label, .. } = self.decide_in(&PolicyScope::Run, question);
         (result, label)
     }
 
     /// The same with what the policies wrote, by those who decide in a scope.
-    pub fn decide_in(&self, scope: &Scope, question: &Question) -> Decided {
+    pub fn decide_in(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         let started = Instant::now();
         let mut decided = self.ask_the_chain(scope, question);
         decided.label.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         decided
     }
 
-    fn ask_the_chain(&self, scope: &Scope, question: &Question) -> Decided {
+    fn ask_the_chain(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         let capability = question.ask.capability();
-        let mut asked = Asked::default();
+        let mut asked = RoutingRecords::default();
         if let Err(fault) = askable(question, &self.limits) {
             return asked.done(Err(fault), self.native_label(capability));
         }
@@ -282,9 +282,9 @@ impl Router {
             let policy = configured.policy().name().to_owned();
             let settings = configured.settings_digest().clone();
             let artifacts = artifacts.into_iter().collect();
-            match followed(question, result) {
+            match validate_answer(question, result) {
                 Ok(Some(decision)) => {
-                    let label = Label {
+                    let label = Provenance {
                         by,
                         policy,
                         component: Some(component),
@@ -294,7 +294,9 @@ impl Router {
                         behind,
                         ..self.native_label(capability)
                     };
-                    if asked.faults.is_empty() && matches!(by, DecidedBy::Configured | DecidedBy::Next) {
+                    if asked.faults.is_empty()
+                        && matches!(by, DecisionSource::Configured | DecisionSource::Next)
+                    {
                         self.remember(scope, capability, line.configured);
                     }
                     return asked.done(Ok(decision), label);
@@ -325,20 +327,20 @@ impl Router {
                 }
             }
         }
-        asked.done(Ok(native::answer(&question.ask)), self.native_label(capability))
+        asked.done(Ok(fallback_answers::answer(&question.ask)), self.native_label(capability))
     }
 
     /// Who is asked in a scope, as it stands now.
-    fn line(&self, scope: &Scope, capability: Capability) -> Line {
+    fn line(&self, scope: &PolicyScope, capability: Capability) -> CandidateQueue {
         let slots = self.slots();
         let slot = slot(&slots, scope, capability);
-        let is_able = |candidate: &Configured| candidate.policy().decides().contains(&capability);
+        let is_able = |candidate: &ConfiguredPolicy| candidate.policy().decides().contains(&capability);
         let built_in = Some(self.built_in.clone()).filter(is_able);
-        Line::new(slot.configured.clone(), slot.last_good.clone(), built_in)
+        CandidateQueue::new(slot.configured.clone(), slot.last_good.clone(), built_in)
     }
 
     /// It decided without a fault: where the one configured after it fails, it is asked again.
-    fn remember(&self, scope: &Scope, capability: Capability, good: Chain) {
+    fn remember(&self, scope: &PolicyScope, capability: Capability, good: Chain) {
         let mut slots = self.slots();
         let Some(slot) = slots.get_mut(&(scope.clone(), capability)) else { return };
         if !slot.last_good.as_ref().is_some_and(|last| last.is_same_as(&good)) {
@@ -347,9 +349,9 @@ impl Router {
     }
 
     /// The label of a decision that no component made.
-    fn native_label(&self, capability: Capability) -> Label {
-        Label {
-            by: DecidedBy::Native,
+    fn native_label(&self, capability: Capability) -> Provenance {
+        Provenance {
+            by: DecisionSource::Native,
             capability,
             policy: NATIVE_NAME.to_owned(),
             component: None,
@@ -371,9 +373,9 @@ impl Router {
 }
 
 /// The answer of a policy, as the router takes it: a decision that no run can follow is a fault.
-pub fn followed(question: &Question, answer: PolicyAnswer) -> PolicyAnswer {
+pub fn validate_answer(question: &PolicyRequest, answer: PolicyAnswer) -> PolicyAnswer {
     let answer = answer?;
-    match answer.as_ref().map(|decision| fits(&question.ask, decision)) {
+    match answer.as_ref().map(|decision| validate_decision(&question.ask, decision)) {
         Some(Err(message)) => Err(Fault::Refused { message }),
         Some(Ok(())) | None => Ok(answer),
     }
@@ -381,38 +383,38 @@ pub fn followed(question: &Question, answer: PolicyAnswer) -> PolicyAnswer {
 
 /// What came up while the chain was asked.
 #[derive(Default)]
-struct Asked {
+struct RoutingRecords {
     faults: Vec<FaultRecord>,
     abstained: Vec<AbstentionRecord>,
-    logs: Vec<LogLine>,
+    logs: Vec<PolicyLogLine>,
     logs_dropped: u32,
 }
 
-impl Asked {
-    fn done(self, result: Result<Decision, Fault>, label: Label) -> Decided {
-        let Asked { faults, abstained, logs, logs_dropped } = self;
-        Decided { result, label: Label { faults, abstained, ..label }, logs, logs_dropped }
+impl RoutingRecords {
+    fn done(self, result: Result<Decision, Fault>, label: Provenance) -> RoutedDecision {
+        let RoutingRecords { faults, abstained, logs, logs_dropped } = self;
+        RoutedDecision { result, label: Provenance { faults, abstained, ..label }, logs, logs_dropped }
     }
 }
 
 /// Who is asked, one after the other: each component with the same settings once.
-struct Line {
+struct CandidateQueue {
     configured: Chain,
     last_good: Option<Chain>,
     /// Who is asked next, unless they were asked before.
-    ahead: VecDeque<(DecidedBy, Configured)>,
-    asked: Vec<Configured>,
+    ahead: VecDeque<(DecisionSource, ConfiguredPolicy)>,
+    asked: Vec<ConfiguredPolicy>,
 }
 
-impl Line {
-    fn new(configured: Chain, last_good: Option<Chain>, built_in: Option<Configured>) -> Self {
-        let by = std::iter::once(DecidedBy::Configured).chain(std::iter::repeat(DecidedBy::Next));
+impl CandidateQueue {
+    fn new(configured: Chain, last_good: Option<Chain>, built_in: Option<ConfiguredPolicy>) -> Self {
+        let by = std::iter::once(DecisionSource::Configured).chain(std::iter::repeat(DecisionSource::Next));
         let mut ahead: VecDeque<_> = by.zip(configured.links().cloned()).collect();
-        ahead.extend(built_in.map(|built_in| (DecidedBy::BuiltIn, built_in)));
+        ahead.extend(built_in.map(|built_in| (DecisionSource::BuiltIn, built_in)));
         Self { configured, last_good, ahead, asked: Vec::new() }
     }
 
-    fn next(&mut self) -> Option<(DecidedBy, Configured)> {
+    fn next(&mut self) -> Option<(DecisionSource, ConfiguredPolicy)> {
         while let Some((by, candidate)) = self.ahead.pop_front() {
             if !self.asked.iter().any(|asked| asked.same_as(&candidate)) {
                 self.asked.push(candidate.clone());
@@ -423,8 +425,8 @@ impl Line {
     }
 
     /// Those who would be asked after it, in order: the chain behind a layer.
-    fn rest(&self) -> Arc<[Configured]> {
-        let mut rest: Vec<Configured> = Vec::new();
+    fn rest(&self) -> Arc<[ConfiguredPolicy]> {
+        let mut rest: Vec<ConfiguredPolicy> = Vec::new();
         for (_, candidate) in &self.ahead {
             if !self.asked.iter().chain(&rest).any(|known| known.same_as(candidate)) {
                 rest.push(candidate.clone());
@@ -441,20 +443,20 @@ impl Line {
     /// One of them failed: before the rest, the chain that was good before is asked, if that is another one.
     fn fall_back(&mut self) {
         let good = self.last_good.take().filter(|good| !good.is_same_as(&self.configured));
-        let good: Vec<Configured> = good.iter().flat_map(Chain::links).cloned().collect();
+        let good: Vec<ConfiguredPolicy> = good.iter().flat_map(Chain::links).cloned().collect();
         for candidate in good.into_iter().rev() {
-            self.ahead.push_front((DecidedBy::LastGood, candidate));
+            self.ahead.push_front((DecisionSource::LastGood, candidate));
         }
     }
 }
 
 /// The place of a scope; where it has none, that of the run, which has one for every capability from the start.
-fn slot<'s>(slots: &'s Slots, scope: &Scope, capability: Capability) -> &'s Slot {
-    slots.get(&(scope.clone(), capability)).unwrap_or_else(|| &slots[&(Scope::Run, capability)])
+fn slot<'s>(slots: &'s Slots, scope: &PolicyScope, capability: Capability) -> &'s Slot {
+    slots.get(&(scope.clone(), capability)).unwrap_or_else(|| &slots[&(PolicyScope::Run, capability)])
 }
 
 fn can_decide(chain: &Chain, capability: Capability) -> Result<(), RouterError> {
-    let unable = |link: &&Configured| !link.policy().decides().contains(&capability);
+    let unable = |link: &&ConfiguredPolicy| !link.policy().decides().contains(&capability);
     let Some(link) = chain.links().find(unable) else { return Ok(()) };
     let decides: Vec<_> = link.policy().decides().iter().map(|capability| capability.name()).collect();
     Err(RouterError::CannotDecide {

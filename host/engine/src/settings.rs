@@ -16,13 +16,13 @@ use crate::imports::type_name;
 use crate::instance::Instance;
 use crate::limits::{ANSWER_ITEMS, REASON_BYTES};
 use crate::load::Policy;
-use crate::patterns::Prepared;
-use crate::plain;
+use crate::patterns::PreparedSettings;
 use crate::router::{BUILTIN_NAME, RouterError, builtin_bytes};
+use crate::sanitize;
 
 /// Something that can be set, as the component declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct SettingSpec {
     /// Its key.
     pub key: String,
     /// What it does, with its unit.
@@ -39,7 +39,7 @@ pub struct Setting {
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct SettingProblem {
     /// Which; as given, even where there is no such setting.
     pub key: String,
     /// What is wrong, and what would be right.
@@ -55,7 +55,7 @@ pub enum SettingsError {
         /// Whose settings.
         policy: String,
         /// What is wrong, by key.
-        problems: Vec<Problem>,
+        problems: Vec<SettingProblem>,
     },
     /// The component failed to say what can be set.
     #[error("policy {policy}: its settings could not be checked: it {fault}")]
@@ -69,7 +69,7 @@ pub enum SettingsError {
 
 impl SettingsError {
     /// What is wrong, by key; empty where the component itself failed.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[SettingProblem] {
         match self {
             SettingsError::Refused { problems, .. } => problems,
             SettingsError::Faulted { .. } => &[],
@@ -77,25 +77,25 @@ impl SettingsError {
     }
 }
 
-fn in_words(problems: &[Problem]) -> String {
+fn in_words(problems: &[SettingProblem]) -> String {
     let words: Vec<_> = problems.iter().map(|p| format!("setting `{}`: {}", p.key, p.message)).collect();
     words.join("; ")
 }
 
 /// A policy with its canonical settings: what can be asked. Cheap to clone.
 #[derive(Clone)]
-pub struct Configured {
+pub struct ConfiguredPolicy {
     pub(crate) policy: Policy,
-    pub(crate) settings: Arc<Prepared>,
+    pub(crate) settings: Arc<PreparedSettings>,
     /// Who answers a layer that is asked by itself, outside of a router's chain.
-    pub(crate) next: Arc<[Configured]>,
+    pub(crate) next: Arc<[ConfiguredPolicy]>,
 }
 
-impl Configured {
-    /// The same policy before these. A layer asks them in turn when it is evaluated by itself ([`Configured::evaluate`]); a
+impl ConfiguredPolicy {
+    /// The same policy before these. A layer asks them in turn when it is evaluated by itself ([`ConfiguredPolicy::evaluate`]); a
     /// [`Router`](crate::Router) knows the chain in which it stands.
     #[must_use]
-    pub fn over(mut self, next: Vec<Configured>) -> Self {
+    pub fn over(mut self, next: Vec<ConfiguredPolicy>) -> Self {
         self.next = next.into();
         self
     }
@@ -129,7 +129,7 @@ impl Configured {
     }
 
     /// Whether both give the same answers: same component, same settings.
-    pub(crate) fn same_as(&self, other: &Configured) -> bool {
+    pub(crate) fn same_as(&self, other: &ConfiguredPolicy) -> bool {
         self.policy.digest() == other.policy.digest() && self.settings_digest() == other.settings_digest()
     }
 }
@@ -138,9 +138,9 @@ impl Configured {
 pub(crate) fn schema(
     instance: &mut Instance<'_>,
     function: &ComponentExportIndex,
-) -> Result<Vec<Setting>, Fault> {
+) -> Result<Vec<SettingSpec>, Fault> {
     let schema: Vec<wit::Setting> = instance.call(function, ())?;
-    let schema: Vec<Setting> = schema.into_iter().map(convert::setting).collect();
+    let schema: Vec<SettingSpec> = schema.into_iter().map(convert::setting).collect();
     check_schema(&schema)?;
     Ok(schema)
 }
@@ -149,15 +149,15 @@ pub(crate) fn schema(
 const KEY_BYTES: usize = 64;
 
 /// That the schema can be shown, and that each setting can be told from the others.
-fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
+fn check_schema(schema: &[SettingSpec]) -> Result<(), Fault> {
     let invalid = |message| Err(Fault::Invalid { message });
     if schema.len() > ANSWER_ITEMS {
         return invalid(format!("its schema has {} settings, at most {ANSWER_ITEMS} are read", schema.len()));
     }
     let mut keys = BTreeSet::new();
-    for setting @ Setting { key, doc, choices, .. } in schema {
+    for setting @ SettingSpec { key, doc, choices, .. } in schema {
         if key.is_empty() || key.len() > KEY_BYTES || key.contains(char::is_control) {
-            let shown = plain::line(key, KEY_BYTES);
+            let shown = sanitize::line(key, KEY_BYTES);
             return invalid(format!(
                 "one of its settings is called {shown:?}; a key has 1 to {KEY_BYTES} bytes on one line"
             ));
@@ -188,19 +188,22 @@ fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
 impl Policy {
     /// Makes the settings canonical, and prepares the policy to be asked. Nothing of what is given is ignored: an
     /// unknown key is a problem like any other.
-    pub fn configure(&self, given: &BTreeMap<String, GivenSetting>) -> Result<Configured, SettingsError> {
+    pub fn configure(
+        &self,
+        given: &BTreeMap<String, GivenSetting>,
+    ) -> Result<ConfiguredPolicy, SettingsError> {
         let values = self.canonical(given)?;
         let mut last = self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let settings = match last.as_ref().filter(|last| last.values == values) {
             Some(same) => Arc::clone(same),
             None => {
-                let prepared = Prepared::new(values).map_err(|(key, error)| {
-                    self.refused(vec![Problem { key, message: error.to_string() }])
+                let prepared = PreparedSettings::new(values).map_err(|(key, error)| {
+                    self.refused(vec![SettingProblem { key, message: error.to_string() }])
                 })?;
                 Arc::clone(last.insert(Arc::new(prepared)))
             }
         };
-        Ok(Configured { policy: self.clone(), settings, next: Arc::default() })
+        Ok(ConfiguredPolicy { policy: self.clone(), settings, next: Arc::default() })
     }
 
     /// Whether it has a setting of this key for a value of this kind; whether the value is within bounds is said when it is configured.
@@ -216,7 +219,7 @@ impl Policy {
         }
     }
 
-    fn refused(&self, problems: Vec<Problem>) -> SettingsError {
+    fn refused(&self, problems: Vec<SettingProblem>) -> SettingsError {
         SettingsError::Refused { policy: self.name().to_owned(), problems }
     }
 
@@ -230,7 +233,7 @@ impl Policy {
         if !problems.is_empty() {
             return Err(self.refused(problems));
         }
-        let value = |setting: &Setting| given.get(&setting.key).unwrap_or(&setting.default).clone();
+        let value = |setting: &SettingSpec| given.get(&setting.key).unwrap_or(&setting.default).clone();
         let values = schema.iter().map(|setting| (setting.key.clone(), value(setting))).collect();
         let problems = wrong_settings(self.digest(), &values);
         if problems.is_empty() { Ok(values) } else { Err(self.refused(problems)) }
@@ -239,9 +242,9 @@ impl Policy {
 
 /// Brings what was given to the types of the schema, and says what does not fit.
 fn check_given(
-    schema: &[Setting],
+    schema: &[SettingSpec],
     given: &BTreeMap<String, GivenSetting>,
-) -> (BTreeMap<String, SettingValue>, Vec<Problem>) {
+) -> (BTreeMap<String, SettingValue>, Vec<SettingProblem>) {
     let (mut fitting, mut problems) = (BTreeMap::new(), Vec::new());
     for (key, value) in given {
         let checked = match schema.iter().find(|setting| setting.key == *key) {
@@ -255,7 +258,7 @@ fn check_given(
             Ok(value) => {
                 fitting.insert(key.clone(), value);
             }
-            Err(message) => problems.push(Problem { key: key.clone(), message }),
+            Err(message) => problems.push(SettingProblem { key: key.clone(), message }),
         }
     }
     (fitting, problems)
@@ -264,8 +267,8 @@ fn check_given(
 /// Two letters wrong are a slip, three are another word.
 const SLIP: usize = 2;
 
-fn unknown(schema: &[Setting], key: &str) -> String {
-    let distance = |setting: &&Setting| strsim::damerau_levenshtein(&setting.key, key);
+fn unknown(schema: &[SettingSpec], key: &str) -> String {
+    let distance = |setting: &&SettingSpec| strsim::damerau_levenshtein(&setting.key, key);
     match schema.iter().min_by_key(distance) {
         None => "there is no such setting: this policy has none".to_owned(),
         Some(nearest) if distance(&nearest) <= SLIP => {
@@ -282,7 +285,7 @@ fn unknown(schema: &[Setting], key: &str) -> String {
 }
 
 /// Names that somebody may have meant who wrote another word, the likeliest first.
-fn near(schema: &[Setting], key: &str) -> Vec<String> {
+fn near(schema: &[SettingSpec], key: &str) -> Vec<String> {
     /// Below this two names have hardly a letter in common.
     const ALIKE: f64 = 0.7;
     /// More than a few are no suggestion.
@@ -298,7 +301,7 @@ fn near(schema: &[Setting], key: &str) -> Vec<String> {
 }
 
 /// The default list with these changes.
-fn edited(setting: &Setting, edit: &ListEdit) -> Result<SettingValue, String> {
+fn edited(setting: &SettingSpec, edit: &ListEdit) -> Result<SettingValue, String> {
     let list = edits(setting)?;
     match edit.missing(list).next() {
         None => Ok(SettingValue::Texts(edit.apply(list))),
@@ -314,7 +317,7 @@ fn edited(setting: &Setting, edit: &ListEdit) -> Result<SettingValue, String> {
 }
 
 /// The list that an edit changes.
-fn edits(setting: &Setting) -> Result<&Vec<String>, String> {
+fn edits(setting: &SettingSpec) -> Result<&Vec<String>, String> {
     match &setting.default {
         SettingValue::Texts(list) => Ok(list),
         other => Err(format!("{{ add, remove }} changes a list of texts, and this is {}", type_name(other))),
@@ -322,7 +325,7 @@ fn edits(setting: &Setting) -> Result<&Vec<String>, String> {
 }
 
 /// The value in the type of the setting. A whole number is also a number; nothing else is converted.
-fn converted(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> {
+fn converted(setting: &SettingSpec, value: &SettingValue) -> Result<SettingValue, String> {
     match (&setting.default, value) {
         (SettingValue::Number(_), SettingValue::Integer(whole)) => Ok(SettingValue::Number(*whole as f64)),
         (default, value) if std::mem::discriminant(default) == std::mem::discriminant(value) => {
@@ -333,7 +336,7 @@ fn converted(setting: &Setting, value: &SettingValue) -> Result<SettingValue, St
 }
 
 /// The value in the type of the setting, within its bounds.
-fn fit(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> {
+fn fit(setting: &SettingSpec, value: &SettingValue) -> Result<SettingValue, String> {
     let value = converted(setting, value)?;
     match &value {
         SettingValue::Number(number) if !number.is_finite() => {
@@ -349,7 +352,7 @@ fn fit(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> 
     Ok(value)
 }
 
-fn in_bounds(setting: &Setting, number: f64) -> Result<(), String> {
+fn in_bounds(setting: &SettingSpec, number: f64) -> Result<(), String> {
     match (setting.minimum, setting.maximum) {
         (Some(minimum), _) if number < minimum => Err(format!("{number} is less than {minimum}")),
         (_, Some(maximum)) if number > maximum => Err(format!("{number} is more than {maximum}")),
@@ -361,8 +364,8 @@ fn in_bounds(setting: &Setting, number: f64) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn schema() -> Vec<Setting> {
-        let setting = |key: &str, default| Setting {
+    fn schema() -> Vec<SettingSpec> {
+        let setting = |key: &str, default| SettingSpec {
             key: key.to_owned(),
             doc: String::new(),
             default,
@@ -371,13 +374,13 @@ mod tests {
             choices: Vec::new(),
         };
         vec![
-            Setting {
+            SettingSpec {
                 minimum: Some(1.0),
                 maximum: Some(100.0),
                 ..setting("compact-percent", SettingValue::Number(70.0))
             },
-            Setting { maximum: Some(9.0), ..setting("retries", SettingValue::Integer(3)) },
-            Setting {
+            SettingSpec { maximum: Some(9.0), ..setting("retries", SettingValue::Integer(3)) },
+            SettingSpec {
                 choices: vec!["quality".to_owned(), "time".to_owned()],
                 ..setting("priority", SettingValue::Text("quality".to_owned()))
             },
@@ -387,7 +390,7 @@ mod tests {
 
     fn problem(key: &str, value: impl Into<GivenSetting>) -> String {
         let (_, problems) = check_given(&schema(), &BTreeMap::from([(key.to_owned(), value.into())]));
-        let [Problem { key: named, message }] = problems.as_slice() else { panic!("{problems:?}") };
+        let [SettingProblem { key: named, message }] = problems.as_slice() else { panic!("{problems:?}") };
         assert_eq!(named, key);
         message.clone()
     }
@@ -454,7 +457,7 @@ mod tests {
     fn a_default_has_to_fit_its_own_setting() {
         assert_eq!(check_schema(&schema()), Ok(()));
         let with = |default, maximum| {
-            let setting = |known: &Setting| Setting { maximum, default, ..known.clone() };
+            let setting = |known: &SettingSpec| SettingSpec { maximum, default, ..known.clone() };
             check_schema(&[setting(&schema()[1])]).map_err(|fault| fault.to_string())
         };
         let beyond = with(SettingValue::Integer(10), Some(9.0)).unwrap_err();

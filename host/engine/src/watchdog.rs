@@ -15,12 +15,12 @@ const IDLE_TICKS: u32 = 40;
 
 /// The ticking thread; it ends when this is dropped.
 pub(crate) struct Watchdog {
-    shared: Arc<Shared>,
+    shared: Arc<WatchdogState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct WatchdogState {
     watched: AtomicU32,
     asleep: AtomicBool,
     stop: AtomicBool,
@@ -33,7 +33,7 @@ impl Watchdog {
     }
 
     fn start_with(engine: wasmtime::Engine, tick: Duration, idle_ticks: u32) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchdogState::default());
         let thread = thread::Builder::new().name("policy-watchdog".to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || shared.run(&engine, tick, idle_ticks)
@@ -47,14 +47,14 @@ impl Watchdog {
     }
 
     /// Keeps the epoch moving until the guard is dropped.
-    pub(crate) fn watch(&self) -> Watch<'_> {
+    pub(crate) fn watch(&self) -> WatchGuard<'_> {
         // Either this thread sees that the other is asleep, or the other sees that something is watched: both
         // write before they read.
         self.shared.watched.fetch_add(1, SeqCst);
         if self.shared.asleep.load(SeqCst) {
             self.wake();
         }
-        Watch(self)
+        WatchGuard(self)
     }
 
     fn wake(&self) {
@@ -64,7 +64,7 @@ impl Watchdog {
     }
 }
 
-impl Shared {
+impl WatchdogState {
     fn run(&self, engine: &wasmtime::Engine, tick: Duration, idle_ticks: u32) {
         let mut idle = 0;
         while !self.stop.load(SeqCst) {
@@ -84,9 +84,9 @@ impl Shared {
 }
 
 /// Something is being watched.
-pub(crate) struct Watch<'a>(&'a Watchdog);
+pub(crate) struct WatchGuard<'a>(&'a Watchdog);
 
-impl Drop for Watch<'_> {
+impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
         self.0.shared.watched.fetch_sub(1, SeqCst);
     }

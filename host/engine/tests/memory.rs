@@ -8,7 +8,7 @@ mod questions;
 use std::collections::BTreeMap;
 
 use baton_engine::limits::DECISIONS_IN_FLIGHT;
-use baton_engine::{Configured, Engine, EngineConfig, Limits};
+use baton_engine::{ConfiguredPolicy, DecisionLimits, Engine, EngineConfig};
 use guests::Guest;
 
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -24,7 +24,7 @@ fn resident_bytes() -> u64 {
     kib << 10
 }
 
-fn attackers(engine: &Engine) -> Vec<Configured> {
+fn attackers(engine: &Engine) -> Vec<ConfiguredPolicy> {
     let fill =
         "(drop (memory.grow (i32.const 200))) (memory.fill (i32.const 0) (i32.const 1) (i32.const 13000000))";
     let answer = "(i64.store (i32.const 64) (i64.const 0)) (i32.const 60)";
@@ -53,7 +53,7 @@ fn attackers(engine: &Engine) -> Vec<Configured> {
 // M4: memory belongs to the pool, whatever policies do.
 #[test]
 fn attacks_leave_nothing_behind() {
-    let limits = Limits { memory_bytes: MEMORY_BYTES, ..Limits::default() };
+    let limits = DecisionLimits { memory_bytes: MEMORY_BYTES, ..DecisionLimits::default() };
     let engine = Engine::new(EngineConfig { limits, ..EngineConfig::default() }).expect("an engine");
     let attackers = attackers(&engine);
     let before = resident_bytes();

@@ -15,10 +15,10 @@ use baton_core::{Digest, SessionId};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
-use crate::call::Call;
 use crate::error::{InboxError, Problem};
 use crate::markdown;
 use crate::parse::{self, Refused};
+use crate::tool_requests::Call;
 
 /// A report is a few sentences; a larger file is something else.
 pub const MAX_FILE_BYTES: u64 = 64 << 10;

@@ -2,20 +2,16 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `call.rs` | the calls as types; their comments are what a model reads |
-//! | `check.rs` | the form of a call: nothing empty, nothing too long |
-//! | `catalogue.rs` | the calls as tools: names, schemas, annotations, reading of arguments |
-//! | `door.rs`, `service.rs` | the MCP server, and what stands behind it |
+//! | `tool_requests.rs` | the calls as types; their comments are what a model reads |
+//! | `validation.rs` | the form of a call: nothing empty, nothing too long |
+//! | `tool_definitions.rs` | the calls as tools: names, schemas, annotations, reading of arguments |
+//! | `tool_backend.rs`, `service.rs` | the MCP server, and what stands behind it |
 //! | `proxy.rs` | an MCP proxy that keeps large results of other servers out of a context |
 //! | `files.rs`, `parse.rs`, `instructions.rs` | the same calls through files in the task folder |
 //!
 //! Only the form of a call is checked here. Whether it fits the run, and what it means, is for the runtime and core.
 #![forbid(unsafe_code)]
 
-mod call;
-mod catalogue;
-mod check;
-mod door;
 mod error;
 mod files;
 mod instructions;
@@ -24,18 +20,22 @@ mod parse;
 mod proxy;
 mod salvage;
 mod service;
+mod tool_backend;
+mod tool_definitions;
+mod tool_requests;
+mod validation;
 
-pub use call::{
-    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, Group, HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest,
-};
-pub use catalogue::{Fault, tool_names};
-pub use check::{CONTENT_BYTES_MAX, FACTS_MAX, LIST_MAX, LOAD_BYTES_MAX, TEXT_BYTES_MAX};
-pub use door::{Answer, Door, Request};
 pub use error::{InboxError, Problem};
 pub use files::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Mask, Opener, Received};
 pub use instructions::INSTRUCTIONS;
 pub use proxy::{
-    LOAD_TOOL, OFFERED_BYTES_MIN, Offer, Parting, ProxyError, Reference, Shelf, proxy, proxy_stdio,
+    LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ProxyError, ProxyExit, Reference, Shelf, proxy, proxy_stdio,
 };
 pub use service::{SERVER_NAME, ServeError, serve, serve_stdio};
+pub use tool_backend::{Request, ToolBackend, ToolReply};
+pub use tool_definitions::{ArgumentError, tool_names};
+pub use tool_requests::{
+    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
+    GotchaRecord, Group, HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest,
+};
+pub use validation::{CONTENT_BYTES_MAX, FACTS_MAX, LIST_MAX, LOAD_BYTES_MAX, TEXT_BYTES_MAX};

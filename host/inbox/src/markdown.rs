@@ -1,8 +1,8 @@
 //! A handoff as agents like to write it: Markdown, by its headings. What stands under none of them is part of the state.
 
-use crate::call::{AttemptRecord, Call, DecisionRecord, HandoffWrite};
-use crate::catalogue::Fault;
-use crate::check::{FACTS_MAX, FILES_MAX};
+use crate::tool_definitions::ArgumentError;
+use crate::tool_requests::{AttemptRecord, Call, DecisionRecord, HandoffWrite};
+use crate::validation::{FACTS_MAX, FILES_MAX};
 
 /// Where a document names no next step, nothing is made up for it.
 pub(crate) const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
@@ -34,9 +34,9 @@ struct Section<'t> {
 ///
 /// # Errors
 /// A [`Fault`] where it says nothing, or more than a report may.
-pub(crate) fn handoff(text: &str) -> Result<Reported, Fault> {
+pub(crate) fn handoff(text: &str) -> Result<Reported, ArgumentError> {
     if text.trim().is_empty() {
-        return Err(Fault { field: None, message: "it is empty".to_owned() });
+        return Err(ArgumentError { field: None, message: "it is empty".to_owned() });
     }
     let (mut state, mut next) = (String::new(), String::new());
     let (mut context, mut files, mut records) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,11 +3,11 @@
 use baton_core::SessionId;
 use serde_json::{Map, Value};
 
-use crate::call::Call;
-use crate::catalogue::{Fault, read, takes};
 use crate::error::Problem;
 use crate::instructions::KINDS;
 use crate::salvage;
+use crate::tool_definitions::{ArgumentError, read, takes};
+use crate::tool_requests::Call;
 
 /// The tool whose words are for somebody else than the host.
 const HANDOFF: &str = "handoff_write";
@@ -40,13 +40,13 @@ pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Cal
 
 /// What is wrong with a JSON value, before it is known where in the file it stands.
 struct Wrong {
-    fault: Fault,
+    fault: ArgumentError,
     allowed: String,
 }
 
 impl Wrong {
     fn new(field: Option<&str>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
-        let fault = Fault { field: field.map(str::to_owned), message: message.into() };
+        let fault = ArgumentError { field: field.map(str::to_owned), message: message.into() };
         Self { fault, allowed: allowed.into() }
     }
 }
@@ -101,8 +101,8 @@ fn line_of(field: &str, bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::AttemptRecord;
     use crate::instructions::INSTRUCTIONS;
+    use crate::tool_requests::AttemptRecord;
 
     fn problem(text: &str) -> String {
         report("r.json", text.as_bytes()).unwrap_err().problem.to_string()

@@ -23,9 +23,9 @@ use tokio::io::{
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-use crate::call::ArtifactLoad;
-use crate::catalogue::load_tool;
-use crate::door::Answer;
+use crate::tool_backend::ToolReply;
+use crate::tool_definitions::load_tool;
+use crate::tool_requests::ArtifactLoad;
 
 /// The tool that serves back what was replaced.
 pub const LOAD_TOOL: &str = "baton_artifact_load";
@@ -43,7 +43,7 @@ const CALLS: usize = 1024;
 
 /// A text of a tool result that could be kept out of the context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct LargeResult {
     /// The tool, as the server calls it.
     pub tool: String,
     /// The client's own id of the call, where it gives one.
@@ -72,9 +72,9 @@ pub struct Reference {
 /// Where large results go, and whoever says which.
 pub trait Shelf: Send + Sync + 'static {
     /// Keeps a text, where that is decided; otherwise, and whenever anything goes wrong, it goes through as it is.
-    fn place(&self, offer: Offer) -> impl Future<Output = Option<Reference>> + Send;
+    fn place(&self, offer: LargeResult) -> impl Future<Output = Option<Reference>> + Send;
     /// Reads a part of what is kept.
-    fn load(&self, load: ArtifactLoad) -> impl Future<Output = Answer> + Send;
+    fn load(&self, load: ArtifactLoad) -> impl Future<Output = ToolReply> + Send;
 }
 
 /// Why the proxy ended before its client hung up.
@@ -151,17 +151,17 @@ pub async fn proxy_stdio(shelf: impl Shelf, command: &str, args: &[String]) -> R
         Err(_) => (false, "it hung up, and goes on running".to_owned()),
     };
     match parting {
-        Parting { answered: false, client_left, asked } if failed || asked || !client_left => {
+        ProxyExit { answered: false, client_left, asked } if failed || asked || !client_left => {
             Err(ProxyError::Silent { command, status })
         }
-        Parting { client_left: true, .. } => Ok(()),
-        Parting { client_left: false, .. } => Err(ProxyError::Ended { command, status }),
+        ProxyExit { client_left: true, .. } => Ok(()),
+        ProxyExit { client_left: false, .. } => Err(ProxyError::Ended { command, status }),
     }
 }
 
 /// How the two sides parted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parting {
+pub struct ProxyExit {
     /// The client hung up, not the server.
     pub client_left: bool,
     /// The client sent something to the server.
@@ -178,7 +178,7 @@ pub async fn proxy<S, CR, CW, SR, SW>(
     shelf: S,
     client: (CR, CW),
     server: (SR, SW),
-) -> Result<Parting, ProxyError>
+) -> Result<ProxyExit, ProxyError>
 where
     S: Shelf,
     CR: AsyncRead + Send + Unpin + 'static,
@@ -206,7 +206,7 @@ where
     let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
     reading.abort();
     let (asked, answered) = (heard.client.load(Relaxed), heard.server.load(Relaxed));
-    done.map(|client_left| Parting { client_left, asked, answered })
+    done.map(|client_left| ProxyExit { client_left, asked, answered })
 }
 
 /// Who has said anything yet.

@@ -4,9 +4,9 @@
 use baton_core::ObjectiveId;
 use serde_json::{Map, Value};
 
-use crate::call::HandoffWrite;
-use crate::check::{FACTS_MAX, FILES_MAX, TEXT_BYTES_MAX};
 use crate::markdown::{NO_NEXT, NO_STATE};
+use crate::tool_requests::HandoffWrite;
+use crate::validation::{FACTS_MAX, FILES_MAX, TEXT_BYTES_MAX};
 
 /// What such a file says; nothing where it says nothing. The fields are those of a `handoff-write`, of whatever type.
 pub(crate) fn handoff(fields: &Map<String, Value>) -> Option<HandoffWrite> {

@@ -13,8 +13,8 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::catalogue::{TOOLS, read, takes};
-use crate::door::{Answer, Door, Request};
+use crate::tool_backend::{Request, ToolBackend, ToolReply};
+use crate::tool_definitions::{TOOLS, read, takes};
 
 /// What clients call the server; its tools are `mcp__baton__…` in Claude Code.
 pub const SERVER_NAME: &str = "baton";
@@ -38,7 +38,7 @@ pub struct ServeError(String);
 ///
 /// # Errors
 /// [`ServeError`] where the client does not speak the protocol. That it hangs up is no error.
-pub async fn serve<R, W>(door: impl Door, read: R, write: W) -> Result<(), ServeError>
+pub async fn serve<R, W>(door: impl ToolBackend, read: R, write: W) -> Result<(), ServeError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -56,7 +56,7 @@ where
 ///
 /// # Errors
 /// As for [`serve`].
-pub async fn serve_stdio(door: impl Door) -> Result<(), ServeError> {
+pub async fn serve_stdio(door: impl ToolBackend) -> Result<(), ServeError> {
     let (read, write) = rmcp::transport::stdio();
     serve(door, read, write).await
 }
@@ -65,7 +65,7 @@ struct Tools<D> {
     door: Arc<D>,
 }
 
-impl<D: Door> ServerHandler for Tools<D> {
+impl<D: ToolBackend> ServerHandler for Tools<D> {
     fn get_info(&self) -> ServerConfig {
         let own = Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION")).with_title("Baton");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -99,14 +99,14 @@ impl<D: Door> ServerHandler for Tools<D> {
                 let takes = takes(&request.name);
                 let takes =
                     if takes.is_empty() { takes } else { format!("; {} takes {takes}", request.name) };
-                Answer::refused(format!("not recorded: {fault}{takes}"))
+                ToolReply::refused(format!("not recorded: {fault}{takes}"))
             }
         };
         Ok(result(answer).into())
     }
 }
 
-fn result(answer: Answer) -> CallToolResult {
+fn result(answer: ToolReply) -> CallToolResult {
     let blocks = std::iter::once(answer.text).chain(answer.body).map(ContentBlock::text).collect();
     let mut result =
         if answer.is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };

@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 
 use baton_core::action::Action;
 use baton_core::decision::Fault;
-use baton_core::observation::{Ask, Capability, Question};
-use baton_core::{Input, RunId, Stamped};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, bare, builtin_bytes};
+use baton_core::observation::{Capability, PolicyQuery, PolicyRequest};
+use baton_core::{Input, JournaledInput, RunId};
+use baton_engine::{
+    BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, bench_support, builtin_bytes,
+};
 use baton_lab::replay::{Asked, Instances, Recorded, replay, replay_with};
 use baton_store::{Durability, Entry, Journal, StateDir};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -38,11 +40,11 @@ fn replays(criterion: &mut Criterion) {
     group.sample_size(10);
     group.throughput(Throughput::Elements(questions.len() as u64));
     group.bench_function("bare instances", |bencher| {
-        let all = || questions.iter().filter_map(|question| bare::time(&policy, question));
+        let all = || questions.iter().filter_map(|question| bench_support::time(&policy, question));
         bencher.iter_custom(|times| (0..times).flat_map(|_| all()).sum());
     });
     group.throughput(Throughput::Elements((questions.len() * runs.len()) as u64));
-    let nobody = |_: &Question| -> PolicyAnswer { Err(Fault::OutOfFuel { limit: 0 }) };
+    let nobody = |_: &PolicyRequest| -> PolicyAnswer { Err(Fault::OutOfFuel { limit: 0 }) };
     for threads in [1, cores] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         group.bench_function(BenchmarkId::new("nobody is asked", threads), |bencher| {
@@ -60,7 +62,7 @@ fn replays(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn built_in(engine: &Engine) -> Configured {
+fn built_in(engine: &Engine) -> ConfiguredPolicy {
     let policy = engine.load(BUILTIN_NAME, builtin_bytes()).expect("the built-in policy loads");
     policy.configure(&BTreeMap::new()).expect("its defaults are good")
 }
@@ -85,11 +87,11 @@ fn journal(folder: &std::path::Path) -> Vec<Recorded> {
 }
 
 fn is_decided(entry: &Entry) -> bool {
-    matches!(entry, Entry::Input(Stamped { input: Input::Decided { .. }, .. }))
+    matches!(entry, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. }))
 }
 
 /// The passive questions of a run. Every run has as many.
-fn passive(run: &Recorded) -> Vec<Question> {
+fn passive(run: &Recorded) -> Vec<PolicyRequest> {
     let entries = run.journal.read(&run.run).expect("a run").map(|entry| entry.expect("an entry"));
     let asked = |entry| match entry {
         Entry::Intent { intent, .. } => match intent.action {
@@ -98,7 +100,7 @@ fn passive(run: &Recorded) -> Vec<Question> {
         },
         Entry::Input(_) => None,
     };
-    entries.filter_map(asked).filter(|question| matches!(question.ask, Ask::Assess(_))).collect()
+    entries.filter_map(asked).filter(|question| matches!(question.ask, PolicyQuery::Assess(_))).collect()
 }
 
 criterion_group!(benches, replays);

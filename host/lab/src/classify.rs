@@ -3,10 +3,10 @@
 
 use std::io::{self, Read};
 
-use baton_core::decision::{Assessment, Decision, Fault, Label};
-use baton_core::facts::{AgentEvent, Channel, Exit, Signal};
-use baton_core::observation::{OccupancyView, Question};
-use baton_core::run::Recording;
+use baton_core::decision::{Assessment, Decision, Fault, Provenance};
+use baton_core::facts::{AgentEvent, ErrorSignal, ProcessExit, SignalSource};
+use baton_core::observation::{OccupancyView, PolicyRequest};
+use baton_core::run::RecordedSession;
 use baton_core::time::UnixMs;
 use baton_engine::Router;
 use baton_streams::{Format, Stream, TerminalText, cut_owned};
@@ -31,7 +31,7 @@ pub struct Classified {
     /// The fill of the window at the end, as far as the stream says.
     pub occupancy: OccupancyView,
     /// Who decided.
-    pub label: Label,
+    pub label: Provenance,
     /// Whether any line was of the format: a stream of another one is terminal text from end to end.
     pub recognised: bool,
 }
@@ -56,12 +56,12 @@ pub fn classify(
     moment: Moment,
     stdout: &mut dyn Read,
     stderr: Option<&mut dyn Read>,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
 ) -> Result<Classified, ClassifyError> {
-    let mut recording = Recording::new(format.name(), moment.at, moment.utc_offset_minutes);
+    let mut recording = RecordedSession::new(format.name(), moment.at, moment.utc_offset_minutes);
     let mut events = Vec::new();
     let mut recognised = false;
-    let mut take = |recording: &mut Recording, events: &mut Vec<AgentEvent>| {
+    let mut take = |recording: &mut RecordedSession, events: &mut Vec<AgentEvent>| {
         for event in events.drain(..) {
             recognised |= !is_foreign(&event);
             recording.take(event);
@@ -91,7 +91,7 @@ pub fn classify(
 fn is_foreign(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::Unknown { .. } => true,
-        AgentEvent::Signal(signal) => signal.channel == Channel::Terminal,
+        AgentEvent::Signal(signal) => signal.channel == SignalSource::Terminal,
         _ => false,
     }
 }
@@ -101,13 +101,13 @@ fn is_foreign(event: &AgentEvent) -> bool {
 pub fn classify_remark(
     router: &Router,
     moment: Moment,
-    channel: Channel,
+    channel: SignalSource,
     text: &str,
 ) -> Result<Classified, ClassifyError> {
-    let mut recording = Recording::new(Format::Text.name(), moment.at, moment.utc_offset_minutes);
+    let mut recording = RecordedSession::new(Format::Text.name(), moment.at, moment.utc_offset_minutes);
     recording.take(match channel {
-        Channel::AgentText => AgentEvent::Text { text: text.to_owned() },
-        _ => AgentEvent::Signal(Signal {
+        SignalSource::AgentText => AgentEvent::Text { text: text.to_owned() },
+        _ => AgentEvent::Signal(ErrorSignal {
             channel,
             code: String::new(),
             status: None,
@@ -122,7 +122,7 @@ pub fn classify_remark(
 
 fn judge(
     router: &Router,
-    question: &Question,
+    question: &PolicyRequest,
     occupancy: OccupancyView,
 ) -> Result<Classified, ClassifyError> {
     match router.decide(question) {

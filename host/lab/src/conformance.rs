@@ -22,8 +22,8 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::decision::Fault;
-use baton_core::observation::{Capability, Question};
-use baton_engine::{Configured, Engine, Evaluation};
+use baton_core::observation::{Capability, PolicyRequest};
+use baton_engine::{ConfiguredPolicy, Engine, Evaluation};
 
 use dice::Dice;
 use rules::{Held, RULES, Test};
@@ -62,8 +62,8 @@ impl Default for Plan {
 
 /// Asks a policy on as many threads as there are cores, and says what it broke. `progress` hears how many questions were
 /// put so far.
-pub fn check(engine: &Engine, policy: &Configured, plan: Plan, progress: impl FnMut(u64)) -> Report {
-    let ask = |question: &Question| policy.evaluate(question);
+pub fn check(engine: &Engine, policy: &ConfiguredPolicy, plan: Plan, progress: impl FnMut(u64)) -> Report {
+    let ask = |question: &PolicyRequest| policy.evaluate(question);
     let tally = examine(&ask, policy.policy().decides(), plan, progress);
     tally.into_report(
         plan,
@@ -75,8 +75,8 @@ pub fn check(engine: &Engine, policy: &Configured, plan: Plan, progress: impl Fn
 }
 
 /// Whoever answers questions.
-trait Subject: Fn(&Question) -> Evaluation + Sync {}
-impl<F: Fn(&Question) -> Evaluation + Sync> Subject for F {}
+trait Subject: Fn(&PolicyRequest) -> Evaluation + Sync {}
+impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> Subject for F {}
 
 /// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
 fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress: impl FnMut(u64)) -> Tally {

@@ -3,7 +3,7 @@
 //! them (`guard`). Never touches a run that is at work, and starts none.
 //!
 //! A unit is the root task: a run with its continuations, splits and resumes, and with the runs that were begun in its place. Which
-//! arm it gets is a function of the experiment's seed and the unit's id ([`baton_core::bucket`]), so anybody can check it; that it got
+//! arm it gets is a function of the experiment's seed and the unit's id ([`baton_core::bucketing`]), so anybody can check it; that it got
 //! it stands in the run's first input, in the very same commit in which the run begins. There is no other list of who takes part.
 
 pub mod catalogue;

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use baton_core::action::Action;
 use baton_core::facts::AgentEvent;
-use baton_core::notice::Notice;
-use baton_core::{Input, Intent, PhaseId, SessionId, Stamped, UnixMs};
+use baton_core::progress::ProgressEvent;
+use baton_core::{Input, Intent, JournaledInput, PhaseId, SessionId, UnixMs};
 use serde::Serialize;
 
 use limit_codes::says_full;
@@ -116,7 +116,7 @@ pub(crate) struct Fates {
 
 impl Fates {
     /// Takes an input, and what `Run::apply` gave for it.
-    pub(crate) fn take(&mut self, stamped: &Stamped, intents: &[Intent]) {
+    pub(crate) fn take(&mut self, stamped: &JournaledInput, intents: &[Intent]) {
         self.heard(stamped);
         let by_a_person = matches!(stamped.input, Input::Answered { .. } | Input::StopRequested);
         for intent in intents {
@@ -154,7 +154,7 @@ impl Fates {
         self.over()
     }
 
-    fn heard(&mut self, stamped: &Stamped) {
+    fn heard(&mut self, stamped: &JournaledInput) {
         match &stamped.input {
             Input::Agent { session, event } => {
                 let Some(open) = self.open.get_mut(session) else { return };
@@ -189,9 +189,9 @@ impl Fates {
         }
     }
 
-    fn told(&mut self, notice: &Notice, stamped: &Stamped) {
+    fn told(&mut self, notice: &ProgressEvent, stamped: &JournaledInput) {
         match notice {
-            Notice::SessionStarted { phase, session, .. } => {
+            ProgressEvent::SessionStarted { phase, session, .. } => {
                 if let Some(before) = self.at_work.insert(phase.clone(), session.clone()) {
                     self.close(&before, Fate::Ended);
                 }
@@ -209,7 +209,7 @@ impl Fates {
                 };
                 self.open.insert(session.clone(), open);
             }
-            Notice::Compacted { session, after, .. } => {
+            ProgressEvent::Compacted { session, after, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
                 let context = ContextId { session: session.clone(), context: open.context };
                 let fate = Fate::Censored { because: Censoring::Compacted };
@@ -219,27 +219,27 @@ impl Fates {
                 open.now.used_tokens = after.or(open.now.used_tokens);
                 open.intervened = None;
             }
-            Notice::Stopped { session, verdict, .. } => {
+            ProgressEvent::Stopped { session, verdict, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
                 open.fate = open.stopped(verdict);
                 if open.gone && open.fate.is_some() {
                     self.close(session, Fate::Ended);
                 }
             }
-            Notice::HandedOff { session, .. } => {
+            ProgressEvent::HandedOff { session, .. } => {
                 self.close(session, Fate::Censored { because: Censoring::HandedOff });
             }
-            Notice::Split { phase, .. } => {
+            ProgressEvent::Split { phase, .. } => {
                 self.close_at_work(phase, Fate::Censored { because: Censoring::Split });
             }
-            Notice::PhaseDone { phase } => self.close_at_work(phase, Fate::Ended),
-            Notice::Resumed { lost } => {
+            ProgressEvent::PhaseDone { phase } => self.close_at_work(phase, Fate::Ended),
+            ProgressEvent::Resumed { lost } => {
                 for session in lost {
                     self.close(session, Fate::Censored { because: Censoring::HostLost });
                 }
             }
-            Notice::QuotaWait { session, .. } => self.waits(session, true),
-            Notice::QuotaOver { session, .. } => self.waits(session, false),
+            ProgressEvent::QuotaWait { session, .. } => self.waits(session, true),
+            ProgressEvent::QuotaOver { session, .. } => self.waits(session, false),
             _ => {}
         }
     }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::{Ask, Facts, Question, TextId};
+use baton_core::observation::{PolicyQuery, PolicyRequest, QueryFacts, TextId};
 use baton_core::workflow::GivenSetting;
-use baton_core::{Digest, Text};
+use baton_core::{Digest, TextBlob};
 use baton_engine::{ArtifactSource, Policy};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ pub const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Golden {
     /// What is asked.
-    pub question: Question,
+    pub question: PolicyRequest,
     /// Settings that differ from the policy's defaults.
     pub settings: BTreeMap<String, GivenSetting>,
     /// What the policy may read, by name.
@@ -64,7 +64,7 @@ struct Written {
     #[serde(default)]
     artifacts: BTreeMap<String, String>,
     #[serde(default)]
-    facts: Facts,
+    facts: QueryFacts,
     #[serde(default)]
     decision: Option<Value>,
 }
@@ -87,7 +87,7 @@ impl Golden {
             Ok(value) => Ok((key, value)),
             Err(_) => Err(format!(": settings.{key}: is no value of a setting")),
         };
-        let question = Question {
+        let question = PolicyRequest {
             ask: ask(written.ask)?,
             texts: written.texts.into_iter().enumerate().map(plain_text).collect::<Result<_, _>>()?,
             facts: written.facts,
@@ -153,7 +153,7 @@ impl ArtifactSource for Held {
     }
 }
 
-fn ask(ask: Value) -> Result<Ask, String> {
+fn ask(ask: Value) -> Result<PolicyQuery, String> {
     let Value::Object(mut fields) = ask else {
         return Err(": ask: expected an object with function and observation".to_owned());
     };
@@ -164,7 +164,7 @@ fn ask(ask: Value) -> Result<Ask, String> {
     }
     // The function comes first, since only then is the observation read as it comes, and what is unknown in it seen.
     let ask = json!({ "function": function, "observation": observation });
-    let (ask, unknown): (Ask, _) = strict(ask, "ask")?;
+    let (ask, unknown): (PolicyQuery, _) = strict(ask, "ask")?;
     match unknown.as_slice() {
         [] => Ok(ask),
         [only] => Err(format!(": ask.{only}: is unknown to {}", ask.function())),
@@ -202,9 +202,9 @@ fn plain(path: &str) -> String {
     path.split('.').filter(|step| *step != "?").collect::<Vec<_>>().join(".")
 }
 
-fn plain_text((place, text): (usize, Value)) -> Result<Text, String> {
+fn plain_text((place, text): (usize, Value)) -> Result<TextBlob, String> {
     match text {
-        Value::String(body) => Ok(Text::new(body)),
+        Value::String(body) => Ok(TextBlob::new(body)),
         Value::Object(fields) if fields.contains_key("digest") => Err(format!(
             ": texts.{place}: is a reference into a journal, which has no text here; write the text itself, in quotes"
         )),
@@ -213,17 +213,20 @@ fn plain_text((place, text): (usize, Value)) -> Result<Text, String> {
 }
 
 /// A policy that reads a text which is not there fails, and it would not be its fault.
-fn names_its_texts(question: &Question) -> Result<(), String> {
+fn names_its_texts(question: &PolicyRequest) -> Result<(), String> {
     let named: Vec<(&str, TextId)> = match &question.ask {
-        Ask::Assess(seen) => vec![("window", seen.window)],
-        Ask::Brief(seen) | Ask::Compose(seen) => {
+        PolicyQuery::Assess(seen) => vec![("window", seen.window)],
+        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => {
             let quoted = [("last_output", seen.last_output), ("findings", seen.findings)];
             quoted.into_iter().filter_map(|(field, text)| Some((field, text?))).collect()
         }
-        Ask::Complete(seen) => vec![("session.window", seen.session.window)],
-        Ask::Recover(seen) => vec![("session.window", seen.session.window)],
-        Ask::Review(seen) => vec![("document", seen.document)],
-        Ask::Compaction(_) | Ask::Offload(_) | Ask::Split(_) | Ask::Budget(_) => Vec::new(),
+        PolicyQuery::Complete(seen) => vec![("session.window", seen.session.window)],
+        PolicyQuery::Recover(seen) => vec![("session.window", seen.session.window)],
+        PolicyQuery::Review(seen) => vec![("document", seen.document)],
+        PolicyQuery::Compaction(_)
+        | PolicyQuery::Offload(_)
+        | PolicyQuery::Split(_)
+        | PolicyQuery::Budget(_) => Vec::new(),
     };
     let count = question.texts.len();
     match named.into_iter().find(|(_, id)| id.0 as usize >= count) {

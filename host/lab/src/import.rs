@@ -27,8 +27,8 @@ mod setting;
 mod source;
 mod turns;
 
-use baton_core::facts::Exit;
-use baton_core::workflow::{Imported, ImportedFile};
+use baton_core::facts::ProcessExit;
+use baton_core::workflow::{ImportedFile, ImportedRecording};
 use baton_core::{Digest, RunId};
 use baton_engine::Engine;
 
@@ -60,7 +60,7 @@ pub struct RecordedFile<'a> {
     /// What it printed on its standard error, where that was kept.
     pub stderr: Option<&'a [u8]>,
     /// How its process ended, where that is known.
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
 }
 
 /// What is to become a run.
@@ -125,7 +125,7 @@ impl Importer {
         };
         let script = script::read(request.files, format)?;
         let run = run_id(request, format);
-        let imported = Imported {
+        let imported = ImportedRecording {
             format: format.name().to_owned(),
             files: request.files.iter().map(described).collect(),
             times_are_made_up: !script.has_times(),

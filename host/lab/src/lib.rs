@@ -21,8 +21,8 @@ pub mod simulate;
 pub mod stats;
 mod trial;
 
-use baton_core::decision::Label;
-use baton_core::observation::Question;
+use baton_core::decision::Provenance;
+use baton_core::observation::PolicyRequest;
 use baton_core::{RunId, Seq};
 use baton_store::{Journal, StoreError};
 
@@ -119,7 +119,8 @@ pub fn verify(journal: &Journal, run: &RunId, witness: impl Witness) -> Result<V
 
 /// Re-folds a run alone: no policy is needed for it.
 pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<Folded, Divergence>, LabError> {
-    let nobody = |_: &Question, _: &Label| Answer::Unavailable { why: "nobody was asked".to_owned() };
+    let nobody =
+        |_: &PolicyRequest, _: &Provenance| Answer::Unavailable { why: "nobody was asked".to_owned() };
     Ok(verify(journal, run, nobody)?.refold)
 }
 

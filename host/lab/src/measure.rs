@@ -6,13 +6,13 @@ mod done;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::action::{Action, Ending};
+use baton_core::action::{Action, RunOutcome};
 use baton_core::decision::Fault;
 use baton_core::experiment::Assignment;
 use baton_core::facts::AgentEvent;
-use baton_core::notice::Notice;
+use baton_core::progress::ProgressEvent;
 use baton_core::view::{RunStatus, RunView};
-use baton_core::{Digest, Input, Intent, PhaseId, Run, RunId, SessionId, Stamped, UnixMs, Workflow};
+use baton_core::{Digest, Input, Intent, JournaledInput, PhaseId, Run, RunId, SessionId, UnixMs, Workflow};
 use baton_store::{Entry, Journal};
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +166,7 @@ impl Measuring {
     }
 
     /// Takes an input, and what [`Run::apply`] gave for it.
-    pub fn take(&mut self, stamped: &Stamped, intents: &[Intent]) {
+    pub fn take(&mut self, stamped: &JournaledInput, intents: &[Intent]) {
         match &stamped.input {
             Input::Decided { label, .. } => {
                 self.decisions += 1;
@@ -202,35 +202,35 @@ impl Measuring {
         }
     }
 
-    fn notice(&mut self, notice: &Notice) {
+    fn notice(&mut self, notice: &ProgressEvent) {
         match notice {
-            Notice::SessionStarted { phase, session, .. } => {
+            ProgressEvent::SessionStarted { phase, session, .. } => {
                 self.sessions.entry(session.clone()).or_default();
                 self.at_work.insert(phase.clone(), session.clone());
                 self.phase_of.insert(session.clone(), phase.clone());
             }
-            Notice::Turn { session, turns, .. } => self.seen(session).turns = *turns,
-            Notice::Warned { session, .. } => {
+            ProgressEvent::Turn { session, turns, .. } => self.seen(session).turns = *turns,
+            ProgressEvent::Warned { session, .. } => {
                 let seen = self.seen(session);
                 seen.warned_at_turn = seen.warned_at_turn.or(Some(seen.turns));
             }
-            Notice::ObjectiveDone { phase, .. } => {
+            ProgressEvent::ObjectiveDone { phase, .. } => {
                 if let Some(session) = self.at_work.get(phase).cloned() {
                     let seen = self.seen(&session);
                     seen.turns_at_last_objective = seen.turns;
                 }
             }
-            Notice::Compacted { session, .. } => {
+            ProgressEvent::Compacted { session, .. } => {
                 self.compactions += 1;
                 self.seen(session).relieved = true;
             }
-            Notice::HandedOff { session, .. } => {
+            ProgressEvent::HandedOff { session, .. } => {
                 self.handoffs += 1;
                 self.seen(session).relieved = true;
             }
-            Notice::Stopped { session, .. } => self.seen(session).stopped = true,
-            Notice::Split { .. } => self.splits += 1,
-            Notice::Retrying { .. } => self.retries += 1,
+            ProgressEvent::Stopped { session, .. } => self.seen(session).stopped = true,
+            ProgressEvent::Split { .. } => self.splits += 1,
+            ProgressEvent::Retrying { .. } => self.retries += 1,
             _ => {}
         }
     }
@@ -312,9 +312,9 @@ fn count(of: usize) -> u32 {
 
 fn standing(view: &RunView) -> Standing {
     match view.status {
-        RunStatus::Ended(Ending::Done) => Standing::Done,
-        RunStatus::Ended(Ending::Unfinished) => Standing::Unfinished,
-        RunStatus::Ended(Ending::Interrupted) => Standing::Stopped,
+        RunStatus::Ended(RunOutcome::Done) => Standing::Done,
+        RunStatus::Ended(RunOutcome::Unfinished) => Standing::Unfinished,
+        RunStatus::Ended(RunOutcome::Interrupted) => Standing::Stopped,
         _ if view.set_aside => Standing::Stopped,
         RunStatus::Paused => Standing::Waiting,
         RunStatus::Running => Standing::Running,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use baton_core::action::Action;
-use baton_core::decision::{Decision, Fault, Label};
-use baton_core::observation::Question;
+use baton_core::decision::{Decision, Fault, Provenance};
+use baton_core::observation::PolicyRequest;
 use baton_core::{Input, RequestId, RunId, Seq};
 use baton_store::Entry;
 
@@ -16,7 +16,7 @@ const QUESTIONS_OPEN: usize = 4096;
 /// The questions of one run that have no answer yet, each with what its reader wants to know of the moment it was put.
 pub(crate) struct Pairing<T = ()> {
     run: RunId,
-    open: BTreeMap<RequestId, (Question, T)>,
+    open: BTreeMap<RequestId, (PolicyRequest, T)>,
 }
 
 /// A question with its recorded answer.
@@ -26,11 +26,11 @@ pub(crate) struct Paired<'a> {
     /// Which question.
     pub(crate) request: RequestId,
     /// What was asked.
-    pub(crate) question: Question,
+    pub(crate) question: PolicyRequest,
     /// What was answered.
     pub(crate) recorded: &'a Result<Decision, Fault>,
     /// By whom.
-    pub(crate) label: &'a Label,
+    pub(crate) label: &'a Provenance,
 }
 
 impl<T> Pairing<T> {
@@ -45,7 +45,7 @@ impl<T> Pairing<T> {
     }
 
     /// A question was put.
-    pub(crate) fn put(&mut self, request: RequestId, question: Question, moment: T) {
+    pub(crate) fn put(&mut self, request: RequestId, question: PolicyRequest, moment: T) {
         self.open.insert(request, (question, moment));
         // The oldest are those that a host took with it when it died; they are put again under a new id.
         if self.open.len() > QUESTIONS_OPEN {
@@ -54,7 +54,7 @@ impl<T> Pairing<T> {
     }
 
     /// It was answered. Fails for an answer without a question.
-    pub(crate) fn answered(&mut self, request: RequestId, seq: Seq) -> Result<(Question, T), LabError> {
+    pub(crate) fn answered(&mut self, request: RequestId, seq: Seq) -> Result<(PolicyRequest, T), LabError> {
         self.open.remove(&request).ok_or_else(|| LabError::NoQuestion { run: self.run.clone(), seq })
     }
 }

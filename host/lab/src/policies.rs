@@ -1,15 +1,18 @@
 //! Asks real policies: the closures that `verify` and `try_on` want, over the engine.
 
 use baton_core::Digest;
-use baton_core::decision::Label;
-use baton_core::observation::Question;
-use baton_engine::{Configured, PolicyAnswer, followed};
+use baton_core::decision::Provenance;
+use baton_core::observation::PolicyRequest;
+use baton_engine::{ConfiguredPolicy, PolicyAnswer, validate_answer};
 
 use crate::reevaluate::Answer;
 
 /// Puts a question to that one of `policies` which has the digests of the label. `engine` is the digest of the
 /// engine that they were loaded into: under another one a component may use other fuel, so nothing is compared.
-pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Question, &Label) -> Answer {
+pub fn ask_again(
+    policies: &[ConfiguredPolicy],
+    engine: &Digest,
+) -> impl FnMut(&PolicyRequest, &Provenance) -> Answer {
     move |question, label| {
         if label.engine != *engine {
             let why = format!(
@@ -19,7 +22,7 @@ pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Questi
             );
             return Answer::Unavailable { why };
         }
-        let is_asked = |policy: &&Configured| {
+        let is_asked = |policy: &&ConfiguredPolicy| {
             Some(policy.policy().digest()) == label.component.as_ref()
                 && Some(policy.settings_digest()) == label.settings.as_ref()
         };
@@ -36,6 +39,6 @@ pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Questi
 }
 
 /// Puts every question to this policy, and to none behind it. An answer that no run can follow is a fault, as it is in a run.
-pub fn candidate(policy: &Configured) -> impl FnMut(&Question) -> PolicyAnswer {
-    |question| followed(question, policy.evaluate(question).result)
+pub fn candidate(policy: &ConfiguredPolicy) -> impl FnMut(&PolicyRequest) -> PolicyAnswer {
+    |question| validate_answer(question, policy.evaluate(question).result)
 }

@@ -2,9 +2,9 @@
 //! to the unit of fuel. So must the faults and abstentions of those that were asked before. How a component is asked is the witness's; what is
 //! asked again, and what counts as the same, is decided here.
 
-use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
-use baton_core::observation::Question;
-use baton_core::{Input, RequestId, RunId, Seq, Stamped};
+use baton_core::decision::{AbstentionRecord, Decision, DecisionSource, Fault, FaultRecord, Provenance};
+use baton_core::observation::PolicyRequest;
+use baton_core::{Input, JournaledInput, RequestId, RunId, Seq};
 use baton_engine::PolicyAnswer;
 use baton_store::Entry;
 
@@ -49,29 +49,34 @@ pub enum Answer {
 /// Knows those who decided in a run, and asks them again. A function of question and label is one that knows nothing of faults.
 pub trait Witness {
     /// The run goes on; told before any decision that follows from it.
-    fn sees(&mut self, _stamped: &Stamped) {}
+    fn sees(&mut self, _stamped: &JournaledInput) {}
 
     /// What was decided, asked again of whom the label names.
-    fn answer(&mut self, question: &Question, label: &Label) -> Answer;
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer;
 
     /// The same of one that was asked before, and failed.
-    fn fault(&mut self, _question: &Question, _label: &Label, record: &FaultRecord) -> Answer {
+    fn fault(&mut self, _question: &PolicyRequest, _label: &Provenance, record: &FaultRecord) -> Answer {
         Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
     /// The same of one that was asked before, and abstained.
-    fn abstention(&mut self, _question: &Question, _label: &Label, record: &AbstentionRecord) -> Answer {
+    fn abstention(
+        &mut self,
+        _question: &PolicyRequest,
+        _label: &Provenance,
+        record: &AbstentionRecord,
+    ) -> Answer {
         Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
     /// What is decided where no component answers; none where that is not known.
-    fn native(&mut self, _question: &Question) -> Option<Result<Decision, Fault>> {
+    fn native(&mut self, _question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
         None
     }
 }
 
-impl<E: FnMut(&Question, &Label) -> Answer> Witness for E {
-    fn answer(&mut self, question: &Question, label: &Label) -> Answer {
+impl<E: FnMut(&PolicyRequest, &Provenance) -> Answer> Witness for E {
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer {
         self(question, label)
     }
 }
@@ -86,7 +91,7 @@ pub struct Changed {
     /// `interface.function`, as in the contract.
     pub function: &'static str,
     /// Who decided, and under which digests.
-    pub label: Label,
+    pub label: Provenance,
     /// The policy that was asked before and failed or abstained, where it is that which came out differently.
     pub earlier: Option<String>,
     /// The answer then; its fuel is in the label.
@@ -160,7 +165,7 @@ struct Looked<'a> {
     seq: Seq,
     request: RequestId,
     function: &'static str,
-    label: &'a Label,
+    label: &'a Provenance,
     earlier: Option<&'a str>,
     recorded: &'a PolicyAnswer,
     /// Absent where the journal does not say.
@@ -225,7 +230,7 @@ impl<W: Witness> Reevaluation<W> {
         if label.capability != question.ask.capability() {
             let why = format!("the label says {}, and {} was asked", label.capability, looked.function);
             self.count(&looked, Answer::Impossible { why });
-        } else if label.by == DecidedBy::Recording {
+        } else if label.by == DecisionSource::Recording {
             match self.is_imported {
                 // What really happened was nobody's answer: there is nobody to ask again.
                 true => self.found.native += 1,
@@ -235,7 +240,7 @@ impl<W: Witness> Reevaluation<W> {
                     self.count(&looked, Answer::Impossible { why });
                 }
             }
-        } else if label.by == DecidedBy::Native || label.component.is_none() {
+        } else if label.by == DecisionSource::Native || label.component.is_none() {
             match self.witness.native(question) {
                 Some(result) => self.count(&looked, Answer::Given { result: result.map(Some), fuel: 0 }),
                 None => self.found.native += 1,

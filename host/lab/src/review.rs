@@ -1,9 +1,9 @@
 //! Is this handoff fit? Puts any document to the policy of a live run, with what the host found. Reads no file by itself.
 
 use baton_core::ObjectiveId;
-use baton_core::decision::{Decision, Fault, Label, Review};
-use baton_core::observation::{Ask, Question, ReviewObservation, TextId};
-use baton_core::text::Text;
+use baton_core::decision::{Decision, Fault, Provenance, Review};
+use baton_core::observation::{PolicyQuery, PolicyRequest, ReviewObservation, TextId};
+use baton_core::text::TextBlob;
 use baton_engine::Router;
 
 /// What is known of a document.
@@ -22,7 +22,7 @@ pub struct Known {
 }
 
 /// What the policy says of it, and who said it. A fault is one of every policy in the chain.
-pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, Label), Fault> {
+pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, Provenance), Fault> {
     let Known { missing_files, secrets, commits_since, diverged, open_objectives } = known;
     let observation = ReviewObservation {
         document: TextId(0),
@@ -33,7 +33,8 @@ pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, 
         open_objectives,
         attributes: Vec::new(),
     };
-    let question = Question::new(Ask::Review(Box::new(observation)), vec![Text::new(document)]);
+    let question =
+        PolicyRequest::new(PolicyQuery::Review(Box::new(observation)), vec![TextBlob::new(document)]);
     match router.decide(&question) {
         (Ok(Decision::Review(review)), label) => Ok((review, label)),
         (Ok(_), _) => Err(Fault::Invalid { message: "answered another question".to_owned() }),

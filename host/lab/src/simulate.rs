@@ -26,8 +26,8 @@ mod quota;
 mod world;
 
 use baton_core::Workflow;
-use baton_core::input::{Pin, PinnedLink};
-use baton_engine::{Configured, Router, RouterError};
+use baton_core::input::{BindingLink, PolicyBinding};
+use baton_engine::{ConfiguredPolicy, Router, RouterError};
 use baton_store::{Durability, Entry, Journal, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ const APPENDED: usize = 1_024;
 pub type MakeRouter = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
 
 /// The policy that a link of a pin names; none where it was not loaded.
-pub type FindPolicy = Box<dyn Fn(&PinnedLink) -> Option<Configured> + Send + Sync>;
+pub type FindPolicy = Box<dyn Fn(&BindingLink) -> Option<ConfiguredPolicy> + Send + Sync>;
 
 /// Who decides in the runs of one arm.
 pub struct Arm {
@@ -52,7 +52,7 @@ pub struct Arm {
     /// What is to be done.
     pub workflow: Workflow,
     /// Who decides, as the first input of a run says it.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PolicyBinding>,
     /// Components and canonical settings of the pins, for a journal.
     pub blobs: Vec<Vec<u8>>,
     /// A router that follows the pins of a run, from its first input to its last.

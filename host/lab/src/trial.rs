@@ -2,7 +2,7 @@
 //! It does not guess how the run would have gone on: what came after an answer that would have made the host do
 //! something else is counted apart, as off the candidate's course.
 
-use baton_core::observation::{Capability, Question};
+use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::{Run, RunId};
 use baton_engine::PolicyAnswer;
 use baton_store::{Entry, Journal};
@@ -21,7 +21,7 @@ pub struct Trial<A> {
     ask: A,
 }
 
-impl<A: FnMut(&Question) -> PolicyAnswer> Trial<A> {
+impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> Trial<A> {
     /// Before the first entry. Questions of `decides` alone are put; so many differences are kept to be shown.
     pub fn new(
         run: RunId,
@@ -71,7 +71,7 @@ pub fn try_on(
     run: &RunId,
     decides: impl IntoIterator<Item = Capability>,
     differences_kept: usize,
-    ask: impl FnMut(&Question) -> PolicyAnswer,
+    ask: impl FnMut(&PolicyRequest) -> PolicyAnswer,
 ) -> Result<Tried, LabError> {
     let mut trial = Trial::new(run.clone(), decides, differences_kept, ask);
     let mut rows = 0_u64;

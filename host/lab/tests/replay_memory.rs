@@ -9,7 +9,7 @@ use std::process::Command;
 
 use baton_core::RunId;
 use baton_core::observation::Capability;
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, builtin_bytes};
 use baton_lab::replay::{Asked, Instances, Recorded, replay};
 use baton_store::{Durability, Journal, StateDir};
 
@@ -88,7 +88,7 @@ fn write(folder: &Path, runs: usize, turns: u64) {
     journal.flush().unwrap();
 }
 
-fn built_in() -> Configured {
+fn built_in() -> ConfiguredPolicy {
     let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("aot"));
     let config = EngineConfig { cache_dir, decisions_in_flight: 12, ..EngineConfig::default() };
     let engine = Engine::new(config).unwrap();

@@ -7,8 +7,8 @@ use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{RegistryError, said};
-use crate::oci::OciReference;
-use crate::reference::COMPONENT_BYTES_MAX;
+use crate::oci_reference::OciReference;
+use crate::policy_reference::COMPONENT_BYTES_MAX;
 
 /// What a manifest is.
 pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";

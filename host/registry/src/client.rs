@@ -1,5 +1,5 @@
 //! Asks a registry: pull, push, signatures, by the distribution protocol. Checks the digest of everything that comes and keeps
-//! nothing; whether it is believed is `trust.rs`'s to say, and what is kept `content.rs`'s.
+//! nothing; whether it is believed is `trust.rs`'s to say, and what is kept `content_store.rs`'s.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,8 @@ use crate::auth::{self, Access, Challenge};
 use crate::credentials::Credentials;
 use crate::error::{RegistryError, said};
 use crate::http::{Answer, Http, Patience, Request, host_of};
-use crate::oci::OciReference;
-use crate::reference::COMPONENT_BYTES_MAX;
+use crate::oci_reference::OciReference;
+use crate::policy_reference::COMPONENT_BYTES_MAX;
 use crate::sign::{
     PAYLOAD_BYTES_MAX, PAYLOAD_TYPE, SIGNATURE_ANNOTATION, Signature, SigningKey, signature_tag,
 };
@@ -25,7 +25,7 @@ const SIGNATURES_MAX: usize = 32;
 
 /// How a registry is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ClientOptions {
     /// Where credentials are looked for.
     pub credentials: Credentials,
     /// "host:port" of registries that are asked by plain HTTP. This machine always is.
@@ -58,7 +58,7 @@ pub struct Pulled {
 
 impl Registry {
     /// Asks nobody yet.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: ClientOptions) -> Self {
         Self {
             http: Http::new(options.plain_http, options.patience),
             credentials: options.credentials,

@@ -16,7 +16,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::error::RegistryError;
-use crate::oci::is_loopback;
+use crate::oci_reference::is_loopback;
 
 /// Redirects that are followed: a registry sends to a store of blobs, which may send on once or twice.
 const REDIRECTS_MAX: u32 = 5;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::oci::OciReference;
+use crate::oci_reference::OciReference;
 
 /// Its name, beside the workflow file.
 pub const LOCK_FILE: &str = "baton.lock";

@@ -13,7 +13,7 @@ use p256::pkcs8::{DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey a
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::json;
-use crate::oci::OciReference;
+use crate::oci_reference::OciReference;
 
 /// What the layer of a signature is.
 pub const PAYLOAD_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -153,14 +153,14 @@ struct Payload {
 
 #[derive(Serialize, Deserialize)]
 struct Critical {
-    identity: Identity,
+    identity: SignedIdentity,
     image: Image,
     #[serde(rename = "type")]
     kind: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Identity {
+struct SignedIdentity {
     #[serde(rename = "docker-reference")]
     reference: String,
 }
@@ -176,7 +176,7 @@ impl Signature {
     pub fn of(key: &SigningKey, reference: &OciReference, manifest: &Digest) -> Self {
         let payload = Payload {
             critical: Critical {
-                identity: Identity { reference: reference.place() },
+                identity: SignedIdentity { reference: reference.place() },
                 image: Image { digest: manifest.clone() },
                 kind: PAYLOAD_KIND.to_owned(),
             },

@@ -6,7 +6,7 @@ use baton_core::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::oci::{OciReference, is_host};
+use crate::oci_reference::{OciReference, is_host};
 use crate::sign::{KeyError, PublicKey, Signature};
 
 /// Largest file with a key: a key has two hundred bytes.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use baton_core::notice::Notice;
+use baton_core::progress::ProgressEvent;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Action, RunId, UnixMs};
 use baton_store::{Journal, StateDir};
@@ -13,12 +13,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::config::{HostConfig, Update};
-use crate::control::{AtWork, at_work};
+use crate::config::{HostConfig, RunUpdate};
+use crate::control::{HostStatus, at_work};
 use crate::error::RuntimeError;
-use crate::herald::rings;
+use crate::notifier::rings_bell;
 use crate::query;
-use crate::recover::Folded;
+use crate::recovery::RecoveredRun;
 
 /// How often the journal is looked at: telemetry is committed within 50 ms, and nobody reads faster than this.
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ const HISTORY: usize = 20;
 
 /// How looking on ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attached {
+pub struct AttachResult {
     /// Where the run stands.
     pub view: RunView,
     /// Whether a host still works on it: then it was left, and goes on.
@@ -48,16 +48,16 @@ pub struct Attached {
 pub async fn attach(
     config: HostConfig,
     run: Option<RunId>,
-    updates: mpsc::Sender<Update>,
+    updates: mpsc::Sender<RunUpdate>,
     mut leave: watch::Receiver<bool>,
-) -> Result<Attached, RuntimeError> {
+) -> Result<AttachResult, RuntimeError> {
     let state = query::find_state(&config)?;
     let journal = query::open_read_only(&state)?;
     let run = match (run, at_work(&state.control_socket()).await) {
-        (None, AtWork::On(run)) => run,
+        (None, HostStatus::On(run)) => run,
         (named, _) => query::which_run(&config, &journal, named.as_ref())?,
     };
-    let mut watcher = Watcher { state, journal, run, folded: Folded::default() };
+    let mut watcher = RunFollower { state, journal, run, folded: RecoveredRun::default() };
     let mut live = watcher.is_live().await;
     let (mut asked, mut shown) = (Instant::now(), None);
     loop {
@@ -71,7 +71,7 @@ pub async fn attach(
         (watcher, seen) = look(watcher, first).await?;
         if first && !live {
             // Its report tells what it came to; what happened is in its log.
-            seen.told.retain(|(_, notice)| matches!(notice, Notice::Finished { .. }));
+            seen.told.retain(|(_, notice)| matches!(notice, ProgressEvent::Finished { .. }));
         }
         let due = shown.is_none_or(|at: Instant| at.elapsed() >= REDRAW);
         let is_last = !live && !seen.more;
@@ -80,40 +80,40 @@ pub async fn attach(
             for update in watcher.updates(seen.told, first, live)? {
                 // Whoever rendered it is gone.
                 if updates.send(update).await.is_err() {
-                    return Ok(Attached { view: watcher.view(live)?, live });
+                    return Ok(AttachResult { view: watcher.view(live)?, live });
                 }
             }
         }
         if is_last {
-            return Ok(Attached { view: watcher.view(false)?, live: false });
+            return Ok(AttachResult { view: watcher.view(false)?, live: false });
         }
         if seen.more {
             continue;
         }
         tokio::select! {
-            Ok(_) = leave.wait_for(|leave| *leave) => return Ok(Attached { view: watcher.view(live)?, live }),
+            Ok(_) = leave.wait_for(|leave| *leave) => return Ok(AttachResult { view: watcher.view(live)?, live }),
             () = tokio::time::sleep(LOOK) => {}
         }
     }
 }
 
 /// A run, folded as far as it was read.
-struct Watcher {
+struct RunFollower {
     state: StateDir,
     journal: Journal,
     run: RunId,
-    folded: Folded,
+    folded: RecoveredRun,
 }
 
 /// What one look came to.
 #[derive(Default)]
-struct Seen {
-    told: VecDeque<(UnixMs, Notice)>,
+struct FollowedNotices {
+    told: VecDeque<(UnixMs, ProgressEvent)>,
     more: bool,
 }
 
 /// Reads and folds on a thread that may block. The first look takes everything, and keeps what happened last.
-async fn look(mut watcher: Watcher, first: bool) -> Result<(Watcher, Seen), RuntimeError> {
+async fn look(mut watcher: RunFollower, first: bool) -> Result<(RunFollower, FollowedNotices), RuntimeError> {
     let looked = tokio::task::spawn_blocking(move || {
         let seen = if first { watcher.catch_up()? } else { watcher.look()? };
         Ok((watcher, seen))
@@ -124,12 +124,12 @@ async fn look(mut watcher: Watcher, first: bool) -> Result<(Watcher, Seen), Runt
     }
 }
 
-impl Watcher {
+impl RunFollower {
     async fn is_live(&self) -> bool {
         match at_work(&self.state.control_socket()).await {
-            AtWork::Nobody => false,
-            AtWork::On(run) => run == self.run,
-            AtWork::Unsaid => true,
+            HostStatus::Nobody => false,
+            HostStatus::On(run) => run == self.run,
+            HostStatus::Unsaid => true,
         }
     }
 
@@ -137,26 +137,26 @@ impl Watcher {
         self.folded.run.status() == RunStatus::Running
     }
 
-    fn catch_up(&mut self) -> Result<Seen, RuntimeError> {
+    fn catch_up(&mut self) -> Result<FollowedNotices, RuntimeError> {
         let mut history = VecDeque::new();
         loop {
             let seen = self.look()?;
             history.extend(seen.told.into_iter().filter(|(_, notice)| is_history(notice)));
             history.drain(..history.len().saturating_sub(HISTORY));
             if !seen.more {
-                return Ok(Seen { told: history, more: false });
+                return Ok(FollowedNotices { told: history, more: false });
             }
         }
     }
 
-    fn look(&mut self) -> Result<Seen, RuntimeError> {
-        let in_dir = |error: crate::recover::FoldError| error.in_dir(self.state.path());
-        let mut seen = Seen::default();
+    fn look(&mut self) -> Result<FollowedNotices, RuntimeError> {
+        let in_dir = |error: crate::recovery::FoldError| error.in_dir(self.state.path());
+        let mut seen = FollowedNotices::default();
         let entries = self.journal.read_after(&self.run, self.folded.last.0);
         for (n, entry) in entries.map_err(query::cannot_read(&self.state))?.enumerate() {
             let entry = entry.map_err(query::cannot_read(&self.state))?;
             let at = entry.at();
-            for intent in self.folded.take(&self.run, entry).map_err(in_dir)? {
+            for intent in self.folded.apply_entry(&self.run, entry).map_err(in_dir)? {
                 if let Action::Notify(notice) = intent.action {
                     seen.told.push_back((at, notice));
                 }
@@ -179,23 +179,26 @@ impl Watcher {
     /// News as one update. What happened before is told with the time of each, and rings no bell.
     fn updates(
         &self,
-        told: VecDeque<(UnixMs, Notice)>,
+        told: VecDeque<(UnixMs, ProgressEvent)>,
         first: bool,
         live: bool,
-    ) -> Result<Vec<Update>, RuntimeError> {
+    ) -> Result<Vec<RunUpdate>, RuntimeError> {
         let view = self.view(live)?;
-        let update = |at, notices, bell| Update { at, notices, view: view.clone(), bell };
+        let update = |at, notices, bell| RunUpdate { at, notices, view: view.clone(), bell };
         if first && !told.is_empty() {
             return Ok(told.into_iter().map(|(at, notice)| update(at, vec![notice], false)).collect());
         }
         let at = told.back().map_or(self.folded.last.1, |(at, _)| *at);
-        let notices: Vec<Notice> = told.into_iter().map(|(_, notice)| notice).collect();
-        let bell = rings(&self.folded.run.workflow().notify, &notices);
+        let notices: Vec<ProgressEvent> = told.into_iter().map(|(_, notice)| notice).collect();
+        let bell = rings_bell(&self.folded.run.workflow().notify, &notices);
         Ok(vec![update(at, notices, bell)])
     }
 }
 
 /// Whether it is worth telling when it is over: a table shows the rest as it is now.
-fn is_history(notice: &Notice) -> bool {
-    !matches!(notice, Notice::Turn { .. } | Notice::Activity { .. } | Notice::Prompted { .. })
+fn is_history(notice: &ProgressEvent) -> bool {
+    !matches!(
+        notice,
+        ProgressEvent::Turn { .. } | ProgressEvent::Activity { .. } | ProgressEvent::Prompted { .. }
+    )
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use baton_core::experiment::Assignment;
-use baton_core::notice::Notice;
+use baton_core::progress::ProgressEvent;
 use baton_core::view::RunView;
 use baton_core::workflow::{Permission, Role};
 use baton_core::{RunId, UnixMs, Workflow};
@@ -70,7 +70,7 @@ pub struct PolicySource {
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub enum Start {
+pub enum RunStart {
     /// A new run of this workflow.
     New {
         /// What to do, validated.
@@ -89,11 +89,11 @@ pub enum Start {
 
 /// News for whoever renders the run.
 #[derive(Clone, Debug)]
-pub struct Update {
+pub struct RunUpdate {
     /// When the newest of it happened.
     pub at: UnixMs,
     /// What happened since the last update, oldest first. None is dropped.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ProgressEvent>,
     /// Where the run stands now. States in between may be skipped when the renderer is slow.
     pub view: RunView,
     /// Something of it is what the workflow wants the terminal's bell to ring for.

@@ -4,22 +4,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use baton_core::input::{ArtifactRef, Choice};
+use baton_core::input::{ArtifactRef, PauseAnswer};
 use baton_core::observation::Capability;
 use baton_core::view::RunView;
-use baton_core::workflow::Scope;
+use baton_core::workflow::PolicyScope;
 use baton_core::{ActionId, RunId};
-use baton_inbox::{Answer, Call};
+use baton_inbox::{Call, ToolReply};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::config::HostConfig;
-use crate::door::Pass;
+use crate::control_server::{MESSAGE_BYTES, REPLY_BYTES, reachable};
 use crate::error::RuntimeError;
+use crate::policy_swap::{self, OfflineChange, PolicyChange, PolicyUseRequest};
 use crate::query;
-use crate::socket::{MESSAGE_BYTES, REPLY_BYTES, reachable};
-use crate::swap::{self, OfflineChange, PolicyChange, UsePolicy};
+use crate::session_token::SessionToken;
 
 /// A host answers at once; one that does not within this hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(crate) const USE_HEAD: &[u8] = b"{\"control\":\"use-policy\"";
 /// What can be asked of a live host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "control", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Control {
+pub enum ControlMessage {
     /// Where the run stands.
     Status,
     /// End the agents, keep everything, leave.
@@ -51,7 +51,7 @@ pub enum Control {
         #[serde(default)]
         question: Option<ActionId>,
         /// What the person chose.
-        choice: Choice,
+        choice: PauseAnswer,
         /// What the person says to the agent that goes on, with `retry`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -60,7 +60,7 @@ pub enum Control {
     Call {
         /// Which session makes it; absent for a person, who may open the socket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pass: Option<Pass>,
+        pass: Option<SessionToken>,
         /// The client's own id of the call, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
@@ -68,7 +68,7 @@ pub enum Control {
         call: Box<Call>,
     },
     /// A person wants another policy in place (M3).
-    UsePolicy(Box<UsePolicy>),
+    UsePolicy(Box<PolicyUseRequest>),
     /// A person wants back what decided before.
     RollBackPolicy {
         /// Of which run; the one at work, or else the newest, where absent.
@@ -76,7 +76,7 @@ pub enum Control {
         run: Option<RunId>,
         /// Where it was put in place.
         #[serde(default)]
-        scope: Scope,
+        scope: PolicyScope,
         /// What it decides; everything where empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decides: Vec<Capability>,
@@ -84,7 +84,7 @@ pub enum Control {
     /// A tool result that an agent's MCP proxy holds back until it is said what becomes of it (C3).
     Offer {
         /// Of which session.
-        pass: Pass,
+        pass: SessionToken,
         /// The tool.
         tool: String,
         /// The client's own id of the call, where it has one.
@@ -95,15 +95,15 @@ pub enum Control {
     },
 }
 
-impl Control {
+impl ControlMessage {
     /// The word for what it changes of a run; none of what asks or reports.
     pub(crate) fn change(&self) -> Option<&'static str> {
         match self {
-            Control::Stop => Some("stop"),
-            Control::Answer { .. } => Some("answer"),
-            Control::UsePolicy(_) => Some("use-policy"),
-            Control::RollBackPolicy { .. } => Some("roll-back-policy"),
-            Control::Status | Control::Call { .. } | Control::Offer { .. } => None,
+            ControlMessage::Stop => Some("stop"),
+            ControlMessage::Answer { .. } => Some("answer"),
+            ControlMessage::UsePolicy(_) => Some("use-policy"),
+            ControlMessage::RollBackPolicy { .. } => Some("roll-back-policy"),
+            ControlMessage::Status | ControlMessage::Call { .. } | ControlMessage::Offer { .. } => None,
         }
     }
 }
@@ -138,7 +138,7 @@ pub enum ControlReply {
         why: String,
     },
     /// To `call`.
-    Called(Answer),
+    Called(ToolReply),
     /// To `offer`: the result is kept as this artifact.
     Placed {
         /// Which.
@@ -160,16 +160,16 @@ pub enum ControlReply {
 ///
 /// # Errors
 /// [`RuntimeError::NoHost`], [`RuntimeError::Refused`], and those of reading and writing the journal.
-pub async fn control(config: &HostConfig, message: Control) -> Result<ControlReply, RuntimeError> {
+pub async fn control(config: &HostConfig, message: ControlMessage) -> Result<ControlReply, RuntimeError> {
     let state = query::find_state(config)?;
     if let Some(stream) = connect(&state.control_socket()).await? {
         match (ask(stream, &state.control_socket(), &message).await, &message) {
             // It is leaving, or has just begun: its journal says where the run stands.
-            (Err(RuntimeError::Refused(_)), Control::Status) => {
+            (Err(RuntimeError::Refused(_)), ControlMessage::Status) => {
                 let view = Box::new(query::view_of(config, None)?);
                 return Ok(ControlReply::View { view, live: true });
             }
-            (Err(error), Control::Status) if is_silent(&error) => {
+            (Err(error), ControlMessage::Status) if is_silent(&error) => {
                 let view = Box::new(query::view_of(config, None)?);
                 return Ok(ControlReply::Silent { view, why: error.to_string() });
             }
@@ -177,37 +177,39 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
         }
     }
     match message {
-        Control::Call { .. } | Control::Offer { .. } => {
+        ControlMessage::Call { .. } | ControlMessage::Offer { .. } => {
             Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "report to" })
         }
-        Control::Status => {
+        ControlMessage::Status => {
             let view = Box::new(query::view_of(config, None)?);
             Ok(ControlReply::View { view, live: false })
         }
-        Control::Stop => Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "stop" }),
-        Control::UsePolicy(wanted) => swap::offline(config, OfflineChange::Use(*wanted)).await,
-        Control::RollBackPolicy { run, scope, decides } => {
-            swap::offline(config, OfflineChange::RollBack { run, scope, decides }).await
+        ControlMessage::Stop => {
+            Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "stop" })
         }
-        Control::Answer { run, question, choice, message } => {
-            let view = Box::new(crate::answer::answer(config, run, question, choice, message).await?);
+        ControlMessage::UsePolicy(wanted) => policy_swap::offline(config, OfflineChange::Use(*wanted)).await,
+        ControlMessage::RollBackPolicy { run, scope, decides } => {
+            policy_swap::offline(config, OfflineChange::RollBack { run, scope, decides }).await
+        }
+        ControlMessage::Answer { run, question, choice, message } => {
+            let view = Box::new(crate::offline_answer::answer(config, run, question, choice, message).await?);
             Ok(ControlReply::View { view, live: false })
         }
     }
 }
 
 /// The run that a host of this workspace works on now. A host that listens and does not answer may work on any.
-pub(crate) async fn at_work(socket: &Path) -> AtWork {
-    let Ok(Some(stream)) = connect(socket).await else { return AtWork::Nobody };
-    match ask(stream, socket, &Control::Status).await {
-        Ok(ControlReply::View { view, .. }) => AtWork::On(view.run),
-        _ => AtWork::Unsaid,
+pub(crate) async fn at_work(socket: &Path) -> HostStatus {
+    let Ok(Some(stream)) = connect(socket).await else { return HostStatus::Nobody };
+    match ask(stream, socket, &ControlMessage::Status).await {
+        Ok(ControlReply::View { view, .. }) => HostStatus::On(view.run),
+        _ => HostStatus::Unsaid,
     }
 }
 
 /// What is known of the host of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AtWork {
+pub(crate) enum HostStatus {
     /// There is none.
     Nobody,
     /// It works on this run.
@@ -228,7 +230,11 @@ pub(crate) async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeEr
     }
 }
 
-async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<ControlReply, RuntimeError> {
+async fn ask(
+    mut stream: UnixStream,
+    path: &Path,
+    message: &ControlMessage,
+) -> Result<ControlReply, RuntimeError> {
     let failed = |what| move |source| RuntimeError::Control { what, path: path.to_owned(), source };
     let asked = async {
         let mut line = serde_json::to_vec(message)?;
@@ -237,8 +243,8 @@ async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<C
         exchange(&mut stream, &line).await
     };
     let patience = match message {
-        Control::UsePolicy(_) => USE_PATIENCE,
-        Control::Status => STATUS_PATIENCE,
+        ControlMessage::UsePolicy(_) => USE_PATIENCE,
+        ControlMessage::Status => STATUS_PATIENCE,
         _ => PATIENCE,
     };
     match tokio::time::timeout(patience, asked).await {

@@ -11,14 +11,14 @@ use baton_workspace::{Baseline, StatesDiffer, TreeError, Trees, Workspace};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::actuate::{baseline_name, trees_of};
 use crate::config::HostConfig;
-use crate::error::{RuntimeError, Source};
+use crate::effects::{baseline_name, trees_of};
+use crate::error::{BoxedError, RuntimeError};
 use crate::query::{find_state, view_of};
 
 /// A state of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
+struct WorkspaceSnapshot {
     /// The phase that began with it; absent for the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phase: Option<PhaseId>,
@@ -42,22 +42,22 @@ pub struct RunDiff {
     /// Which run.
     pub run: RunId,
     /// What is different.
-    pub what: WhatChanged,
+    pub what: RunChanges,
 }
 
 impl RunDiff {
     /// Whether nothing is different.
     pub fn is_empty(&self) -> bool {
         match &self.what {
-            WhatChanged::Lines(lines) => lines.files.is_empty(),
-            WhatChanged::Names { files, .. } => files.is_empty(),
+            RunChanges::Lines(lines) => lines.files.is_empty(),
+            RunChanges::Names { files, .. } => files.is_empty(),
         }
     }
 }
 
 /// What is different, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WhatChanged {
+pub enum RunChanges {
     /// With contents.
     Lines(StatesDiffer),
     /// By name alone.
@@ -82,7 +82,7 @@ pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &Trees, pha
             Err(TreeError::NoRepository { .. }) => return Ok(()),
             Err(error) => Contents::NotKept(error.to_string()),
         };
-        let mut line = serde_json::to_vec(&State { phase: phase.cloned(), contents })?;
+        let mut line = serde_json::to_vec(&WorkspaceSnapshot { phase: phase.cloned(), contents })?;
         line.push(b'\n');
         let path = states_file(state, run);
         if let Some(folder) = path.parent() {
@@ -92,14 +92,14 @@ pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &Trees, pha
         let mut file = options.create(true).append(true).mode(0o600).open(&path).await?;
         file.write_all(&line).await?;
         file.flush().await?;
-        Ok::<(), Source>(())
+        Ok::<(), BoxedError>(())
     };
     if let Err(error) = kept.await {
         tracing::debug!("a state of the workspace is not kept: {error}");
     }
 }
 
-fn states(path: &Path) -> Vec<State> {
+fn states(path: &Path) -> Vec<WorkspaceSnapshot> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -165,7 +165,7 @@ pub async fn diff(
         None => trees.state().await.map_err(failed)?,
     };
     let what = trees.between(from, &to, files, with_patch).await.map_err(failed)?;
-    Ok(RunDiff { run, what: WhatChanged::Lines(what) })
+    Ok(RunDiff { run, what: RunChanges::Lines(what) })
 }
 
 /// Of a phase, or of the whole run from its first phase on.
@@ -184,7 +184,7 @@ async fn names_of(
     let others: Vec<&PhaseId> = if phase.is_none() { Vec::new() } else { others.collect() };
     let files = names(state, &view.run, of, &others, workspace).await?;
     let why = format!("{why}. A file that a later phase changed too is named there");
-    Ok(RunDiff { run: view.run.clone(), what: WhatChanged::Names { files, why } })
+    Ok(RunDiff { run: view.run.clone(), what: RunChanges::Names { files, why } })
 }
 
 /// By the baseline of the phase, against how the workspace is now, without what the phase that began after it changed.

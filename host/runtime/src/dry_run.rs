@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
-use baton_core::input::{ArtifactRef, Pin, Report};
-use baton_core::notice::Notice;
-use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::facts::{AgentEvent, ChangedFile, ProcessExit, WorkspaceFacts};
+use baton_core::input::{ArtifactRef, PolicyBinding, Report};
+use baton_core::observation::{ObjectiveStatus, PromptKind};
+use baton_core::progress::ProgressEvent;
 use baton_core::workflow::Role;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{
-    Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId, Stamped,
-    Text, UnixMs, Workflow,
+    Action, DurationMs, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq,
+    SessionId, TextBlob, UnixMs, Workflow,
 };
 use baton_store::StateDir;
 
@@ -19,7 +19,7 @@ use crate::clock;
 use crate::config::{HostConfig, PolicyBundle};
 use crate::error::RuntimeError;
 use crate::policies;
-use crate::policies::{Judge, RunArtifacts};
+use crate::policies::{DecideFn, RunArtifacts};
 
 /// The largest workflow takes about ten inputs an objective; a plan that takes more than this goes round in circles.
 const INPUTS: u32 = 20_000;
@@ -31,7 +31,7 @@ const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 #[derive(Clone, Debug, PartialEq)]
 pub struct DryRun {
     /// The components that would decide.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PolicyBinding>,
     /// The sessions, in the order in which they would be spawned.
     pub sessions: Vec<PlannedSession>,
     /// The question that a person would be asked, where the plan ends with one.
@@ -65,7 +65,7 @@ pub struct PlannedSession {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedPrompt {
     /// What it is for.
-    pub kind: BriefKind,
+    pub kind: PromptKind,
     /// The objectives it is about.
     pub focus: Vec<ObjectiveId>,
     /// What it says.
@@ -84,7 +84,7 @@ pub fn dry_run(
 ) -> Result<DryRun, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
     let prepared = policies::prepare(cache, RunArtifacts::default(), &workflow, policies)?;
-    plan(workflow, prepared.pins, &prepared.bench.judge())
+    plan(workflow, prepared.pins, &prepared.bench.decide_fn())
 }
 
 /// The components that would decide in a run of the workflow, exactly as at a start. Of two for the same seat the later one
@@ -96,14 +96,14 @@ pub fn pins(
     config: &HostConfig,
     workflow: &Workflow,
     policies: &PolicyBundle,
-) -> Result<Vec<Pin>, RuntimeError> {
+) -> Result<Vec<PolicyBinding>, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
     Ok(policies::prepare(cache, RunArtifacts::default(), workflow, policies)?.pins)
 }
 
-fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, RuntimeError> {
+fn plan(workflow: Workflow, pins: Vec<PolicyBinding>, judge: &DecideFn) -> Result<DryRun, RuntimeError> {
     let id = RunId::new("dry-run");
-    let mut play = Play {
+    let mut play = DryRunWorld {
         files: files_by_objective(&workflow),
         plan: DryRun { pins: pins.clone(), sessions: Vec::new(), question: None },
         changed: Vec::new(),
@@ -131,9 +131,8 @@ fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, Run
             return Err(RuntimeError::DryRunEndless { inputs: INPUTS });
         }
         let at: UnixMs = started_at + DurationMs(seq.0);
-        let intents = run.apply(&Stamped { seq, at, input }).map_err(|illegal| RuntimeError::Impossible {
-            run: run.id().clone(),
-            why: illegal.to_string(),
+        let intents = run.apply(&JournaledInput { seq, at, input }).map_err(|illegal| {
+            RuntimeError::Impossible { run: run.id().clone(), why: illegal.to_string() }
         })?;
         for intent in intents {
             play.perform(intent, judge);
@@ -148,7 +147,7 @@ fn files_by_objective(workflow: &Workflow) -> BTreeMap<ObjectiveId, Vec<String>>
 }
 
 /// A world in which everything works.
-struct Play {
+struct DryRunWorld {
     workflow: Workflow,
     files: BTreeMap<ObjectiveId, Vec<String>>,
     plan: DryRun,
@@ -159,8 +158,8 @@ struct Play {
     inputs: VecDeque<Input>,
 }
 
-impl Play {
-    fn perform(&mut self, intent: Intent, judge: &Judge) {
+impl DryRunWorld {
+    fn perform(&mut self, intent: Intent, judge: &DecideFn) {
         let action = intent.id;
         let mut answer = |outcome| self.inputs.push_back(Input::Outcome { action, outcome });
         match intent.action {
@@ -195,7 +194,7 @@ impl Play {
             }
             Action::End { session, .. } => {
                 answer(Outcome::Delivered);
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.inputs.push_back(Input::SessionEnded { session, exit });
             }
             // An agent that finishes at once never gets far enough for these.
@@ -262,7 +261,7 @@ impl Play {
             Action::Finish { .. } => answer(Outcome::Announced),
             // Nothing is offered where no agent works.
             Action::Place { .. } => {}
-            Action::Notify(Notice::PhaseStarted { phase, title, .. }) => {
+            Action::Notify(ProgressEvent::PhaseStarted { phase, title, .. }) => {
                 self.titles.insert(phase, title);
             }
             Action::Notify(_) => {}
@@ -280,7 +279,7 @@ impl Play {
             let note = format!("{objective} by {session}");
             let digest = baton_core::Digest::of(&note);
             let report = match prompt.kind {
-                BriefKind::Reviewing => Report::ReviewSubmit {
+                PromptKind::Reviewing => Report::ReviewSubmit {
                     score: 100,
                     summary: "Nothing to improve.".to_owned(),
                     findings: Vec::new(),
@@ -306,7 +305,7 @@ impl Play {
     }
 }
 
-fn planned(name: &str, text: &Text) -> ArtifactRef {
+fn planned(name: &str, text: &TextBlob) -> ArtifactRef {
     ArtifactRef {
         name: name.to_owned(),
         version: 1,
@@ -319,11 +318,11 @@ fn planned(name: &str, text: &Text) -> ArtifactRef {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{content_judge, workflow};
+    use crate::test_support::{succeeding_decider, workflow};
 
     #[test]
     fn a_plan_has_every_session_with_its_prompts() {
-        let plan = plan(workflow(), Vec::new(), &content_judge()).unwrap();
+        let plan = plan(workflow(), Vec::new(), &succeeding_decider()).unwrap();
         let phases: Vec<_> = plan.sessions.iter().map(|session| session.phase.as_str()).collect();
         assert_eq!(phases, ["first", "second"]);
         assert_eq!(plan.sessions[0].verify.as_deref(), Some("test -f a.txt"));

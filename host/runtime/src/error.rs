@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use baton_core::action::Ending;
-use baton_core::input::Choice;
+use baton_core::action::RunOutcome;
+use baton_core::input::PauseAnswer;
 use baton_core::{ActionId, Digest, RunId, Seq};
 
 /// A failure of a layer below, with its own message and chain.
-pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the host cannot do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +40,11 @@ pub enum RuntimeError {
         /// Who asks.
         role: baton_core::RoleName,
         /// What is missing.
-        missing: baton_sandbox::Missing,
+        missing: baton_sandbox::UnsupportedLevel,
     },
     /// The policy engine cannot be used at all.
     #[error("policies cannot be evaluated here: {0}")]
-    Engine(Source),
+    Engine(BoxedError),
     /// A component that a run is pinned to is not in its journal.
     #[error(
         "run {run} is pinned to the component {digest} of policy {policy}, and the journal does not hold it: the \
@@ -78,7 +78,7 @@ pub enum RuntimeError {
         /// Which.
         run: RunId,
         /// How it ended.
-        ending: Ending,
+        ending: RunOutcome,
     },
     /// No host ever ran it.
     #[error(
@@ -129,9 +129,9 @@ pub enum RuntimeError {
         /// The question.
         question: ActionId,
         /// The answer that was given.
-        choice: Choice,
+        choice: PauseAnswer,
         /// The answers that it takes.
-        choices: Vec<Choice>,
+        choices: Vec<PauseAnswer>,
     },
     /// What a run landed stays where it is.
     #[error("run {run} was not taken back: {source}")]
@@ -139,7 +139,7 @@ pub enum RuntimeError {
         /// Which run.
         run: RunId,
         /// Why.
-        source: Source,
+        source: BoxedError,
     },
     /// The workspace cannot be used.
     #[error("the workspace {} cannot be used: {source}", workspace.display())]
@@ -147,7 +147,7 @@ pub enum RuntimeError {
         /// Which.
         workspace: PathBuf,
         /// What the layer below said.
-        source: Source,
+        source: BoxedError,
     },
     /// The state directory cannot be used.
     #[error("{what} in the state directory {}: {source}", dir.display())]
@@ -157,7 +157,7 @@ pub enum RuntimeError {
         /// Where.
         dir: PathBuf,
         /// What the layer below said.
-        source: Source,
+        source: BoxedError,
     },
     /// The journal took no more entries while the run went on. The agents were ended.
     #[error(
@@ -170,7 +170,7 @@ pub enum RuntimeError {
         /// The last entry that is known to be on disk.
         intact: Seq,
         /// What the layer below said.
-        source: Source,
+        source: BoxedError,
     },
     /// The journal holds an entry that cannot follow the ones before it.
     #[error(
@@ -219,7 +219,7 @@ pub enum RuntimeError {
     },
     /// The tools could not be served.
     #[error("{0}")]
-    Mcp(Source),
+    Mcp(BoxedError),
     /// The host answered a control message with a refusal.
     #[error("the host refused: {0}")]
     Refused(String),
@@ -231,15 +231,15 @@ pub enum RuntimeError {
     },
 }
 
-fn word(ending: Ending) -> &'static str {
+fn word(ending: RunOutcome) -> &'static str {
     match ending {
-        Ending::Done => "all objectives are done",
-        Ending::Unfinished => "some objectives stay open",
-        Ending::Interrupted => "a person stopped it",
+        RunOutcome::Done => "all objectives are done",
+        RunOutcome::Unfinished => "some objectives stay open",
+        RunOutcome::Interrupted => "a person stopped it",
     }
 }
 
-fn names(choices: &[Choice]) -> String {
+fn names(choices: &[PauseAnswer]) -> String {
     let names: Vec<String> = choices.iter().map(|c| format!("`{}`", c.name())).collect();
     names.join(", ")
 }
@@ -276,8 +276,8 @@ mod tests {
         assert!(busy.contains("process 42") && busy.contains("/w") && busy.contains("baton stop"), "{busy}");
         let choice = RuntimeError::NoSuchChoice {
             question: ActionId(7),
-            choice: Choice::Raise,
-            choices: vec![Choice::Retry, Choice::Skip],
+            choice: PauseAnswer::Raise,
+            choices: vec![PauseAnswer::Retry, PauseAnswer::Skip],
         };
         assert_eq!(
             choice.to_string(),

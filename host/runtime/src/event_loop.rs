@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_agents::DriverEvent;
-use baton_core::action::Ending;
-use baton_core::decision::{Decision, Fault, Label};
+use baton_core::action::RunOutcome;
+use baton_core::decision::{Decision, Fault, Provenance};
 use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
-use baton_core::input::Asker;
+use baton_core::input::ChangeRequester;
 use baton_core::run::IllegalInput;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Action, Input, Intent, RequestId, SessionId};
@@ -21,25 +21,25 @@ use baton_engine as engine;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::actuate::{Actuator, Done};
-use crate::answer::which_question;
-use crate::asker::{OfAgent, OfSession};
-use crate::control::{Control, ControlReply};
-use crate::desk::Desk;
+use crate::control::{ControlMessage, ControlReply};
+use crate::control_server::ControlRequest;
+use crate::effects::{EffectRunner, IntentOutcome};
 use crate::error::RuntimeError;
-use crate::herald::Herald;
-use crate::masked;
-use crate::outbox::Outbox;
-use crate::policies::Bench;
-use crate::post::Post;
-use crate::project::{self, Projector};
-use crate::scribe::Scribe;
-use crate::shadow::Shadows;
-use crate::socket::Asked;
-use crate::watch::Watch;
+use crate::inbox_poller::InboxPoller;
+use crate::notifier::Notifier;
+use crate::offline_answer::which_question;
+use crate::policies::PolicyRegistry;
+use crate::policy_watcher::PolicyWatcher;
+use crate::projection::{self, ProjectionWriter};
+use crate::recorder::RunRecorder;
+use crate::requester::{AgentRequester, SessionEvidence};
+use crate::secret_masking;
+use crate::shadow::RunShadows;
+use crate::tool_calls::ToolCallHandler;
+use crate::ui_updates::UpdateQueue;
 
-use calls::{Calls, Kept, Weighed};
-use swaps::{Loaded, Swaps};
+use calls::{ArtifactReply, PendingToolCalls, SizedToolResult};
+use swaps::{PolicyLoadResult, Swaps};
 
 /// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
 pub(crate) const RESULTS: usize = 256;
@@ -55,17 +55,17 @@ const TICK_FLOOR: Duration = Duration::from_millis(20);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A policy's answer, or the fault of the last in the chain.
-type Decided = (RequestId, Result<Decision, Fault>, Label);
+type PolicyReply = (RequestId, Result<Decision, Fault>, Provenance);
 
 /// Everything that can happen to the loop.
-enum Event {
+enum LoopEvent {
     Agent(SessionId, DriverEvent),
-    Done(Done),
-    Decided(Box<Decided>),
-    Asked(Asked),
-    Kept(Box<Kept>),
-    Weighed(Box<Weighed>),
-    Loaded(Box<Loaded>),
+    Done(IntentOutcome),
+    Decided(Box<PolicyReply>),
+    Asked(ControlRequest),
+    Kept(Box<ArtifactReply>),
+    Weighed(Box<SizedToolResult>),
+    Loaded(Box<PolicyLoadResult>),
     Stop,
     /// Time has passed: core's deadline, or the next look at the inbox.
     Clock,
@@ -76,47 +76,47 @@ enum Event {
 }
 
 /// The ends of the channels that the loop reads.
-pub(crate) struct Inlets {
+pub(crate) struct LoopChannels {
     pub(crate) agents: mpsc::Receiver<(SessionId, DriverEvent)>,
-    pub(crate) done: mpsc::Receiver<Done>,
-    pub(crate) asked: mpsc::Receiver<Asked>,
+    pub(crate) done: mpsc::Receiver<IntentOutcome>,
+    pub(crate) asked: mpsc::Receiver<ControlRequest>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
 /// What the loop is made of.
-pub(crate) struct Parts {
-    pub(crate) scribe: Scribe,
-    pub(crate) actuator: Actuator,
-    pub(crate) bench: Arc<Bench>,
-    pub(crate) shadows: Shadows,
-    pub(crate) post: Post,
-    pub(crate) desk: Desk,
-    pub(crate) projector: Projector,
-    pub(crate) outbox: Outbox,
-    pub(crate) herald: Herald,
-    pub(crate) inlets: Inlets,
+pub(crate) struct EventLoopParts {
+    pub(crate) scribe: RunRecorder,
+    pub(crate) actuator: EffectRunner,
+    pub(crate) bench: Arc<PolicyRegistry>,
+    pub(crate) shadows: RunShadows,
+    pub(crate) post: InboxPoller,
+    pub(crate) desk: ToolCallHandler,
+    pub(crate) projector: ProjectionWriter,
+    pub(crate) outbox: UpdateQueue,
+    pub(crate) herald: Notifier,
+    pub(crate) inlets: LoopChannels,
 }
 
 /// A run at work.
 pub(crate) struct EventLoop {
-    scribe: Scribe,
-    actuator: Actuator,
-    bench: Arc<Bench>,
-    shadows: Shadows,
-    post: Post,
-    desk: Desk,
-    projector: Projector,
-    outbox: Outbox,
-    herald: Herald,
-    inlets: Inlets,
-    decided: (mpsc::Sender<Box<Decided>>, mpsc::Receiver<Box<Decided>>),
+    scribe: RunRecorder,
+    actuator: EffectRunner,
+    bench: Arc<PolicyRegistry>,
+    shadows: RunShadows,
+    post: InboxPoller,
+    desk: ToolCallHandler,
+    projector: ProjectionWriter,
+    outbox: UpdateQueue,
+    herald: Notifier,
+    inlets: LoopChannels,
+    decided: (mpsc::Sender<Box<PolicyReply>>, mpsc::Receiver<Box<PolicyReply>>),
     /// Questions that a policy is busy with.
     deciding: u32,
     /// What calls of tools have under way.
-    calls: Calls,
+    calls: PendingToolCalls,
     /// Policies that are being put in place.
     swaps: Swaps,
-    watch: Watch,
+    watch: PolicyWatcher,
     /// Answers to people and agents, held back until what they asked for is on disk.
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
     /// What agents wanted to change of their run, each told once.
@@ -127,11 +127,22 @@ pub(crate) struct EventLoop {
 }
 
 impl EventLoop {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { scribe, actuator, bench, shadows, post, desk, projector, outbox, herald, inlets } = parts;
+    pub(crate) fn new(parts: EventLoopParts) -> Self {
+        let EventLoopParts {
+            scribe,
+            actuator,
+            bench,
+            shadows,
+            post,
+            desk,
+            projector,
+            outbox,
+            herald,
+            inlets,
+        } = parts;
         let now = Instant::now();
         let swaps = Swaps::new(scribe.run().pin_changes());
-        let watch = Watch::over(scribe.run());
+        let watch = PolicyWatcher::over(scribe.run());
         Self {
             scribe,
             actuator,
@@ -145,7 +156,7 @@ impl EventLoop {
             inlets,
             decided: mpsc::channel(RESULTS),
             deciding: 0,
-            calls: Calls::new(),
+            calls: PendingToolCalls::new(),
             swaps,
             watch,
             replies: Vec::new(),
@@ -171,7 +182,7 @@ impl EventLoop {
         let at = self.scribe.clock().now();
         let view = self.scribe.run().view(at);
         if let Some(view) = &view {
-            self.outbox.last_word(self.scribe.run(), view.clone(), at).await;
+            self.outbox.send_final(self.scribe.run(), view.clone(), at).await;
         }
         ended?;
         view.ok_or_else(|| RuntimeError::Impossible {
@@ -188,7 +199,7 @@ impl EventLoop {
             if due.has_moved {
                 self.project().await;
             }
-            self.herald.tell(&due.notices);
+            self.herald.notify(&due.notices);
             self.outbox.add(self.herald.failures());
             self.outbox.add(self.post.refusals());
             self.outbox.add(due.notices);
@@ -206,29 +217,29 @@ impl EventLoop {
                 return self.scribe.flush();
             }
             let event = self.next().await;
-            self.take(event).await?;
+            self.on_event(event).await?;
             for _ in 1..BATCH {
                 let Some(event) = self.next_at_hand() else { break };
-                self.take(event).await?;
+                self.on_event(event).await?;
             }
             // Agents that never fall silent must not hide that time passes.
-            self.take_time().await?;
+            self.on_tick().await?;
         }
     }
 
     fn perform(&mut self, intent: Intent) {
         let (request, question, scope) = match intent.action {
             Action::RequestDecision { request, question, scope } => (request, question, scope),
-            Action::Place { item, offload } => return self.place(&item, offload),
+            Action::Place { item, offload } => return self.deliver_result(&item, offload),
             _ => return self.actuator.perform(intent),
         };
         self.deciding += 1;
         let (bench, decided) = (Arc::clone(&self.bench), self.decided.0.clone());
         let shadows = self.shadows.teller();
         self.actuator.compute(move || {
-            let engine::Decided { result, label, .. } = bench.decide(&scope, &question);
+            let engine::RoutedDecision { result, label, .. } = bench.decide(&scope, &question);
             if let Some(shadows) = shadows {
-                shadows.tell(request, question, result.clone());
+                shadows.send_query(request, question, result.clone());
             }
             // Nobody listens only where the host is ending; the question is then put again by `resume`.
             let _ = decided.blocking_send(Box::new((request, result, label)));
@@ -238,7 +249,7 @@ impl EventLoop {
     /// After the commit, before anything that follows from it: the files are never ahead of the journal, and tell
     /// everything that was acted on.
     async fn project(&mut self) {
-        if let Some(projection) = project::project(self.scribe.run(), self.scribe.chronicle()) {
+        if let Some(projection) = projection::project(self.scribe.run(), self.scribe.chronicle()) {
             self.projector.show(projection).await;
         }
     }
@@ -255,7 +266,7 @@ impl EventLoop {
         match run.status() {
             // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff
             // unwritten, nor unlooked at what that is about.
-            RunStatus::Ended(Ending::Interrupted) => {
+            RunStatus::Ended(RunOutcome::Interrupted) => {
                 let ends = |intent: &&Intent| {
                     matches!(
                         intent.action,
@@ -276,40 +287,40 @@ impl EventLoop {
         }
     }
 
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> LoopEvent {
         let wake = self.wake_at();
         // While very much waits for the renderer, agents wait too; people and results never do.
         let hear_agents = !self.outbox.is_full();
         tokio::select! {
             biased;
             // Where whoever could ask to stop is gone, that is no reason to.
-            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.give_up.is_none() => Event::Stop,
-            Some(asked) = self.inlets.asked.recv() => Event::Asked(asked),
-            Some(done) = self.inlets.done.recv() => Event::Done(done),
-            Some(decided) = self.decided.1.recv() => Event::Decided(decided),
-            Some(kept) = self.calls.kept.1.recv() => Event::Kept(kept),
-            Some(weighed) = self.calls.weighed.1.recv() => Event::Weighed(weighed),
-            Some(loaded) = self.swaps.loaded.1.recv() => Event::Loaded(loaded),
-            why = self.actuator.broken() => Event::Broken(why),
-            Some((session, event)) = self.inlets.agents.recv(), if hear_agents => Event::Agent(session, event),
-            () = self.outbox.room(), if self.outbox.waits() => Event::Room,
-            () = tokio::time::sleep_until(wake) => Event::Clock,
+            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.give_up.is_none() => LoopEvent::Stop,
+            Some(asked) = self.inlets.asked.recv() => LoopEvent::Asked(asked),
+            Some(done) = self.inlets.done.recv() => LoopEvent::Done(done),
+            Some(decided) = self.decided.1.recv() => LoopEvent::Decided(decided),
+            Some(kept) = self.calls.kept.1.recv() => LoopEvent::Kept(kept),
+            Some(weighed) = self.calls.weighed.1.recv() => LoopEvent::Weighed(weighed),
+            Some(loaded) = self.swaps.loaded.1.recv() => LoopEvent::Loaded(loaded),
+            why = self.actuator.broken() => LoopEvent::Broken(why),
+            Some((session, event)) = self.inlets.agents.recv(), if hear_agents => LoopEvent::Agent(session, event),
+            () = self.outbox.room(), if self.outbox.waits() => LoopEvent::Room,
+            () = tokio::time::sleep_until(wake) => LoopEvent::Clock,
         }
     }
 
     /// What is there already.
-    fn next_at_hand(&mut self) -> Option<Event> {
+    fn next_at_hand(&mut self) -> Option<LoopEvent> {
         if let Ok(done) = self.inlets.done.try_recv() {
-            return Some(Event::Done(done));
+            return Some(LoopEvent::Done(done));
         }
         if let Ok(decided) = self.decided.1.try_recv() {
-            return Some(Event::Decided(decided));
+            return Some(LoopEvent::Decided(decided));
         }
         if self.outbox.is_full() {
             return None;
         }
         let (session, event) = self.inlets.agents.try_recv().ok()?;
-        Some(Event::Agent(session, event))
+        Some(LoopEvent::Agent(session, event))
     }
 
     fn wake_at(&mut self) -> Instant {
@@ -319,41 +330,49 @@ impl EventLoop {
         [tick, self.give_up].into_iter().flatten().fold(look, Instant::min)
     }
 
-    async fn take(&mut self, event: Event) -> Result<(), RuntimeError> {
+    async fn on_event(&mut self, event: LoopEvent) -> Result<(), RuntimeError> {
         match event {
-            Event::Agent(session, event) => self.take_agent(session, event).await,
-            Event::Done((action, outcome)) => {
+            LoopEvent::Agent(session, event) => self.on_agent_event(session, event).await,
+            LoopEvent::Done((action, outcome)) => {
                 if let baton_core::Outcome::Failed { error } = &outcome {
                     tracing::info!(%action, "an effect failed: {error}");
                 }
-                self.take_own(Input::Outcome { action, outcome })
+                self.record_input(Input::Outcome { action, outcome })
             }
-            Event::Decided(decided) => {
+            LoopEvent::Decided(decided) => {
                 self.deciding -= 1;
                 let (request, result, label) = *decided;
-                self.take_own(Input::Decided { request, result, label: Box::new(label) })
+                self.record_input(Input::Decided { request, result, label: Box::new(label) })
             }
-            Event::Asked(Asked { message, by: Err(agent), reply }) if message.change().is_some() => {
+            LoopEvent::Asked(ControlRequest { message, by: Err(agent), reply })
+                if message.change().is_some() =>
+            {
                 let what = message.change().unwrap_or_default();
                 self.replies.push((reply, ControlReply::Refused { why: agent.why.clone() }));
                 self.note_agent(what, agent)
             }
-            Event::Asked(Asked { message: Control::Call { pass, key, call }, reply, .. }) => {
-                self.take_call(pass.as_ref(), key, *call, reply)
-            }
-            Event::Asked(Asked { message: Control::Offer { pass, tool, call, file }, reply, .. }) => {
-                self.take_offer(&pass, tool, call, file, reply);
+            LoopEvent::Asked(ControlRequest {
+                message: ControlMessage::Call { pass, key, call },
+                reply,
+                ..
+            }) => self.on_call(pass.as_ref(), key, *call, reply),
+            LoopEvent::Asked(ControlRequest {
+                message: ControlMessage::Offer { pass, tool, call, file },
+                reply,
+                ..
+            }) => {
+                self.on_offer(&pass, tool, call, file, reply);
                 Ok(())
             }
-            Event::Asked(Asked { message: Control::UsePolicy(wanted), by, reply }) => {
+            LoopEvent::Asked(ControlRequest { message: ControlMessage::UsePolicy(wanted), by, reply }) => {
                 self.note_asker("use-policy", by)?;
-                self.take_use(*wanted, reply);
+                self.on_use_policy(*wanted, reply);
                 Ok(())
             }
-            Event::Loaded(loaded) => self.take_loaded(*loaded),
-            Event::Weighed(weighed) => self.take_weighed(*weighed),
-            Event::Kept(kept) => self.take_kept(*kept),
-            Event::Asked(Asked { message, by, reply }) => {
+            LoopEvent::Loaded(loaded) => self.on_policy_loaded(*loaded),
+            LoopEvent::Weighed(weighed) => self.on_sized_result(*weighed),
+            LoopEvent::Kept(kept) => self.on_saved_artifact(*kept),
+            LoopEvent::Asked(ControlRequest { message, by, reply }) => {
                 if let Some(what) = message.change() {
                     self.note_asker(what, by)?;
                 }
@@ -361,10 +380,10 @@ impl EventLoop {
                 self.replies.push((reply, answer));
                 Ok(())
             }
-            Event::Stop => self.stop(),
+            LoopEvent::Stop => self.stop(),
             // Both are seen to in every round.
-            Event::Clock | Event::Room => Ok(()),
-            Event::Broken(why) => Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why }),
+            LoopEvent::Clock | LoopEvent::Room => Ok(()),
+            LoopEvent::Broken(why) => Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why }),
         }
     }
 
@@ -374,20 +393,20 @@ impl EventLoop {
     }
 
     /// An agent's reports come before the end of the prompt in which it made them: what it finished counts.
-    async fn take_agent(&mut self, session: SessionId, event: DriverEvent) -> Result<(), RuntimeError> {
+    async fn on_agent_event(&mut self, session: SessionId, event: DriverEvent) -> Result<(), RuntimeError> {
         let ends =
             matches!(event, DriverEvent::Exited(_) | DriverEvent::Event(AgentEvent::PromptEnded { .. }));
         if ends {
             self.collect(true).await?;
         }
         let input = match event {
-            DriverEvent::Event(event) => Input::Agent { session, event: masked::event(event) },
+            DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::masked_event(event) },
             DriverEvent::Exited(exit) => {
                 self.actuator.sessions.gone(&session);
                 Input::SessionEnded { session, exit }
             }
         };
-        self.take_own(input)
+        self.record_input(input)
     }
 
     /// `at_once` where an agent has ended its prompt: what breaks off in the inbox is told now.
@@ -395,15 +414,15 @@ impl EventLoop {
         self.next_look = Instant::now() + LOOK;
         let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf, at_once).await;
         for input in inputs {
-            self.take_own(input)?;
+            self.record_input(input)?;
         }
         Ok(())
     }
 
-    async fn take_time(&mut self) -> Result<(), RuntimeError> {
+    async fn on_tick(&mut self) -> Result<(), RuntimeError> {
         if Instant::now() >= self.next_look {
             self.collect(false).await?;
-            self.take_changed_files();
+            self.on_changed_files();
             let at = self.scribe.clock().now();
             // Clocks move while nothing happens.
             self.outbox.offer(self.scribe.run(), at, true);
@@ -411,7 +430,7 @@ impl EventLoop {
         let now = self.scribe.clock().now();
         if self.scribe.run().next_deadline().is_some_and(|at| at <= now) && Instant::now() >= self.next_tick {
             self.next_tick = Instant::now() + TICK_FLOOR;
-            self.take_own(Input::Tick)?;
+            self.record_input(Input::Tick)?;
         }
         Ok(())
     }
@@ -419,19 +438,19 @@ impl EventLoop {
     fn stop(&mut self) -> Result<(), RuntimeError> {
         self.give_up = Some(Instant::now() + STOP_PATIENCE);
         if self.scribe.run().ending().is_none() {
-            self.take_own(Input::StopRequested)?;
+            self.record_input(Input::StopRequested)?;
         }
         Ok(())
     }
 
     /// An agent that wants to change its run is told of as of any other refusal, once for each thing that it wants.
-    fn note_agent(&mut self, what: &'static str, agent: OfAgent) -> Result<(), RuntimeError> {
+    fn note_agent(&mut self, what: &'static str, agent: AgentRequester) -> Result<(), RuntimeError> {
         tracing::warn!(what, "refused: {}", agent.why);
         let folder = |session: &SessionId| self.desk.folder(session);
         let live = self.scribe.run().live_sessions();
         let session = match agent.of {
-            Some(OfSession::Door(session)) => live.into_iter().find(|live| **live == session),
-            Some(OfSession::Mark(mark)) => {
+            Some(SessionEvidence::Door(session)) => live.into_iter().find(|live| **live == session),
+            Some(SessionEvidence::Mark(mark)) => {
                 live.into_iter().find(|live| baton_agents::mark_of(&folder(live)) == mark)
             }
             None => None,
@@ -439,41 +458,48 @@ impl EventLoop {
         match session.cloned() {
             Some(session) if self.refused.insert((session.clone(), what)) => {
                 let refusal = Refusal { kind: RefusalKind::Host, target: what.to_owned() };
-                self.take_own(Input::Agent { session, event: AgentEvent::Refused(refusal) })
+                self.record_input(Input::Agent { session, event: AgentEvent::Refused(refusal) })
             }
             _ => Ok(()),
         }
     }
 
     /// Who asks for a change is journaled before the change.
-    fn note_asker(&mut self, what: &str, by: Result<Option<Asker>, OfAgent>) -> Result<(), RuntimeError> {
+    fn note_asker(
+        &mut self,
+        what: &str,
+        by: Result<Option<ChangeRequester>, AgentRequester>,
+    ) -> Result<(), RuntimeError> {
         match by.ok().flatten() {
-            Some(by) => self.take_own(Input::Asked { what: what.to_owned(), by }),
+            Some(by) => self.record_input(Input::Asked { what: what.to_owned(), by }),
             None => Ok(()),
         }
     }
 
-    fn answer(&mut self, message: Control) -> Result<ControlReply, String> {
+    fn answer(&mut self, message: ControlMessage) -> Result<ControlReply, String> {
         match message {
             // Calls of tools, and what takes time, are not answered from here.
-            Control::Status | Control::Call { .. } | Control::Offer { .. } | Control::UsePolicy(_) => {}
-            Control::Stop => {
+            ControlMessage::Status
+            | ControlMessage::Call { .. }
+            | ControlMessage::Offer { .. }
+            | ControlMessage::UsePolicy(_) => {}
+            ControlMessage::Stop => {
                 self.stop().map_err(|error| error.to_string())?;
                 return Ok(ControlReply::Stopping);
             }
-            Control::RollBackPolicy { run, scope, decides } => {
+            ControlMessage::RollBackPolicy { run, scope, decides } => {
                 return self.roll_back(run.as_ref(), &scope, &decides);
             }
-            Control::Answer { run: Some(run), .. } if run != *self.scribe.id() => {
+            ControlMessage::Answer { run: Some(run), .. } if run != *self.scribe.id() => {
                 return Err(format!(
                     "Baton works on run {} in this folder now; run {run} can be answered when that one has ended, or after `baton stop`",
                     self.scribe.id()
                 ));
             }
-            Control::Answer { question, choice, message, .. } => {
+            ControlMessage::Answer { question, choice, message, .. } => {
                 let question =
                     which_question(self.scribe.run(), question, choice).map_err(|error| error.to_string())?;
-                let taken = self.scribe.take(Input::Answered { question, choice, message });
+                let taken = self.scribe.record(Input::Answered { question, choice, message });
                 taken.map_err(|illegal| illegal.to_string())?;
             }
         }
@@ -482,8 +508,8 @@ impl EventLoop {
     }
 
     /// Takes an input of the host's own making. One that core refuses is a mistake of this program.
-    fn take_own(&mut self, input: Input) -> Result<(), RuntimeError> {
-        self.scribe.take(input).map_err(|illegal: IllegalInput| RuntimeError::Impossible {
+    fn record_input(&mut self, input: Input) -> Result<(), RuntimeError> {
+        self.scribe.record(input).map_err(|illegal: IllegalInput| RuntimeError::Impossible {
             run: self.scribe.id().clone(),
             why: illegal.to_string(),
         })

@@ -2,16 +2,16 @@
 //! works; what a run takes and how it goes is the store's.
 
 use baton_core::{DurationMs, RunId, UnixMs};
-use baton_store::{KeptRun, Retention, StateDir, StoreError};
+use baton_store::{RetainedRun, Retention, StateDir, StoreError};
 
-use crate::asker;
 use crate::clock;
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
+use crate::requester;
 
 /// Which runs stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leave {
+pub struct RetentionRule {
     /// Those that were written within this time.
     pub younger_than: Option<DurationMs>,
     /// The newest so many.
@@ -23,11 +23,11 @@ pub struct Leave {
 }
 
 /// A run that was removed, or would be.
-pub type RemovedRun = KeptRun;
+pub type RemovedRun = RetainedRun;
 
 /// What became of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct GcResult {
     /// Removed, or to be removed where nothing was to be done.
     pub removed: Vec<RemovedRun>,
     /// Runs that stay.
@@ -41,7 +41,7 @@ pub struct Collected {
 /// # Errors
 /// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`] where nothing has ever run,
 /// [`RuntimeError::NoSuchRun`] and [`RuntimeError::Refused`] for the run that was named, and those of the store.
-pub fn gc(config: &HostConfig, leave: &Leave, dry_run: bool) -> Result<Collected, RuntimeError> {
+pub fn gc(config: &HostConfig, leave: &RetentionRule, dry_run: bool) -> Result<GcResult, RuntimeError> {
     let failed = |source: StoreError| match source {
         StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
         source => RuntimeError::State {
@@ -59,7 +59,7 @@ pub fn gc(config: &HostConfig, leave: &Leave, dry_run: bool) -> Result<Collected
         return Ok(collected);
     }
     for run in &collected.removed {
-        asker::expect_nobody_of(&state, &run.run)?;
+        requester::expect_no_agent(&state, &run.run)?;
     }
     retention.finish().map_err(failed)?;
     for run in &collected.removed {
@@ -73,11 +73,11 @@ pub fn gc(config: &HostConfig, leave: &Leave, dry_run: bool) -> Result<Collected
 
 fn choose(
     config: &HostConfig,
-    leave: &Leave,
-    runs: Vec<KeptRun>,
+    leave: &RetentionRule,
+    runs: Vec<RetainedRun>,
     now: UnixMs,
-) -> Result<Collected, RuntimeError> {
-    let mut collected = Collected::default();
+) -> Result<GcResult, RuntimeError> {
+    let mut collected = GcResult::default();
     if let Some(named) = &leave.all_but {
         let unknown = || RuntimeError::NoSuchRun { run: named.clone(), workspace: config.workspace.clone() };
         let known = runs.iter().find(|run| run.run == *named).ok_or_else(unknown)?;
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use crate::config::RoleOverrides;
 
-    fn run(name: &str, last_at: u64, ended: bool) -> KeptRun {
-        KeptRun {
+    fn run(name: &str, last_at: u64, ended: bool) -> RetainedRun {
+        RetainedRun {
             run: RunId::new(name),
             workflow: "w".into(),
             last_at: UnixMs(last_at),
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn chosen(leave: &Leave, runs: Vec<KeptRun>) -> Result<(Vec<String>, usize, usize), String> {
+    fn chosen(leave: &RetentionRule, runs: Vec<RetainedRun>) -> Result<(Vec<String>, usize, usize), String> {
         let config = HostConfig {
             workspace: "/w".into(),
             state_root: "/s".into(),
@@ -145,15 +145,19 @@ mod tests {
         let runs =
             || vec![run("a", 100, true), run("b", 200, false), run("c", 300, true), run("d", 900, true)];
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let old = Leave { younger_than: Some(DurationMs(500)), ..Leave::default() };
+        let old = RetentionRule { younger_than: Some(DurationMs(500)), ..RetentionRule::default() };
         assert_eq!(chosen(&old, runs()), Ok((names(&["a", "c"]), 2, 1)));
-        let newest = Leave { newest: Some(2), ..Leave::default() };
+        let newest = RetentionRule { newest: Some(2), ..RetentionRule::default() };
         assert_eq!(chosen(&newest, runs()), Ok((names(&["a"]), 3, 1)));
-        let both = Leave { younger_than: Some(DurationMs(500)), newest: Some(3), ..Leave::default() };
+        let both = RetentionRule {
+            younger_than: Some(DurationMs(500)),
+            newest: Some(3),
+            ..RetentionRule::default()
+        };
         assert_eq!(chosen(&both, runs()), Ok((names(&["a"]), 3, 0)));
         let mut broken = runs();
         broken[3].half_removed = true;
-        let none = Leave { newest: Some(9), ..Leave::default() };
+        let none = RetentionRule { newest: Some(9), ..RetentionRule::default() };
         assert_eq!(chosen(&none, broken), Ok((names(&["d"]), 3, 0)), "what was begun is finished");
     }
 
@@ -161,7 +165,11 @@ mod tests {
     fn a_run_that_has_not_ended_goes_only_by_name_and_force() {
         // C6
         let runs = || vec![run("a", 100, true), run("b", 200, false)];
-        let named = |name: &str, force| Leave { all_but: Some(RunId::new(name)), force, ..Leave::default() };
+        let named = |name: &str, force| RetentionRule {
+            all_but: Some(RunId::new(name)),
+            force,
+            ..RetentionRule::default()
+        };
         assert_eq!(chosen(&named("a", false), runs()).unwrap().0, ["a"]);
         assert!(chosen(&named("b", false), runs()).unwrap_err().contains("--force"));
         assert_eq!(chosen(&named("b", true), runs()).unwrap().0, ["b"]);

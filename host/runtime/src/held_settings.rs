@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baton_core::short::first_of;
+use baton_core::short_format::first_of;
 use baton_core::visible::visible_name;
 use baton_core::{Digest, PhaseId, RunId, SessionId};
 use baton_store::StateDir;

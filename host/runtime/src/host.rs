@@ -9,41 +9,41 @@ use std::sync::atomic::AtomicU64;
 use baton_agents::turns_logged;
 use baton_core::experiment::Assignment;
 use baton_core::facts::AgentEvent;
-use baton_core::input::PinnedLink;
+use baton_core::input::BindingLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{AgentKind, Permission};
-use baton_core::{Input, Intent, Run, RunId, SessionId, Tree, Workflow};
-use baton_sandbox::{Machine, Remaining};
+use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow, WorktreeName};
+use baton_sandbox::{RemainingPaths, SandboxSupport};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use crate::actuate::{Actuator, Parts, of_run, trees_of};
-use crate::asker;
-use crate::chaos::Chaos;
+use crate::artifact_tools::ArtifactTools;
+use crate::boundaries::{self, Boundaries};
 use crate::clock;
-use crate::config::{HostConfig, PolicyBundle, Start, Update};
-use crate::confine::{self, Boundaries};
-use crate::desk::Desk;
-use crate::door::Passes;
-use crate::error::{RuntimeError, Source};
-use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, RESULTS};
+use crate::config::{HostConfig, PolicyBundle, RunStart, RunUpdate};
+use crate::control_server;
+use crate::crash_injection::CrashInjection;
+use crate::default_parallelism;
+use crate::effects::{EffectRunner, EffectRunnerParts, of_run, trees_of};
+use crate::error::{BoxedError, RuntimeError};
+use crate::event_loop::{self, AGENT_EVENTS, EventLoop, LoopChannels, RESULTS};
 use crate::held_settings::HeldSettings;
-use crate::herald::Herald;
-use crate::machine;
-use crate::outbox::Outbox;
-use crate::policies::{self, Bench, RunArtifacts};
-use crate::post::Post;
-use crate::project::{self, Projector};
+use crate::inbox_poller::InboxPoller;
+use crate::notifier::Notifier;
+use crate::policies::{self, PolicyRegistry, RunArtifacts};
+use crate::projection::{self, ProjectionWriter};
 use crate::query::which_run;
-use crate::recover::{self, Folded};
-use crate::scribe::Scribe;
-use crate::sessions::{self, Swept};
-use crate::shadow::{self, Shadows};
-use crate::shelf::Shelf;
-use crate::socket;
+use crate::recorder::RunRecorder;
+use crate::recovery::{self, RecoveredRun};
+use crate::requester;
+use crate::session_token::SessionTokens;
+use crate::sessions::{self, OrphanRefusal};
+use crate::shadow::{self, RunShadows};
+use crate::tool_calls::ToolCallHandler;
+use crate::ui_updates::UpdateQueue;
 
 /// Messages of people, scripts and agents that wait for the loop.
 const ASKED: usize = 16;
@@ -59,18 +59,18 @@ const ASKED: usize = 16;
 /// [`RuntimeError::JournalStopped`], when the agents were ended and the journal is as intact as the disk.
 pub async fn run(
     config: HostConfig,
-    start: Start,
-    updates: mpsc::Sender<Update>,
+    start: RunStart,
+    updates: mpsc::Sender<RunUpdate>,
     stop: watch::Receiver<bool>,
 ) -> Result<RunView, RuntimeError> {
     let host = Host::open(config)?;
     let (id, begun) = match start {
-        Start::New { workflow, policies, assignments } => {
+        RunStart::New { workflow, policies, assignments } => {
             let (run, begun) = host.begin(*workflow, policies, assignments).await?;
             host.note_start(&run)?;
             (run, begun)
         }
-        Start::Resume { run } => host.take_up(run).await?,
+        RunStart::Resume { run } => host.resume_run(run).await?,
     };
     host.work(id, begun, updates, stop).await
 }
@@ -82,18 +82,18 @@ struct Host {
     journal: Journal,
     artifacts: ArtifactStore,
     workspace: Workspace,
-    chaos: Chaos,
+    chaos: CrashInjection,
     // Last, so that it is given back when everything else is closed.
     _lock: HostLock,
 }
 
 /// A run that is ready to go on: taken by the scribe, not yet committed.
-struct Begun {
-    scribe: Scribe,
-    bench: Arc<Bench>,
-    post: Post,
+struct PreparedRun {
+    scribe: RunRecorder,
+    bench: Arc<PolicyRegistry>,
+    post: InboxPoller,
     trees: Trees,
-    machine: Machine,
+    machine: SandboxSupport,
     task_folder: String,
     repeat: Vec<Intent>,
 }
@@ -101,7 +101,7 @@ struct Begun {
 impl Host {
     fn open(config: HostConfig) -> Result<Self, RuntimeError> {
         let refused =
-            |source: Source| RuntimeError::Workspace { workspace: config.workspace.clone(), source };
+            |source: BoxedError| RuntimeError::Workspace { workspace: config.workspace.clone(), source };
         let workspace = Workspace::open(&config.workspace).map_err(|error| refused(error.into()))?;
         let cannot = |what, dir: PathBuf| {
             let workspace = config.workspace.clone();
@@ -117,7 +117,7 @@ impl Host {
         let state = StateDir::open(&root, workspace.root()).map_err(cannot("cannot keep a run", root))?;
         let dir = || state.path().to_owned();
         let lock = state.lock().map_err(cannot("cannot take the lock", dir()))?;
-        let chaos = Chaos::from_environment(&config.environment);
+        let chaos = CrashInjection::from_environment(&config.environment);
         let journal = Journal::open_with(&state, chaos.journal_options())
             .map_err(cannot("cannot open the journal", dir()))?;
         let artifacts = ArtifactStore::open(&state).map_err(cannot("cannot open the artifacts", dir()))?;
@@ -131,7 +131,7 @@ impl Host {
 
     /// Only what begins a run may answer for it while no host works on it: not whatever resumes it.
     fn note_start(&self, run: &RunId) -> Result<(), RuntimeError> {
-        asker::note_start(&self.state, run).map_err(|source| RuntimeError::State {
+        requester::note_start(&self.state, run).map_err(|source| RuntimeError::State {
             what: "cannot note what started this run",
             dir: self.state.path().to_owned(),
             source: source.into(),
@@ -144,12 +144,12 @@ impl Host {
         mut workflow: Workflow,
         bundle: PolicyBundle,
         assignments: Vec<Assignment>,
-    ) -> Result<(RunId, Begun), RuntimeError> {
+    ) -> Result<(RunId, PreparedRun), RuntimeError> {
         // Frozen with the run, so that another machine replays it as it was.
         if workflow.limits.agents == 0 {
-            workflow.limits.agents = machine::agents();
+            workflow.limits.agents = default_parallelism::agents();
         }
-        self.know_secrets(&workflow);
+        self.register_secrets(&workflow);
         let machine = blocking_look(&self.config, &workflow).await?;
         let run = self.new_run_id()?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
@@ -157,16 +157,16 @@ impl Host {
         let prepared = blocking(move || policies::prepare(cache, artifacts, &asked, &bundle)).await?;
         let names = RunNames { run: run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
         let task_folder = workflow.paths.task_folder(names);
-        project::expect_free(&self.workspace, &task_folder)
+        projection::expect_free(&self.workspace, &task_folder)
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let trees = self.trees(&run, &task_folder);
         let post = self.open_post(&trees, &task_folder)?;
-        tell_of_others(&self.end_orphans()?);
+        log_other_refusals(&self.end_orphans()?);
         self.note_repository(&trees).await?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
         }
-        let mut scribe = Scribe::new(Folded::default(), run.clone(), self.journal.clone());
+        let mut scribe = RunRecorder::new(RecoveredRun::default(), run.clone(), self.journal.clone());
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow),
@@ -175,17 +175,17 @@ impl Host {
             utc_offset_minutes: clock::utc_offset_minutes(),
             assignments,
         };
-        scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+        scribe.record(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         let bench = prepared.bench;
-        Ok((run, Begun { scribe, bench, post, trees, machine, task_folder, repeat: Vec::new() }))
+        Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat: Vec::new() }))
     }
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
-    async fn take_up(&self, run: Option<RunId>) -> Result<(RunId, Begun), RuntimeError> {
+    async fn resume_run(&self, run: Option<RunId>) -> Result<(RunId, PreparedRun), RuntimeError> {
         let run = which_run(&self.config, &self.journal, run.as_ref())?;
-        asker::expect_nobody_of(&self.state, &run)?;
+        requester::expect_no_agent(&self.state, &run)?;
         let folded =
-            recover::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
+            recovery::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
         if let Some(ending) = folded.run.ending()
             && folded.run.pending().is_empty()
         {
@@ -194,20 +194,20 @@ impl Host {
         if folded.run.workflow().imported.is_some() {
             return Err(RuntimeError::Recorded { run });
         }
-        self.know_secrets(folded.run.workflow());
+        self.register_secrets(folded.run.workflow());
         let machine = blocking_look(&self.config, folded.run.workflow()).await?;
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
         bench.follow(&folded.run);
-        let (own, others): (Vec<Swept>, Vec<Swept>) =
+        let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
             self.end_orphans()?.into_iter().partition(|swept| swept.run == run);
-        tell_of_others(&others);
+        log_other_refusals(&others);
 
         let task_folder = folded.run.task_folder().to_owned();
         let trees = self.trees(&run, &task_folder);
         self.note_repository(&trees).await?;
-        for tree in folded.run.view(folded.last.1).iter().flat_map(project::live) {
+        for tree in folded.run.view(folded.last.1).iter().flat_map(projection::live) {
             if let Err(error) = trees.open(&tree).await {
                 tracing::warn!("{error}");
             }
@@ -215,22 +215,22 @@ impl Host {
         let mut post = self.open_post(&trees, &task_folder)?;
         let mut inputs = taken_late(&folded.run, &self.state);
         inputs.extend(planted_by_lost(&folded.run, own));
-        inputs.extend(recover::lost(&folded.run));
-        let repeat = recover::to_repeat(&folded.run);
+        inputs.extend(recovery::lost(&folded.run));
+        let repeat = recovery::to_repeat(&folded.run);
         inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
         inputs.push(Input::Resumed);
-        let mut scribe = Scribe::new(folded, run.clone(), self.journal.clone());
+        let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
-            scribe.take(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+            scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
-        Ok((run, Begun { scribe, bench, post, trees, machine, task_folder, repeat }))
+        Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat }))
     }
 
     async fn work(
         self,
         run: RunId,
-        begun: Begun,
-        updates: mpsc::Sender<Update>,
+        begun: PreparedRun,
+        updates: mpsc::Sender<RunUpdate>,
         stop: watch::Receiver<bool>,
     ) -> Result<RunView, RuntimeError> {
         let (events, agents) = mpsc::channel(AGENT_EVENTS);
@@ -238,10 +238,10 @@ impl Host {
         let (ask, asked) = mpsc::channel(ASKED);
         let workspace = of_run(&self.workspace, &self.state, &run).with_own_folder(&begun.task_folder);
         let trees = begun.trees.clone();
-        let projector = Projector::start(trees.clone(), self.artifacts.clone(), run.clone());
-        let passes = Passes::new(run.clone(), self.state.clone());
-        let desk = Desk::new(passes.clone(), self.shelf(begun.scribe.run(), &trees));
-        let boundaries = Boundaries::new(confine::Parts {
+        let projector = ProjectionWriter::start(trees.clone(), self.artifacts.clone(), run.clone());
+        let passes = SessionTokens::new(run.clone(), self.state.clone());
+        let desk = ToolCallHandler::new(passes.clone(), self.shelf(begun.scribe.run(), &trees));
+        let boundaries = Boundaries::new(boundaries::BoundaryParts {
             run: run.clone(),
             state: self.state.clone(),
             workspace: self.workspace.root().to_owned(),
@@ -250,14 +250,14 @@ impl Host {
             machine: begun.machine.clone(),
             of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
             ordinal: AtomicU64::new(1),
-            remaining: Remaining::kept(&sessions::still_there(&self.state, &run))
+            remaining: RemainingPaths::kept(&sessions::still_there(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
             settings: self
                 .are_restrained(begun.scribe.run().workflow())
                 .then(|| HeldSettings::of(&self.state, &run)),
         });
         boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
-        let parts = Parts {
+        let parts = EffectRunnerParts {
             passes,
             ask: ask.clone(),
             boundaries: boundaries.clone(),
@@ -273,21 +273,21 @@ impl Host {
             events,
             done,
         };
-        let _socket = socket::listen(&self.state.control_socket(), ask)?;
+        let _socket = control_server::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
-        let actuator = Actuator::new(begun.scribe.run(), parts);
-        let inlets = Inlets { agents, done: results, asked, stop };
-        let shadows = Shadows::new(shadow::Parts {
+        let actuator = EffectRunner::new(begun.scribe.run(), parts);
+        let inlets = LoopChannels { agents, done: results, asked, stop };
+        let shadows = RunShadows::new(shadow::ShadowParts {
             journal: self.journal.clone(),
             artifacts: self.artifacts_of(&run),
             cache: self.state.aot_cache(),
             folder: shadow::folder_of(&self.state, &run),
         });
-        let outbox = Outbox::new(updates);
+        let outbox = UpdateQueue::new(updates);
         let notify = &begun.scribe.run().workflow().notify;
-        let herald = Herald::new(notify, run.clone(), workspace.clone(), boundaries);
-        let Begun { scribe, bench, post, repeat, .. } = begun;
-        let parts = event_loop::Parts {
+        let herald = Notifier::new(notify, run.clone(), workspace.clone(), boundaries);
+        let PreparedRun { scribe, bench, post, repeat, .. } = begun;
+        let parts = event_loop::EventLoopParts {
             scribe,
             actuator,
             bench,
@@ -303,7 +303,7 @@ impl Host {
     }
 
     /// What roles hand to their agents by name is masked wherever it is said.
-    fn know_secrets(&self, workflow: &Workflow) {
+    fn register_secrets(&self, workflow: &Workflow) {
         let names = workflow.roles.values().flat_map(|role| &role.env).chain(&self.config.overrides.env);
         let value = |name: &String| self.config.environment.get(std::ffi::OsStr::new(name))?.to_str();
         secrets::hand_over(names.filter_map(value).map(str::to_owned));
@@ -333,19 +333,19 @@ impl Host {
         })
     }
 
-    fn shelf(&self, run: &Run, trees: &Trees) -> Shelf {
-        Shelf {
+    fn shelf(&self, run: &Run, trees: &Trees) -> ArtifactTools {
+        ArtifactTools {
             run: run.id().clone(),
             artifacts: self.artifacts.clone(),
             trees: trees.clone(),
             claims: run.workflow().paths.claims(run.names()),
-            hidden: confine::hidden(run.workflow(), self.state.root(), &self.config.environment),
+            hidden: boundaries::hidden(run.workflow(), self.state.root(), &self.config.environment),
         }
     }
 
     /// The components and settings that a run is pinned to, from its journal.
-    fn read_pinned(&self, run: &Run) -> Result<Vec<policies::Pinned>, RuntimeError> {
-        let blob = |link: &PinnedLink, digest: &baton_core::Digest| {
+    fn read_pinned(&self, run: &Run) -> Result<Vec<policies::JournaledPolicy>, RuntimeError> {
+        let blob = |link: &BindingLink, digest: &baton_core::Digest| {
             let found = self.journal.blob(digest).map_err(self.cannot("cannot read the policies"))?;
             found.ok_or_else(|| RuntimeError::ComponentMissing {
                 run: run.id().clone(),
@@ -358,7 +358,7 @@ impl Host {
             .flat_map(|(pin, in_place)| pin.links().map(move |link| (link, in_place)))
             .map(|(link, in_place)| {
                 let (component, settings) = (blob(&link, &link.component)?, blob(&link, &link.settings)?);
-                Ok(policies::Pinned { link, component, settings, in_place })
+                Ok(policies::JournaledPolicy { link, component, settings, in_place })
             })
             .collect()
     }
@@ -367,21 +367,21 @@ impl Host {
         RunArtifacts::of(self.artifacts.clone(), run.clone())
     }
 
-    fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<Post, RuntimeError> {
+    fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<InboxPoller, RuntimeError> {
         // Prompts point there; an agent that cannot read it can still work.
         let path = format!("{task_folder}/inbox/README.md");
-        let place = trees.at_hand(&Tree::workspace()).unwrap_or_else(|| self.workspace.clone());
+        let place = trees.at_hand(&WorktreeName::workspace()).unwrap_or_else(|| self.workspace.clone());
         if let Err(error) = place.write_projection(&path, baton_inbox::INSTRUCTIONS.as_bytes()) {
             tracing::warn!("{error}");
         }
-        Post::open(trees.clone(), task_folder).map_err(|error| RuntimeError::Workspace {
+        InboxPoller::open(trees.clone(), task_folder).map_err(|error| RuntimeError::Workspace {
             workspace: self.config.workspace.clone(),
             source: error.into(),
         })
     }
 
     /// Every run that has not ended may have left an agent, whichever of them goes on now.
-    fn end_orphans(&self) -> Result<Vec<Swept>, RuntimeError> {
+    fn end_orphans(&self) -> Result<Vec<OrphanRefusal>, RuntimeError> {
         let runs = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
         let open: Vec<RunId> = runs.into_iter().filter(|run| !run.ended).map(|run| run.run).collect();
         sessions::end_orphans(&self.state, &open).map_err(|source| self.unread_state(source))
@@ -416,7 +416,7 @@ fn impossible(run: &RunId, why: &str) -> RuntimeError {
 }
 
 /// What of a sandbox this machine has, for a workflow that asks for one; nothing is looked for otherwise.
-async fn blocking_look(config: &HostConfig, workflow: &Workflow) -> Result<Machine, RuntimeError> {
+async fn blocking_look(config: &HostConfig, workflow: &Workflow) -> Result<SandboxSupport, RuntimeError> {
     let (path, workflow) = (config.environment.get(OsStr::new("PATH")).cloned(), workflow.clone());
     blocking(move || sandbox_for(&workflow, path.as_deref())).await
 }
@@ -425,12 +425,12 @@ async fn blocking_look(config: &HostConfig, workflow: &Workflow) -> Result<Machi
 ///
 /// # Errors
 /// [`RuntimeError::NoSandbox`] where a role asks for what it has not.
-pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<Machine, RuntimeError> {
+pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<SandboxSupport, RuntimeError> {
     let mut asking = workflow.roles.iter().filter(|(_, role)| role.sandbox.is_on()).peekable();
     if asking.peek().is_none() {
-        return Ok(Machine::none());
+        return Ok(SandboxSupport::none());
     }
-    let machine = Machine::look(path);
+    let machine = SandboxSupport::look(path);
     for (role, of) in asking {
         machine
             .can(of.sandbox.level)
@@ -461,19 +461,21 @@ fn taken_late(run: &Run, state: &StateDir) -> Vec<Input> {
 }
 
 /// What sessions had planted that died with their host, as each of them would have been told of it.
-fn planted_by_lost(run: &Run, swept: Vec<Swept>) -> Vec<Input> {
+fn planted_by_lost(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input> {
     let live = run.live_sessions();
-    let (own, others): (Vec<Swept>, Vec<Swept>) =
+    let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
         swept.into_iter().partition(|swept| live.contains(&&swept.session));
-    tell_of_others(&others);
-    let refused =
-        |swept: Swept| Input::Agent { session: swept.session, event: AgentEvent::Refused(swept.refusal) };
+    log_other_refusals(&others);
+    let refused = |swept: OrphanRefusal| Input::Agent {
+        session: swept.session,
+        event: AgentEvent::Refused(swept.refusal),
+    };
     own.into_iter().map(refused).collect()
 }
 
 /// Of a run that goes on later, or of a command, there is no session that could be told.
-fn tell_of_others(swept: &[Swept]) {
-    for Swept { run, session, refusal } in swept {
+fn log_other_refusals(swept: &[OrphanRefusal]) {
+    for OrphanRefusal { run, session, refusal } in swept {
         tracing::warn!(%run, %session, "a sandbox whose host died did not allow to {refusal}");
     }
 }

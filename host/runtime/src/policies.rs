@@ -3,30 +3,32 @@
 //! engine's; which of them a person wants is `core::workflow::Policies`'.
 
 mod artifacts;
+mod named_policy;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_core::decision::{Decision, Fault, Label};
+use baton_core::decision::{Decision, Fault, Provenance};
 use baton_core::grants::Grants;
-use baton_core::input::{Pin, PinnedLink};
-use baton_core::observation::{Capability, Question};
+use baton_core::input::{BindingLink, PolicyBinding};
+use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::workflow::{
-    BUILTIN, Candidate, GivenSetting, GivenSettings, LaidSettings, Layer, Origin, PolicyChoice, Scope,
-    SettingValue, laid_settings, lay_over,
+    BUILTIN, ConfigSource, EffectiveSettings, GivenSetting, GivenSettings, PolicyChoice, PolicyScope,
+    ResolvedChoice, SettingValue, laid_settings, lay_over,
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::limits::CHAIN_LINKS_MAX;
 use baton_engine::{
-    BUILT_IN_NAMES, BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy,
-    Router, RouterError, built_in, builtin_bytes,
+    BUILT_IN_NAMES, BUILTIN_NAME, ComponentGrants as Granted, ConfiguredPolicy, Engine, EngineConfig, Policy,
+    RoutedDecision, Router, RouterError, built_in, builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
-use crate::watch;
+use crate::policy_watcher;
+use named_policy::NamedPolicy;
 
 pub(crate) use artifacts::RunArtifacts;
 
@@ -34,21 +36,22 @@ pub(crate) use artifacts::RunArtifacts;
 const BUILTIN_PREFIX: &str = "builtin:";
 
 /// Who answers questions to a policy, in a scope.
-pub(crate) type Judge = Arc<dyn Fn(&Scope, &Question) -> (Result<Decision, Fault>, Label) + Send + Sync>;
+pub(crate) type DecideFn =
+    Arc<dyn Fn(&PolicyScope, &PolicyRequest) -> (Result<Decision, Fault>, Provenance) + Send + Sync>;
 
 /// What a new run begins with.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedPolicies {
     /// Answers every question.
-    pub(crate) bench: Arc<Bench>,
+    pub(crate) bench: Arc<PolicyRegistry>,
     /// Who decides what. Of two for the same seat the later one does.
-    pub(crate) pins: Vec<Pin>,
+    pub(crate) pins: Vec<PolicyBinding>,
     /// Components and canonical settings, for the journal: a resume and a replay need no file.
     pub(crate) blobs: Vec<Vec<u8>>,
 }
 
 /// A component as a run is pinned to it, from the journal.
-pub(crate) struct Pinned {
-    pub(crate) link: PinnedLink,
+pub(crate) struct JournaledPolicy {
+    pub(crate) link: BindingLink,
     pub(crate) component: Vec<u8>,
     pub(crate) settings: Vec<u8>,
     /// It decides now; otherwise it stands behind the one that does.
@@ -56,17 +59,17 @@ pub(crate) struct Pinned {
 }
 
 /// Components that were loaded for a seat.
-pub(crate) struct Seated {
-    pub(crate) pin: Pin,
+pub(crate) struct LoadedBinding {
+    pub(crate) pin: PolicyBinding,
     /// The component and the canonical settings of each of them.
     pub(crate) blobs: Vec<[Vec<u8>; 2]>,
 }
 
-impl Seated {
+impl LoadedBinding {
     /// It, and another one where it abstains; one that is asked already is asked once.
-    fn before(mut self, next: Seated) -> Self {
+    fn before(mut self, next: LoadedBinding) -> Self {
         let link = next.pin.first();
-        let is_asked = |asked: PinnedLink| {
+        let is_asked = |asked: BindingLink| {
             (&asked.component, &asked.settings, &asked.grants)
                 == (&link.component, &link.settings, &link.grants)
         };
@@ -78,8 +81,8 @@ impl Seated {
     }
 
     /// What is written down of them, by digest.
-    pub(crate) fn into_blobs(self) -> (Pin, Vec<(Digest, Vec<u8>)>) {
-        let links: Vec<PinnedLink> = self.pin.links().collect();
+    pub(crate) fn into_blobs(self) -> (PolicyBinding, Vec<(Digest, Vec<u8>)>) {
+        let links: Vec<BindingLink> = self.pin.links().collect();
         let named = links.into_iter().zip(self.blobs).flat_map(|(link, [component, settings])| {
             [(link.component, component), (link.settings, settings)]
         });
@@ -88,20 +91,20 @@ impl Seated {
 }
 
 /// What a component is loaded under: the same bytes under two names, or with two grants, are two policies.
-type Key = (String, Digest, GrantKey);
+type PolicyKey = (String, Digest, GrantKey);
 /// Grants in an order.
 type GrantKey = (Vec<String>, Option<u64>, Option<u32>);
 
 /// Everything that was loaded for a run, and the router over what decides. Shared by the loop and those who load for it.
-pub(crate) struct Bench {
+pub(crate) struct PolicyRegistry {
     engine: Engine,
     router: Router,
     artifacts: RunArtifacts,
-    loaded: Mutex<BTreeMap<Key, Policy>>,
-    configured: Mutex<BTreeMap<(Key, Digest), Configured>>,
+    loaded: Mutex<BTreeMap<PolicyKey, Policy>>,
+    configured: Mutex<BTreeMap<(PolicyKey, Digest), ConfiguredPolicy>>,
 }
 
-impl Bench {
+impl PolicyRegistry {
     fn new(cache: PathBuf, artifacts: RunArtifacts) -> Result<Self, RuntimeError> {
         let engine = engine(Some(cache))?;
         let router =
@@ -110,26 +113,26 @@ impl Bench {
     }
 
     /// Answers a question, by those who decide in a scope.
-    pub(crate) fn decide(&self, scope: &Scope, question: &Question) -> Decided {
+    pub(crate) fn decide(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         self.router.decide_in(scope, question)
     }
 
     /// The same, for those who only ask.
-    pub(crate) fn judge(self: &Arc<Self>) -> Judge {
+    pub(crate) fn decide_fn(self: &Arc<Self>) -> DecideFn {
         let bench = Arc::clone(self);
         Arc::new(move |scope, question| {
-            let Decided { result, label, .. } = bench.decide(scope, question);
+            let RoutedDecision { result, label, .. } = bench.decide(scope, question);
             (result, label)
         })
     }
 
     /// A router of its own for one run of many, so that nothing is remembered from another. It follows the pins of its run.
-    pub(crate) fn another_router(&self, built_in: &Configured) -> Result<Router, RouterError> {
+    pub(crate) fn new_router(&self, built_in: &ConfiguredPolicy) -> Result<Router, RouterError> {
         Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())
     }
 
     /// The policy that stands behind every other.
-    pub(crate) fn built_in(&self) -> Result<Configured, RuntimeError> {
+    pub(crate) fn built_in(&self) -> Result<ConfiguredPolicy, RuntimeError> {
         let refused = |why: String| refused(BUILTIN, why);
         let (grants, settings) = (Grants::default(), BTreeMap::new());
         let policy = self.policy(BUILTIN_NAME, builtin_bytes(), &grants).map_err(refused)?;
@@ -137,7 +140,7 @@ impl Bench {
     }
 
     /// Puts in place what a run begins with.
-    fn seat(&self, pins: &[Pin]) {
+    fn install_initial(&self, pins: &[PolicyBinding]) {
         warn(self.router.begin(pins, |link| self.known(link)));
     }
 
@@ -148,11 +151,11 @@ impl Bench {
 
     /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
     /// validated. Blocking; nothing that decides is disturbed.
-    pub(crate) fn load(&self, wanted: &Wanted) -> Result<Vec<Seated>, RuntimeError> {
-        let Wanted { source, reference, given, grants, from, scope, decides, in_force } = wanted;
+    pub(crate) fn load(&self, wanted: &BindingRequest) -> Result<Vec<LoadedBinding>, RuntimeError> {
+        let BindingRequest { source, reference, given, grants, from, scope, decides, in_force } = wanted;
         let bytes = bytes_of(source);
         let policy = self.policy_of(wanted)?;
-        let LaidSettings { settings, .. } =
+        let EffectiveSettings { settings, .. } =
             laid_settings(given, |key, value| policy.takes(key, value).is_ok());
         let able: Vec<_> = match decides.as_slice() {
             [] => policy.decides().to_vec(),
@@ -165,7 +168,7 @@ impl Bench {
             let mut laid = in_force.get(&capability).cloned().unwrap_or_default();
             lay_over(&mut laid, &settings);
             let configured = self.configure(&policy, grants, &laid).map_err(|why| refused(reference, why))?;
-            Ok(Seated {
+            Ok(LoadedBinding {
                 pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
                 blobs: vec![[bytes.to_vec(), canonical(&configured)]],
             })
@@ -174,9 +177,9 @@ impl Bench {
     }
 
     /// What is set for a policy otherwise than by default. Blocking.
-    pub(crate) fn set_otherwise(
+    pub(crate) fn non_default_settings(
         &self,
-        link: &PinnedLink,
+        link: &BindingLink,
         component: &[u8],
         settings: &[u8],
     ) -> Result<BTreeMap<String, GivenSetting>, RuntimeError> {
@@ -193,10 +196,10 @@ impl Bench {
     }
 
     /// Takes out of what is in force the settings that a component does not have, and names them. Blocking.
-    pub(crate) fn keep_what_it_has(
+    pub(crate) fn drop_unknown_settings(
         &self,
-        wanted: &Wanted,
-        in_force: &mut InForce,
+        wanted: &BindingRequest,
+        in_force: &mut CurrentSettings,
     ) -> Result<Vec<String>, RuntimeError> {
         let policy = self.policy_of(wanted)?;
         let schema = policy.schema().map_err(|fault| refused(&wanted.reference, fault.to_string()))?;
@@ -214,7 +217,7 @@ impl Bench {
     }
 
     /// That a component which was named as a layer asks the next policy, whatever else it decides.
-    fn must_ask_next(&self, wanted: &Wanted, capability: Capability) -> Result<(), RuntimeError> {
+    fn must_ask_next(&self, wanted: &BindingRequest, capability: Capability) -> Result<(), RuntimeError> {
         let policy = self.policy_of(wanted)?;
         let asks = policy.asks_next();
         let is_needed = policy.decides().contains(&capability);
@@ -228,8 +231,8 @@ impl Bench {
     }
 
     /// Answers what this component with these settings would answer; it is loaded where it is not yet.
-    fn restore(&self, pinned: &Pinned) -> Result<(), RuntimeError> {
-        let Pinned { link, component, settings, .. } = pinned;
+    fn restore(&self, pinned: &JournaledPolicy) -> Result<(), RuntimeError> {
+        let JournaledPolicy { link, component, settings, .. } = pinned;
         let refused = |why: String| refused(&link.policy, why);
         let settings: BTreeMap<String, GivenSetting> = serde_json::from_slice(settings)
             .map_err(|error| refused(format!("its journaled settings: {error}")))?;
@@ -239,8 +242,8 @@ impl Bench {
     }
 
     /// What somebody wants, loaded.
-    fn policy_of(&self, wanted: &Wanted) -> Result<Policy, RuntimeError> {
-        let Wanted { source, reference, grants, .. } = wanted;
+    fn policy_of(&self, wanted: &BindingRequest) -> Result<Policy, RuntimeError> {
+        let BindingRequest { source, reference, grants, .. } = wanted;
         let loaded = self.policy(&source.name, bytes_of(source), grants);
         loaded.map_err(|why| refused(reference, why))
     }
@@ -261,7 +264,7 @@ impl Bench {
         policy: &Policy,
         grants: &Grants,
         settings: &BTreeMap<String, GivenSetting>,
-    ) -> Result<Configured, String> {
+    ) -> Result<ConfiguredPolicy, String> {
         let configured = policy.configure(settings).map_err(|error| error.to_string())?;
         let key = (policy.name().to_owned(), policy.digest().clone(), key_of(grants));
         lock(&self.configured).insert((key, configured.settings_digest().clone()), configured.clone());
@@ -269,7 +272,7 @@ impl Bench {
     }
 
     /// The policy of a link, if it was loaded.
-    pub(crate) fn known(&self, link: &PinnedLink) -> Option<Configured> {
+    pub(crate) fn known(&self, link: &BindingLink) -> Option<ConfiguredPolicy> {
         let key = (link.policy.clone(), link.component.clone(), key_of(&link.grants));
         lock(&self.configured).get(&(key, link.settings.clone())).cloned()
     }
@@ -284,23 +287,23 @@ fn warn(placed: Result<(), RouterError>) {
 
 /// A component that somebody wants in place.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct BindingRequest {
     pub(crate) source: PolicySource,
     /// As it was named, for messages.
     pub(crate) reference: String,
     /// What is said of its settings, the farthest first.
     pub(crate) given: Vec<GivenSettings>,
     pub(crate) grants: Grants,
-    pub(crate) from: Origin,
-    pub(crate) scope: Scope,
+    pub(crate) from: ConfigSource,
+    pub(crate) scope: PolicyScope,
     /// What it is to decide; everything that it can where empty.
     pub(crate) decides: Vec<Capability>,
     /// Settings over which those of `given` are laid, for each decision.
-    pub(crate) in_force: InForce,
+    pub(crate) in_force: CurrentSettings,
 }
 
 /// Settings that a component has where it decides already.
-pub(crate) type InForce = BTreeMap<Capability, BTreeMap<String, GivenSetting>>;
+pub(crate) type CurrentSettings = BTreeMap<Capability, BTreeMap<String, GivenSetting>>;
 
 /// Loads what a workflow names. Blocking: a component that is new here is compiled.
 pub(crate) fn prepare(
@@ -308,11 +311,11 @@ pub(crate) fn prepare(
     artifacts: RunArtifacts,
     workflow: &Workflow,
     bundle: &PolicyBundle,
-) -> Result<Prepared, RuntimeError> {
-    let bench = Bench::new(cache, artifacts)?;
+) -> Result<PreparedPolicies, RuntimeError> {
+    let bench = PolicyRegistry::new(cache, artifacts)?;
     let mut blobs = BTreeMap::new();
-    let mut pins: Vec<Pin> = Vec::new();
-    let mut put = |seated: Seated| {
+    let mut pins: Vec<PolicyBinding> = Vec::new();
+    let mut put = |seated: LoadedBinding| {
         let (pin, of_pin) = seated.into_blobs();
         blobs.extend(of_pin);
         pin
@@ -320,10 +323,10 @@ pub(crate) fn prepare(
     for scope in workflow.policies.scopes() {
         for capability in Capability::ALL {
             let chosen = choose(&bench, workflow, bundle, &scope, capability)?;
-            if scope == Scope::Run {
+            if scope == PolicyScope::Run {
                 let built_in = bench.load(&fallback(capability))?;
                 pins.extend(built_in.into_iter().map(&mut put).filter(|pin| !pin.is_same_as(&chosen.pin)));
-            } else if beneath(&pins, workflow, &scope, capability)
+            } else if wider_binding(&pins, workflow, &scope, capability)
                 .is_some_and(|pin| pin.from == chosen.pin.from && pin.is_same_as(&chosen.pin))
             {
                 // Whoever decides in the wider scope decides here too.
@@ -336,29 +339,30 @@ pub(crate) fn prepare(
         let shadow = shadow(bundle, choice, n, &pins)?;
         pins.extend(bench.load(&shadow)?.into_iter().map(&mut put));
     }
-    bench.seat(&pins);
-    Ok(Prepared { bench: Arc::new(bench), pins, blobs: blobs.into_values().collect() })
+    bench.install_initial(&pins);
+    Ok(PreparedPolicies { bench: Arc::new(bench), pins, blobs: blobs.into_values().collect() })
 }
 
 /// Who decides in a scope in which nobody is pinned: of a phase its role's, else the run's.
-fn beneath<'p>(
-    pins: &'p [Pin],
+fn wider_binding<'p>(
+    pins: &'p [PolicyBinding],
     workflow: &Workflow,
-    scope: &Scope,
+    scope: &PolicyScope,
     capability: Capability,
-) -> Option<&'p Pin> {
-    let pinned =
-        |scope: &Scope| pins.iter().rev().find(|pin| pin.capability == capability && pin.scope == *scope);
+) -> Option<&'p PolicyBinding> {
+    let pinned = |scope: &PolicyScope| {
+        pins.iter().rev().find(|pin| pin.capability == capability && pin.scope == *scope)
+    };
     scope.wider(workflow).find_map(|wider| pinned(&wider))
 }
 
 /// The role of the phase that a scope is, if it is one.
-pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &Scope) -> Option<&'w RoleName> {
+pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &PolicyScope) -> Option<&'w RoleName> {
     match scope {
-        Scope::Phase { phase } => {
+        PolicyScope::Phase { phase } => {
             workflow.phases.iter().find(|known| known.id == *phase).map(|phase| &phase.role)
         }
-        Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
+        PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
     }
 }
 
@@ -366,9 +370,9 @@ pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &Scope) -> Option<&'w R
 pub(crate) fn restore(
     cache: PathBuf,
     artifacts: RunArtifacts,
-    pinned: &[Pinned],
-) -> Result<Arc<Bench>, RuntimeError> {
-    let bench = Bench::new(cache, artifacts)?;
+    pinned: &[JournaledPolicy],
+) -> Result<Arc<PolicyRegistry>, RuntimeError> {
+    let bench = PolicyRegistry::new(cache, artifacts)?;
     for one in pinned {
         match bench.restore(one) {
             Err(error) if one.in_place => return Err(error),
@@ -394,20 +398,20 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
 /// behind it, where it abstains, all that were named farther away, to the built-in one. A component that a closer layer names with other
 /// settings is asked with those alone.
 fn choose(
-    bench: &Bench,
+    bench: &PolicyRegistry,
     workflow: &Workflow,
     bundle: &PolicyBundle,
-    scope: &Scope,
+    scope: &PolicyScope,
     capability: Capability,
-) -> Result<Seated, RuntimeError> {
+) -> Result<LoadedBinding, RuntimeError> {
     let role = role_of(workflow, scope);
-    let mut chosen: Option<Seated> = None;
+    let mut chosen: Option<LoadedBinding> = None;
     let candidates = workflow.policies.candidates(scope, role, capability);
     let (mut asked, mut before) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let source = find(bundle, &candidate.component)?;
-        let Candidate { component, rules_file, given, grants, from, explicit, is_layer, .. } = candidate;
-        let wanted = |decides| Wanted {
+        let ResolvedChoice { component, rules_file, given, grants, from, explicit, is_layer, .. } = candidate;
+        let wanted = |decides| BindingRequest {
             source: source.clone(),
             reference: component.clone(),
             given: given.clone(),
@@ -415,7 +419,7 @@ fn choose(
             from: from.clone(),
             scope: scope.clone(),
             decides,
-            in_force: InForce::new(),
+            in_force: CurrentSettings::new(),
         };
         let policy = bench.policy_of(&wanted(Vec::new()))?;
         let named = NamedPolicy::of(rules_file, &policy, &from);
@@ -441,7 +445,9 @@ fn choose(
     }
     settings::each_is_taken(capability, &asked)?;
     if workflow.policies.watch {
-        watch::expect_own_names(asked.iter().map(|asked| (asked.policy.name(), asked.component.as_str())))?;
+        policy_watcher::expect_own_names(
+            asked.iter().map(|asked| (asked.policy.name(), asked.component.as_str())),
+        )?;
     }
     match chosen {
         Some(chosen) if chosen.pin.links().count() > CHAIN_LINKS_MAX as usize => {
@@ -457,34 +463,11 @@ fn choose(
     }
 }
 
-/// A policy as one layer names it. Files of rules are the settings of one component, and each is a policy.
-struct NamedPolicy {
-    rules_file: Option<String>,
-    name: String,
-    component: Digest,
-    layer: (Layer, String),
-}
-
-impl NamedPolicy {
-    fn of(rules_file: Option<String>, policy: &Policy, from: &Origin) -> Self {
-        Self {
-            rules_file,
-            name: policy.name().to_owned(),
-            component: policy.digest().clone(),
-            layer: (from.layer, from.file.clone()),
-        }
-    }
-
-    /// Whether the other one is the same policy in a layer that is farther away. The built-in one stands behind every chain.
-    fn replaces(&self, other: &Self) -> bool {
-        self.layer != other.layer
-            && other.layer.0 != Layer::BuiltIn
-            && (&self.rules_file, &self.name, &self.component)
-                == (&other.rules_file, &other.name, &other.component)
-    }
-}
-
-fn only(seated: Vec<Seated>, capability: Capability, reference: &str) -> Result<Seated, RuntimeError> {
+fn only(
+    seated: Vec<LoadedBinding>,
+    capability: Capability,
+    reference: &str,
+) -> Result<LoadedBinding, RuntimeError> {
     let found = seated.into_iter().find(|seated| seated.pin.capability == capability);
     found.ok_or_else(|| refused(reference, format!("it does not decide {capability}")))
 }
@@ -494,16 +477,16 @@ fn shadow(
     bundle: &PolicyBundle,
     choice: &PolicyChoice,
     n: usize,
-    pins: &[Pin],
-) -> Result<Wanted, RuntimeError> {
+    pins: &[PolicyBinding],
+) -> Result<BindingRequest, RuntimeError> {
     let reference = choice.component.as_deref().unwrap_or(BUILTIN);
     let source = find(bundle, reference)?;
-    let named = Scope::Shadow { policy: source.name.clone() };
+    let named = PolicyScope::Shadow { policy: source.name.clone() };
     let scope = match pins.iter().any(|pin| pin.scope == named) {
-        true => Scope::Shadow { policy: format!("{}-{}", source.name, n + 1) },
+        true => PolicyScope::Shadow { policy: format!("{}-{}", source.name, n + 1) },
         false => named,
     };
-    Ok(Wanted {
+    Ok(BindingRequest {
         reference: reference.to_owned(),
         source,
         given: GivenSettings::own(choice.settings.clone(), choice.settings_from()),
@@ -511,20 +494,20 @@ fn shadow(
         from: choice.from.clone(),
         scope,
         decides: Vec::new(),
-        in_force: InForce::new(),
+        in_force: CurrentSettings::new(),
     })
 }
 
-fn fallback(capability: Capability) -> Wanted {
-    Wanted {
+fn fallback(capability: Capability) -> BindingRequest {
+    BindingRequest {
         source: PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None },
         reference: BUILTIN.to_owned(),
         given: Vec::new(),
         grants: Grants::default(),
-        from: Origin::default(),
-        scope: Scope::Run,
+        from: ConfigSource::default(),
+        scope: PolicyScope::Run,
         decides: vec![capability],
-        in_force: InForce::new(),
+        in_force: CurrentSettings::new(),
     }
 }
 
@@ -550,13 +533,13 @@ pub(crate) fn find(bundle: &PolicyBundle, reference: &str) -> Result<PolicySourc
 }
 
 fn pin_of(
-    configured: &Configured,
+    configured: &ConfiguredPolicy,
     capability: Capability,
-    scope: Scope,
+    scope: PolicyScope,
     grants: Grants,
-    from: Origin,
-) -> Pin {
-    Pin {
+    from: ConfigSource,
+) -> PolicyBinding {
+    PolicyBinding {
         capability,
         policy: configured.policy().name().to_owned(),
         component: configured.policy().digest().clone(),
@@ -570,7 +553,7 @@ fn pin_of(
 }
 
 /// The bytes whose digest a pin carries.
-fn canonical(configured: &Configured) -> Vec<u8> {
+fn canonical(configured: &ConfiguredPolicy) -> Vec<u8> {
     // Keys are texts and values plain, so this cannot fail.
     serde_json::to_vec(configured.settings()).unwrap_or_default()
 }

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use baton_core::action::Ending;
+use baton_core::action::RunOutcome;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
-use baton_core::{Input, RunId, SessionId, Stamped, UnixMs, Workflow};
+use baton_core::{Input, JournaledInput, RunId, SessionId, UnixMs, Workflow};
 use baton_store::{ArtifactStore, Entry, HostLock, Journal, RunSummary, StateDir, StoreError, Version};
 
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
-use crate::recover;
+use crate::recovery;
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, Runt
     let state = find_state(config)?;
     let journal = open_read_only(&state)?;
     let run = which_run(config, &journal, run)?;
-    let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
+    let folded = recovery::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
     // Of a run that nobody works on no time passes; what a host does now it tells itself, and journals within moments.
     let view = folded.run.view(folded.last.1);
     view.ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
@@ -81,7 +81,7 @@ pub fn workflow_of(config: &HostConfig, run: &RunId) -> Result<Option<Workflow>,
 /// The workflow of the first entry of a run; nothing where it does not have it.
 pub(crate) fn begun_with(first: Option<Entry>) -> Option<Box<Workflow>> {
     match first? {
-        Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
+        Entry::Input(JournaledInput { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
         _ => None,
     }
 }
@@ -133,8 +133,9 @@ pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeEr
     };
     let journal = open_read_only(&state)?;
     for summary in journal.runs().map_err(cannot_read(&state))?.into_iter().rev() {
-        let folded = recover::fold_run(&journal, &summary.run).map_err(|error| error.in_dir(state.path()))?;
-        if !matches!(folded.run.status(), RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+        let folded =
+            recovery::fold_run(&journal, &summary.run).map_err(|error| error.in_dir(state.path()))?;
+        if !matches!(folded.run.status(), RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished)) {
             return Ok(Some(summary.run));
         }
     }

@@ -12,7 +12,7 @@ use baton_agents::{AgentHandle, Confined, DriverEvent, Launch, Spawned};
 use baton_core::SessionId;
 use baton_core::facts::Refusal;
 use baton_core::visible::visible;
-use baton_sandbox::Remaining;
+use baton_sandbox::RemainingPaths;
 use baton_store::StateDir;
 use tokio::sync::{mpsc, watch};
 
@@ -34,7 +34,7 @@ enum Stage {
 }
 
 /// Why an agent did not start.
-pub(crate) struct NotStarted {
+pub(crate) struct AgentStartError {
     pub(crate) error: String,
     /// Trying again cannot help.
     pub(crate) needs_a_person: bool,
@@ -63,7 +63,7 @@ impl Sessions {
         launch: Launch,
         confined: Option<Confined>,
         events: mpsc::Sender<(SessionId, DriverEvent)>,
-    ) -> Result<Spawned, NotStarted> {
+    ) -> Result<Spawned, AgentStartError> {
         let session = launch.spec.session.clone();
         match baton_agents::spawn(launch, confined, events).await {
             Ok((handle, spawned)) => {
@@ -74,7 +74,7 @@ impl Sessions {
             }
             Err(error) => {
                 self.gone(&session);
-                Err(NotStarted { needs_a_person: error.needs_a_person(), error: error.to_string() })
+                Err(AgentStartError { needs_a_person: error.needs_a_person(), error: error.to_string() })
             }
         }
     }
@@ -180,7 +180,7 @@ pub(crate) const INSIDE: &str = "inside";
 /// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
 /// something only where a guard was killed as well.
 /// Returns what they had planted in sandboxes, by run and session.
-pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::Result<Vec<Swept>> {
+pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::Result<Vec<OrphanRefusal>> {
     let mut folders_of_sessions = Vec::new();
     let mut boundaries = Vec::new();
     for run in runs {
@@ -200,10 +200,10 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::R
     baton_agents::end_left_behind(&folders_of_sessions);
     let mut swept = Vec::new();
     for (run, session, boundary) in boundaries {
-        let remaining = Remaining::kept(&still_there(state, run))?;
+        let remaining = RemainingPaths::kept(&still_there(state, run))?;
         for refusal in baton_sandbox::clear(&boundary, &remaining) {
             let session = SessionId::new(session.to_string_lossy());
-            swept.push(Swept { run: run.clone(), session, refusal });
+            swept.push(OrphanRefusal { run: run.clone(), session, refusal });
         }
     }
     Ok(swept)
@@ -211,7 +211,7 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::R
 
 /// What an agent had planted whose host died, and what became of it.
 #[derive(Debug)]
-pub(crate) struct Swept {
+pub(crate) struct OrphanRefusal {
     pub(crate) run: baton_core::RunId,
     /// The session, or the command, that was confined.
     pub(crate) session: SessionId,

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use baton_core::agreement::Agreement;
 use baton_core::decision::{Decision, Fault};
-use baton_core::input::Pin;
-use baton_core::observation::{Capability, Question};
-use baton_core::workflow::{GivenSetting, Scope};
+use baton_core::decision_diff::DecisionMatch;
+use baton_core::input::PolicyBinding;
+use baton_core::observation::{Capability, PolicyRequest};
+use baton_core::workflow::{GivenSetting, PolicyScope};
 use baton_core::{Digest, RequestId, Run, RunId};
-use baton_engine::{Configured, Engine, Evaluation, Grants as Granted, followed};
+use baton_engine::{ComponentGrants as Granted, ConfiguredPolicy, Engine, Evaluation, validate_answer};
 use baton_store::{Journal, StateDir};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ pub struct ShadowAnswer {
     /// Digest of its settings.
     pub settings: Digest,
     /// How the two answers compare.
-    pub agreement: Agreement,
+    pub agreement: DecisionMatch,
     /// Fuel that the shadow used.
     pub fuel: u64,
     /// The answer that counted, if the host would have done something else after the shadow's.
@@ -71,7 +71,7 @@ pub struct ShadowAnswer {
 
 /// Everything that the shadows of a run said.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ShadowStory {
+pub struct ShadowReport {
     /// In the order of asking.
     pub answers: Vec<ShadowAnswer>,
     /// Questions that were left out because the shadows had used their share.
@@ -81,29 +81,34 @@ pub struct ShadowStory {
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum ShadowLine {
     Answer(Box<ShadowAnswer>),
     LeftOut { schema: u32, left_out: u64 },
 }
 
 /// What the thread hears: a question with the answer that counts.
-struct Heard {
+struct ShadowQuery {
     request: RequestId,
-    question: Box<Question>,
+    question: Box<PolicyRequest>,
     counted: Result<Decision, Fault>,
 }
 
 /// Who may tell the shadows of a question. Cheap to clone, and never waits.
 #[derive(Clone)]
-pub(crate) struct Teller {
-    to: SyncSender<Heard>,
+pub(crate) struct ShadowSender {
+    to: SyncSender<ShadowQuery>,
     left_out: Arc<AtomicU64>,
 }
 
-impl Teller {
+impl ShadowSender {
     /// Tells them, where they have room.
-    pub(crate) fn tell(&self, request: RequestId, question: Question, counted: Result<Decision, Fault>) {
-        let heard = Heard { request, question: Box::new(question), counted };
+    pub(crate) fn send_query(
+        &self,
+        request: RequestId,
+        question: PolicyRequest,
+        counted: Result<Decision, Fault>,
+    ) {
+        let heard = ShadowQuery { request, question: Box::new(question), counted };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.to.try_send(heard) {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -111,7 +116,7 @@ impl Teller {
 }
 
 /// What the shadows of a run are made of.
-pub(crate) struct Parts {
+pub(crate) struct ShadowParts {
     pub(crate) journal: Journal,
     pub(crate) artifacts: RunArtifacts,
     /// Compiled components.
@@ -121,36 +126,36 @@ pub(crate) struct Parts {
 }
 
 /// The shadows of a run. Nothing is started where there are none.
-pub(crate) struct Shadows {
-    parts: Arc<Parts>,
-    thread: Option<(Teller, Arc<Said>, JoinHandle<()>)>,
+pub(crate) struct RunShadows {
+    parts: Arc<ShadowParts>,
+    thread: Option<(ShadowSender, Arc<ShadowControl>, JoinHandle<()>)>,
 }
 
 /// What the thread is told besides questions. Nobody waits for it: it looks before each question.
 #[derive(Default)]
-struct Said {
+struct ShadowControl {
     /// These are the shadows from now on.
-    pins: Mutex<Option<Vec<Pin>>>,
+    pins: Mutex<Option<Vec<PolicyBinding>>>,
     /// Nothing is asked any more.
     stop: AtomicBool,
 }
 
-impl Said {
-    fn pins(&self) -> MutexGuard<'_, Option<Vec<Pin>>> {
+impl ShadowControl {
+    fn pins(&self) -> MutexGuard<'_, Option<Vec<PolicyBinding>>> {
         // It is replaced whole, so a poisoned lock is as good as any.
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shadows {
-    pub(crate) fn new(parts: Parts) -> Self {
+impl RunShadows {
+    pub(crate) fn new(parts: ShadowParts) -> Self {
         Self { parts: Arc::new(parts), thread: None }
     }
 
     /// Follows what the run has pinned as its shadows.
     pub(crate) fn follow(&mut self, run: &Run) {
-        let pins: Vec<Pin> =
-            run.pins().filter(|pin| matches!(pin.scope, Scope::Shadow { .. })).cloned().collect();
+        let pins: Vec<PolicyBinding> =
+            run.pins().filter(|pin| matches!(pin.scope, PolicyScope::Shadow { .. })).cloned().collect();
         if pins.is_empty() {
             return;
         }
@@ -163,7 +168,7 @@ impl Shadows {
     }
 
     /// Who tells them of a question; nobody where there are none.
-    pub(crate) fn teller(&self) -> Option<Teller> {
+    pub(crate) fn teller(&self) -> Option<ShadowSender> {
         self.thread.as_ref().map(|(teller, ..)| teller.clone())
     }
 
@@ -176,11 +181,11 @@ impl Shadows {
     }
 }
 
-fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<Said>, JoinHandle<()>)> {
+fn start(parts: &Arc<ShadowParts>) -> Option<(ShadowSender, Arc<ShadowControl>, JoinHandle<()>)> {
     let (to, line) = sync_channel(WAITING);
-    let (left_out, said) = (Arc::new(AtomicU64::new(0)), Arc::new(Said::default()));
-    let teller = Teller { to, left_out: Arc::clone(&left_out) };
-    let theirs = Asked { parts: Arc::clone(parts), left_out, said: Arc::clone(&said) };
+    let (left_out, said) = (Arc::new(AtomicU64::new(0)), Arc::new(ShadowControl::default()));
+    let teller = ShadowSender { to, left_out: Arc::clone(&left_out) };
+    let theirs = ShadowWorker { parts: Arc::clone(parts), left_out, said: Arc::clone(&said) };
     let thread = std::thread::Builder::new().name("shadows".to_owned()).spawn(move || {
         if let Err(error) = theirs.answer(&line) {
             // They decide nothing, so nothing is lost by it but what they would have said.
@@ -197,14 +202,14 @@ fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<Said>, JoinHandle<()>)> {
 }
 
 /// The thread's side.
-struct Asked {
-    parts: Arc<Parts>,
+struct ShadowWorker {
+    parts: Arc<ShadowParts>,
     left_out: Arc<AtomicU64>,
-    said: Arc<Said>,
+    said: Arc<ShadowControl>,
 }
 
-impl Asked {
-    fn answer(&self, line: &Receiver<Heard>) -> Result<(), RuntimeError> {
+impl ShadowWorker {
+    fn answer(&self, line: &Receiver<ShadowQuery>) -> Result<(), RuntimeError> {
         let failed = |error: std::io::Error| RuntimeError::State {
             what: "cannot write down what shadows say",
             dir: self.parts.folder.clone(),
@@ -212,14 +217,14 @@ impl Asked {
         };
         // An engine of their own: a shadow that loops takes no place of those that decide.
         let engine = policies::engine(Some(self.parts.cache.clone()))?;
-        let mut file = Written::open(&self.parts.folder).map_err(failed)?;
-        let mut shadows: Vec<(Capability, Configured)> = Vec::new();
-        let mut share = Share::begin();
-        while let Ok(Heard { request, question, counted }) = line.recv() {
+        let mut file = ShadowFile::open(&self.parts.folder).map_err(failed)?;
+        let mut shadows: Vec<(Capability, ConfiguredPolicy)> = Vec::new();
+        let mut share = CpuShare::begin();
+        while let Ok(ShadowQuery { request, question, counted }) = line.recv() {
             let pins = self.said.pins().take();
             if let Some(pins) = pins {
                 shadows = pins.iter().filter_map(|pin| self.load(&engine, pin)).collect();
-                share = Share::begin();
+                share = CpuShare::begin();
             }
             if self.said.stop.load(Ordering::Relaxed) || !share.is_left() {
                 self.left_out.fetch_add(1, Ordering::Relaxed);
@@ -227,19 +232,19 @@ impl Asked {
             }
             let asked = question.ask.capability();
             for (_, shadow) in shadows.iter().filter(|(capability, _)| *capability == asked) {
-                let answer = set_beside(request, &question, &counted, shadow);
-                file.write(&Line::Answer(Box::new(answer))).map_err(failed)?;
+                let answer = compare_decision(request, &question, &counted, shadow);
+                file.write(&ShadowLine::Answer(Box::new(answer))).map_err(failed)?;
             }
         }
         let left_out = self.left_out.load(Ordering::Relaxed);
         if left_out > 0 {
-            file.write(&Line::LeftOut { schema: SHADOW_SCHEMA, left_out }).map_err(failed)?;
+            file.write(&ShadowLine::LeftOut { schema: SHADOW_SCHEMA, left_out }).map_err(failed)?;
         }
         file.finish().map_err(failed)
     }
 
     /// As it is in the journal. One that cannot be loaded is silent.
-    fn load(&self, engine: &Engine, pin: &Pin) -> Option<(Capability, Configured)> {
+    fn load(&self, engine: &Engine, pin: &PolicyBinding) -> Option<(Capability, ConfiguredPolicy)> {
         let blob = |digest| self.parts.journal.blob(digest).ok().flatten();
         let loaded = || {
             let component = blob(&pin.component).ok_or("its component is not in the journal")?;
@@ -264,16 +269,16 @@ impl Asked {
     }
 }
 
-fn set_beside(
+fn compare_decision(
     request: RequestId,
-    question: &Question,
+    question: &PolicyRequest,
     counted: &Result<Decision, Fault>,
-    shadow: &Configured,
+    shadow: &ConfiguredPolicy,
 ) -> ShadowAnswer {
     let Evaluation { result, fuel, .. } = shadow.evaluate(question);
     // An answer that no run can follow is a fault of a shadow, too.
-    let result = followed(question, result);
-    let agreement = Agreement::of(&question.ask, counted, &result);
+    let result = validate_answer(question, result);
+    let agreement = DecisionMatch::of(&question.ask, counted, &result);
     let differs = agreement.is_otherwise();
     ShadowAnswer {
         schema: SHADOW_SCHEMA,
@@ -290,12 +295,12 @@ fn set_beside(
 }
 
 /// What of a core the thread may still use.
-struct Share {
+struct CpuShare {
     since: Instant,
     used_before: Duration,
 }
 
-impl Share {
+impl CpuShare {
     fn begin() -> Self {
         Self { since: Instant::now(), used_before: core_time() }
     }
@@ -311,12 +316,12 @@ fn core_time() -> Duration {
 }
 
 /// The file, up to its bound.
-struct Written {
+struct ShadowFile {
     file: BufWriter<File>,
     bytes: u64,
 }
 
-impl Written {
+impl ShadowFile {
     fn open(folder: &Path) -> std::io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.join(FILE))?;
@@ -324,7 +329,7 @@ impl Written {
         Ok(Self { file: BufWriter::new(file), bytes })
     }
 
-    fn write(&mut self, line: &Line) -> std::io::Result<()> {
+    fn write(&mut self, line: &ShadowLine) -> std::io::Result<()> {
         if self.bytes >= FILE_BYTES_MAX {
             return Ok(());
         }
@@ -345,7 +350,7 @@ impl Written {
 ///
 /// # Errors
 /// As for [`view_of`](crate::view_of), and [`RuntimeError::State`] where the file cannot be read.
-pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, ShadowStory), RuntimeError> {
+pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, ShadowReport), RuntimeError> {
     let (_, run) = query::journal_of(config, run)?;
     let state = query::find_state(config)?;
     let folder = folder_of(&state, &run);
@@ -356,16 +361,16 @@ pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, Sh
     };
     let file = match File::open(folder.join(FILE)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((run, ShadowStory::default()));
+            return Ok((run, ShadowReport::default()));
         }
         file => file.map_err(failed)?,
     };
-    let mut story = ShadowStory::default();
+    let mut story = ShadowReport::default();
     for line in BufReader::new(file).lines() {
         // The last line may be half written; a host that was killed leaves one.
         match serde_json::from_str(&line.map_err(failed)?) {
-            Ok(Line::Answer(answer)) => story.answers.push(*answer),
-            Ok(Line::LeftOut { left_out, .. }) => story.left_out += left_out,
+            Ok(ShadowLine::Answer(answer)) => story.answers.push(*answer),
+            Ok(ShadowLine::LeftOut { left_out, .. }) => story.left_out += left_out,
             Err(error) => tracing::debug!(%error, "a line of the shadows' file is passed over"),
         }
     }

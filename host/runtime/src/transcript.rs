@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::facts::{AgentEvent, Channel, Exit, Refusal, WorkspaceFacts};
-use baton_core::notice::Notice;
-use baton_core::observation::BriefKind;
-use baton_core::workflow::{Layer, PolicyChoice};
+use baton_core::facts::{AgentEvent, ProcessExit, Refusal, SignalSource, WorkspaceFacts};
+use baton_core::observation::PromptKind;
+use baton_core::progress::ProgressEvent;
+use baton_core::workflow::{ConfigLayer, PolicyChoice};
 use baton_core::{
-    Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId,
-    Stamped, UnixMs,
+    Action, ActionId, Digest, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq,
+    SessionId, UnixMs,
 };
 use baton_store::{Entry, Journal, StateDir};
 use serde::Serialize;
@@ -38,13 +38,13 @@ pub struct TranscriptLine {
     pub session: Option<SessionId>,
     /// What.
     #[serde(flatten)]
-    pub what: Happened,
+    pub what: TranscriptEvent,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Happened {
+pub enum TranscriptEvent {
     /// An agent was started.
     Started {
         /// Which.
@@ -55,7 +55,7 @@ pub enum Happened {
     /// It was given a prompt.
     Prompted {
         /// What it is for.
-        prompt: BriefKind,
+        prompt: PromptKind,
         /// About which objectives.
         focus: Vec<ObjectiveId>,
         /// All of it.
@@ -96,7 +96,7 @@ pub enum Happened {
     /// It told of an error or a limit, or wrote something on its terminal.
     Signal {
         /// Where it stood.
-        channel: Channel,
+        channel: SignalSource,
         /// Its code.
         code: String,
         /// Its words.
@@ -147,17 +147,17 @@ pub enum Happened {
     /// Who decides has changed, or a policy failed.
     Policies {
         /// As it was told.
-        notice: Box<Notice>,
+        notice: Box<ProgressEvent>,
     },
     /// Its process is gone.
     Ended {
         /// How.
-        exit: Exit,
+        exit: ProcessExit,
     },
 }
 
 /// What an agent is in the middle of saying.
-struct Saying {
+struct OpenMessage {
     seq: Seq,
     at: UnixMs,
     text: String,
@@ -165,7 +165,7 @@ struct Saying {
     is_over: bool,
 }
 
-impl Saying {
+impl OpenMessage {
     /// Appends a piece; another message begins on a line of its own.
     fn push(&mut self, piece: &str) {
         if std::mem::take(&mut self.is_over) && !self.text.is_empty() && !self.text.ends_with('\n') {
@@ -183,7 +183,7 @@ pub struct Transcript {
     at: Seq,
     phases: BTreeMap<SessionId, PhaseId>,
     /// What each agent is in the middle of saying.
-    saying: BTreeMap<SessionId, Saying>,
+    saying: BTreeMap<SessionId, OpenMessage>,
     /// Calls that have not returned, by session and the agent's id.
     calls: BTreeMap<(SessionId, String), TranscriptLine>,
     /// Intents whose outcome says something.
@@ -253,7 +253,7 @@ impl Transcript {
             Entry::Intent { seq, at, intent } => self.intent(seq, at, intent, lines),
             Entry::Input(stamped) => {
                 self.policies(&stamped, lines);
-                let Stamped { seq, at, input } = stamped;
+                let JournaledInput { seq, at, input } = stamped;
                 self.input(seq, at, input, lines);
             }
         }
@@ -263,17 +263,23 @@ impl Transcript {
         match intent.action {
             Action::Spawn(spec) => {
                 self.phases.insert(spec.session.clone(), spec.phase);
-                let what = Happened::Started { agent: spec.agent.into(), continuation: spec.continuation };
+                let what =
+                    TranscriptEvent::Started { agent: spec.agent.into(), continuation: spec.continuation };
                 lines.push(self.line(seq, at, spec.session, what));
             }
             Action::Prompt { session, kind, focus, text, .. } => {
                 self.said(&session, lines);
                 let text = text.body().unwrap_or_default().to_owned();
-                lines.push(self.line(seq, at, session, Happened::Prompted { prompt: kind, focus, text }));
+                lines.push(self.line(
+                    seq,
+                    at,
+                    session,
+                    TranscriptEvent::Prompted { prompt: kind, focus, text },
+                ));
             }
             Action::Compact { session, instructions } => {
                 self.said(&session, lines);
-                lines.push(self.line(seq, at, session, Happened::AskedToCompact { instructions }));
+                lines.push(self.line(seq, at, session, TranscriptEvent::AskedToCompact { instructions }));
             }
             action @ (Action::Verify { .. } | Action::Assess { .. }) => {
                 self.open.insert(intent.id, action);
@@ -283,7 +289,7 @@ impl Transcript {
     }
 
     /// What is told of policies follows from the inputs, and is not written down.
-    fn policies(&mut self, stamped: &Stamped, lines: &mut Vec<TranscriptLine>) {
+    fn policies(&mut self, stamped: &JournaledInput, lines: &mut Vec<TranscriptLine>) {
         let Some(folded) = &mut self.folded else { return };
         let Ok(intents) = folded.apply(stamped) else {
             // A journal that cannot be folded is for `replay` to tell; what agents did can still be read.
@@ -292,13 +298,13 @@ impl Transcript {
         };
         for intent in intents {
             if let Action::Notify(
-                notice @ (Notice::PolicyChanged { .. }
-                | Notice::PolicyTakenBack { .. }
-                | Notice::PolicyRefused { .. }
-                | Notice::FellBack { .. }),
+                notice @ (ProgressEvent::PolicyChanged { .. }
+                | ProgressEvent::PolicyTakenBack { .. }
+                | ProgressEvent::PolicyRefused { .. }
+                | ProgressEvent::FellBack { .. }),
             ) = intent.action
             {
-                let what = Happened::Policies { notice: Box::new(notice) };
+                let what = TranscriptEvent::Policies { notice: Box::new(notice) };
                 let (seq, at) = (stamped.seq, stamped.at);
                 lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
             }
@@ -309,9 +315,9 @@ impl Transcript {
         match input {
             Input::Started { workflow, .. } => {
                 let by_folder: Vec<PolicyChoice> =
-                    workflow.policies.choices_of(Layer::Workspace).cloned().collect();
+                    workflow.policies.choices_of(ConfigLayer::Workspace).cloned().collect();
                 if !by_folder.is_empty() {
-                    let what = Happened::Chosen { by_folder };
+                    let what = TranscriptEvent::Chosen { by_folder };
                     lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
                 }
             }
@@ -322,7 +328,7 @@ impl Transcript {
                     std::mem::take(&mut self.calls).into_iter().partition(|((of, _), _)| *of == session);
                 self.calls = left;
                 lines.extend(BTreeMap::into_values(gone));
-                lines.push(self.line(seq, at, session, Happened::Ended { exit }));
+                lines.push(self.line(seq, at, session, TranscriptEvent::Ended { exit }));
             }
             Input::Outcome { action, outcome } => {
                 let what = match (self.open.remove(&action), outcome) {
@@ -331,7 +337,7 @@ impl Transcript {
                         Outcome::Verified { passed, code, findings, .. },
                     ) => {
                         let findings = if passed { String::new() } else { findings };
-                        Some((phase, Happened::Checked { command, passed, code, findings }))
+                        Some((phase, TranscriptEvent::Checked { command, passed, code, findings }))
                     }
                     (Some(Action::Assess { phase, .. }), Outcome::Assessed { facts }) => {
                         self.changed(&phase, facts).map(|what| (phase, what))
@@ -361,7 +367,7 @@ impl Transcript {
         }
         let what = match event {
             AgentEvent::Text { text } => {
-                let new = || Saying { seq, at, text: String::new(), is_over: false };
+                let new = || OpenMessage { seq, at, text: String::new(), is_over: false };
                 let saying = self.saying.entry(session.clone()).or_insert_with(new);
                 saying.push(&text);
                 if saying.text.len() > MESSAGE_BYTES {
@@ -371,7 +377,7 @@ impl Transcript {
             }
             AgentEvent::ToolCall { id, name, reads, writes, command } => {
                 self.said(&session, lines);
-                let what = Happened::Called {
+                let what = TranscriptEvent::Called {
                     tool: name,
                     command,
                     reads,
@@ -388,7 +394,7 @@ impl Transcript {
             }
             AgentEvent::ToolOutput { id, text, failed: how, .. } => {
                 if let Some(mut line) = self.calls.remove(&(session, id)) {
-                    if let Happened::Called { failed, returned, output, .. } = &mut line.what {
+                    if let TranscriptEvent::Called { failed, returned, output, .. } = &mut line.what {
                         (*failed, *returned, *output) = (how, true, text);
                     }
                     lines.push(line);
@@ -396,12 +402,14 @@ impl Transcript {
                 return;
             }
             AgentEvent::Signal(signal) => {
-                Happened::Signal { channel: signal.channel, code: signal.code, text: signal.text }
+                TranscriptEvent::Signal { channel: signal.channel, code: signal.code, text: signal.text }
             }
-            AgentEvent::ApprovalRequested { title } => Happened::Asks { title },
-            AgentEvent::Refused(refusal) => Happened::Refused { refusal },
-            AgentEvent::Compacted { .. } => Happened::Compacted,
-            AgentEvent::PromptEnded { stop_reason, is_error } => Happened::Answered { stop_reason, is_error },
+            AgentEvent::ApprovalRequested { title } => TranscriptEvent::Asks { title },
+            AgentEvent::Refused(refusal) => TranscriptEvent::Refused { refusal },
+            AgentEvent::Compacted { .. } => TranscriptEvent::Compacted,
+            AgentEvent::PromptEnded { stop_reason, is_error } => {
+                TranscriptEvent::Answered { stop_reason, is_error }
+            }
             _ => return,
         };
         self.said(&session, lines);
@@ -410,15 +418,15 @@ impl Transcript {
 
     /// What an agent has said until now is a message.
     fn said(&mut self, session: &SessionId, lines: &mut Vec<TranscriptLine>) {
-        if let Some(Saying { seq, at, text, .. }) = self.saying.remove(session)
+        if let Some(OpenMessage { seq, at, text, .. }) = self.saying.remove(session)
             && !text.trim().is_empty()
         {
-            lines.push(self.line(seq, at, session.clone(), Happened::Said { text }));
+            lines.push(self.line(seq, at, session.clone(), TranscriptEvent::Said { text }));
         }
     }
 
     /// What differs from the last look at the files of a phase.
-    fn changed(&mut self, phase: &PhaseId, facts: WorkspaceFacts) -> Option<Happened> {
+    fn changed(&mut self, phase: &PhaseId, facts: WorkspaceFacts) -> Option<TranscriptEvent> {
         let now: BTreeMap<String, (Option<Digest>, bool)> =
             facts.changed.into_iter().map(|file| (file.path, (file.digest, file.exists))).collect();
         let known = self.known.entry(phase.clone()).or_default();
@@ -428,10 +436,10 @@ impl Transcript {
             .map(|(path, (_, exists))| if *exists { path.clone() } else { format!("-{path}") })
             .collect();
         *known = now;
-        (!files.is_empty()).then_some(Happened::Changed { files, beyond: facts.changed_beyond })
+        (!files.is_empty()).then_some(TranscriptEvent::Changed { files, beyond: facts.changed_beyond })
     }
 
-    fn line(&self, seq: Seq, at: UnixMs, session: SessionId, what: Happened) -> TranscriptLine {
+    fn line(&self, seq: Seq, at: UnixMs, session: SessionId, what: TranscriptEvent) -> TranscriptLine {
         TranscriptLine { seq, at, phase: self.phases.get(&session).cloned(), session: Some(session), what }
     }
 }
@@ -442,7 +450,7 @@ mod tests {
 
     #[test]
     fn another_message_of_an_agent_begins_on_a_line_of_its_own() {
-        let mut saying = Saying { seq: Seq(1), at: UnixMs(0), text: String::new(), is_over: true };
+        let mut saying = OpenMessage { seq: Seq(1), at: UnixMs(0), text: String::new(), is_over: true };
         saying.push("Work");
         saying.push("ing.");
         saying.is_over = true;

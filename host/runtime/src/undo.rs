@@ -2,21 +2,21 @@
 //! taken back, and how, is git's to say.
 
 use baton_core::RunId;
-use baton_core::action::Ending;
+use baton_core::action::RunOutcome;
 use baton_core::view::RunStatus;
 use baton_store::StoreError;
 use baton_workspace::{Undoing, Workspace};
 
-use crate::actuate::trees_of;
-use crate::asker;
 use crate::config::HostConfig;
+use crate::effects::trees_of;
 use crate::error::RuntimeError;
 use crate::query::{cannot_read, find_state, open_read_only, which_run};
-use crate::recover;
+use crate::recovery;
+use crate::requester;
 
 /// What taking a run back came to, or would.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undid {
+pub struct UndoResult {
     /// Which run.
     pub run: RunId,
     /// Somebody may still go on with it, as if everything were there.
@@ -30,7 +30,11 @@ pub struct Undid {
 /// # Errors
 /// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`],
 /// [`RuntimeError::NotUndone`] where git refuses, and those of reading the journal.
-pub async fn undo(config: &HostConfig, run: Option<&RunId>, dry_run: bool) -> Result<Undid, RuntimeError> {
+pub async fn undo(
+    config: &HostConfig,
+    run: Option<&RunId>,
+    dry_run: bool,
+) -> Result<UndoResult, RuntimeError> {
     let state = find_state(config)?;
     let _lock = state.lock().map_err(|source| match source {
         StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
@@ -39,9 +43,9 @@ pub async fn undo(config: &HostConfig, run: Option<&RunId>, dry_run: bool) -> Re
     let journal = open_read_only(&state)?;
     let run = which_run(config, &journal, run)?;
     if !dry_run {
-        asker::expect_nobody_of(&state, &run)?;
+        requester::expect_no_agent(&state, &run)?;
     }
-    let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?.run;
+    let folded = recovery::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?.run;
     let workspace = Workspace::open(&config.workspace).map_err(|error| RuntimeError::Workspace {
         workspace: config.workspace.clone(),
         source: error.into(),
@@ -51,6 +55,7 @@ pub async fn undo(config: &HostConfig, run: Option<&RunId>, dry_run: bool) -> Re
         .undo(dry_run)
         .await
         .map_err(|error| RuntimeError::NotUndone { run: run.clone(), source: error.into() })?;
-    let is_unfinished = !matches!(folded.status(), RunStatus::Ended(Ending::Done | Ending::Unfinished));
-    Ok(Undid { run, is_unfinished, what })
+    let is_unfinished =
+        !matches!(folded.status(), RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished));
+    Ok(UndoResult { run, is_unfinished, what })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use baton_core::workflow::{Sandbox, SandboxLevel};
-use baton_sandbox::{Boundary, Machine, Wanted, sandbox_main};
+use baton_sandbox::{Boundary, BoundaryRequest, SandboxSupport, sandbox_main};
 use criterion::Criterion;
 
 const PROGRAM: &str = "/bin/true";
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     criterion.bench_function("start without a boundary", |bench| {
         bench.iter(|| black_box(Command::new(PROGRAM).status().unwrap()));
     });
-    let machine = Machine::look(std::env::var_os("PATH").as_deref());
+    let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
@@ -40,9 +40,9 @@ fn main() -> ExitCode {
 }
 
 /// Makes a boundary, runs the program in it, and takes it away.
-fn start(machine: &Machine, level: SandboxLevel, root: &Path, tree: &Path) {
+fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path) {
     let own_exe = std::env::current_exe().unwrap();
-    let wanted = Wanted {
+    let wanted = BoundaryRequest {
         sandbox: &Sandbox::of(level),
         targets: Vec::new(),
         tree,
@@ -59,7 +59,7 @@ fn start(machine: &Machine, level: SandboxLevel, root: &Path, tree: &Path) {
         beside: Vec::new(),
         hidden: Vec::new(),
         mounts: false,
-        remaining: baton_sandbox::Remaining::default(),
+        remaining: baton_sandbox::RemainingPaths::default(),
     };
     let (boundary, _refused) = Boundary::open(wanted, machine).unwrap();
     let words = boundary.command();

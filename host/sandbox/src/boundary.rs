@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
 use baton_core::facts::Refusal;
-use baton_core::workflow::{Sandbox, SandboxLevel, Target};
+use baton_core::workflow::{NetworkTarget, Sandbox, SandboxLevel};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-use crate::machine::{Machine, Missing};
-use crate::planted::{Planted, Remaining};
+use crate::planted_paths::{PlantedPaths, RemainingPaths};
 use crate::programs::program_of_this_process;
 use crate::proxy;
-use crate::refusals::{Refused, Teller};
+use crate::refusals::{RefusalReceiver, RefusalSender};
+use crate::sandbox_support::{SandboxSupport, UnsupportedLevel};
 #[cfg(target_os = "linux")]
 use crate::spec::WATCH_SOCKET;
-use crate::spec::{Beside, Kept, PROXY_SOCKET, Spec, TEMPORARY};
+use crate::spec::{BoundarySpec, ExternalMount, PROXY_SOCKET, SettingsMount, TEMPORARY};
 use crate::stages::{ENTER, WORD};
 
 /// Name of the specification.
@@ -30,11 +30,11 @@ const SOCKET_PATH_BYTES: usize = 100;
 
 /// What a boundary is to be made of.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct BoundaryRequest<'a> {
     /// What was written of it.
     pub sandbox: &'a Sandbox,
     /// What may be connected to.
-    pub targets: Vec<Target>,
+    pub targets: Vec<NetworkTarget>,
     /// The folder that is worked in.
     pub tree: &'a Path,
     /// A folder for this boundary alone; made where it is missing.
@@ -48,7 +48,7 @@ pub struct Wanted<'a> {
     /// Programs that must be there, wherever they lie.
     pub programs: Vec<PathBuf>,
     /// The agent's own settings.
-    pub settings: Vec<Settings>,
+    pub settings: Vec<SettingsFolder>,
     /// What stays as it is in the tree, relative to it.
     pub protect: Vec<PathBuf>,
     /// What can be written in the tree and is not exchanged for something else, relative to it.
@@ -58,18 +58,18 @@ pub struct Wanted<'a> {
     /// What of it is taken away where it appears, since others would run it or be changed by it.
     pub planted: Vec<PathBuf>,
     /// What belongs to the tree and lies elsewhere.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<ExternalMount>,
     /// Folders of the host's that nobody inside sees, whatever may be read.
     pub hidden: Vec<PathBuf>,
     /// The program mounts something itself.
     pub mounts: bool,
     /// Gets what could not be taken away.
-    pub remaining: Remaining,
+    pub remaining: RemainingPaths,
 }
 
 /// A folder of an agent's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SettingsFolder {
     /// The folder as it is for the user.
     pub folder: PathBuf,
     /// What of it the agent reads: settings and credentials.
@@ -87,7 +87,7 @@ pub struct Settings {
 pub enum BoundaryError {
     /// The machine cannot.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    Missing(#[from] UnsupportedLevel),
     /// The system refused.
     #[error("the sandbox was not made: {what} ({}) failed: {source}", path.display())]
     System {
@@ -110,8 +110,8 @@ pub struct Boundary {
     level: SandboxLevel,
     folder: PathBuf,
     proxy: Option<JoinHandle<()>>,
-    planted: Planted,
-    remaining: Remaining,
+    planted: PlantedPaths,
+    remaining: RemainingPaths,
 }
 
 impl Drop for Boundary {
@@ -130,7 +130,10 @@ impl Boundary {
     ///
     /// # Errors
     /// [`BoundaryError::Missing`] where the machine cannot do what is asked for.
-    pub fn open(wanted: Wanted<'_>, machine: &Machine) -> Result<(Self, Refused), BoundaryError> {
+    pub fn open(
+        wanted: BoundaryRequest<'_>,
+        machine: &SandboxSupport,
+    ) -> Result<(Self, RefusalReceiver), BoundaryError> {
         let level = wanted.sandbox.level;
         machine.can(level)?;
         let folder = &wanted.folder;
@@ -148,7 +151,7 @@ impl Boundary {
             .map_err(failed("making its folder", &below))?;
         let folder = folder.canonicalize().map_err(failed("finding its folder", folder))?;
         let found = fs::symlink_metadata(wanted.tree).map_err(failed("looking at the tree", wanted.tree))?;
-        let mut spec = Spec {
+        let mut spec = BoundarySpec {
             level,
             own_exe: wanted.own_exe.to_owned(),
             bwrap: machine.bwrap.clone().ok(),
@@ -169,7 +172,7 @@ impl Boundary {
             beside: wanted.beside,
             settings: Vec::new(),
             environment: Vec::new(),
-            ports: wanted.targets.iter().map(Target::port).collect(),
+            ports: wanted.targets.iter().map(NetworkTarget::port).collect(),
             loopback: wanted.targets.iter().filter_map(loopback).collect(),
             mounts: wanted.mounts,
             folder: folder.clone(),
@@ -181,11 +184,11 @@ impl Boundary {
         for settings in wanted.settings {
             lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
         }
-        let planted = Planted::watch(wanted.tree, wanted.planted, wanted.plain);
+        let planted = PlantedPaths::watch(wanted.tree, wanted.planted, wanted.plain);
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
         let digest = write(&path, &spec).map_err(failed("writing what is there", &path))?;
-        let (teller, refused) = Teller::new();
+        let (teller, refused) = RefusalSender::new();
         let proxy = match level {
             SandboxLevel::Strict => {
                 let listener = listen(&folder.join(PROXY_SOCKET)).and_then(UnixListener::from_std);
@@ -201,7 +204,7 @@ impl Boundary {
                 Ok(listener)
             });
             let listener = listener.map_err(failed("listening for the watcher", &folder))?;
-            crate::watch::watch(listener, spec, teller);
+            crate::syscall_monitor::watch(listener, spec, teller);
         }
         let own_exe = wanted.own_exe.to_owned();
         Ok((
@@ -244,8 +247,8 @@ impl Boundary {
 }
 
 /// The agent's settings: mounted over where they are, or moved to the private folder.
-fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
-    let Settings { folder, files, variable, kept, made } = settings;
+fn lay(spec: &mut BoundarySpec, settings: SettingsFolder) -> io::Result<()> {
+    let SettingsFolder { folder, files, variable, kept, made } = settings;
     match spec.level {
         SandboxLevel::Strict => {
             let made = match made {
@@ -257,7 +260,7 @@ fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
                 None => None,
             };
             let kept = kept.map(|(name, source)| (folder.join(name), source));
-            spec.settings.push(Kept { folder, files, kept, made });
+            spec.settings.push(SettingsMount { folder, files, kept, made });
         }
         SandboxLevel::Off | SandboxLevel::Write => {
             let moved = spec.folder.join(variable.to_ascii_lowercase());
@@ -286,7 +289,7 @@ fn private(path: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn write(path: &Path, spec: &Spec) -> io::Result<Digest> {
+fn write(path: &Path, spec: &BoundarySpec) -> io::Result<Digest> {
     let written = serde_json::to_vec(spec)?;
     private(path)?.write_all(&written)?;
     Ok(Digest::of(&written))
@@ -309,7 +312,7 @@ fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
 }
 
 /// An address of this machine that the user has named.
-fn loopback(target: &Target) -> Option<std::net::SocketAddr> {
+fn loopback(target: &NetworkTarget) -> Option<std::net::SocketAddr> {
     let address = target.address().filter(std::net::IpAddr::is_loopback)?;
     Some(std::net::SocketAddr::new(address, target.port()))
 }

@@ -10,9 +10,9 @@ use anyhow::{Context as _, bail};
 use baton_core::workflow::SandboxLevel;
 
 #[cfg(target_os = "linux")]
-use crate::laid::Laid;
+use crate::bwrap_arguments::BwrapArguments;
 use crate::programs::this_program;
-use crate::spec::Spec;
+use crate::spec::BoundarySpec;
 #[cfg(target_os = "linux")]
 use crate::stages::INNER;
 use crate::stages::{BECOME, WORD};
@@ -20,9 +20,9 @@ use crate::stages::{BECOME, WORD};
 /// Becomes the next stage.
 pub(crate) fn enter(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
     #[cfg(target_os = "linux")]
-    crate::sys::hand_nothing_on().context("keeping what is open here")?;
-    let spec =
-        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
+    crate::sys::close_on_exec().context("keeping what is open here")?;
+    let spec = BoundarySpec::read(path, &digest.to_string_lossy())
+        .with_context(|| format!("reading {}", path.display()))?;
     match spec.level {
         SandboxLevel::Off => bail!("nothing is confined by the level \"off\""),
         SandboxLevel::Write => {
@@ -35,9 +35,14 @@ pub(crate) fn enter(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow
 }
 
 #[cfg(target_os = "linux")]
-fn strict(spec: &Spec, path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
+fn strict(
+    spec: &BoundarySpec,
+    path: &Path,
+    digest: &OsStr,
+    program: &[OsString],
+) -> anyhow::Result<Infallible> {
     let bwrap = spec.bwrap.as_ref().context("nobody has looked for bubblewrap")?;
-    let laid = Laid::out(spec)?;
+    let laid = BwrapArguments::out(spec)?;
     let held = serde_json::to_string(&laid.held).context("writing what is held")?;
     // Inside, the specification lies where the private folder is.
     let name = path.file_name().context("the specification has no name")?;
@@ -48,6 +53,6 @@ fn strict(spec: &Spec, path: &Path, digest: &OsStr, program: &[OsString]) -> any
 }
 
 #[cfg(not(target_os = "linux"))]
-fn strict(_: &Spec, _: &Path, _: &OsStr, _: &[OsString]) -> anyhow::Result<Infallible> {
+fn strict(_: &BoundarySpec, _: &Path, _: &OsStr, _: &[OsString]) -> anyhow::Result<Infallible> {
     bail!("this system has nothing that confines a program")
 }

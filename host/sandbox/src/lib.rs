@@ -8,27 +8,27 @@
 //! connections to the proxy, and one that takes from itself what is left (Landlock), and becomes the program.
 
 mod boundary;
-mod enter;
 #[cfg(target_os = "linux")]
-mod laid;
-mod landed;
-mod machine;
-mod planted;
+mod bwrap_arguments;
+mod enter;
+mod landlock_rules;
+mod loopback_forwarder;
+mod planted_paths;
 mod programs;
 mod proxy;
 mod refusals;
-mod relay;
+mod sandbox_support;
 mod spec;
 mod stages;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
-mod watch;
+mod syscall_monitor;
 
-pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
-pub use machine::{Machine, Missing};
-pub use planted::{Remaining, clear};
-pub use programs::{keep_out_of, own_trusted_path, this_program, trusted_path};
-pub use refusals::Refused;
-pub use spec::{Beside, INSIDE};
+pub use boundary::{Boundary, BoundaryError, BoundaryRequest, SettingsFolder, found_on};
+pub use planted_paths::{RemainingPaths, clear};
+pub use programs::{exclude_from_path, own_trusted_path, this_program, trusted_path};
+pub use refusals::RefusalReceiver;
+pub use sandbox_support::{SandboxSupport, UnsupportedLevel};
+pub use spec::{ExternalMount, INSIDE};
 pub use stages::sandbox_main;

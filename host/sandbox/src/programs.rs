@@ -15,7 +15,7 @@ static TREES: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
 /// From now on this process looks for no program of its own in this folder, or below it, nor in the repositories that it lies in: another
 /// run may work at their top. A folder that holds the home of the user is passed over: whoever works there may change what every shell
 /// of the user runs.
-pub fn keep_out_of(tree: &Path) {
+pub fn exclude_from_path(tree: &Path) {
     let Ok(tree) = tree.canonicalize() else { return };
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
     let mut trees = TREES.write().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +39,7 @@ pub fn own_trusted_path() -> OsString {
 }
 
 /// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every folder that was named to
-/// [`keep_out_of`]. Never empty.
+/// [`exclude_from_path`]. Never empty.
 pub fn trusted_path(path: Option<&OsStr>) -> OsString {
     outside(path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
 }

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::facts::RefusalKind;
-use baton_core::workflow::{Target, is_public};
+use baton_core::workflow::{NetworkTarget, is_public};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::refusals::Teller;
+use crate::refusals::RefusalSender;
 
 /// A request's head is at most this long.
 const HEAD_BYTES: usize = 32 << 10;
@@ -29,7 +29,7 @@ const CONNECTIONS: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Serves until the task is dropped.
-pub(crate) async fn serve(listener: UnixListener, allowed: Arc<[Target]>, teller: Teller) {
+pub(crate) async fn serve(listener: UnixListener, allowed: Arc<[NetworkTarget]>, teller: RefusalSender) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -52,7 +52,7 @@ pub(crate) async fn serve(listener: UnixListener, allowed: Arc<[Target]>, teller
 }
 
 /// What a client wants.
-struct Wanted {
+struct ProxyRequest {
     host: String,
     port: u16,
     /// For a server that is asked by plain HTTP: the head, as the server gets it.
@@ -61,21 +61,25 @@ struct Wanted {
     rest: Vec<u8>,
 }
 
-async fn converse(mut client: UnixStream, allowed: &[Target], teller: &Teller) -> io::Result<()> {
+async fn converse(
+    mut client: UnixStream,
+    allowed: &[NetworkTarget],
+    teller: &RefusalSender,
+) -> io::Result<()> {
     let wanted = match timeout(PATIENCE, read(&mut client)).await? {
         Ok(Some(wanted)) => wanted,
         Ok(None) => return Ok(()),
         Err(why) => return refuse(&mut client, "400 Bad Request", &why).await,
     };
-    let Wanted { host, port, head, rest } = wanted;
+    let ProxyRequest { host, port, head, rest } = wanted;
     let mut server = match reach(&host, port, allowed).await {
         Ok(server) => server,
-        Err(Unreached::Refused(why)) => {
+        Err(ConnectError::Refused(why)) => {
             teller.tell(RefusalKind::Network, &format!("{host}:{port}{why}"));
             let said = format!("Baton's sandbox does not allow {host}:{port}{why}");
             return refuse(&mut client, "403 Forbidden", &said).await;
         }
-        Err(Unreached::Failed(error)) => {
+        Err(ConnectError::Failed(error)) => {
             return refuse(&mut client, "502 Bad Gateway", &format!("{host}:{port}: {error}")).await;
         }
     };
@@ -98,7 +102,7 @@ async fn refuse(client: &mut UnixStream, status: &str, why: &str) -> io::Result<
 }
 
 /// Reads a head. None where the client has left; the error says what is wrong with it.
-async fn read(client: &mut UnixStream) -> Result<Option<Wanted>, String> {
+async fn read(client: &mut UnixStream) -> Result<Option<ProxyRequest>, String> {
     let mut bytes = Vec::new();
     loop {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
@@ -120,11 +124,11 @@ async fn read(client: &mut UnixStream) -> Result<Option<Wanted>, String> {
     }
 }
 
-fn wanted(request: &httparse::Request<'_, '_>) -> Result<Wanted, String> {
+fn wanted(request: &httparse::Request<'_, '_>) -> Result<ProxyRequest, String> {
     let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
     if method == "CONNECT" {
         let (host, port) = place(target, None).ok_or("CONNECT needs a host and a port")?;
-        return Ok(Wanted { host, port, head: None, rest: Vec::new() });
+        return Ok(ProxyRequest { host, port, head: None, rest: Vec::new() });
     }
     let Some(beyond) = target.strip_prefix("http://") else {
         return Err("this is a proxy: it takes CONNECT, and http:// with a host".to_owned());
@@ -153,7 +157,7 @@ fn wanted(request: &httparse::Request<'_, '_>) -> Result<Wanted, String> {
         }
     }
     head_bytes.extend_from_slice(b"\r\n");
-    Ok(Wanted { host, port, head: Some(head_bytes), rest: Vec::new() })
+    Ok(ProxyRequest { host, port, head: Some(head_bytes), rest: Vec::new() })
 }
 
 /// "host:port", "[::1]:port".
@@ -175,23 +179,25 @@ fn is_own(address: IpAddr) -> bool {
 }
 
 /// Why there is no connection.
-enum Unreached {
+enum ConnectError {
     /// What is to be said after the place.
     Refused(String),
     Failed(io::Error),
 }
 
-async fn reach(host: &str, port: u16, allowed: &[Target]) -> Result<TcpStream, Unreached> {
+async fn reach(host: &str, port: u16, allowed: &[NetworkTarget]) -> Result<TcpStream, ConnectError> {
     if !allowed.iter().any(|target| target.allows(host, port)) {
-        return Err(Unreached::Refused(String::new()));
+        return Err(ConnectError::Refused(String::new()));
     }
     let addresses = match host.parse::<IpAddr>() {
         // Whoever named the very address means it.
         Ok(address) => vec![SocketAddr::new(address, port)],
         Err(_) => {
             let found = timeout(PATIENCE, lookup_host((host, port))).await;
-            let found: Vec<SocketAddr> =
-                found.map_err(|late| Unreached::Failed(late.into()))?.map_err(Unreached::Failed)?.collect();
+            let found: Vec<SocketAddr> = found
+                .map_err(|late| ConnectError::Failed(late.into()))?
+                .map_err(ConnectError::Failed)?
+                .collect();
             if let Some(private) =
                 found.iter().find(|address| !is_public(address.ip()) || is_own(address.ip()))
             {
@@ -199,7 +205,7 @@ async fn reach(host: &str, port: u16, allowed: &[Target]) -> Result<TcpStream, U
                 // Nothing fails that writes into a text.
                 let _ =
                     write!(why, " (the name leads to {}, which is not of the open internet)", private.ip());
-                return Err(Unreached::Refused(why));
+                return Err(ConnectError::Refused(why));
             }
             found
         }
@@ -216,7 +222,7 @@ async fn reach(host: &str, port: u16, allowed: &[Target]) -> Result<TcpStream, U
             Err(late) => last = late.into(),
         }
     }
-    Err(Unreached::Failed(last))
+    Err(ConnectError::Failed(last))
 }
 
 #[cfg(test)]
@@ -229,8 +235,8 @@ mod tests {
     async fn asked(allowed: &[&str], request: &str) -> (String, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
-        let allowed: Arc<[Target]> = allowed.iter().map(|text| text.parse().unwrap()).collect();
-        let (teller, mut refused) = Teller::new();
+        let allowed: Arc<[NetworkTarget]> = allowed.iter().map(|text| text.parse().unwrap()).collect();
+        let (teller, mut refused) = RefusalSender::new();
         let task = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), allowed, teller));
         let mut stream = UnixStream::connect(&path).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();

@@ -13,18 +13,18 @@ const TOLD_MAX: usize = 200;
 const TARGET_BYTES: usize = 512;
 
 /// Hears what was refused.
-pub type Refused = mpsc::UnboundedReceiver<Refusal>;
+pub type RefusalReceiver = mpsc::UnboundedReceiver<Refusal>;
 
 /// Tells what was refused. Clones tell the same listener.
 #[derive(Clone, Debug)]
-pub(crate) struct Teller {
+pub(crate) struct RefusalSender {
     told: Arc<Mutex<HashSet<Refusal>>>,
     // Bounded by what is told.
     listener: mpsc::UnboundedSender<Refusal>,
 }
 
-impl Teller {
-    pub(crate) fn new() -> (Self, Refused) {
+impl RefusalSender {
+    pub(crate) fn new() -> (Self, RefusalReceiver) {
         let (listener, refused) = mpsc::unbounded_channel();
         (Self { told: Arc::default(), listener }, refused)
     }

@@ -21,7 +21,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 
 /// Everything that the stages have to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spec {
+pub(crate) struct BoundarySpec {
     /// How far.
     pub(crate) level: SandboxLevel,
     /// This program.
@@ -51,9 +51,9 @@ pub(crate) struct Spec {
     /// What can be written in the tree and keeps its place, relative to it.
     pub(crate) anchors: Vec<PathBuf>,
     /// Folders and files elsewhere that belong to the tree.
-    pub(crate) beside: Vec<Beside>,
+    pub(crate) beside: Vec<ExternalMount>,
     /// Settings of the agent.
-    pub(crate) settings: Vec<Kept>,
+    pub(crate) settings: Vec<SettingsMount>,
     /// Variables for whoever is confined.
     pub(crate) environment: Vec<(String, OsString)>,
     /// Ports that may be connected to, where names cannot be told apart.
@@ -66,7 +66,7 @@ pub(crate) struct Spec {
 
 /// Something elsewhere that belongs to the tree: the repository of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct ExternalMount {
     /// The folder from which it is found without links.
     pub root: PathBuf,
     /// Relative to it.
@@ -79,7 +79,7 @@ pub struct Beside {
 
 /// A folder of settings: it is there, empty and for this session alone, but for what is named in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SettingsMount {
     /// The folder as it is for the user.
     pub(crate) folder: PathBuf,
     /// What is there read-only, of what the folder has.
@@ -90,7 +90,7 @@ pub(crate) struct Kept {
     pub(crate) made: Option<(PathBuf, PathBuf)>,
 }
 
-impl Spec {
+impl BoundarySpec {
     /// What was written, and nothing that was made of it since: the file lies where whoever is inside can write.
     pub(crate) fn read(path: &Path, digest: &str) -> io::Result<Self> {
         let written = fs::read(path)?;

@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, bail};
 use baton_core::workflow::SandboxLevel;
 
-use crate::spec::{PROXY_SOCKET, Spec, TEMPORARY};
-use crate::{enter, landed, relay};
+use crate::spec::{BoundarySpec, PROXY_SOCKET, TEMPORARY};
+use crate::{enter, landlock_rules, loopback_forwarder};
 
 /// The word that makes this program a stage.
 pub(crate) const WORD: &str = "__sandbox";
@@ -32,7 +32,7 @@ pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("baton sandbox: {error:#}");
-            let not_started = error.downcast_ref::<NotStarted>().is_some();
+            let not_started = error.downcast_ref::<MissingProgram>().is_some();
             ExitCode::from(if not_started { NOT_STARTED } else { NOT_CONFINED })
         }
     }
@@ -41,7 +41,7 @@ pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The program itself is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", program.display())]
-struct NotStarted {
+struct MissingProgram {
     program: PathBuf,
     source: std::io::Error,
 }
@@ -63,13 +63,13 @@ fn run(args: &[OsString]) -> anyhow::Result<ExitCode> {
 
 /// Carries connections to the host's proxy while the program runs, and ends with it.
 fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> anyhow::Result<ExitCode> {
-    let spec =
-        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
+    let spec = BoundarySpec::read(path, &digest.to_string_lossy())
+        .with_context(|| format!("reading {}", path.display()))?;
     #[cfg(target_os = "linux")]
     {
-        let held: Vec<crate::laid::Held> =
+        let held: Vec<crate::bwrap_arguments::ExpectedMount> =
             serde_json::from_str(held.to_str().unwrap_or_default()).context("reading what is held")?;
-        crate::laid::hold(&spec.tree, &held)?;
+        crate::bwrap_arguments::hold(&spec.tree, &held)?;
     }
     #[cfg(not(target_os = "linux"))]
     let _ = held;
@@ -80,7 +80,7 @@ fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> an
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the relay")?;
     let status = runtime.block_on(async {
-        let proxy = relay::listen(&spec.inside().join(PROXY_SOCKET), &spec.loopback).await;
+        let proxy = loopback_forwarder::listen(&spec.inside().join(PROXY_SOCKET), &spec.loopback).await;
         let proxy = format!("http://{}", proxy.context("listening inside")?);
         let mut command = tokio::process::Command::new(&spec.own_exe);
         command.args([WORD, BECOME]).arg(path).arg(digest).arg("--").args(program);
@@ -102,8 +102,8 @@ fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> an
 
 /// Gives away what is left to give, and becomes the program.
 fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
-    let spec =
-        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
+    let spec = BoundarySpec::read(path, &digest.to_string_lossy())
+        .with_context(|| format!("reading {}", path.display()))?;
     let (name, arguments) = program.split_first().context("no program")?;
     let mut command = Command::new(name);
     command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
@@ -117,7 +117,7 @@ fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::
     };
     // Claude Code has its own idea of where temporary files go.
     command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
-    landed::land(&spec).context("confining itself")?;
+    landlock_rules::land(&spec).context("confining itself")?;
     #[cfg(target_os = "linux")]
     if spec.level == SandboxLevel::Write {
         // Those of root: bubblewrap takes them away in `strict`.
@@ -128,7 +128,7 @@ fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::
         crate::sys::deny().context("giving up what no namespace holds")?;
     }
     #[cfg(target_os = "linux")]
-    crate::watch::be_watched(&spec);
+    crate::syscall_monitor::be_watched(&spec);
     let source = command.exec();
-    Err(NotStarted { program: PathBuf::from(name), source }.into())
+    Err(MissingProgram { program: PathBuf::from(name), source }.into())
 }

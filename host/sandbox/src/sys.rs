@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 /// A system call that is waited with until somebody has looked at it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct SyscallNotification {
     id: u64,
     /// The thread, as the reader's namespace numbers it.
     pub(crate) thread: u32,
@@ -42,7 +42,7 @@ fn equal(k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     jump(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k, jt, jf)
 }
 
-fn give(what: u32) -> libc::sock_filter {
+fn return_action(what: u32) -> libc::sock_filter {
     jump(libc::BPF_RET | libc::BPF_K, what, 0, 0)
 }
 
@@ -63,11 +63,12 @@ fn install(mut filter: Vec<libc::sock_filter>, flags: libc::c_ulong) -> io::Resu
 /// Calls of these numbers, made by this thread and what it becomes and starts, are from now on heard of by whoever has
 /// the descriptor.
 pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
-    let mut filter = vec![load(ARCH), equal(ARCHITECTURE, 1, 0), give(libc::SECCOMP_RET_ALLOW), load(NUMBER)];
+    let mut filter =
+        vec![load(ARCH), equal(ARCHITECTURE, 1, 0), return_action(libc::SECCOMP_RET_ALLOW), load(NUMBER)];
     for call in numbers {
-        filter.extend([equal(number(*call)?, 0, 1), give(libc::SECCOMP_RET_USER_NOTIF)]);
+        filter.extend([equal(number(*call)?, 0, 1), return_action(libc::SECCOMP_RET_USER_NOTIF)]);
     }
-    filter.push(give(libc::SECCOMP_RET_ALLOW));
+    filter.push(return_action(libc::SECCOMP_RET_ALLOW));
     let descriptor = install(filter, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
     let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
     // SAFETY: the kernel has just made this descriptor for us alone.
@@ -75,7 +76,7 @@ pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
 }
 
 /// Keeps what this process has open from what it becomes, but for the first three.
-pub(crate) fn hand_nothing_on() -> io::Result<()> {
+pub(crate) fn close_on_exec() -> io::Result<()> {
     // SAFETY: only a flag of descriptors changes; all of them stay open here.
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -100,7 +101,7 @@ pub(crate) fn deny() -> io::Result<()> {
     if ARCHITECTURE == 0 {
         return Ok(());
     }
-    let refuse = |error: i32| give(libc::SECCOMP_RET_ERRNO | error as u32);
+    let refuse = |error: i32| return_action(libc::SECCOMP_RET_ERRNO | error as u32);
     let mut filter = vec![
         load(ARCH),
         equal(ARCHITECTURE, 1, 0),
@@ -121,12 +122,12 @@ pub(crate) fn deny() -> io::Result<()> {
         // What was compared last is loaded anew, so that the next look is at the number again.
         filter.extend([refuse(libc::EAFNOSUPPORT), load(NUMBER)]);
     }
-    filter.push(give(libc::SECCOMP_RET_ALLOW));
+    filter.push(return_action(libc::SECCOMP_RET_ALLOW));
     install(filter, 0).map(drop)
 }
 
 /// Waits for the next call. None where nobody is left who could make one.
-pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
+pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<SyscallNotification>> {
     loop {
         let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: `poll` is one entry, and lives until the call returns.
@@ -147,7 +148,7 @@ pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
             unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut heard) };
         if done == 0 {
             let arguments = heard.data.args;
-            return Ok(Some(Call {
+            return Ok(Some(SyscallNotification {
                 id: heard.id,
                 thread: heard.pid,
                 number: heard.data.nr.into(),
@@ -175,14 +176,14 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
 }
 
 /// Has a call fail, without being made. One whose caller is gone is gone.
-pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &Call) {
+pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &SyscallNotification) {
     let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: -libc::EPERM, flags: 0 };
     // SAFETY: `answer` is of the size that this request reads.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
 }
 
 /// Lets a call go on as if nobody had looked. One whose caller is gone is gone.
-pub(crate) fn go_on(listener: BorrowedFd<'_>, call: &Call) {
+pub(crate) fn let_continue(listener: BorrowedFd<'_>, call: &SyscallNotification) {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
     let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };
     // SAFETY: `answer` is of the size that this request reads.

@@ -8,7 +8,7 @@ use baton_core::input::ArtifactRef;
 use baton_core::{Digest, RunId, SessionId, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_params};
 
-use crate::describe::{cut, media_type, one_line, preview, tokens};
+use crate::artifact_metadata::{cut, media_type, one_line, preview, tokens};
 use crate::error::StoreError;
 use crate::objects::Objects;
 use crate::schema::ARTIFACTS;

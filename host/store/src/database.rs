@@ -18,7 +18,7 @@ const BUSY: Duration = Duration::from_secs(10);
 pub(crate) type Step = fn(&Transaction<'_>, &Path) -> Result<(), StoreError>;
 
 /// What a database of ours looks like.
-pub(crate) struct Layout {
+pub(crate) struct SchemaCheck {
     /// For messages.
     pub(crate) what: &'static str,
     /// `PRAGMA application_id`: tells our files from those of other programs.
@@ -33,7 +33,7 @@ pub(crate) struct Layout {
     pub(crate) unversioned_table: Option<&'static str>,
 }
 
-impl Layout {
+impl SchemaCheck {
     /// Opens for writing: makes the file where there is none, and brings an older one up to date.
     pub(crate) fn open_write(&self, path: &Path) -> Result<Connection, StoreError> {
         // A look through a read-only connection first: a file that is not ours, or newer, must not be touched.

@@ -1,8 +1,8 @@
 //! An entry of the journal and the row it becomes. The row is the versioned envelope: place, time and kind are
 //! columns, `format` names the shape of the body, long texts stay outside by digest.
 
-use baton_core::action::Ending;
-use baton_core::{Action, ActionId, Input, Intent, Outcome, RunId, Seq, Stamped, Text, UnixMs};
+use baton_core::action::RunOutcome;
+use baton_core::{Action, ActionId, Input, Intent, JournaledInput, Outcome, RunId, Seq, TextBlob, UnixMs};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ pub const FORMAT: u32 = 1;
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum Entry {
     /// Something that core consumed, or is about to.
-    Input(Stamped),
+    Input(JournaledInput),
     /// Something that core wants done; committed before it is performed.
     Intent {
         /// Position in the journal; shared with the inputs.
@@ -57,7 +57,7 @@ pub enum Durability {
 
 /// What a row changes in the list of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum RunIndexUpdate {
     None,
     /// The run begins.
     Starts {
@@ -77,21 +77,24 @@ pub(crate) struct Row {
     pub(crate) at: UnixMs,
     pub(crate) kind: &'static str,
     pub(crate) body: String,
-    pub(crate) texts: Vec<Text>,
-    pub(crate) mark: Mark,
+    pub(crate) texts: Vec<TextBlob>,
+    pub(crate) mark: RunIndexUpdate,
 }
 
 impl Row {
     pub(crate) fn encode(run: &RunId, entry: &Entry) -> Result<Self, StoreError> {
         let (kind, body, texts, mark) = match entry {
-            Entry::Input(stamped) => {
-                ("input", serde_json::to_string(&stamped.input), Vec::new(), Mark::of_input(&stamped.input))
-            }
+            Entry::Input(stamped) => (
+                "input",
+                serde_json::to_string(&stamped.input),
+                Vec::new(),
+                RunIndexUpdate::of_input(&stamped.input),
+            ),
             Entry::Intent { intent, .. } => (
                 "intent",
                 serde_json::to_string(intent),
                 intent.action.texts().into_iter().cloned().collect(),
-                Mark::of_intent(intent),
+                RunIndexUpdate::of_intent(intent),
             ),
         };
         let (seq, at) = (entry.seq(), entry.at());
@@ -100,24 +103,26 @@ impl Row {
     }
 }
 
-impl Mark {
+impl RunIndexUpdate {
     pub(crate) fn of_input(input: &Input) -> Self {
         match input {
             Input::Started { run, workflow, .. } => {
-                Mark::Starts { run: run.clone(), workflow: workflow.name.clone() }
+                RunIndexUpdate::Starts { run: run.clone(), workflow: workflow.name.clone() }
             }
             // A finish that was lost with its host did not happen: core finishes again.
-            Input::Outcome { outcome: Outcome::Lost, .. } => Mark::None,
-            Input::Outcome { action, .. } => Mark::Settles(*action),
-            _ => Mark::None,
+            Input::Outcome { outcome: Outcome::Lost, .. } => RunIndexUpdate::None,
+            Input::Outcome { action, .. } => RunIndexUpdate::Settles(*action),
+            _ => RunIndexUpdate::None,
         }
     }
 
     pub(crate) fn of_intent(intent: &Intent) -> Self {
         match &intent.action {
             // An interrupted run goes on with `resume`.
-            Action::Finish { ending: Ending::Done | Ending::Unfinished } => Mark::Finishes(intent.id),
-            _ => Mark::None,
+            Action::Finish { ending: RunOutcome::Done | RunOutcome::Unfinished } => {
+                RunIndexUpdate::Finishes(intent.id)
+            }
+            _ => RunIndexUpdate::None,
         }
     }
 }
@@ -135,7 +140,7 @@ pub(crate) struct RawRow {
 #[derive(Debug)]
 pub enum Sealed {
     /// Something that core consumed.
-    Input(Stamped),
+    Input(JournaledInput),
     /// Something that core wanted done: whoever folds the inputs has it already, and only asks whether it is the same.
     Intent(SealedIntent),
 }
@@ -161,7 +166,7 @@ impl RawRow {
         match self.kind.as_str() {
             "input" => {
                 let input = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
-                Ok(Sealed::Input(Stamped { seq: self.seq, at: self.at, input }))
+                Ok(Sealed::Input(JournaledInput { seq: self.seq, at: self.at, input }))
             }
             "intent" => Ok(Sealed::Intent(SealedIntent { seq: self.seq, at: self.at, body: self.body })),
             other => Err(bad(format!("its kind {other:?} is neither input nor intent"))),

@@ -22,7 +22,7 @@ const NOTED_OF_REPOSITORY: [&str; 3] = [".info", ".links", ".view-of"];
 
 /// A run, and what it takes on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptRun {
+pub struct RetainedRun {
     /// Its id.
     pub run: RunId,
     /// Name of its workflow; empty for artifacts that belong to no run of the journal.
@@ -41,7 +41,7 @@ pub struct KeptRun {
     pub session_bytes: u64,
 }
 
-impl KeptRun {
+impl RetainedRun {
     /// All of it.
     pub fn bytes(&self) -> u64 {
         self.journal_bytes + self.artifact_bytes + self.session_bytes
@@ -71,10 +71,10 @@ impl<'a> Retention<'a> {
     }
 
     /// All runs that anything is kept of, the one that was written last comes last.
-    pub fn runs(&self) -> Result<Vec<KeptRun>, StoreError> {
+    pub fn runs(&self) -> Result<Vec<RetainedRun>, StoreError> {
         let journal = |e| StoreError::sql("list the runs", &self.state.journal())(e);
         let index = |e| StoreError::sql("list the artifacts", &self.state.artifact_index())(e);
-        let mut runs: BTreeMap<String, KeptRun> = BTreeMap::new();
+        let mut runs: BTreeMap<String, RetainedRun> = BTreeMap::new();
         let mut statement = self
             .journal
             .prepare(
@@ -84,7 +84,7 @@ impl<'a> Retention<'a> {
             .map_err(journal)?;
         let rows = statement.query_map([], |row| {
             let run: String = row.get(0)?;
-            Ok(KeptRun {
+            Ok(RetainedRun {
                 workflow: row.get(1)?,
                 ended: row.get(2)?,
                 last_at: UnixMs(unsigned(row.get(3)?)),
@@ -119,7 +119,7 @@ impl<'a> Retention<'a> {
         for run in runs.values_mut() {
             run.session_bytes = size(&self.sessions(&run.run));
         }
-        let mut runs: Vec<KeptRun> = runs.into_values().collect();
+        let mut runs: Vec<RetainedRun> = runs.into_values().collect();
         runs.sort_by_key(|run| run.last_at);
         Ok(runs)
     }
@@ -245,8 +245,8 @@ fn addresses(journal: &Connection, query: &str, run: &RunId) -> rusqlite::Result
     Ok(found)
 }
 
-fn blank(run: &str) -> KeptRun {
-    KeptRun {
+fn blank(run: &str) -> RetainedRun {
+    RetainedRun {
         run: RunId::new(run),
         workflow: String::new(),
         last_at: UnixMs(0),

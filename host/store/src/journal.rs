@@ -11,10 +11,10 @@ use baton_core::{Digest, RunId, Seq};
 
 use crate::entry::{Durability, Entry, Row};
 use crate::error::StoreError;
-use crate::reader::{Entries, Idle, Reader, RunSummary};
+use crate::reader::{Entries, Reader, ReaderPool, RunSummary};
 use crate::schema::JOURNAL;
 use crate::state_dir::StateDir;
-use crate::writer::{Counters, Done, Ends, Job, QUEUE_JOBS, Work, Writer};
+use crate::writer::{Counters, Done, LastSeqByRun, QUEUE_JOBS, Work, Writer, WriterJob};
 
 /// Pages of 4 KiB that the writer keeps in memory: the last one of each of a thousand runs, and those on the way to it.
 const CACHE_PAGES: u32 = 2_048;
@@ -54,12 +54,12 @@ pub struct Stats {
 pub struct Journal {
     path: PathBuf,
     // Before the writer: SQLite clears its log away when the one who writes is the last to leave.
-    idle: Idle,
+    idle: ReaderPool,
     writer: Option<Arc<WriterHandle>>,
 }
 
 struct WriterHandle {
-    queue: Option<SyncSender<Job>>,
+    queue: Option<SyncSender<WriterJob>>,
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
 }
@@ -89,7 +89,7 @@ impl Journal {
             options,
             counters: Arc::clone(&counters),
             is_full: true,
-            ends: Ends::new(),
+            ends: LastSeqByRun::new(),
         };
         let (queue, jobs) = sync_channel(QUEUE_JOBS);
         let thread = std::thread::Builder::new()
@@ -97,13 +97,13 @@ impl Journal {
             .spawn(move || writer.run(&jobs))
             .map_err(StoreError::io("start a thread for", &path))?;
         let handle = WriterHandle { queue: Some(queue), thread: Some(thread), counters };
-        Ok(Self { path, writer: Some(Arc::new(handle)), idle: Idle::default() })
+        Ok(Self { path, writer: Some(Arc::new(handle)), idle: ReaderPool::default() })
     }
 
     /// Opens for reading, beside a host that writes or without one. The journal must exist.
     pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
         let path = state.journal();
-        let idle = Idle::default();
+        let idle = ReaderPool::default();
         Reader::open(&path, &idle)?;
         Ok(Self { path, writer: None, idle })
     }
@@ -212,7 +212,7 @@ impl Journal {
         let Some(writer) = &self.writer else {
             return done(Err(StoreError::ReadOnly { path: self.path.clone() }));
         };
-        let job = Job { work, durable, done };
+        let job = WriterJob { work, durable, done };
         let refused = match &writer.queue {
             Some(queue) => queue.send(job).err().map(|refused| refused.0),
             None => Some(job),

@@ -13,9 +13,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod artifact_metadata;
 mod artifacts;
 mod database;
-mod describe;
 mod entry;
 mod error;
 mod gc;
@@ -28,13 +28,13 @@ pub mod secrets;
 mod state_dir;
 mod writer;
 
+pub use artifact_metadata::{TOKENS_COUNTED, TOKENS_ESTIMATED, preview, tokens};
 pub use artifacts::{
     ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, Version, check_name,
 };
-pub use describe::{TOKENS_COUNTED, TOKENS_ESTIMATED, preview, tokens};
 pub use entry::{Durability, Entry, FORMAT, Sealed, SealedIntent};
 pub use error::StoreError;
-pub use gc::{KeptRun, Retention};
+pub use gc::{RetainedRun, Retention};
 pub use journal::{CommitHook, Journal, JournalOptions, Stats};
 pub use reader::{Entries, RunSummary};
 pub use schema::JOURNAL_VERSION;

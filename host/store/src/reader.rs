@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_core::{Digest, Intent, RunId, Seq, Text, UnixMs};
+use baton_core::{Digest, Intent, RunId, Seq, TextBlob, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row};
 use scopeguard::{ScopeGuard, guard};
 
@@ -41,7 +41,7 @@ pub struct RunSummary {
 /// Connections that nobody reads with at the moment; the next reader takes one. Opening one costs more than reading a short
 /// run. None of them is inside a transaction.
 #[derive(Clone, Default)]
-pub(crate) struct Idle(Arc<Mutex<Vec<Connection>>>);
+pub(crate) struct ReaderPool(Arc<Mutex<Vec<Connection>>>);
 
 /// Idle connections that are kept.
 const IDLE: usize = 4;
@@ -52,7 +52,7 @@ pub(crate) struct Reader {
     path: PathBuf,
 }
 
-impl Idle {
+impl ReaderPool {
     fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,7 @@ impl Idle {
 }
 
 impl Reader {
-    pub(crate) fn open(path: &Path, idle: &Idle) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, idle: &ReaderPool) -> Result<Self, StoreError> {
         let taken = idle.lock().pop();
         let conn = match taken {
             Some(conn) => conn,
@@ -148,7 +148,7 @@ impl Reader {
         rows.collect::<rusqlite::Result<_>>().map_err(sql)
     }
 
-    fn hydrate(&self, text: &mut Text) -> Result<(), StoreError> {
+    fn hydrate(&self, text: &mut TextBlob) -> Result<(), StoreError> {
         let missing = || StoreError::NoBody { path: self.path.clone(), digest: text.digest().clone() };
         // Held to its digest below.
         let bytes = self.unchecked(text.digest())?.ok_or_else(missing)?;
@@ -173,7 +173,7 @@ pub struct Entries {
     page: VecDeque<RawRow>,
     rows: i64,
     /// The texts that were read last.
-    texts: VecDeque<Text>,
+    texts: VecDeque<TextBlob>,
     over: bool,
 }
 
@@ -197,7 +197,7 @@ impl Entries {
 
     /// Gives a text its body. Questions of one session have their texts in common, so what was read last is mostly what is
     /// wanted next.
-    fn hydrate(&mut self, text: &mut Text) -> Result<(), StoreError> {
+    fn hydrate(&mut self, text: &mut TextBlob) -> Result<(), StoreError> {
         if let Some(known) = self.texts.iter().find(|known| known.digest() == text.digest()) {
             known.clone_into(text);
             return Ok(());

@@ -1,13 +1,13 @@
 //! The tables of the two databases, in their newest version. How older ones get there is `migrate`.
 
-use crate::database::Layout;
+use crate::database::SchemaCheck;
 use crate::migrate;
 
 /// Version of the journal's tables (`PRAGMA user_version`).
 pub const JOURNAL_VERSION: u32 = 2;
 
 /// The journal. `entry` is append-only by trigger, so that not even a mistake in this crate rewrites history.
-pub(crate) const JOURNAL: Layout = Layout {
+pub(crate) const JOURNAL: SchemaCheck = SchemaCheck {
     what: "journal",
     application_id: 0x4261_744a, // "BatJ"
     version: JOURNAL_VERSION,
@@ -57,7 +57,7 @@ pub(crate) const NEVER_DELETED: &str = "
 ";
 
 /// Names and versions of artifacts; the bytes lie in files beside it.
-pub(crate) const ARTIFACTS: Layout = Layout {
+pub(crate) const ARTIFACTS: SchemaCheck = SchemaCheck {
     what: "artifact index",
     application_id: 0x4261_7441, // "BatA"
     version: 2,

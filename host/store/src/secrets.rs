@@ -28,20 +28,20 @@ const OVERLAP_BYTES: usize = 8 * 1024;
 
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// The rule that knows it ("aws-access-token").
     pub kind: &'static str,
     /// Which bytes of the text; on character boundaries.
     pub span: Range<usize>,
 }
 
-/// The kinds that are known, by the names that [`Found`] has, in order.
+/// The kinds that are known, by the names that [`SecretMatch`] has, in order.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
     rules::kinds().chain([passwords::KIND, handed::KIND]).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// All secrets of a text, in order, none overlapping another.
-pub fn scan(text: &str) -> Vec<Found> {
+pub fn scan(text: &str) -> Vec<SecretMatch> {
     let mut found = Vec::new();
     let mut start = 0;
     loop {
@@ -55,8 +55,8 @@ pub fn scan(text: &str) -> Vec<Found> {
         start = text.floor_char_boundary(end - OVERLAP_BYTES);
     }
     // A rule for one kind says more than the one for anything that looks like a key.
-    found.sort_by_key(|f: &Found| (f.span.start, is_generic(f.kind), std::cmp::Reverse(f.span.end)));
-    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    found.sort_by_key(|f: &SecretMatch| (f.span.start, is_generic(f.kind), std::cmp::Reverse(f.span.end)));
+    let mut apart: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for next in found {
         match apart.last_mut() {
             Some(last) if next.span.start < last.span.end => {
@@ -89,7 +89,7 @@ pub fn mask_line(line: &str) -> Cow<'_, str> {
             let start = found.span.start.max(string.start);
             let end = found.span.end.min(string.end);
             if start < end {
-                changes.push(Found { kind: found.kind, span: whole_escapes(line, string, start..end) });
+                changes.push(SecretMatch { kind: found.kind, span: whole_escapes(line, string, start..end) });
             }
         }
     }
@@ -160,13 +160,13 @@ fn whole_escapes(json: &str, string: &Range<usize>, part: Range<usize>) -> Range
     start..end
 }
 
-fn replace(text: &str, found: Vec<Found>) -> Cow<'_, str> {
+fn replace(text: &str, found: Vec<SecretMatch>) -> Cow<'_, str> {
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    for Found { kind, span } in found.into_iter().filter(|found| !found.span.is_empty()) {
+    for SecretMatch { kind, span } in found.into_iter().filter(|found| !found.span.is_empty()) {
         if span.end > copied {
             out.push_str(&text[copied..span.start.max(copied)]);
             out.push_str("[secret: ");

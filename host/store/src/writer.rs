@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use baton_core::{Digest, RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::entry::{FORMAT, Mark, Row};
+use crate::entry::{FORMAT, Row, RunIndexUpdate};
 use crate::error::StoreError;
 use crate::journal::JournalOptions;
 
@@ -28,7 +28,7 @@ pub(crate) const QUEUE_JOBS: usize = 1024;
 pub(crate) type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Something to write, and who wants to know.
-pub(crate) struct Job {
+pub(crate) struct WriterJob {
     pub(crate) work: Work,
     pub(crate) durable: bool,
     pub(crate) done: Done,
@@ -78,14 +78,14 @@ pub(crate) struct Writer {
     /// A commit waits for the disk, as things are set now.
     pub(crate) is_full: bool,
     /// The last row of each run that was written to.
-    pub(crate) ends: Ends,
+    pub(crate) ends: LastSeqByRun,
 }
 
-pub(crate) type Ends = HashMap<RunId, Seq>;
+pub(crate) type LastSeqByRun = HashMap<RunId, Seq>;
 
 impl Writer {
     /// Works until the last producer is gone and the queue is empty.
-    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+    pub(crate) fn run(mut self, queue: &Receiver<WriterJob>) {
         while let Ok(first) = queue.recv() {
             let jobs = collect(first, queue);
             self.commit(jobs);
@@ -94,7 +94,7 @@ impl Writer {
 
     /// Commits all jobs together; where that fails, each alone, so that each gets its own answer and an append that is
     /// refused takes no other with it.
-    fn commit(&mut self, jobs: Vec<Job>) {
+    fn commit(&mut self, jobs: Vec<WriterJob>) {
         let together = self.write_all(&jobs);
         for job in jobs {
             let written = match &together {
@@ -117,7 +117,7 @@ impl Writer {
     }
 
     /// One transaction for all of them. An error means that nothing was written, whichever of them it comes from.
-    fn write_all(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+    fn write_all(&mut self, jobs: &[WriterJob]) -> Result<(), StoreError> {
         let written = self.transact(jobs);
         if written.is_err() {
             // What it says of them did not come to be.
@@ -126,7 +126,7 @@ impl Writer {
         written
     }
 
-    fn transact(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+    fn transact(&mut self, jobs: &[WriterJob]) -> Result<(), StoreError> {
         let Self { conn, path, options, counters, is_full, ends } = self;
         let sql = |e| StoreError::sql("append", path)(e);
         let rows: usize = jobs.iter().map(|job| job.work.rows()).sum();
@@ -160,7 +160,7 @@ impl Writer {
 }
 
 /// Gathers what is committed together: until somebody waits for the disk, or enough telemetry has come.
-fn collect(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+fn collect(first: WriterJob, queue: &Receiver<WriterJob>) -> Vec<WriterJob> {
     let until = Instant::now() + TELEMETRY_WAIT;
     let (mut rows, mut durable) = (first.work.rows(), first.durable);
     let mut jobs = vec![first];
@@ -182,7 +182,7 @@ fn collect(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
     jobs
 }
 
-fn write(conn: &Connection, work: &Work, path: &Path, ends: &mut Ends) -> Result<(), StoreError> {
+fn write(conn: &Connection, work: &Work, path: &Path, ends: &mut LastSeqByRun) -> Result<(), StoreError> {
     match work {
         Work::Append { run, rows } => append(conn, run, rows, path, ends),
         Work::Blob { digest, bytes } => {
@@ -197,7 +197,7 @@ fn append(
     run: &RunId,
     rows: &[Row],
     path: &Path,
-    ends: &mut Ends,
+    ends: &mut LastSeqByRun,
 ) -> Result<(), StoreError> {
     let mut last = match ends.get(run) {
         Some(last) => *last,
@@ -209,7 +209,9 @@ fn append(
             return Err(StoreError::OutOfSequence { run: run.clone(), expected, found: row.seq });
         }
         // Every run has its `started` first, and once: the list of runs is made from it.
-        if matches!(&row.mark, Mark::Starts { run: named, .. } if named == run) != (row.seq == Seq(1)) {
+        if matches!(&row.mark, RunIndexUpdate::Starts { run: named, .. } if named == run)
+            != (row.seq == Seq(1))
+        {
             return Err(StoreError::BadStart { run: run.clone(), seq: row.seq });
         }
         insert(conn, run, row, path)?;
@@ -230,24 +232,24 @@ fn insert(conn: &Connection, run: &RunId, row: &Row, path: &Path) -> Result<(), 
     };
     let (run_text, seq, at_ms) = (run.as_str(), number(row.seq.0)?, number(row.at.0)?);
     match &row.mark {
-        Mark::Starts { workflow, .. } => {
+        RunIndexUpdate::Starts { workflow, .. } => {
             conn.prepare_cached("INSERT INTO run (run, workflow, started_at_ms) VALUES (?1, ?2, ?3)")
                 .and_then(|mut s| s.execute((run_text, workflow, at_ms)))
                 .map_err(sql)?;
         }
-        Mark::Finishes(action) => {
+        RunIndexUpdate::Finishes(action) => {
             let action = number(action.0)?;
             conn.prepare_cached("UPDATE run SET finish_action = ?2 WHERE run = ?1")
                 .and_then(|mut s| s.execute((run_text, action)))
                 .map_err(sql)?;
         }
-        Mark::Settles(action) => {
+        RunIndexUpdate::Settles(action) => {
             let action = number(action.0)?;
             conn.prepare_cached("UPDATE run SET ended = 1 WHERE run = ?1 AND finish_action = ?2")
                 .and_then(|mut s| s.execute((run_text, action)))
                 .map_err(sql)?;
         }
-        Mark::None => {}
+        RunIndexUpdate::None => {}
     }
     for text in &row.texts {
         match text.body() {

@@ -13,17 +13,19 @@ mod compaction;
 mod tools;
 mod wire;
 
-use baton_core::facts::{AgentEvent, Billed, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{
+    AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SIGNAL_TEXT_BYTES, TokenUsage,
+};
 
 use self::compaction::Compaction;
 use self::tools::Tools;
-use self::wire::{Answer, Failure, Message, Update};
+use self::wire::{AcpMessage, Answer, Failure, Update};
 use crate::Decoder;
-use crate::cut::{cut, cut_tail};
-use crate::growth::Growth;
-use crate::requests::Requests;
+use crate::cumulative::Growth;
+use crate::pending_requests::Requests;
 use crate::signal::{provider_error, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::{cut, cut_tail};
 use crate::turns::Turns;
 use crate::wire::{kind, read, short};
 
@@ -78,7 +80,7 @@ impl AcpDecoder {
     /// Takes a line that the host sends.
     pub fn sent(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         let mut repaired = String::new();
-        let Some(message) = read::<Message<'_>>(line, &mut repaired) else { return };
+        let Some(message) = read::<AcpMessage<'_>>(line, &mut repaired) else { return };
         if message.id.0.is_none() {
             return;
         }
@@ -107,7 +109,7 @@ impl AcpDecoder {
         }
     }
 
-    fn take(&mut self, message: Message<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, message: AcpMessage<'_>, out: &mut Vec<AgentEvent>) {
         match message.method.str() {
             "session/update"
                 if self.taking_up.is_some() && message.params.update.what.str() != "usage_update" => {}
@@ -153,7 +155,7 @@ impl AcpDecoder {
                 let words = std::mem::take(&mut self.last_words);
                 let said = provider_error(None, &words);
                 let code = if said.code.is_empty() { "end_turn without usage".to_owned() } else { said.code };
-                out.push(AgentEvent::Signal(Signal { code, ..said }));
+                out.push(AgentEvent::Signal(ErrorSignal { code, ..said }));
             }
             let cost_microusd = std::mem::take(&mut self.has_price).then_some(0);
             bill(&answer, cost_microusd, out);
@@ -200,7 +202,7 @@ impl AcpDecoder {
         let named = named.into_iter().find(|code| !code.is_empty());
         let code = named.map(str::to_owned).or_else(|| error.code.name()).unwrap_or_else(|| "0".to_owned());
         let resets_at = fields.resets_at.time().or(found.resets_at);
-        out.push(AgentEvent::Signal(Signal { code: kind(&[&code]), resets_at, ..found }));
+        out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code]), resets_at, ..found }));
         match request {
             Some(Request::TakeUp) => self.taking_up = None,
             Some(Request::Other | Request::Permission) => {}
@@ -314,7 +316,7 @@ impl AcpDecoder {
     }
 
     fn push_turn(&self, out: &mut Vec<AgentEvent>) {
-        out.push(AgentEvent::Turn { used_tokens: self.used_tokens, billed: Billed::default() });
+        out.push(AgentEvent::Turn { used_tokens: self.used_tokens, billed: TokenUsage::default() });
     }
 
     fn usage(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
@@ -329,7 +331,7 @@ impl AcpDecoder {
             let grown = total.map(|total| self.cost.to(total)).filter(|grown| *grown > 0);
             if grown.is_some() {
                 self.has_price = true;
-                out.push(AgentEvent::Billing(Billed { cost_microusd: grown, ..Billed::default() }));
+                out.push(AgentEvent::Billing(TokenUsage { cost_microusd: grown, ..TokenUsage::default() }));
             }
         }
     }
@@ -369,7 +371,7 @@ impl AcpDecoder {
 
 impl Decoder for AcpDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Message<'_>>(line, &mut String::new()) {
+        match read::<AcpMessage<'_>>(line, &mut String::new()) {
             Some(message) => {
                 self.garbage.flush(out);
                 self.take(message, out);
@@ -400,8 +402,12 @@ fn bill(answer: &Answer<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEven
     let input_tokens = counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
     let output_tokens = tokens.output.or_zero();
     let billed = match input_tokens.saturating_add(output_tokens) {
-        0 => Billed { input_tokens: own.input.or_zero(), output_tokens: own.output.or_zero(), cost_microusd },
-        _ => Billed { input_tokens, output_tokens, cost_microusd },
+        0 => TokenUsage {
+            input_tokens: own.input.or_zero(),
+            output_tokens: own.output.or_zero(),
+            cost_microusd,
+        },
+        _ => TokenUsage { input_tokens, output_tokens, cost_microusd },
     };
     if billed.tokens() > 0 {
         out.push(AgentEvent::Billing(billed));

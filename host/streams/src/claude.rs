@@ -12,19 +12,19 @@ mod tools;
 mod wire;
 
 use baton_core::facts::{
-    AgentEvent, Billed, Channel, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal,
+    AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage,
 };
 
 use baton_core::time::DurationMs;
 
 use self::tools::tool_call;
-use self::wire::{Limit, Line, Message, Model, Response};
+use self::wire::{ClaudeLine, ClaudeMessage, Limit, Model, Response};
 use crate::Decoder;
 use crate::apart::Apart;
-use crate::cut::cut;
-use crate::growth::Growth;
+use crate::cumulative::Growth;
 use crate::signal::{signal, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::cut;
 use crate::wire::{Count, Named, kind, read};
 
 /// The model that Claude Code names where it answers by itself.
@@ -42,12 +42,12 @@ pub struct ClaudeDecoder {
     used_tokens: Option<u64>,
     window_tokens: Option<u64>,
     /// Billed by calls since the last `result`, to be set off against its total.
-    billed: Billed,
+    billed: TokenUsage,
     input: Growth,
     output: Growth,
     cost: Growth,
     /// What was billed in the conversation before this process, until its first `result`.
-    before: Billed,
+    before: TokenUsage,
     /// A `/compact` has worked; it is told when its prompt ends.
     asked: Option<Asked>,
     /// What the agent said by itself in this prompt: why it did not compact.
@@ -61,7 +61,7 @@ pub struct ClaudeDecoder {
 struct Call {
     id: String,
     used_tokens: u64,
-    billed: Billed,
+    billed: TokenUsage,
 }
 
 /// A compaction that the host asked for, and that is done.
@@ -85,11 +85,11 @@ impl ClaudeDecoder {
     /// The process goes on in a conversation (`--resume`) in which so much was billed before. The totals of Claude Code go on from
     /// there, but where the process before was killed: then they begin anew.
     #[must_use]
-    pub fn resuming(self, before: Billed) -> Self {
+    pub fn resuming(self, before: TokenUsage) -> Self {
         Self { before, ..self }
     }
 
-    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, line: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         if !matches!(line.kind.str(), "assistant" | "stream_event") {
             self.end_call(out);
         }
@@ -108,7 +108,7 @@ impl ClaudeDecoder {
         }
     }
 
-    fn system(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn system(&mut self, line: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.subtype.str() {
             // Comes again with every prompt.
             "init" => {
@@ -119,7 +119,7 @@ impl ClaudeDecoder {
             "status" if line.status.str() == "compacting" => out.push(AgentEvent::Compacting),
             "status" if line.compact_result.some().is_some_and(|result| result != "success") => {
                 let text = line.compact_error.some().unwrap_or("the compaction failed");
-                push(out, signal(Channel::AgentEvent, "compact_failed", None, text));
+                push(out, signal(SignalSource::AgentEvent, "compact_failed", None, text));
             }
             "compact_boundary" => {
                 let boundary = line.compaction.unwrap_or_default();
@@ -139,8 +139,8 @@ impl ClaudeDecoder {
                 let delay = DurationMs(delay_ms.div_ceil(1000) * 1000);
                 let text = format!("the agent retries by itself: {attempt} of {of}, in {delay}");
                 let status = line.error_status.status();
-                let retry = signal(Channel::ProviderError, line.error.str(), status, &text);
-                push(out, Signal { retrying: true, ..retry });
+                let retry = signal(SignalSource::ProviderError, line.error.str(), status, &text);
+                push(out, ErrorSignal { retrying: true, ..retry });
             }
             "status" | "ui_invalidate" | "hook_started" | "hook_progress" | "hook_response" => {}
             "task_started" | "task_progress" | "task_notification" | "files_persisted" => {}
@@ -155,7 +155,7 @@ impl ClaudeDecoder {
         }
     }
 
-    fn assistant(&mut self, mut line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn assistant(&mut self, mut line: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         let message = line.message.take().unwrap_or_default();
         let main = line.parent.is_empty();
         if message.model.str() == SYNTHETIC {
@@ -176,15 +176,15 @@ impl ClaudeDecoder {
             }
         }
         if let Some(code) = line.error.some() {
-            push(out, signal(Channel::AgentEvent, code, line.api_error_status.status(), ""));
+            push(out, signal(SignalSource::AgentEvent, code, line.api_error_status.status(), ""));
         }
     }
 
     /// Takes the usage of a line of the main conversation.
-    fn call(&mut self, message: &Message<'_>, out: &mut Vec<AgentEvent>) {
+    fn call(&mut self, message: &ClaudeMessage<'_>, out: &mut Vec<AgentEvent>) {
         let (id, usage) = (message.id.str(), &message.usage);
         let input_tokens = sum([usage.input, usage.cache_read, usage.cache_creation]);
-        let billed = Billed { input_tokens, output_tokens: usage.output.or_zero(), cost_microusd: None };
+        let billed = TokenUsage { input_tokens, output_tokens: usage.output.or_zero(), cost_microusd: None };
         if self.call.as_ref().is_some_and(|call| call.id != id) {
             self.end_call(out);
         }
@@ -202,7 +202,7 @@ impl ClaudeDecoder {
         }
     }
 
-    fn result(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn result(&mut self, line: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         self.bill(&line, out);
         self.window(&line.models, out);
         let own_words = std::mem::take(&mut self.own_words);
@@ -219,14 +219,14 @@ impl ClaudeDecoder {
         }
         let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.some()).collect();
         if !errors.is_empty() {
-            push(out, signal(Channel::AgentEvent, line.subtype.str(), None, &errors.join("\n")));
+            push(out, signal(SignalSource::AgentEvent, line.subtype.str(), None, &errors.join("\n")));
         }
         let stop_reason = line.terminal_reason.owned().or(line.subtype.owned()).unwrap_or_default();
         out.push(AgentEvent::PromptEnded { stop_reason, is_error: line.is_error.is_true() });
     }
 
     /// What the process billed in total, less what its turns said: compactions, sub-agents and the rest of the output.
-    fn bill(&mut self, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn bill(&mut self, line: &ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         let models = || line.models.0.iter().map(|(_, model)| model);
         let said = std::mem::take(&mut self.billed);
         if line.models.0.is_empty() {
@@ -245,7 +245,7 @@ impl ClaudeDecoder {
         }
         let (input, output) = (self.input.to(input), self.output.to(output));
         let cost_microusd = cost.map(|total| self.cost.to(total));
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: input.saturating_sub(said.input_tokens),
             output_tokens: output.saturating_sub(said.output_tokens),
             cost_microusd,
@@ -273,7 +273,7 @@ impl ClaudeDecoder {
     fn control_response(&mut self, response: Response<'_>, out: &mut Vec<AgentEvent>) {
         let Some(answer) = response.response else {
             if response.subtype.str() == "error" {
-                push(out, signal(Channel::AgentEvent, "control_error", None, response.error.str()));
+                push(out, signal(SignalSource::AgentEvent, "control_error", None, response.error.str()));
             }
             return;
         };
@@ -294,7 +294,7 @@ impl ClaudeDecoder {
 
 impl Decoder for ClaudeDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Line<'_>>(line, &mut String::new()) {
+        match read::<ClaudeLine<'_>>(line, &mut String::new()) {
             Some(read) => {
                 self.garbage.flush(out);
                 let from = out.len();
@@ -315,7 +315,7 @@ impl Decoder for ClaudeDecoder {
     }
 }
 
-fn tool_outputs(message: Message<'_>, out: &mut Vec<AgentEvent>) {
+fn tool_outputs(message: ClaudeMessage<'_>, out: &mut Vec<AgentEvent>) {
     let results = message.content.0.into_iter().filter(|block| block.kind.str() == "tool_result");
     out.extend(results.map(|block| AgentEvent::ToolOutput {
         id: block.tool_use_id.owned().unwrap_or_default(),
@@ -326,14 +326,14 @@ fn tool_outputs(message: Message<'_>, out: &mut Vec<AgentEvent>) {
 }
 
 /// A message that Claude Code wrote in place of the model's: an error of the API, or of its own. Gives its text.
-fn synthetic(line: &Line<'_>, message: &Message<'_>, out: &mut Vec<AgentEvent>) -> String {
+fn synthetic(line: &ClaudeLine<'_>, message: &ClaudeMessage<'_>, out: &mut Vec<AgentEvent>) -> String {
     let status = line.api_error_status.status();
     let texts: Vec<&str> = message.content.0.iter().map(|block| block.text.str()).collect();
     let said = texts.join("\n");
     if let Some(code) = line.error.some() {
-        push(out, signal(Channel::AgentEvent, code, status, ""));
+        push(out, signal(SignalSource::AgentEvent, code, status, ""));
         let detail = line.api_error_type.some().or(line.api_error.some()).unwrap_or(code);
-        push(out, signal(Channel::ProviderError, detail, status, &said));
+        push(out, signal(SignalSource::ProviderError, detail, status, &said));
     } else if !said.is_empty() {
         out.push(AgentEvent::Text { text: said.clone() });
     }
@@ -348,13 +348,13 @@ fn rate_limit(limit: &Limit<'_>, out: &mut Vec<AgentEvent>) {
         _ => ("rate_limit", limit.resets_at.time()),
     };
     let text = format!("{} limit", limit.kind.some().unwrap_or("unnamed"));
-    push(out, Signal { resets_at, ..signal(Channel::AgentEvent, code, None, &text) });
+    push(out, ErrorSignal { resets_at, ..signal(SignalSource::AgentEvent, code, None, &text) });
 }
 
 fn sum(counts: [Count; 3]) -> u64 {
     counts.into_iter().map(Count::or_zero).fold(0, u64::saturating_add)
 }
 
-fn push(out: &mut Vec<AgentEvent>, signal: Signal) {
+fn push(out: &mut Vec<AgentEvent>, signal: ErrorSignal) {
     out.push(AgentEvent::Signal(signal));
 }

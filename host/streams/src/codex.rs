@@ -7,7 +7,7 @@ mod refused;
 mod rpc;
 mod tools;
 
-use baton_core::facts::{Channel, Signal};
+use baton_core::facts::{ErrorSignal, SignalSource};
 use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
@@ -74,14 +74,14 @@ impl Info<'_> {
 impl CodexError<'_> {
     /// An error with a name is the agent's own judgment; one without is what its provider said. Where a limit of the
     /// account has been reached, `resets_at` is when that ends.
-    pub(crate) fn signal(&self, resets_at: Option<UnixMs>) -> Signal {
+    pub(crate) fn signal(&self, resets_at: Option<UnixMs>) -> ErrorSignal {
         let said = format!("{} {}", self.message.str(), self.details.str());
         let told = match self.info.name() {
-            Some(name) => signal(Channel::AgentEvent, name, self.info.status(), said.trim()),
+            Some(name) => signal(SignalSource::AgentEvent, name, self.info.status(), said.trim()),
             None => provider_error(self.info.status(), said.trim()),
         };
         let resets_at = resets_at.filter(|_| self.info.name() == Some(USAGE_LIMIT)).or(told.resets_at);
-        Signal { retrying: self.will_retry.is_true(), resets_at, ..told }
+        ErrorSignal { retrying: self.will_retry.is_true(), resets_at, ..told }
     }
 }
 

@@ -5,19 +5,19 @@
 //! - Retries are told on stderr alone.
 //! - An error of the provider comes as the raw body in the message of the result.
 
-use baton_core::facts::{AgentEvent, Billed, Channel, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource, TokenUsage};
 
 use crate::Decoder;
-use crate::cut::command_line;
-use crate::growth::Growth;
+use crate::cumulative::Growth;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::command_line;
 use crate::turns::Turns;
 use crate::wire::{Count, Output, Text, Word, kind, read, wire};
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
-    struct Line<'a> {
+    struct GeminiLine<'a> {
         kind: Text<'a> = "type",
         session: Text<'a> = "session_id",
         model: Text<'a> = "model",
@@ -30,7 +30,7 @@ wire! {
         severity: Text<'a> = "severity",
         message: Text<'a> = "message",
         status: Text<'a> = "status",
-        error: Failure<'a> = "error",
+        error: GeminiFailure<'a> = "error",
         stats: Stats = "stats",
     }
 
@@ -45,7 +45,7 @@ wire! {
     }
 
     /// What went wrong with a tool or with the prompt.
-    struct Failure<'a> {
+    struct GeminiFailure<'a> {
         kind: Text<'a> = "type",
         code: Word<'a> = "code",
         message: Text<'a> = "message",
@@ -74,7 +74,7 @@ impl GeminiDecoder {
         Self::default()
     }
 
-    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, line: GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.kind.str() {
             "init" if !std::mem::replace(&mut self.ready, true) => {
                 let (agent_session, model) = (line.session.owned(), line.model.owned());
@@ -102,7 +102,7 @@ impl GeminiDecoder {
             // A warning is of the command line's own making: nothing ends by it, or a result says how.
             "error" if line.severity.str() == "warning" => {
                 out.push(AgentEvent::Signal(signal(
-                    Channel::AgentEvent,
+                    SignalSource::AgentEvent,
                     "warning",
                     None,
                     line.message.str(),
@@ -114,9 +114,9 @@ impl GeminiDecoder {
         }
     }
 
-    fn result(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn result(&mut self, line: GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
         self.turns.end_into(out);
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: self.input.to(line.stats.input.or_zero()),
             output_tokens: self.output.to(line.stats.output.or_zero()),
             cost_microusd: None,
@@ -124,11 +124,11 @@ impl GeminiDecoder {
         if billed.tokens() > 0 {
             out.push(AgentEvent::Billing(billed));
         }
-        let Failure { kind: error, code, message } = line.error;
+        let GeminiFailure { kind: error, code, message } = line.error;
         if !message.is_empty() {
             let told = provider_error(code.number.status(), message.str());
             let code = Some(told.code).filter(|code| !code.is_empty()).or(code.text.owned());
-            out.push(AgentEvent::Signal(Signal { code: kind(&[&code.unwrap_or_default()]), ..told }));
+            out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code.unwrap_or_default()]), ..told }));
         }
         let is_error = line.status.str() != "success";
         // What went wrong says more than that something did.
@@ -139,7 +139,7 @@ impl GeminiDecoder {
 
 impl Decoder for GeminiDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Line<'_>>(line, &mut String::new()) {
+        match read::<GeminiLine<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
                 self.take(line, out);
@@ -158,7 +158,7 @@ impl Decoder for GeminiDecoder {
     }
 }
 
-fn tool_call(line: Line<'_>) -> AgentEvent {
+fn tool_call(line: GeminiLine<'_>) -> AgentEvent {
     let (name, input) = (line.tool.str(), &line.parameters);
     let path = input.file_path.some().or(input.absolute_path.some());
     let reads = path.filter(|_| name == "read_file").map(|path| {

@@ -8,16 +8,16 @@ mod acp;
 mod apart;
 mod claude;
 mod codex;
-mod cut;
+mod cumulative;
 mod format;
 mod gemini;
-mod growth;
 mod lines;
 mod opencode;
+mod pending_requests;
 mod plain;
-mod requests;
 mod signal;
 mod terminal;
+mod truncate;
 mod turns;
 mod wire;
 
@@ -26,13 +26,13 @@ use baton_core::facts::AgentEvent;
 pub use acp::AcpDecoder;
 pub use claude::ClaudeDecoder;
 pub use codex::{CodexAppServerDecoder, CodexExecDecoder};
-pub use cut::{cut, cut_owned, cut_tail};
 pub use format::{Format, UnknownFormat};
 pub use gemini::GeminiDecoder;
-pub use lines::{LineSplitter, MAX_LINE_BYTES, Piece};
+pub use lines::{LinePiece, LineSplitter, MAX_LINE_BYTES};
 pub use opencode::OpencodeDecoder;
 pub use plain::PlainDecoder;
 pub use terminal::{TERMINAL_PIECES, TERMINAL_TOTAL_BYTES, TerminalText};
+pub use truncate::{cut, cut_owned, cut_tail};
 
 /// Turns lines of one agent's stream into events.
 pub trait Decoder {
@@ -77,8 +77,8 @@ impl<D: Decoder> Stream<D> {
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<AgentEvent>) {
         let decoder = &mut self.decoder;
         self.lines.push(chunk, |piece| match piece {
-            Piece::Line(line) => decoder.line(line, out),
-            Piece::TooLong(beginning) => decoder.long_line(beginning, out),
+            LinePiece::Line(line) => decoder.line(line, out),
+            LinePiece::TooLong(beginning) => decoder.long_line(beginning, out),
         });
     }
 
@@ -86,8 +86,8 @@ impl<D: Decoder> Stream<D> {
     pub fn end(&mut self, out: &mut Vec<AgentEvent>) {
         let decoder = &mut self.decoder;
         self.lines.end(|piece| match piece {
-            Piece::Line(line) => decoder.line(line, out),
-            Piece::TooLong(beginning) => decoder.long_line(beginning, out),
+            LinePiece::Line(line) => decoder.line(line, out),
+            LinePiece::TooLong(beginning) => decoder.long_line(beginning, out),
         });
         self.decoder.end(out);
     }

@@ -9,7 +9,7 @@ const KEPT_BYTES: usize = 2048;
 
 /// A line of the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum LinePiece<'a> {
     /// A line without its `\n` or `\r\n`; never empty.
     Line(&'a [u8]),
     /// The beginning of a line longer than [`MAX_LINE_BYTES`]; the rest was skipped.
@@ -32,7 +32,7 @@ impl LineSplitter {
     }
 
     /// Takes the next bytes and gives out every line that they complete.
-    pub fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(Piece<'_>)) {
+    pub fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(LinePiece<'_>)) {
         while let Some(at) = chunk.iter().position(|byte| *byte == b'\n') {
             let (head, tail) = (&chunk[..at], &chunk[at + 1..]);
             if self.skipping {
@@ -52,11 +52,11 @@ impl LineSplitter {
     }
 
     /// The stream is over: gives out what is left.
-    pub fn end(&mut self, mut each: impl FnMut(Piece<'_>)) {
+    pub fn end(&mut self, mut each: impl FnMut(LinePiece<'_>)) {
         self.finish(&mut each);
     }
 
-    fn extend(&mut self, bytes: &[u8], each: &mut impl FnMut(Piece<'_>)) {
+    fn extend(&mut self, bytes: &[u8], each: &mut impl FnMut(LinePiece<'_>)) {
         if self.partial.len() + bytes.len() <= MAX_LINE_BYTES {
             self.partial.extend_from_slice(bytes);
             return;
@@ -65,13 +65,13 @@ impl LineSplitter {
             let room = KEPT_BYTES - self.partial.len();
             self.partial.extend_from_slice(&bytes[..room.min(bytes.len())]);
         }
-        each(Piece::TooLong(&self.partial[..KEPT_BYTES.min(self.partial.len())]));
+        each(LinePiece::TooLong(&self.partial[..KEPT_BYTES.min(self.partial.len())]));
         // Give the memory back: one long line must not cost 8 MiB for the rest of the session.
         self.partial = Vec::new();
         self.skipping = true;
     }
 
-    fn finish(&mut self, each: &mut impl FnMut(Piece<'_>)) {
+    fn finish(&mut self, each: &mut impl FnMut(LinePiece<'_>)) {
         if !self.skipping {
             give(&self.partial, each);
         }
@@ -80,10 +80,10 @@ impl LineSplitter {
     }
 }
 
-fn give(line: &[u8], each: &mut impl FnMut(Piece<'_>)) {
+fn give(line: &[u8], each: &mut impl FnMut(LinePiece<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
-        each(Piece::Line(line));
+        each(LinePiece::Line(line));
     }
 }
 
@@ -95,10 +95,10 @@ mod tests {
     fn split(chunks: &[&[u8]]) -> Vec<(bool, usize)> {
         let mut splitter = LineSplitter::new();
         let mut lines = Vec::new();
-        let mut each = |piece: Piece<'_>| {
+        let mut each = |piece: LinePiece<'_>| {
             lines.push(match piece {
-                Piece::Line(line) => (true, line.len()),
-                Piece::TooLong(line) => (false, line.len()),
+                LinePiece::Line(line) => (true, line.len()),
+                LinePiece::TooLong(line) => (false, line.len()),
             });
         };
         for chunk in chunks {
@@ -118,7 +118,7 @@ mod tests {
             held = held.max(splitter.partial.capacity());
         }
         splitter.push(b"\nafter\n", |piece| {
-            assert_eq!(piece, Piece::Line(b"after"));
+            assert_eq!(piece, LinePiece::Line(b"after"));
             pieces.push("after".to_owned());
         });
         assert_eq!(pieces, ["TooLong([", "after"]);

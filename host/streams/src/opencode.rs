@@ -7,20 +7,20 @@
 //! - A compaction is seen by a message that OpenCode writes to itself afterwards; the step before it is the summary.
 //! - Retries are silent.
 
-use baton_core::facts::{AgentEvent, Billed, Channel, CompactionTrigger, Signal};
+use baton_core::facts::{AgentEvent, CompactionTrigger, ErrorSignal, SignalSource, TokenUsage};
 use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
 use crate::Decoder;
 use crate::apart::Apart;
-use crate::cut::command_line;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::command_line;
 use crate::wire::{Amount, Count, Flag, Lax, Output, Take, Text, kind, read, wire};
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
-    struct Line<'a> {
+    struct OpencodeLine<'a> {
         kind: Text<'a> = "type",
         timestamp: Count = "timestamp",
         session: Text<'a> = "sessionID",
@@ -141,7 +141,7 @@ impl OpencodeDecoder {
         Self::default()
     }
 
-    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, line: OpencodeLine<'_>, out: &mut Vec<AgentEvent>) {
         if !std::mem::replace(&mut self.ready, true) {
             let agent_session = line.session.some().map(str::to_owned);
             out.push(AgentEvent::Ready { agent_session, model: None, version: None });
@@ -170,7 +170,7 @@ impl OpencodeDecoder {
     fn step(&mut self, part: Part<'_>, out: &mut Vec<AgentEvent>) {
         let Tokens { total, input, output, reasoning, cache } = part.tokens;
         let sum = |counts: &[Count]| counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: sum(&[input, cache.read, cache.write]),
             output_tokens: sum(&[output, reasoning]),
             cost_microusd: part.cost.microusd().filter(|cost| *cost > 0),
@@ -184,10 +184,10 @@ impl OpencodeDecoder {
     }
 
     /// The name is OpenCode's own judgment; status, code and words are what its provider said.
-    fn error(&mut self, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn error(&mut self, line: &OpencodeLine<'_>, out: &mut Vec<AgentEvent>) {
         let (name, data) = (line.error.name.str(), &line.error.data);
         let status = data.status.status();
-        out.push(AgentEvent::Signal(signal(Channel::AgentEvent, name, status, "")));
+        out.push(AgentEvent::Signal(signal(SignalSource::AgentEvent, name, status, "")));
         let body = provider_error(status, data.body.str());
         let told = if body.code.is_empty() { provider_error(status, data.message.str()) } else { body };
         let wait =
@@ -195,14 +195,14 @@ impl OpencodeDecoder {
         // `as` saturates, which is what an absurd wait deserves.
         let after = wait.map(|(now, wait_ms)| UnixMs(now.saturating_add(wait_ms as u64)));
         let resets_at = told.resets_at.or(after);
-        out.push(AgentEvent::Signal(Signal { resets_at, ..told }));
+        out.push(AgentEvent::Signal(ErrorSignal { resets_at, ..told }));
         self.end = Some((kind(&[name]), true));
     }
 }
 
 impl Decoder for OpencodeDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Line<'_>>(line, &mut String::new()) {
+        match read::<OpencodeLine<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
                 let from = out.len();

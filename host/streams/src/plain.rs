@@ -1,15 +1,15 @@
 //! Plain text of any process: what it prints is its answer. It knows nothing of how such a process is run.
 
-use baton_core::facts::{AgentEvent, Billed, OccupancySource};
+use baton_core::facts::{AgentEvent, OccupancySource, TokenUsage};
 
 use crate::Decoder;
-use crate::cut::cut_owned;
 use crate::lines::MAX_LINE_BYTES;
+use crate::truncate::cut_owned;
 use crate::wire::{Amount, Count, read, wire};
 
 wire! {
     /// A usage line.
-    struct Line {
+    struct PlainLine {
         baton: Option<Usage> = "baton",
     }
 
@@ -49,7 +49,7 @@ impl PlainDecoder {
 
 impl Decoder for PlainDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Line>(line, &mut String::new()).and_then(|line| line.baton) {
+        match read::<PlainLine>(line, &mut String::new()).and_then(|line| line.baton) {
             Some(usage) => told(&usage, out),
             None => {
                 let mut text = cut_owned(line, MAX_LINE_BYTES);
@@ -72,7 +72,7 @@ fn told(usage: &Usage, out: &mut Vec<AgentEvent>) {
         let source = OccupancySource::Agent;
         out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source });
     }
-    let billed = Billed {
+    let billed = TokenUsage {
         input_tokens: usage.input_tokens.or_zero(),
         output_tokens: usage.output_tokens.or_zero(),
         cost_microusd: usage.cost_usd.microusd(),

@@ -1,26 +1,26 @@
 //! Signals, and what can be read out of a provider's error without judging it: its own code, status and reset time.
 
-use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_core::time::UnixMs;
 
-use crate::cut::{cut, cut_owned};
+use crate::truncate::{cut, cut_owned};
 use crate::wire::{Count, Lax, Text, Word, kind, wire};
 
 /// How often the body of an error may hold another as its message: Gemini's command line wraps it twice.
 const NESTED: usize = 3;
 
 /// A signal with neither reset time nor retry.
-pub(crate) fn signal(channel: Channel, code: &str, status: Option<u16>, text: &str) -> Signal {
+pub(crate) fn signal(channel: SignalSource, code: &str, status: Option<u16>, text: &str) -> ErrorSignal {
     let (code, text) = (kind(&[code]), cut(text, SIGNAL_TEXT_BYTES).to_owned());
-    Signal { channel, code, status, resets_at: None, retrying: false, text }
+    ErrorSignal { channel, code, status, resets_at: None, retrying: false, text }
 }
 
 /// What an agent passes on of its provider's error. Where the text holds the body that the provider sent, code, status
 /// and reset time are the body's, and the text is its message.
-pub(crate) fn provider_error(status: Option<u16>, text: &str) -> Signal {
-    let plain = signal(Channel::ProviderError, "", status, text);
+pub(crate) fn provider_error(status: Option<u16>, text: &str) -> ErrorSignal {
+    let plain = signal(SignalSource::ProviderError, "", status, text);
     match ApiError::find(text, NESTED) {
-        Some(found) => Signal {
+        Some(found) => ErrorSignal {
             code: kind(&[found.code.as_deref().unwrap_or_default()]),
             status: status.or(found.status),
             resets_at: found.resets_at,
@@ -34,7 +34,7 @@ pub(crate) fn provider_error(status: Option<u16>, text: &str) -> Signal {
 /// A line that was too long to read, as a signal of the terminal.
 pub(crate) fn too_long(beginning: &[u8]) -> AgentEvent {
     let text = cut_owned(beginning, SIGNAL_TEXT_BYTES);
-    AgentEvent::Signal(signal(Channel::Terminal, "line-too-long", None, &text))
+    AgentEvent::Signal(signal(SignalSource::Terminal, "line-too-long", None, &text))
 }
 
 /// The body of an error as Anthropic, OpenAI and Google write it, and those that speak like them.

@@ -1,11 +1,11 @@
 //! Terminal text of an agent as signals: garbage on stdout, everything on stderr. Bounds how many there can be. What Codex says there
 //! of a call that it refused is a refusal.
 
-use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
 
 use crate::Decoder;
 use crate::codex;
-use crate::cut::{cut_owned, cut_tail};
+use crate::truncate::{cut_owned, cut_tail};
 
 /// So many lines of terminal text become a signal each, at once: an error message is a few lines, and must not wait.
 /// After that lines are joined until they fill a signal, so that a chatty agent costs few journal rows.
@@ -86,8 +86,15 @@ impl TerminalText {
 }
 
 /// A signal of the terminal.
-pub(crate) fn terminal(code: String, text: String) -> Signal {
-    Signal { channel: Channel::Terminal, code, status: None, resets_at: None, retrying: false, text }
+pub(crate) fn terminal(code: String, text: String) -> ErrorSignal {
+    ErrorSignal {
+        channel: SignalSource::Terminal,
+        code,
+        status: None,
+        resets_at: None,
+        retrying: false,
+        text,
+    }
 }
 
 /// Stderr, and any other stream that is no protocol.

@@ -1,7 +1,7 @@
 //! Finds the turns in formats that tell of none: a model round-trip is over where the model speaks again after a tool
 //! returned, or with another message.
 
-use baton_core::facts::{AgentEvent, Billed};
+use baton_core::facts::{AgentEvent, TokenUsage};
 
 use crate::wire::short;
 
@@ -55,5 +55,5 @@ impl Turns {
 
 /// A turn of which nothing but its end is known.
 fn bare_turn() -> AgentEvent {
-    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
+    AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() }
 }

@@ -2,7 +2,7 @@
 //! type is an absent fact, and costs nothing else. Reads in one pass, borrows what it can, and skips the rest.
 
 mod output;
-mod repair;
+mod unicode_repair;
 mod values;
 
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 pub(crate) use output::Output;
 pub(crate) use values::{Amount, CommandLine, Count, Flag, List, Named, Present, Raw, Text, Word};
 
-use crate::cut::cut;
+use crate::truncate::cut;
 
 /// Longest kind that [`baton_core::facts::AgentEvent::Unknown`] carries, and longest code of a signal.
 const KIND_BYTES: usize = 64;
@@ -171,7 +171,7 @@ pub(crate) fn read<'a, T: Take<'a>>(line: &'a [u8], repaired: &'a mut String) ->
     if let Ok(Lax(value)) = serde_json::from_slice(line) {
         return Some(value);
     }
-    *repaired = repair::repair(line)?;
+    *repaired = unicode_repair::repair(line)?;
     serde_json::from_str(repaired).ok().map(|Lax(value)| value)
 }
 

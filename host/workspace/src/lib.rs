@@ -14,7 +14,6 @@ mod git_config;
 mod git_info;
 mod git_links;
 mod git_view;
-mod inside;
 mod issue;
 mod own_folder;
 mod pipes;
@@ -22,8 +21,9 @@ mod plain_file;
 mod projection;
 mod repository;
 mod root;
-mod trees;
+mod safe_read;
 mod verify;
+mod worktrees;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,12 +48,12 @@ pub use own_folder::ExchangedFolder;
 pub use pipes::PipeInTheWay;
 pub use plain_file::{open_plain, read_plain};
 pub use repository::make_repository;
-pub use trees::{
+pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
+pub use worktrees::{
     Base, ChangeKind, Committing, Differences, DifferingFile, FilesBeforeCheck, KeptPaths, Landing,
     MAX_CONFLICTS, MAX_FILE_BYTES, Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees,
     Undoing, Undone, UndoneFile, Verified,
 };
-pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 
 /// What a command needs to reach the desktop of whoever started the host; none of it is a secret.
 const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
@@ -290,7 +290,7 @@ impl Workspace {
         max_bytes: u64,
         hidden: &[PathBuf],
     ) -> Result<Vec<u8>, WorkspaceError> {
-        inside::read(&self.root, path, max_bytes, hidden)
+        safe_read::read(&self.root, path, max_bytes, hidden)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What each cell has to show.
 
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::view::{Origin, PhaseRow, RunStatus};
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunStatus};
 use serde_json::Value;
 
 use crate::cell::{AgentEnding, HeldTo};
@@ -32,7 +32,7 @@ fn always(scene: &EndingScene) {
     let found = file.lines().filter(|line| line.starts_with("case ")).count();
     let claims = [
         ("cases passes", item(scene, "cases")["passes"] == true),
-        ("the run is done", story.view.status == RunStatus::Ended(Ending::Done)),
+        ("the run is done", story.view.status == RunStatus::Ended(RunOutcome::Done)),
         ("the exit code is 0", scene.ended.code == Some(DONE)),
     ];
     for (claim, is_claimed) in claims {
@@ -144,7 +144,7 @@ fn touches_nothing(scene: &EndingScene) {
 fn asks_for_split(scene: &EndingScene) {
     let told = told(scene);
     scene.ended_with(DONE);
-    let parts = scene.story.view.phases.iter().filter(|phase| phase.origin == Origin::Split);
+    let parts = scene.story.view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Split);
     let held: Vec<Vec<&str>> =
         parts.map(|part| part.objectives.iter().map(|objective| objective.id.as_str()).collect()).collect();
     assert_eq!(held, [["opening"], ["cases"]], "{told}");
@@ -207,7 +207,7 @@ fn expect_not_done(scene: &EndingScene) {
 }
 
 /// The phase of the workflow.
-fn phase(scene: &EndingScene) -> &PhaseRow {
+fn phase(scene: &EndingScene) -> &PhaseSummary {
     &scene.story.view.phases[0]
 }
 

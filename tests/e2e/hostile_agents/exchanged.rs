@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::job_of_shell;
@@ -59,7 +59,7 @@ fn a_link_in_the_place_of_a_folder_of_the_hosts_is_not_followed() {
             );
             assert!(stage.workspace.join(".baton").symlink_metadata().unwrap().is_dir());
             let story = stage.story();
-            let handed_off = story.count(|notice| matches!(notice, Notice::HandoffReviewed { .. }));
+            let handed_off = story.count(|notice| matches!(notice, ProgressEvent::HandoffReviewed { .. }));
             assert_eq!((story.done().len(), handed_off), (1, 0), "{level}: {link}");
         }
     }

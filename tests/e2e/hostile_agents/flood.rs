@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 
 use super::job_of_shell;
@@ -34,12 +34,12 @@ fn survives(script: &str) -> (u64, u64) {
         ended.stderr
     );
     let story = stage.story();
-    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
+    assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done));
     assert!(story.entries < ENTRIES, "{} entries", story.entries);
     let bytes = journal_bytes(&stage);
     assert!(bytes < JOURNAL_BYTES, "{bytes} bytes");
     let omitted = story.notices.iter().fold((0, 0), |(some, long), notice| match notice {
-        Notice::OutputOmitted { events, text_bytes, .. } => (some + events, long + text_bytes),
+        ProgressEvent::OutputOmitted { events, text_bytes, .. } => (some + events, long + text_bytes),
         _ => (some, long),
     });
     let place =

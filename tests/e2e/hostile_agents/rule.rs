@@ -3,17 +3,17 @@
 use std::fs;
 
 use baton_runtime::core::Input;
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::facts::RefusalKind;
-use baton_runtime::core::input::Asker;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::input::ChangeRequester;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 
 use super::job_of_shell;
 use crate::support::{Stage, until};
 
 /// Who asked for what, by the journal.
-fn asked(stage: &Stage) -> Vec<(String, Asker)> {
+fn asked(stage: &Stage) -> Vec<(String, ChangeRequester)> {
     let asked = |input| match input {
         Input::Asked { what, by } => Some((what, by)),
         _ => None,
@@ -53,11 +53,11 @@ echo 'Done: a'
         assert!(told.contains("was started by an agent"), "{told}");
     }
     assert!(stage.read("status.out").contains("only"), "looking is allowed");
-    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Done));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(RunOutcome::Done));
     assert_eq!(asked(&stage), [], "nobody else asked for anything");
     // Each thing that it wanted is an event of its session, once.
     let wanted = |notice| match notice {
-        Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Host => Some(refusal.target),
+        ProgressEvent::Refused { refusal, .. } if refusal.kind == RefusalKind::Host => Some(refusal.target),
         _ => None,
     };
     let wanted: Vec<String> = stage.story().notices.into_iter().filter_map(wanted).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 
 use crate::support::Stage;
 
@@ -48,9 +48,14 @@ echo b > b.txt; echo 'Done: b'"#;
     let ended = stage.baton(&["run", "job.toml"]);
     assert_ne!(ended.code, Some(0), "{}", ended.stderr);
     let story = stage.story();
-    assert_eq!(story.count(|notice| matches!(notice, Notice::Reviewed { .. })), 0, "{:?}", story.notices);
-    let is_told = |notice: &Notice| match notice {
-        Notice::Prompted { phase, because, .. } => {
+    assert_eq!(
+        story.count(|notice| matches!(notice, ProgressEvent::Reviewed { .. })),
+        0,
+        "{:?}",
+        story.notices
+    );
+    let is_told = |notice: &ProgressEvent| match notice {
+        ProgressEvent::Prompted { phase, because, .. } => {
             phase.as_str() == "first-review" && because.contains("submit the review by the tool")
         }
         _ => false,

@@ -107,7 +107,7 @@ pub(crate) const CODEX_ACP: RealAgent = RealAgent {
 
 /// Whether this machine can make a strict sandbox; a word where it cannot.
 fn can_confine() -> bool {
-    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
+    let machine = baton_runtime::sandbox::SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) else { return true };
     assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
     eprintln!("skipped: {missing}");

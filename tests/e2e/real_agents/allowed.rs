@@ -1,7 +1,7 @@
 //! Commands between `edit` and `full`: what the work is held to and what the role allows runs, and nothing that is made of it.
 
 use baton_runtime::core::facts::RefusalKind;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_simulator::{Script, Simulator, Turn};
 
 use crate::agent::RealAgent;
@@ -42,7 +42,7 @@ pub(crate) fn allowed_commands(agent: &RealAgent) {
     // Once by the agent, and once by the host.
     assert_eq!(scene.stage.read("checks"), "checked\nchecked\n");
     assert!(!scene.stage.workspace.join("hacked").exists());
-    let refused = |notice: &Notice| matches!(notice, Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Call);
+    let refused = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Refused { refusal, .. } if refusal.kind == RefusalKind::Call);
     assert_eq!(run.story.count(refused), ATTACKS.len(), "{:#?}", run.story.notices);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());
@@ -64,7 +64,7 @@ pub(crate) fn refused_by_its_own_rules(agent: &RealAgent) {
     assert_eq!(code, Some(0), "{said}");
     assert!(scene.stage.workspace.join("old.txt").exists());
     let run = Run::read(&scene.stage);
-    let refused = |notice: &Notice| matches!(notice, Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Own);
+    let refused = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Refused { refusal, .. } if refusal.kind == RefusalKind::Own);
     assert_eq!(run.story.count(refused), 1, "{:#?}", run.story.notices);
     let [session] = run.phase().sessions.as_slice() else { panic!("{:#?}", run.plot()) };
     assert_eq!((session.refused_calls, session.refused.len()), (1, 1), "{session:#?}");

@@ -2,8 +2,8 @@
 
 use baton_runtime::core::Input;
 use baton_runtime::core::facts::AgentEvent;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::observation::PromptKind;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::store::{Entry, Journal};
 use baton_simulator::{Answered, Request, Simulator};
 
@@ -39,10 +39,16 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
         |request: &&Request| request.prompt.contains("- [beta]") && request.answered != Answered::Aside;
     let next = requests[at + 1..].iter().find(is_work).unwrap();
     assert_eq!(next.prompt_tokens > requests[at].prompt_tokens, !forgets, "{:#?}", asked(&simulator));
-    let from_handoff =
-        |notice: &Notice| matches!(notice, Notice::Prompted { kind: BriefKind::Continuing, .. });
+    let from_handoff = |notice: &ProgressEvent| {
+        matches!(notice, ProgressEvent::Prompted { kind: PromptKind::Continuing, .. })
+    };
     assert_eq!(run.story.count(from_handoff) > 0, forgets, "{:#?}", run.plot());
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0, "{:#?}", run.plot());
+    assert_eq!(
+        run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })),
+        0,
+        "{:#?}",
+        run.plot()
+    );
     let place = [scene.stage.workspace.display().to_string(), scene.stage.state_root().display().to_string()];
     let place = ["--workspace", &place[0], "--state-dir", &place[1]];
     scene.stage.baton(&[&["replay", "--verify"], &place[..]].concat()).expect(0);

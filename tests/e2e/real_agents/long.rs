@@ -1,6 +1,6 @@
 //! One objective that takes far more turns than the table has: it runs to its end in one session, and nobody is asked.
 
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_simulator::{Script, Simulator, Turn};
 
 use crate::agent::RealAgent;
@@ -28,7 +28,7 @@ pub(crate) fn long_objective(agent: &RealAgent) {
     assert!(page(CALLS).is_file(), "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
-    let given = run.story.count(|notice| matches!(notice, Notice::Budgeted { of_table: 25, .. }));
+    let given = run.story.count(|notice| matches!(notice, ProgressEvent::Budgeted { of_table: 25, .. }));
     assert!(given >= 2, "{:#?}", run.plot());
     // The table of people adds up.
     let phase = run.phase();

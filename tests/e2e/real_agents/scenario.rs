@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_runtime::core::UnixMs;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::observation::PromptKind;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
 use serde_json::json;
 
@@ -138,7 +138,10 @@ pub(crate) fn rate_limit(agent: &RealAgent) {
     run.expect_sessions(1, 0);
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
     // Where the agent says that it waits, the wait ended as well.
-    assert_eq!(run.waits().len(), run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. })));
+    assert_eq!(
+        run.waits().len(),
+        run.story.count(|notice| matches!(notice, ProgressEvent::QuotaOver { .. }))
+    );
 }
 
 /// Refused for a quota, the agent gives up and is asked again when the quota has reset.
@@ -169,12 +172,12 @@ fn waited(agent: &RealAgent, run: &Run, resets_at_s: u64) {
     assert!(!waits.is_empty() && waits.iter().all(|until| *until == expected), "{waits:?}, {expected:?}");
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
     // A wait is told again when the agent gives up: with when it is tried again.
-    let begun = |notice: &Notice| match notice {
-        Notice::QuotaWait { since, .. } => Some(*since),
+    let begun = |notice: &ProgressEvent| match notice {
+        ProgressEvent::QuotaWait { since, .. } => Some(*since),
         _ => None,
     };
     let begun: BTreeSet<UnixMs> = run.story.notices.iter().filter_map(begun).collect();
-    let over = run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. }));
+    let over = run.story.count(|notice| matches!(notice, ProgressEvent::QuotaOver { .. }));
     assert_eq!(begun.len(), over, "{:#?}", run.plot());
 }
 
@@ -186,11 +189,11 @@ pub(crate) fn compaction(agent: &RealAgent) {
     let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
     let run = scene.run(&simulator);
     scene.expect_done(&run);
-    let happened = |what: fn(&Notice) -> bool| run.story.count(what);
+    let happened = |what: fn(&ProgressEvent) -> bool| run.story.count(what);
     assert_eq!(
         (
-            happened(|notice| matches!(notice, Notice::Compacted { asked: true, .. })),
-            happened(|notice| matches!(notice, Notice::Prompted { kind: BriefKind::ReOriented, .. })),
+            happened(|notice| matches!(notice, ProgressEvent::Compacted { asked: true, .. })),
+            happened(|notice| matches!(notice, ProgressEvent::Prompted { kind: PromptKind::ReOriented, .. })),
             count(&simulator, &Answered::Summarised)
         ),
         (1, 1, 1),

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use baton_runtime::core::input::{Outcome, Report};
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::{PhaseRow, PhaseStatus};
+use baton_runtime::core::progress::ProgressEvent;
+use baton_runtime::core::view::{PhaseStatus, PhaseSummary};
 use baton_runtime::core::{Input, SessionId, UnixMs};
 use baton_runtime::store::{Entry, Journal};
 use baton_simulator::{Answered, Simulator, Turn};
@@ -307,7 +307,7 @@ impl Run {
         Self { story: Story::read(&state), groups, reports }
     }
 
-    pub(crate) fn phase(&self) -> &PhaseRow {
+    pub(crate) fn phase(&self) -> &PhaseSummary {
         &self.story.view.phases[0]
     }
 
@@ -325,8 +325,8 @@ impl Run {
 
     /// Verdicts by which sessions stopped before they were done, each with what it rests on.
     pub(crate) fn stops(&self) -> Vec<(String, String)> {
-        let stop = |notice: &Notice| match notice {
-            Notice::Stopped { verdict, evidence, .. } => {
+        let stop = |notice: &ProgressEvent| match notice {
+            ProgressEvent::Stopped { verdict, evidence, .. } => {
                 let said = evidence.iter().map(|evidence| evidence.text.as_str()).collect::<Vec<_>>();
                 Some((verdict.clone(), said.join("\n")))
             }
@@ -337,16 +337,18 @@ impl Run {
 
     /// Until when each limit was waited for, by the agent itself or by the host.
     pub(crate) fn waits(&self) -> Vec<Option<UnixMs>> {
-        let wait = |notice: &Notice| match notice {
-            Notice::QuotaWait { until, .. } => Some(*until),
+        let wait = |notice: &ProgressEvent| match notice {
+            ProgressEvent::QuotaWait { until, .. } => Some(*until),
             _ => None,
         };
         self.story.notices.iter().filter_map(wait).collect()
     }
 
     /// The notices without the many that tell of turns.
-    pub(crate) fn plot(&self) -> Vec<&Notice> {
-        let is_turn = |notice: &&Notice| !matches!(notice, Notice::Turn { .. } | Notice::Activity { .. });
+    pub(crate) fn plot(&self) -> Vec<&ProgressEvent> {
+        let is_turn = |notice: &&ProgressEvent| {
+            !matches!(notice, ProgressEvent::Turn { .. } | ProgressEvent::Activity { .. })
+        };
         self.story.notices.iter().filter(is_turn).collect()
     }
 }

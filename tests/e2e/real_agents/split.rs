@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_runtime::core::input::{Outcome, Report};
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::{Origin, PhaseStatus};
+use baton_runtime::core::progress::ProgressEvent;
+use baton_runtime::core::view::{PhaseOrigin, PhaseStatus};
 use baton_runtime::core::{Action, Input, SessionId};
 use baton_runtime::store::{Entry, Journal};
 use baton_simulator::{Asked, Script, Simulator, Turn};
@@ -55,10 +55,10 @@ pub(crate) fn split(agent: &RealAgent) {
     let ids: Vec<_> = phases.iter().map(|phase| (phase.id.as_str(), phase.status, phase.verified)).collect();
     let done = |id| (id, PhaseStatus::Done, Some(true));
     assert_eq!(ids, [done("write"), done("writea"), done("writeb")], "{:#?}", run.plot());
-    assert!(phases[1..].iter().all(|phase| phase.origin == Origin::Split && !phase.tree.is_workspace()));
+    assert!(phases[1..].iter().all(|phase| phase.origin == PhaseOrigin::Split && !phase.tree.is_workspace()));
     assert!(run.reports.iter().any(|(_, report)| matches!(report, Report::SplitRequest { .. })));
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Merged { .. })), 2);
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Landed { committed: true, .. })), 1);
+    assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Merged { .. })), 2);
+    assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Landed { committed: true, .. })), 1);
     assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.plot());
 
     for id in OBJECTIVES {

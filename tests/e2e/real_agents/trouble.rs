@@ -1,7 +1,7 @@
 //! What keeps an agent from its work: each costs no more than it must, and is said in the agent's own words.
 
-use baton_runtime::core::input::Choice;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::input::PauseAnswer;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::PhaseStatus;
 use baton_simulator::{Failure, Script, Simulator};
 
@@ -23,7 +23,7 @@ pub(crate) fn refused_compaction(agent: &RealAgent) {
     assert_eq!(refusals, ["/compact isn't available in this environment."], "{:#?}", run.plot());
     // Neither a stall nor any other failure came of it.
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })), 0);
 }
 
 /// What an agent that cannot begin says, and what mends it.
@@ -63,10 +63,10 @@ pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) 
     let phase = run.phase();
     assert_eq!(phase.status, PhaseStatus::Paused, "{said}\n{:#?}", run.plot());
     assert_eq!((phase.sessions.len(), phase.handoffs.len()), (1, 0), "{:#?}", run.plot());
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })), 0);
     let questions = &run.story.view.questions;
     let [question] = questions.as_slice() else { panic!("{questions:#?}") };
-    assert!(!question.choices.contains(&Choice::Accept), "{question:#?}");
+    assert!(!question.choices.contains(&PauseAnswer::Accept), "{question:#?}");
     for wanted in [unready.says, unready.mended_by] {
         assert!(question.text.contains(wanted) && said.contains(wanted), "{said}");
     }
@@ -85,7 +85,8 @@ pub(crate) fn refused_key(agent: &RealAgent) {
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
     let run = Run::read(&scene.stage);
-    let told = |notice: &Notice| matches!(notice, Notice::AgentRetries { status: Some(401), .. });
+    let told =
+        |notice: &ProgressEvent| matches!(notice, ProgressEvent::AgentRetries { status: Some(401), .. });
     assert_eq!(run.story.count(told), 2, "{:#?}", run.story.notices);
     for wanted in ["retries", "its login or key is not accepted", "401", "1 of 2", "2 of 2"] {
         assert!(said.contains(wanted), "{wanted} is not in: {said}");
@@ -108,7 +109,7 @@ pub(crate) fn unknown_model(agent: &RealAgent) {
         assert!(question.text.contains(wanted), "{question:#?}");
     }
     assert_eq!(run.phase().sessions.len(), 1, "{:#?}", run.plot());
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })), 0);
 }
 
 impl Unready {
@@ -122,9 +123,9 @@ impl Unready {
     }
 }
 
-fn refusal(notice: &Notice) -> Option<&str> {
+fn refusal(notice: &ProgressEvent) -> Option<&str> {
     match notice {
-        Notice::CompactionFailed { text, .. } => Some(text),
+        ProgressEvent::CompactionFailed { text, .. } => Some(text),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::workflow::SandboxLevel;
 use serde_json::{Value, json};
 
@@ -262,7 +262,7 @@ fn nobody_gets_out_and_each_try_is_told() {
     assert_eq!(out, [], "these got out");
 
     let refusals = scene.stage.story().notices.into_iter().filter_map(|notice| match notice {
-        Notice::Refused { refusal, .. } => Some(format!("{refusal} :")),
+        ProgressEvent::Refused { refusal, .. } => Some(format!("{refusal} :")),
         _ => None,
     });
     let refusals: Vec<String> = refusals.collect();
@@ -307,7 +307,7 @@ fn without_a_sandbox_the_same_tries_get_out() {
         })
         .collect();
     assert_eq!(held, [], "these did not get out");
-    let refused = scene.stage.story().count(|notice| matches!(notice, Notice::Refused { .. }));
+    let refused = scene.stage.story().count(|notice| matches!(notice, ProgressEvent::Refused { .. }));
     assert_eq!(refused, 0);
     until("the victim lives", || scene.stage.workspace.join("a.txt").exists());
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::can;
@@ -127,7 +127,7 @@ fn lists_give_and_take() {
     assert_eq!(fs::read_to_string(stage.path("given/writable/file")).unwrap(), "more\n");
     // What a policy sees and what a person reads later has it as well.
     let report = stage.baton(&["report"]).expect(0).stdout;
-    let told = stage.story().count(|notice| matches!(notice, Notice::Refused { .. }));
+    let told = stage.story().count(|notice| matches!(notice, ProgressEvent::Refused { .. }));
     assert!(told >= 1 && report.contains("not allowed by its sandbox"), "{report}");
 }
 

@@ -12,11 +12,13 @@ mod user;
 use std::io::Write as _;
 
 use baton_runtime::core::workflow::SandboxLevel;
-use baton_runtime::sandbox::Machine;
+use baton_runtime::sandbox::SandboxSupport;
 
 /// Whether this machine can; a word where it cannot.
 pub(crate) fn can(level: SandboxLevel) -> bool {
-    let Err(missing) = Machine::look(std::env::var_os("PATH").as_deref()).can(level) else { return true };
+    let Err(missing) = SandboxSupport::look(std::env::var_os("PATH").as_deref()).can(level) else {
+        return true;
+    };
     // A kernel without Landlock's ports is nobody's mistake.
     assert!(level == SandboxLevel::Write || std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
     let current = std::thread::current();

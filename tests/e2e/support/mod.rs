@@ -10,8 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use baton_runtime::core::input::ArtifactRef;
-use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::ObjectiveStatus;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::{Action, Input, ObjectiveId, Run, SessionId};
 use baton_runtime::store::{ArtifactStore, Entry, Journal, StateDir};
@@ -365,7 +365,7 @@ pub struct Story {
     /// Where it stands after the last entry.
     pub view: RunView,
     /// Everything that was told, in order.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ProgressEvent>,
     /// Every prompt: to whom, about what, and which of it was done already by then.
     pub prompts: Vec<Prompt>,
     /// Entries in the journal.
@@ -416,7 +416,7 @@ impl Story {
     }
 
     /// How many notices fit.
-    pub fn count(&self, fits: impl Fn(&Notice) -> bool) -> usize {
+    pub fn count(&self, fits: impl Fn(&ProgressEvent) -> bool) -> usize {
         self.notices.iter().filter(|notice| fits(notice)).count()
     }
 }

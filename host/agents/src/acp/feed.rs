@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use baton_core::facts::{AgentEvent, Billed, Capabilities};
+use baton_core::facts::{AgentEvent, Capabilities, TokenUsage};
 use baton_streams::{AcpDecoder, Decoder as _};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -97,7 +97,7 @@ impl Protocol {
         for event in &out[before..] {
             match event {
                 AgentEvent::Occupancy { used_tokens: Some(_), .. } => told.reports_occupancy = true,
-                AgentEvent::Billing(Billed { cost_microusd: Some(_), .. }) => told.reports_cost = true,
+                AgentEvent::Billing(TokenUsage { cost_microusd: Some(_), .. }) => told.reports_cost = true,
                 _ => {}
             }
         }

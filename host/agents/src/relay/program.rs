@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use baton_core::workflow::PromptWay;
+use baton_core::workflow::PromptDelivery;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
@@ -42,7 +42,7 @@ pub(super) struct Program {
     /// With its arguments; never empty where the driver has called.
     pub(super) command: Vec<OsString>,
     pub(super) terminal: bool,
-    pub(super) prompt: PromptWay,
+    pub(super) prompt: PromptDelivery,
 }
 
 impl Program {
@@ -66,7 +66,7 @@ impl Program {
             command
         };
         command.args(args);
-        let on_stdin = self.prompt == PromptWay::Stdin;
+        let on_stdin = self.prompt == PromptDelivery::Stdin;
         if !on_stdin {
             command.arg(prompt);
         }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use baton_agents::{DriverError, DriverEvent, find_program};
-use baton_core::facts::{AgentEvent, Channel, OccupancySource};
+use baton_core::facts::{AgentEvent, OccupancySource, SignalSource};
 use baton_core::workflow::AgentKind;
 use serde_json::Value;
 
@@ -37,7 +37,10 @@ pub(crate) fn garbage_is_terminal_text() {
         let mut session = Session::start(place.script(r"printf 'Segmentation fault\n\001\377{\n{}\n'")).await;
         let (events, exit) = session.rest().await;
         let signals = signals(&events);
-        assert_eq!((signals[0].channel, signals[0].text.as_str()), (Channel::Terminal, "Segmentation fault"));
+        assert_eq!(
+            (signals[0].channel, signals[0].text.as_str()),
+            (SignalSource::Terminal, "Segmentation fault")
+        );
         assert_eq!(signals[1].text, "\u{1}\u{fffd}{");
         assert_eq!(exit.code, Some(0));
     });

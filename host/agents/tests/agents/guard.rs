@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use baton_agents::{end_orphan, probe_orphan};
-use baton_core::facts::Exit;
+use baton_core::facts::ProcessExit;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::{Place, Session, run, signals, text, wait_for};
@@ -23,7 +23,7 @@ pub(crate) fn an_agent_that_exits_at_once_is_told_with_its_code() {
         let mut session = Session::start(place.script("echo bye >&2; exit 143")).await;
         let (events, exit) = session.rest().await;
         assert_eq!(signals(&events)[0].text, "bye");
-        assert_eq!(exit, Exit { code: Some(143), signal: None, by_host: false });
+        assert_eq!(exit, ProcessExit { code: Some(143), signal: None, by_host: false });
         // The end is the end: nothing can be sent any more, and ending it again returns.
         assert!(session.handle.prompt("more".to_owned()).await.is_err());
         session.handle.end(Duration::ZERO).await;
@@ -34,7 +34,7 @@ pub(crate) fn an_agent_that_a_signal_ends_is_told_apart_from_an_exit_code() {
     run(async {
         let place = Place::new();
         let (_, exit) = Session::start(place.script("kill -15 $$")).await.rest().await;
-        assert_eq!(exit, Exit { code: None, signal: Some(15), by_host: false });
+        assert_eq!(exit, ProcessExit { code: None, signal: Some(15), by_host: false });
     });
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn an_agent_that_ignores_sigterm_is_ended() {
         session.next().await;
         session.handle.end(Duration::ZERO).await;
         place.is_quiet();
-        assert_eq!(session.rest().await.1, Exit { code: None, signal: Some(9), by_host: true });
+        assert_eq!(session.rest().await.1, ProcessExit { code: None, signal: Some(9), by_host: true });
     });
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn grandchildren_that_an_agent_leaves_are_ended() {
         let place = Place::new();
         let mut session = Session::start(place.script(&format!("{STUBBORN_FAMILY}\nexit 3"))).await;
         let (_, exit) = session.rest().await;
-        assert_eq!(exit, Exit { code: Some(3), signal: None, by_host: false });
+        assert_eq!(exit, ProcessExit { code: Some(3), signal: None, by_host: false });
         place.is_quiet();
     });
 }
@@ -146,7 +146,7 @@ pub(crate) fn an_agent_is_gone_when_its_guard_is_killed() {
             Session::start(place.script("trap '' TERM; echo up >&2; while :; do sleep 1; done")).await;
         session.next().await;
         kill(session.spawned.group);
-        assert_eq!(session.rest().await.1, Exit { code: None, signal: Some(9), by_host: false });
+        assert_eq!(session.rest().await.1, ProcessExit { code: None, signal: Some(9), by_host: false });
         place.is_quiet();
     });
 }

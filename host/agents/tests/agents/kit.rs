@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use baton_agents::{AgentHandle, DriverEvent, Launch, SpawnError, Spawned, spawn};
 use baton_core::action::SpawnSpec;
-use baton_core::facts::{AgentEvent, Billed, Exit, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, ProcessExit, TokenUsage};
 use baton_core::workflow::{AgentKind, Role};
-use baton_core::{SessionId, Tree};
+use baton_core::{SessionId, WorktreeName};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -107,8 +107,8 @@ impl Place {
                 checks: Vec::new(),
                 conversation: None,
                 continues: None,
-                billed_before: Billed::default(),
-                tree: Tree::workspace(),
+                billed_before: TokenUsage::default(),
+                tree: WorktreeName::workspace(),
             },
             role: Role::of(agent),
             workspace: self.workspace(),
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Everything up to the end of the process, and how it ended.
-    pub(crate) async fn rest(&mut self) -> (Vec<AgentEvent>, Exit) {
+    pub(crate) async fn rest(&mut self) -> (Vec<AgentEvent>, ProcessExit) {
         let mut events = Vec::new();
         loop {
             match self.next().await {
@@ -227,14 +227,14 @@ impl Session {
     }
 
     /// Ends it and takes the rest.
-    pub(crate) async fn end(mut self) -> Exit {
+    pub(crate) async fn end(mut self) -> ProcessExit {
         self.handle.end(PATIENCE).await;
         self.rest().await.1
     }
 }
 
 /// The signals among events.
-pub(crate) fn signals(events: &[AgentEvent]) -> Vec<&Signal> {
+pub(crate) fn signals(events: &[AgentEvent]) -> Vec<&ErrorSignal> {
     events
         .iter()
         .filter_map(|event| if let AgentEvent::Signal(signal) = event { Some(signal) } else { None })

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use baton_agents::Launch;
-use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel};
-use baton_core::workflow::PromptWay;
+use baton_core::facts::{AgentEvent, Capabilities, SignalSource, TokenUsage};
+use baton_core::workflow::PromptDelivery;
 
 use crate::kit::{Place, Session, ended, run, signals, text};
 
@@ -41,7 +41,7 @@ pub(crate) fn a_prompt_comes_on_stdin_which_ends_with_it() {
         assert_eq!(exit.code, Some(0));
         let stderr = fs::read_to_string(place.session_dir().join("stderr.log")).unwrap();
         assert_eq!(stderr, "oops\noops\n");
-        assert!(signals(&events).iter().all(|signal| signal.channel == Channel::Terminal));
+        assert!(signals(&events).iter().all(|signal| signal.channel == SignalSource::Terminal));
     });
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn a_prompt_comes_as_the_last_argument() {
     run(async {
         let place = Place::new();
         let mut launch = program(&place, r#"echo "$# $2 $3"; cat"#);
-        launch.role.prompt = PromptWay::Argument;
+        launch.role.prompt = PromptDelivery::Argument;
         launch.role.args = vec!["--fast".to_owned()];
         let events = one(launch, "say 'hi'; $HOME").await;
         assert_eq!(text(&events), "3 --fast say 'hi'; $HOME\n");
@@ -74,7 +74,7 @@ pub(crate) fn a_program_that_wants_a_terminal_gets_one_and_is_read_without_its_c
         assert_eq!(said.matches("not echoed").count(), 1, "{said:?}");
 
         let mut launch = program(&place, TTY);
-        (launch.role.pty, launch.role.prompt) = (true, PromptWay::Argument);
+        (launch.role.pty, launch.role.prompt) = (true, PromptDelivery::Argument);
         let events = one(launch, "go").await;
         assert_eq!(text(&events), "0 1 tty\ndone\n10%\n20%\n50 200\n");
     });
@@ -169,7 +169,7 @@ pub(crate) fn a_program_may_tell_how_full_it_is() {
             _ => None,
         });
         assert!(told.is_some_and(|Capabilities { reports_occupancy, .. }| reports_occupancy), "{events:?}");
-        let billed = Billed { input_tokens: 390, output_tokens: 10, cost_microusd: None };
+        let billed = TokenUsage { input_tokens: 390, output_tokens: 10, cost_microusd: None };
         let turns: Vec<_> = events.iter().filter(|event| matches!(event, AgentEvent::Turn { .. })).collect();
         assert_eq!(turns, [&AgentEvent::Turn { used_tokens: Some(400), billed }]);
     });

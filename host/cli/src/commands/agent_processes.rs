@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use baton_runtime::agents::{guard_main, rehearsal_main, relay_main};
-use baton_runtime::engine::{compile_apart, compile_main};
+use baton_runtime::engine::{compile_in_subprocess, compile_main};
 use baton_runtime::sandbox::sandbox_main;
 
 const COMPILE: &str = "__compile";
@@ -24,5 +24,5 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
 
 /// Has the policies of strangers compiled by a process of their own.
 pub(crate) fn compile_strangers_apart() {
-    compile_apart(vec![COMPILE.into()]);
+    compile_in_subprocess(vec![COMPILE.into()]);
 }

@@ -6,7 +6,7 @@ use std::str::FromStr as _;
 use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
 use baton_runtime::core::facts::Capabilities;
 use baton_runtime::core::workflow::{AgentKind, Role};
-use baton_runtime::sandbox::Machine;
+use baton_runtime::sandbox::SandboxSupport;
 use clap::{Args, ValueHint};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
     found.retain(|agent| named.as_ref().is_none_or(|named| agent.agent == *named));
-    let machine = Machine::look(path.as_deref());
+    let machine = SandboxSupport::look(path.as_deref());
     let document = || {
         json!({
             "schema": record::SCHEMA,

@@ -1,10 +1,10 @@
 //! `baton answer`: what a person says to a question of a paused run.
 
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::input::Choice;
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::{ActionId, RunId};
-use baton_runtime::{Control, ControlReply, Start};
+use baton_runtime::{ControlMessage, ControlReply, RunStart};
 use clap::Args;
 use serde_json::json;
 
@@ -89,7 +89,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     if args.message.is_some() && !matches!(args.choice, Answer::Retry) {
         anyhow::bail!("--message goes to the agent that goes on, so it takes `retry`; nothing was answered");
     }
-    let answer = Control::Answer {
+    let answer = ControlMessage::Answer {
         run: Some(view.run.clone()),
         question: args.question.map(ActionId),
         choice: args.choice.into(),
@@ -99,7 +99,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
         ControlReply::View { view, live } => (*view, live),
         _ => anyhow::bail!("the host answered another question than it was asked"),
     };
-    if !live && let RunStatus::Ended(Ending::Done | Ending::Unfinished) = now.status {
+    if !live && let RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished) = now.status {
         // The answer was the last word: nothing is left to go on with.
         let became = conclude(&place, &now, args.view)?;
         return Ok(if args.resume { became } else { Exit::Done });
@@ -107,14 +107,14 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     if args.resume && !live {
         let mut place = place;
         args.handed_over.give(&mut place.config);
-        return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);
+        return follow(&place, RunStart::Resume { run: Some(view.run) }, args.view, None);
     }
     let next = (!live).then(|| format!("baton resume {}{}", view.run, place.flags));
     let document = json!({
         "schema": record::SCHEMA,
         "record": "answer",
         "run": view.run,
-        "choice": Choice::from(args.choice),
+        "choice": PauseAnswer::from(args.choice),
         "live": live,
         "next": next,
     });

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use baton_runtime::agents::check_ready;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::grants::Wants;
-use baton_runtime::core::input::{Pin, PinnedLink};
-use baton_runtime::core::workflow::{Role, Scope, WorkspaceChoice};
+use baton_runtime::core::grants::RequestedGrants;
+use baton_runtime::core::input::{BindingLink, PolicyBinding};
+use baton_runtime::core::workflow::{PolicyScope, Role, WorkspaceChoice};
 use baton_runtime::{dry_run, expect_free_folder, sandbox_for};
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -55,9 +55,9 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     let objectives: usize = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
     let mut names: Vec<String> = Vec::new();
-    let is_shadow = |pin: &&Pin| matches!(pin.scope, Scope::Shadow { .. });
+    let is_shadow = |pin: &&PolicyBinding| matches!(pin.scope, PolicyScope::Shadow { .. });
     let deciding = in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin));
-    for link in deciding.flat_map(Pin::links) {
+    for link in deciding.flat_map(PolicyBinding::links) {
         let name = format!("{}@{}", link.policy, link.component.short());
         if !names.contains(&name) {
             names.push(name);
@@ -114,14 +114,14 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// What the policies ask for beyond the usual, and are not granted, once for each.
-fn not_granted(pins: &[Pin]) -> BTreeSet<String> {
-    let refused = |link: PinnedLink| {
+fn not_granted(pins: &[PolicyBinding]) -> BTreeSet<String> {
+    let refused = |link: BindingLink| {
         let lacks = link.grants.lacks(&link.wants);
         (link.policy, lacks)
     };
-    let refused = pins.iter().flat_map(Pin::links).map(refused);
+    let refused = pins.iter().flat_map(PolicyBinding::links).map(refused);
     let refused = refused.filter(|(_, refused)| !refused.is_empty());
-    let remark = |(policy, refused): (String, Wants)| {
+    let remark = |(policy, refused): (String, RequestedGrants)| {
         format!(
             "{policy} asks for {}, which it is not granted: `grants` beside it in [policies] says what it gets",
             words::grants(&refused)

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use baton_lab::{Classified, Moment, StreamFormat, classify, classify_remark};
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::decision::Verdict;
-use baton_runtime::core::facts::{Channel, Exit as ProcessExit};
+use baton_runtime::core::facts::{ProcessExit, SignalSource};
 use baton_runtime::core::observation::{Capability, OccupancyView};
 use baton_runtime::engine::Router;
 use clap::{Args, ValueHint};
@@ -187,14 +187,14 @@ enum ChannelName {
     ToolOutput,
 }
 
-impl From<ChannelName> for Channel {
+impl From<ChannelName> for SignalSource {
     fn from(name: ChannelName) -> Self {
         match name {
-            ChannelName::AgentEvent => Channel::AgentEvent,
-            ChannelName::ProviderError => Channel::ProviderError,
-            ChannelName::AgentText => Channel::AgentText,
-            ChannelName::Terminal => Channel::Terminal,
-            ChannelName::ToolOutput => Channel::ToolOutput,
+            ChannelName::AgentEvent => SignalSource::AgentEvent,
+            ChannelName::ProviderError => SignalSource::ProviderError,
+            ChannelName::AgentText => SignalSource::AgentText,
+            ChannelName::Terminal => SignalSource::Terminal,
+            ChannelName::ToolOutput => SignalSource::ToolOutput,
         }
     }
 }

@@ -3,7 +3,7 @@
 use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::{PhaseId, RunId};
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{RunDiff, WhatChanged, diff as compare};
+use baton_runtime::{RunChanges, RunDiff, diff as compare};
 use clap::Args;
 use serde_json::json;
 
@@ -64,8 +64,8 @@ pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<Exit> {
 
 fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
     match &found.what {
-        WhatChanged::Lines(lines) if lines.files.is_empty() => format!("run {} changed nothing\n", found.run),
-        WhatChanged::Lines(lines) if stat => {
+        RunChanges::Lines(lines) if lines.files.is_empty() => format!("run {} changed nothing\n", found.run),
+        RunChanges::Lines(lines) if stat => {
             let names: Vec<_> = lines.files.iter().map(|file| name(&file.path)).collect();
             let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
             let mut text: String = lines
@@ -84,8 +84,8 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
             text.push_str(&format!("{}\n", sum(found)));
             text
         }
-        WhatChanged::Lines(lines) => painted(look, &mask(&String::from_utf8_lossy(&lines.patch))),
-        WhatChanged::Names { files, why } => {
+        RunChanges::Lines(lines) => painted(look, &mask(&String::from_utf8_lossy(&lines.patch))),
+        RunChanges::Names { files, why } => {
             let mut text: String = files
                 .iter()
                 .map(|file| {
@@ -130,23 +130,23 @@ fn painted(look: &Look, patch: &str) -> String {
 pub(crate) fn sum(found: &RunDiff) -> String {
     let count = |n: usize| words::counted(n, "file");
     match &found.what {
-        WhatChanged::Lines(lines) => {
+        RunChanges::Lines(lines) => {
             let added: u64 = lines.files.iter().filter_map(|file| file.added).sum();
             let removed: u64 = lines.files.iter().filter_map(|file| file.removed).sum();
             format!("{}, +{added} −{removed}", count(lines.files.len()))
         }
-        WhatChanged::Names { files, .. } => count(files.len()),
+        RunChanges::Names { files, .. } => count(files.len()),
     }
 }
 
 fn json(found: &RunDiff, phase: Option<&PhaseId>) -> serde_json::Value {
     let (files, patch, why) = match &found.what {
-        WhatChanged::Lines(lines) => {
+        RunChanges::Lines(lines) => {
             let file = |file: &baton_runtime::DifferingFile| json!({ "path": file.path, "added": file.added, "removed": file.removed });
             let files: Vec<_> = lines.files.iter().map(file).collect();
             (files, Some(String::from_utf8_lossy(&lines.patch).into_owned()), None)
         }
-        WhatChanged::Names { files, why } => {
+        RunChanges::Names { files, why } => {
             let files = files
                 .iter()
                 .map(|file| json!({ "path": file.path, "exists": file.exists, "new": file.is_new }));

@@ -1,7 +1,7 @@
 //! `baton gc`: removes whole runs from the state directory. Never touches the workspace.
 
 use baton_runtime::core::{DurationMs, RunId};
-use baton_runtime::{Collected, Leave, RemovedRun};
+use baton_runtime::{GcResult, RemovedRun, RetentionRule};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub(crate) struct GcArgs {
 pub(crate) fn gc(args: GcArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let leave = Leave {
+    let leave = RetentionRule {
         younger_than: args.older_than.as_deref().map(age).transpose()?,
         newest: args.keep,
         all_but: run,
@@ -113,7 +113,7 @@ fn record(run: &RemovedRun, dry_run: bool) -> Value {
 }
 
 /// "20260212-103000  2026-02-12 10:30  1.2 MB  quickstart".
-fn list(look: &Look, collected: &Collected) -> String {
+fn list(look: &Look, collected: &GcResult) -> String {
     let width = collected.removed.iter().map(|run| run.run.as_str().len()).max().unwrap_or_default();
     let row = |run: &RemovedRun| {
         let name = look.paint(Tone::Strong, &format!("{:width$}", run.run.as_str()));
@@ -129,7 +129,7 @@ fn list(look: &Look, collected: &Collected) -> String {
     collected.removed.iter().map(row).collect()
 }
 
-fn said(collected: &Collected, dry_run: bool) -> String {
+fn said(collected: &GcResult, dry_run: bool) -> String {
     let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
     let bytes = collected.removed.iter().map(RemovedRun::bytes).sum();
     let did = if dry_run { "would be removed" } else { "removed" };
@@ -164,7 +164,7 @@ mod tests {
             artifact_bytes: 1_200_000,
             session_bytes: 44,
         };
-        let collected = Collected {
+        let collected = GcResult {
             removed: vec![run("20260212-103000", false), run("20260212-1", true)],
             left: 2,
             unfinished: vec![RunId::new("20260213-1")],
@@ -173,7 +173,7 @@ mod tests {
         insta::assert_snapshot!(format!(
             "{text}{}\n{}",
             said(&collected, true),
-            said(&Collected::default(), false)
+            said(&GcResult::default(), false)
         ));
     }
 

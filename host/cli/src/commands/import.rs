@@ -12,7 +12,7 @@ use baton_lab::{
 };
 use baton_runtime::RuntimeError;
 use baton_runtime::core::UnixMs;
-use baton_runtime::core::facts::Exit as ProcessExit;
+use baton_runtime::core::facts::ProcessExit;
 use baton_runtime::store::{StateDir, StoreError};
 use clap::{Args, ValueHint};
 use jiff::{Timestamp, Zoned};

@@ -37,9 +37,9 @@ pub(crate) mod undo;
 use std::collections::BTreeMap;
 
 use baton_runtime::core::RunId;
-use baton_runtime::core::view::{Origin, PhaseRow, RunStatus, RunView};
+use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunStatus, RunView};
 use baton_runtime::{
-    Control, ControlReply, RunRow, RuntimeError, control, diff as compare, runs as rows_of, view_of,
+    ControlMessage, ControlReply, RunRow, RuntimeError, control, diff as compare, runs as rows_of, view_of,
     workflow_of,
 };
 
@@ -94,7 +94,7 @@ fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
 }
 
 /// Sends one message to the host of a workspace, or to its journal where there is none.
-fn ask_host(place: &Place, message: Control) -> anyhow::Result<ControlReply> {
+fn ask_host(place: &Place, message: ControlMessage) -> anyhow::Result<ControlReply> {
     match block_on(control(&place.config, message))?? {
         ControlReply::Refused { why } => Err(RuntimeError::Refused(why).into()),
         reply => Ok(reply),
@@ -103,7 +103,7 @@ fn ask_host(place: &Place, message: Control) -> anyhow::Result<ControlReply> {
 
 /// The run that the host of a workspace works on, or its newest one, and whether a host works on it.
 fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
-    match ask_host(place, Control::Status)? {
+    match ask_host(place, ControlMessage::Status)? {
         ControlReply::View { view, live } => Ok((*view, live)),
         ControlReply::Silent { view, why } => {
             out::progress(&format!("baton: {why}. This is what its journal says"));
@@ -188,8 +188,8 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         let found = found.ok().and_then(Result::ok).and_then(Result::ok);
         found.filter(|found| view.imported.is_none() && !found.is_empty()).as_ref().map(diff::sum)
     };
-    let begun = |phase: &&PhaseRow| phase.origin == Origin::Workflow && !phase.sessions.is_empty();
-    let phases: Vec<&PhaseRow> = view.phases.iter().filter(begun).collect();
+    let begun = |phase: &&PhaseSummary| phase.origin == PhaseOrigin::Workflow && !phase.sessions.is_empty();
+    let phases: Vec<&PhaseSummary> = view.phases.iter().filter(begun).collect();
     let changed_by = match phases.len() {
         2..=PHASES_COMPARED => {
             phases.iter().filter_map(|phase| Some((phase.id.clone(), changed(Some(&phase.id))?))).collect()

@@ -2,7 +2,7 @@
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::{RunStatus, RunView};
-use baton_runtime::{Start, view_of};
+use baton_runtime::{RunStart, view_of};
 use clap::Args;
 
 use crate::args::{PlaceArgs, ViewArgs};
@@ -51,7 +51,7 @@ pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
         return conclude(&place, &view, args.view);
     }
     args.handed_over.give(&mut place.config);
-    follow(&place, Start::Resume { run }, args.view, announcement)
+    follow(&place, RunStart::Resume { run }, args.view, announcement)
 }
 
 /// Whether nothing of a run can go on before a question is answered.

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::input::Choice;
-use baton_runtime::core::view::{COULD_NOT_START, QuestionRow, RunView};
-use baton_runtime::core::workflow::{AgentKind, SandboxLevel, Source};
-use baton_runtime::{Control, PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
+use baton_runtime::core::input::PauseAnswer;
+use baton_runtime::core::view::{COULD_NOT_START, QuestionSummary, RunView};
+use baton_runtime::core::workflow::{AgentKind, RunSource, SandboxLevel};
+use baton_runtime::{
+    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, set_aside, unfinished,
+};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{ask_host, block_on};
@@ -237,7 +239,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
             false => enrolment::take_part(&place, &mut workflow, &mut policies, &inherited)?,
         };
         let placed = placed(&workflow.policies);
-        let start = Start::New { workflow: Box::new(workflow), policies, assignments };
+        let start = RunStart::New { workflow: Box::new(workflow), policies, assignments };
         return follow(&place, start, args.view, announcement).map_err(placed);
     }
     let format = args.view.format.format;
@@ -284,7 +286,11 @@ fn with(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Valu
 
 /// The run that this invocation goes on with. Where each run has a folder of its own, one that a host works on is left
 /// to it; in a folder that they share, nothing else can be begun meanwhile.
-fn find(task: &Task, args: &RunOptions, workflow: &Workflow) -> anyhow::Result<Option<(Place, Unfinished)>> {
+fn find(
+    task: &Task,
+    args: &RunOptions,
+    workflow: &Workflow,
+) -> anyhow::Result<Option<(Place, UnfinishedRun)>> {
     let apart = Place::is_fresh(&args.place, workflow);
     for place in Place::of_earlier(&args.place, workflow)? {
         let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
@@ -309,7 +315,7 @@ fn find(task: &Task, args: &RunOptions, workflow: &Workflow) -> anyhow::Result<O
 /// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
 /// where the workflow does not; and a line that moved says the same.
 fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
-    if let Some(Source::Plan { .. }) = &began_with.source {
+    if let Some(RunSource::Plan { .. }) = &began_with.source {
         // Its boxes are told by themselves.
         return false;
     }
@@ -337,10 +343,10 @@ fn go_on(
     args: &RunOptions,
     workflow: &Workflow,
     place: &Place,
-    run: &Unfinished,
+    run: &UnfinishedRun,
     beyond: &str,
 ) -> anyhow::Result<Exit> {
-    let resume = Start::Resume { run: Some(run.view.run.clone()) };
+    let resume = RunStart::Resume { run: Some(run.view.run.clone()) };
     if run.busy {
         // The runtime says best who works there.
         return follow(place, resume, args.view, None);
@@ -366,8 +372,8 @@ fn go_on(
     }
     if tries_again {
         for question in &run.view.questions {
-            let (run, question, choice) = (Some(run.view.run.clone()), Some(question.id), Choice::Retry);
-            ask_host(place, Control::Answer { run, question, choice, message: None })?;
+            let (run, question, choice) = (Some(run.view.run.clone()), Some(question.id), PauseAnswer::Retry);
+            ask_host(place, ControlMessage::Answer { run, question, choice, message: None })?;
         }
     } else if found.waits() {
         let document = record::Run { place, view: &run.view, live: Some(false) };
@@ -398,7 +404,7 @@ fn go_on(
 
 /// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
 fn could_not_start(view: &RunView) -> bool {
-    let is_of_start = |question: &QuestionRow| {
+    let is_of_start = |question: &QuestionSummary| {
         let phase = view.phases.iter().find(|phase| Some(&phase.id) == question.phase.as_ref());
         let last = phase.and_then(|phase| phase.sessions.last());
         last.is_some_and(|session| session.ending == COULD_NOT_START && session.turns == 0)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_runtime::core::view::{RunView, SourceRow};
+use baton_runtime::core::view::{RunView, SourceSummary};
 use baton_runtime::store::StateDir;
 use baton_runtime::{HostConfig, RuntimeError, runs as rows_of, view_of};
 use clap::Args;
@@ -174,8 +174,8 @@ fn text(look: &Look, runs: &[ListedRun], with_folder: bool, home: Option<&Path>)
 /// The sentence, or the file that it was made from.
 fn task(view: &RunView) -> String {
     let text = match &view.source {
-        Some(SourceRow::Sentence { text }) => text.lines().next().unwrap_or_default().to_owned(),
-        Some(SourceRow::Plan { path } | SourceRow::File { path }) => {
+        Some(SourceSummary::Sentence { text }) => text.lines().next().unwrap_or_default().to_owned(),
+        Some(SourceSummary::Plan { path } | SourceSummary::File { path }) => {
             let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
             name.unwrap_or_else(|| view.workflow.clone())
         }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use baton_runtime::agents::Ground;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
-use baton_runtime::sandbox::{Boundary, BoundaryError, Machine, Missing};
+use baton_runtime::sandbox::{Boundary, BoundaryError, SandboxSupport, UnsupportedLevel};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -114,7 +114,7 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
         hide: own.hide.into_iter().chain(floor.hide).collect(),
         protect: Vec::new(),
     };
-    let machine = Machine::look(std::env::var_os("PATH").as_deref());
+    let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let folder = place.config.state_root.join(format!("try-{}", std::process::id()));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.config.state_root)?;
     let wanted = Ground {
@@ -143,8 +143,8 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
 /// Runs it to its end; whether it ended well, and what it was refused.
 async fn run(
     command: &[OsString],
-    wanted: baton_runtime::sandbox::Wanted<'_>,
-    machine: &Machine,
+    wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
+    machine: &SandboxSupport,
     place: &Place,
 ) -> anyhow::Result<(bool, Vec<Refusal>)> {
     let tree = wanted.tree.to_owned();
@@ -195,11 +195,11 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
 }
 
 /// What this machine can do, a line for each level.
-pub(crate) fn lines(machine: &Machine) -> Vec<String> {
+pub(crate) fn lines(machine: &SandboxSupport) -> Vec<String> {
     [SandboxLevel::Write, SandboxLevel::Strict]
         .into_iter()
         .map(|level| match (machine.can(level), level, &machine.bwrap) {
-            (Err(Missing { why, .. }), _, _) => format!("sandbox {}: not here; {why}", level.name()),
+            (Err(UnsupportedLevel { why, .. }), _, _) => format!("sandbox {}: not here; {why}", level.name()),
             (Ok(()), SandboxLevel::Strict, Ok(bwrap)) => {
                 format!("sandbox strict: yes, by {}", bwrap.display())
             }
@@ -209,10 +209,10 @@ pub(crate) fn lines(machine: &Machine) -> Vec<String> {
 }
 
 /// The same for programs.
-pub(crate) fn as_json(machine: &Machine) -> serde_json::Value {
+pub(crate) fn as_json(machine: &SandboxSupport) -> serde_json::Value {
     let of = |level| match machine.can(level) {
         Ok(()) => json!({ "available": true }),
-        Err(Missing { why, .. }) => json!({ "available": false, "why": why }),
+        Err(UnsupportedLevel { why, .. }) => json!({ "available": false, "why": why }),
     };
     json!({
         "write": of(SandboxLevel::Write),
@@ -229,12 +229,12 @@ mod tests {
     #[test]
     fn what_a_machine_can_do_is_a_line_for_each_level() {
         // N6
-        let able = Machine { bwrap: Ok("/usr/bin/bwrap".into()), landlock: 7 };
+        let able = SandboxSupport { bwrap: Ok("/usr/bin/bwrap".into()), landlock: 7 };
         assert_eq!(
             lines(&able),
             ["sandbox write: yes, by Landlock 7", "sandbox strict: yes, by /usr/bin/bwrap"]
         );
-        let unable = Machine { bwrap: Err("no bwrap".to_owned()), landlock: 0 };
+        let unable = SandboxSupport { bwrap: Err("no bwrap".to_owned()), landlock: 0 };
         let said = lines(&unable).join("\n");
         assert!(
             said.contains("write: not here; the kernel has no Landlock")

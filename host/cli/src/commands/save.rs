@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use baton_runtime::core::RunId;
-use baton_runtime::core::workflow::Source;
+use baton_runtime::core::workflow::RunSource;
 use baton_runtime::{view_of, workflow_of};
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -45,10 +45,10 @@ pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
     let run = view_of(&place.config, run.as_ref())?.run;
     let began_with = workflow_of(&place.config, &run)?;
     let text = match began_with.as_ref().and_then(|workflow| Some((workflow.source.clone()?, workflow))) {
-        Some((Source::Plan { workflow: text, .. } | Source::Sentence { workflow: text, .. }, run)) => {
+        Some((RunSource::Plan { workflow: text, .. } | RunSource::Sentence { workflow: text, .. }, run)) => {
             with_flags(&text, run)
         }
-        Some((Source::File { path }, _)) => {
+        Some((RunSource::File { path }, _)) => {
             return Err(Usage(format!("run {run} was made from a workflow file already: {path}")).into());
         }
         None => return Err(Usage(format!("it is not known what run {run} was made from")).into()),

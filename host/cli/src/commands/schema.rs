@@ -2,7 +2,7 @@
 
 use baton_registry::trust::Rules;
 use baton_runtime::core::workflow::file;
-use baton_runtime::{Progress, Return, WorkItems};
+use baton_runtime::{Progress, SessionResult, WorkItems};
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn text(of: Of) -> anyhow::Result<String> {
         Of::Rules => file::rules_schema(),
         Of::Progress => schema_for!(Progress).to_value(),
         Of::WorkItems => schema_for!(WorkItems).to_value(),
-        Of::Return => schema_for!(Return).to_value(),
+        Of::Return => schema_for!(SessionResult).to_value(),
     })
 }
 

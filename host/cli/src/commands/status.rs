@@ -126,7 +126,7 @@ fn list(look: &Look, rows: &[RunRow], live: Option<&Option<RunId>>) -> String {
 mod tests {
     use super::*;
     use baton_runtime::core::UnixMs;
-    use baton_runtime::core::action::Ending;
+    use baton_runtime::core::action::RunOutcome;
     use baton_runtime::core::view::RunStatus;
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
             objectives: 8,
             set_aside: run == "r-81a",
         };
-        let rows = [row("r-7f", RunStatus::Ended(Ending::Done), 8), row("r-81a", RunStatus::Paused, 3)];
+        let rows = [row("r-7f", RunStatus::Ended(RunOutcome::Done), 8), row("r-81a", RunStatus::Paused, 3)];
         insta::assert_snapshot!(list(&Look::bare(100), &rows, Some(&None)));
         let rows = [row("r-7f", RunStatus::Running, 3), row("r-81a", RunStatus::Running, 3)];
         let listed = list(&Look::bare(100), &rows, Some(&Some("r-81a".into())));

@@ -1,7 +1,7 @@
 //! `baton stop`: asks the host of a run to end its agents and leave, keeping everything.
 
 use baton_runtime::core::RunId;
-use baton_runtime::{Control, RuntimeError, view_of};
+use baton_runtime::{ControlMessage, RuntimeError, view_of};
 use clap::Args;
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     if !live {
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
     }
-    ask_host(&place, Control::Stop)?;
+    ask_host(&place, ControlMessage::Stop)?;
     let next = format!("baton resume {}{}", view.run, place.flags);
     let document = json!({ "schema": record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
     if !record::write(args.format.format, &document)? {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use baton_runtime::core::RunId;
-use baton_runtime::{ChangeKind, Undid, Undoing, Undone, UndoneFile, run_folder};
+use baton_runtime::{ChangeKind, UndoResult, Undoing, Undone, UndoneFile, run_folder};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ pub(crate) fn is_undone(place: &Place, run: &RunId) -> bool {
     run_folder(&place.config, run).is_some_and(|folder| folder.join(UNDONE).exists())
 }
 
-fn files(undid: &Undid) -> &[UndoneFile] {
+fn files(undid: &UndoResult) -> &[UndoneFile] {
     match &undid.what {
         Undoing::Undone(undone) => &undone.files,
         _ => &[],
@@ -111,7 +111,7 @@ fn word(kind: ChangeKind) -> &'static str {
     }
 }
 
-fn summary(undid: &Undid, dry_run: bool) -> Value {
+fn summary(undid: &UndoResult, dry_run: bool) -> Value {
     let outcome = match &undid.what {
         Undoing::Nothing => "nothing",
         Undoing::Conflicted { .. } => "conflicted",
@@ -140,7 +140,7 @@ fn summary(undid: &Undid, dry_run: bool) -> Value {
 }
 
 /// "removed   src/lexer.rs", or the files that do not fit.
-fn list(look: &Look, undid: &Undid) -> String {
+fn list(look: &Look, undid: &UndoResult) -> String {
     let row =
         |tone: Tone, word: &str, path: &str| format!("{}  {path}\n", look.paint(tone, &format!("{word:8}")));
     match &undid.what {
@@ -153,7 +153,7 @@ fn list(look: &Look, undid: &Undid) -> String {
 }
 
 /// What is said of it, a line each.
-fn said(undid: &Undid, dry_run: bool, flags: &str) -> Vec<String> {
+fn said(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
     let run = &undid.run;
     match &undid.what {
         Undoing::Nothing => {
@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use baton_runtime::MovedBack;
 
-    fn undid(what: Undoing) -> Undid {
-        Undid { run: RunId::new("20260212-103000"), is_unfinished: true, what }
+    fn undid(what: Undoing) -> UndoResult {
+        UndoResult { run: RunId::new("20260212-103000"), is_unfinished: true, what }
     }
 
     fn undone(branch: bool, kept: &str) -> Undoing {

@@ -3,7 +3,7 @@
 use baton_lab::experiment::{Arm, Version};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
-use baton_runtime::core::workflow::{Layer, Origin, PolicyChoice, Scope};
+use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyChoice, PolicyScope};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{built_in, builtin_bytes};
 use baton_runtime::{HostConfig, PolicyBundle, pins};
@@ -25,7 +25,7 @@ pub(crate) fn named_in_files(
     if reference.starts_with(RULES_FILE) {
         return None;
     }
-    let candidates = workflow.policies.candidates(&Scope::Run, None, capability);
+    let candidates = workflow.policies.candidates(&PolicyScope::Run, None, capability);
     let is_same = |reference: &&String| digest_of(bundle, reference).as_ref() == Some(component);
     candidates.iter().map(|candidate| &candidate.component).find(is_same).cloned()
 }
@@ -43,7 +43,7 @@ pub(crate) fn set_aside(
     let mut found: Vec<String> = Vec::new();
     for capability in &version.decides {
         let mut seats =
-            pins.iter().rev().filter(|pin| pin.scope == Scope::Run && pin.capability == *capability);
+            pins.iter().rev().filter(|pin| pin.scope == PolicyScope::Run && pin.capability == *capability);
         let Some(pin) = seats.next() else { continue };
         let follows = named_in_files(workflow, bundle, &arm.reference, &arm.component, *capability).is_some();
         let is_set_aside = |choice: &&PolicyChoice| match &choice.component {
@@ -54,7 +54,7 @@ pub(crate) fn set_aside(
         };
         let choices =
             of_files().flat_map(|layer| layer.all.iter().chain(layer.by_capability.get(capability)));
-        let choices = choices.filter(|choice| choice.from.layer != Layer::Experiment);
+        let choices = choices.filter(|choice| choice.from.layer != ConfigLayer::Experiment);
         for choice in choices.flat_map(PolicyChoice::links).filter(is_set_aside) {
             let said = in_words(choice);
             if !found.contains(&said) {
@@ -67,7 +67,7 @@ pub(crate) fn set_aside(
 
 /// "the policy /home/ada/team.wasm (/home/ada/baton.toml:3)", "the settings a and b (workflow.toml:4)".
 fn in_words(choice: &PolicyChoice) -> String {
-    let Origin { file, line, .. } = &choice.from;
+    let ConfigSource { file, line, .. } = &choice.from;
     match &choice.component {
         Some(component) => format!("the policy {component} ({file}:{line})"),
         None => {

@@ -1,7 +1,8 @@
 //! A decision of a policy in a few words. Nothing that a policy wrote reaches a terminal as it is.
 
 use baton_runtime::core::decision::{
-    Assessment, Brief, CompactionAction, Composition, Decision, Fault, RecoveryAction, SplitAction, Verdict,
+    Assessment, CompactionAction, Decision, Fault, HandoffDraft, PromptDraft, RecoveryAction, SplitAction,
+    Verdict,
 };
 use baton_runtime::engine::PolicyAnswer;
 use serde_json::Value;
@@ -81,14 +82,14 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
         }
         (Decision::Brief(brief), other) => {
             let other = match other {
-                Some(Decision::Brief(Brief { prompt, .. })) => Some(prompt),
+                Some(Decision::Brief(PromptDraft { prompt, .. })) => Some(prompt),
                 _ => None,
             };
             long("a prompt", &brief.prompt, other)
         }
         (Decision::Compose(composition), other) => {
             let other = match other {
-                Some(Decision::Compose(Composition { document, .. })) => Some(document),
+                Some(Decision::Compose(HandoffDraft { document, .. })) => Some(document),
                 _ => None,
             };
             long("a document", &composition.document, other)
@@ -175,10 +176,10 @@ pub(super) fn clean(text: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
     use baton_runtime::core::decision::{
-        Assessment, CompactionDecision, CompletionDecision, Evidence, Order, QuotaCause, RecoveryDecision,
-        Review, SplitDecision, Staleness, SubPhase, TurnBudget,
+        Assessment, CompactionDecision, CompletionDecision, Evidence, QuotaCause, RecoveryDecision, Review,
+        SplitDecision, Staleness, SubPhase, TurnBudget, WorkStyle,
     };
-    use baton_runtime::core::facts::Channel;
+    use baton_runtime::core::facts::SignalSource;
     use baton_runtime::core::{Seq, UnixMs};
 
     fn assess(verdict: Verdict, warning: Option<&str>) -> Decision {
@@ -241,7 +242,7 @@ mod tests {
         let part = |objective: &str| SubPhase {
             title: "one".into(),
             objectives: vec![objective.into()],
-            order: Order::Direct,
+            order: WorkStyle::Direct,
             max_turns: None,
         };
         let split = |objective: &str| {
@@ -250,8 +251,11 @@ mod tests {
         };
         assert_eq!(words(&split("a"), &split("b")), "split into 1: one; action.sub_phases.0.objectives.0: a");
         let explained = |seen: Option<&str>, reason: &str| {
-            let of =
-                |seen: &str| Evidence { channel: Channel::Terminal, seq: Some(Seq(1)), text: seen.into() };
+            let of = |seen: &str| Evidence {
+                channel: SignalSource::Terminal,
+                seq: Some(Seq(1)),
+                text: seen.into(),
+            };
             let (evidence, verdict) = (seen.map(of).into_iter().collect(), Verdict::Healthy);
             Decision::Assess(Assessment { verdict, evidence, warning: None, reason: reason.into() })
         };
@@ -266,7 +270,11 @@ mod tests {
     #[test]
     fn of_a_long_text_the_first_line_that_differs_is_shown() {
         let brief = |prompt: &str| {
-            Decision::Brief(Brief { prompt: prompt.into(), left_out: Vec::new(), reason: String::new() })
+            Decision::Brief(PromptDraft {
+                prompt: prompt.into(),
+                left_out: Vec::new(),
+                reason: String::new(),
+            })
         };
         let words = |one: &str, other: &str| said(&Ok(brief(one)), Some(&brief(other))).0;
         assert_eq!(words("a\nb", "a\nb"), "a prompt of 3 B");

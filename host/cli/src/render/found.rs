@@ -1,6 +1,6 @@
 //! What `baton run` says of the unfinished run that it finds (D8): for people and programs. Decides nothing.
 
-use baton_runtime::Unfinished;
+use baton_runtime::UnfinishedRun;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{PhaseStatus, RunStatus, RunView};
 use baton_runtime::core::workflow::{PlanBox, TickedPlan};
@@ -16,7 +16,7 @@ const NAMED: usize = 8;
 /// What is said of a run that was found.
 pub(crate) struct Found<'a> {
     /// The run.
-    pub(crate) run: &'a Unfinished,
+    pub(crate) run: &'a UnfinishedRun,
     /// The workflow, or a file beneath it, says something else since it began.
     pub(crate) changed: bool,
     /// What was typed and the run began without, as it was typed; empty where there is nothing.
@@ -38,7 +38,7 @@ pub(crate) struct BoxesChanged {
 
 impl BoxesChanged {
     /// What a person has changed since. Empty for what is no plan.
-    pub(crate) fn between(run: &Unfinished, now: &Workflow) -> Self {
+    pub(crate) fn between(run: &UnfinishedRun, now: &Workflow) -> Self {
         let (Some(TickedPlan { boxes: before, .. }), Some(TickedPlan { boxes: now, .. })) =
             (&run.workflow.plan, &now.plan)
         else {
@@ -173,7 +173,7 @@ fn phases(view: &RunView) -> (Vec<&PhaseId>, Vec<&PhaseId>) {
     (ids(closed), ids(open))
 }
 
-fn id(row: &baton_runtime::core::view::PhaseRow) -> &PhaseId {
+fn id(row: &baton_runtime::core::view::PhaseSummary) -> &PhaseId {
     &row.id
 }
 
@@ -187,9 +187,9 @@ mod tests {
     use crate::render::samples;
     use baton_runtime::core::{DurationMs, UnixMs};
 
-    fn unfinished(view: RunView) -> Unfinished {
+    fn unfinished(view: RunView) -> UnfinishedRun {
         let last_at: UnixMs = view.started_at + DurationMs::from_secs(90);
-        Unfinished { view, workflow: Box::new(samples::workflow()), last_at, busy: false }
+        UnfinishedRun { view, workflow: Box::new(samples::workflow()), last_at, busy: false }
     }
 
     // D8

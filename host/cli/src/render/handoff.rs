@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use baton_runtime::core::PhaseId;
-use baton_runtime::core::decision::{Label, Review, Staleness};
-use baton_runtime::core::view::{Repair, ReviewRow};
+use baton_runtime::core::decision::{Provenance, Review, Staleness};
+use baton_runtime::core::view::{HandoffRepair, ReviewSummary};
 use baton_runtime::{Author, HandoffEntry, Inspection};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
@@ -36,7 +36,7 @@ fn age(found: &Inspection, review: &Review) -> String {
 }
 
 /// "line 12: a placeholder (TBD); fill it in  -35".
-fn findings(review: &ReviewRow) -> String {
+fn findings(review: &ReviewSummary) -> String {
     review
         .findings
         .iter()
@@ -54,19 +54,19 @@ pub(crate) fn verdict_of(look: &Look, file: &Path, found: &Inspection, review: &
         file.display(),
         look.paint(tone, word),
         review.score,
-        findings(&ReviewRow::from(review)),
+        findings(&ReviewSummary::from(review)),
         age(found, review)
     )
 }
 
-pub(crate) fn verdict_record(file: &Path, found: &Inspection, review: &Review, label: &Label) -> Value {
+pub(crate) fn verdict_record(file: &Path, found: &Inspection, review: &Review, label: &Provenance) -> Value {
     json!({
         "schema": record::SCHEMA,
         "record": "handoff-check",
         "file": file.to_string_lossy(),
         "accepted": review.accepted,
         "score": review.score,
-        "findings": ReviewRow::from(review).findings,
+        "findings": ReviewSummary::from(review).findings,
         "staleness": review.staleness,
         "commits_since": found.commits_since,
         "diverged": found.diverged,
@@ -142,9 +142,11 @@ pub(crate) fn text_of(
         }
         line("now", &age(&entry.now, now));
         match row.repair {
-            Repair::None => {}
-            Repair::FromFacts => line("repaired", "composed again from facts, without the words of agents"),
-            Repair::Plain => line("repaired", "the host's own plain document, from facts"),
+            HandoffRepair::None => {}
+            HandoffRepair::FromFacts => {
+                line("repaired", "composed again from facts, without the words of agents")
+            }
+            HandoffRepair::Plain => line("repaired", "the host's own plain document, from facts"),
         }
         if row.lead {
             line("next", "the lead finishes the rest");
@@ -244,11 +246,11 @@ fn differing(look: &Look, by: Option<&Author>, usual: Option<Usual<'_>>) -> Stri
 mod tests {
     use super::*;
     use crate::render::samples;
-    use baton_runtime::Packet;
+    use baton_runtime::FirstPrompt;
     use baton_runtime::core::Digest;
-    use baton_runtime::core::decision::{DecidedBy, Finding};
-    use baton_runtime::core::observation::{Capability, ItemKind, ItemView};
-    use baton_runtime::core::run::question_alone;
+    use baton_runtime::core::decision::{DecisionSource, Finding};
+    use baton_runtime::core::observation::{Capability, ContextItem, ContextItemKind};
+    use baton_runtime::core::run::standalone_offload_query;
     use baton_runtime::engine::builtin_bytes;
 
     fn author(policy: &str, text: &str) -> Author {
@@ -256,8 +258,8 @@ mod tests {
             "resilience" => Digest::of(builtin_bytes()),
             stranger => Digest::of(stranger),
         };
-        let label = Label {
-            by: DecidedBy::Configured,
+        let label = Provenance {
+            by: DecisionSource::Configured,
             capability: Capability::Handoff,
             policy: policy.to_owned(),
             component: Some(component),
@@ -270,8 +272,8 @@ mod tests {
             abstained: Vec::new(),
             behind: Vec::new(),
         };
-        let item = ItemView { id: String::new(), kind: ItemKind::ToolResult, tokens: 0 };
-        Author { label, question: question_alone(item), text: text.to_owned() }
+        let item = ContextItem { id: String::new(), kind: ContextItemKind::ToolResult, tokens: 0 };
+        Author { label, question: standalone_offload_query(item), text: text.to_owned() }
     }
 
     fn seen(commits_since: u32) -> (Inspection, Review) {
@@ -296,7 +298,7 @@ mod tests {
         let usual = |_: &Author| Some("# Continuation of phase build\n\nRead the tests first.\n".to_owned());
         let (now, review) = seen(7);
         let row = samples::running().phases[1].handoffs[0].clone();
-        let packet = Packet {
+        let packet = FirstPrompt {
             session: "s4".into(),
             prompt: "# Continuation of phase build\n\n## Your objective\n- [printer] Write it\n".into(),
             left_out: vec!["3 more failed attempts, in .baton/r-7f/handoffs/build-1-facts.json".into()],

@@ -2,7 +2,7 @@
 
 use baton_lab::{ImportNote, ImportReport};
 use baton_runtime::core::RunId;
-use baton_runtime::core::workflow::Imported;
+use baton_runtime::core::workflow::ImportedRecording;
 use serde_json::{Value, json};
 
 use super::look::{Look, Tone};
@@ -12,7 +12,7 @@ use super::{record, words};
 const VERDICTS_SHOWN: usize = 10;
 
 /// "Imported from build.jsonl (claude, sha256:3f2a91c05d7e…), a recording without times: those shown are evenly spaced".
-pub(crate) fn provenance(imported: &Imported) -> String {
+pub(crate) fn provenance(imported: &ImportedRecording) -> String {
     let files: Vec<String> = imported
         .files
         .iter()
@@ -115,7 +115,7 @@ impl OnImport<'_> {
 mod tests {
     use baton_lab::ImportedVerdict;
     use baton_runtime::core::Digest;
-    use baton_runtime::core::action::Ending;
+    use baton_runtime::core::action::RunOutcome;
     use baton_runtime::core::view::RunStatus;
     use baton_runtime::core::workflow::ImportedFile;
 
@@ -133,8 +133,12 @@ mod tests {
         };
         let file = ImportedFile { name: "build.jsonl".into(), digest: Digest::of("build"), bytes: 48_112 };
         ImportReport {
-            imported: Imported { format: "claude".into(), files: vec![file], times_are_made_up: true },
-            status: RunStatus::Ended(Ending::Unfinished),
+            imported: ImportedRecording {
+                format: "claude".into(),
+                files: vec![file],
+                times_are_made_up: true,
+            },
+            status: RunStatus::Ended(RunOutcome::Unfinished),
             sessions: 1,
             sessions_recorded: 1,
             prompts: 2,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use baton_runtime::Update;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::RunUpdate;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::{DurationMs, SessionId};
 use baton_runtime::store::secrets::mask;
@@ -49,14 +49,14 @@ impl Live {
         Self { plain, view: None, shown_at: None, active, below: String::new(), width, drawn_at: None }
     }
 
-    pub(crate) fn show(&mut self, update: &Update, place: &Place) {
+    pub(crate) fn show(&mut self, update: &RunUpdate, place: &Place) {
         for notice in &update.notices {
-            if let Notice::Activity { session, .. } | Notice::Turn { session, .. } = notice {
+            if let ProgressEvent::Activity { session, .. } | ProgressEvent::Turn { session, .. } = notice {
                 self.active.insert(session.clone(), Instant::now());
             }
         }
         // The table shows the others as they change, so they need no line.
-        let scrolling = Update {
+        let scrolling = RunUpdate {
             at: update.at,
             notices: update.notices.iter().filter(|notice| !in_the_table(notice)).cloned().collect(),
             view: update.view.clone(),
@@ -169,8 +169,8 @@ fn from_workspace(mut view: RunView, place: &Place) -> RunView {
 }
 
 /// Turns and the context are in the table as they change. What an agent does is a line as well: it stays when the next follows.
-fn in_the_table(notice: &Notice) -> bool {
-    matches!(notice, Notice::Turn { .. })
+fn in_the_table(notice: &ProgressEvent) -> bool {
+    matches!(notice, ProgressEvent::Turn { .. })
 }
 
 #[cfg(test)]
@@ -182,9 +182,9 @@ mod tests {
     fn what_an_agent_does_scrolls_above_the_table() {
         let updates = samples::updates();
         let notices = updates.iter().flat_map(|update| &update.notices);
-        let lines: Vec<&Notice> = notices.filter(|notice| !in_the_table(notice)).collect();
-        assert!(lines.iter().any(|notice| matches!(notice, Notice::Activity { .. })));
-        assert!(lines.iter().any(|notice| matches!(notice, Notice::Prompted { .. })));
+        let lines: Vec<&ProgressEvent> = notices.filter(|notice| !in_the_table(notice)).collect();
+        assert!(lines.iter().any(|notice| matches!(notice, ProgressEvent::Activity { .. })));
+        assert!(lines.iter().any(|notice| matches!(notice, ProgressEvent::Prompted { .. })));
         assert!(in_the_table(&samples::turn("s1", 1, 200)));
     }
 }

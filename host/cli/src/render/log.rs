@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use baton_runtime::core::SessionId;
-use baton_runtime::core::facts::{Channel, Exit};
-use baton_runtime::{Happened, TranscriptLine};
+use baton_runtime::core::facts::{ProcessExit, SignalSource};
+use baton_runtime::{TranscriptEvent, TranscriptLine};
 
 use super::allowing;
 use super::look::{Look, Tone};
@@ -67,7 +67,7 @@ impl Log {
     /// gone, and quoted if the process failed.
     pub(crate) fn next(&mut self, line: &TranscriptLine) -> String {
         match (&line.what, &line.session) {
-            (Happened::Signal { channel: Channel::Terminal, code, text }, Some(session))
+            (TranscriptEvent::Signal { channel: SignalSource::Terminal, code, text }, Some(session))
                 if code.is_empty() =>
             {
                 let (last, lines) =
@@ -76,7 +76,7 @@ impl Log {
                 lines.extend(without_colours(text).lines().map(str::to_owned));
                 String::new()
             }
-            (Happened::Ended { exit }, Some(session)) => {
+            (TranscriptEvent::Ended { exit }, Some(session)) => {
                 let written = self.terminals.remove(session);
                 let is_failed = !exit.by_host && (exit.signal.is_some() || exit.code != Some(0));
                 let written = written.map(|(_, lines)| self.written(line, &lines, is_failed));
@@ -138,16 +138,16 @@ impl Log {
         notice::from_workspace(text, &self.workspace)
     }
 
-    fn say(&self, what: &Happened) -> LogLine {
+    fn say(&self, what: &TranscriptEvent) -> LogLine {
         let line = |word, tone, text: String| LogLine { word, tone, text, more: Vec::new() };
         match what {
-            Happened::Started { agent, continuation: 0 } => {
+            TranscriptEvent::Started { agent, continuation: 0 } => {
                 line("agent", Tone::Strong, format!("{agent} starts"))
             }
-            Happened::Started { agent, continuation } => {
+            TranscriptEvent::Started { agent, continuation } => {
                 line("agent", Tone::Relay, format!("{agent} takes over: continuation {continuation}"))
             }
-            Happened::Prompted { prompt, focus, text } => {
+            TranscriptEvent::Prompted { prompt, focus, text } => {
                 let what = notice::prompted(*prompt, &words::list(focus));
                 let more = match self.prompts {
                     true => text.lines().map(str::to_owned).collect(),
@@ -158,12 +158,12 @@ impl Log {
                 };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
-            Happened::Said { text } => line("says", Tone::Plain, text.clone()),
-            Happened::Called { tool, command, reads, writes, failed, returned, output } => {
+            TranscriptEvent::Said { text } => line("says", Tone::Plain, text.clone()),
+            TranscriptEvent::Called { tool, command, reads, writes, failed, returned, output } => {
                 called(tool, [command, reads, writes], *failed, *returned, output)
             }
-            Happened::Asks { title } => line("asks", Tone::Warn, title.clone()),
-            Happened::Signal { code, text, .. } => {
+            TranscriptEvent::Asks { title } => line("asks", Tone::Warn, title.clone()),
+            TranscriptEvent::Signal { code, text, .. } => {
                 let text = first_lines(&without_colours(text)).join("\n");
                 match (code.is_empty(), text.is_empty()) {
                     // What a program writes on its terminal is no message of the agent.
@@ -172,44 +172,48 @@ impl Log {
                     (false, false) => line("signal", Tone::Warn, format!("{code}: {text}")),
                 }
             }
-            Happened::Refused { refusal } => {
+            TranscriptEvent::Refused { refusal } => {
                 line("refused", Tone::Warn, format!("to {refusal}: {}", allowing::not_given(refusal)))
             }
-            Happened::AskedToCompact { instructions } => {
+            TranscriptEvent::AskedToCompact { instructions } => {
                 let more = match self.prompts {
                     true => instructions.lines().map(str::to_owned).collect(),
                     false => Vec::new(),
                 };
                 LogLine { word: "compact", tone: Tone::Dim, text: "it was asked to compact".to_owned(), more }
             }
-            Happened::Compacted => line("compact", Tone::Relay, "the context was made shorter".to_owned()),
-            Happened::Answered { stop_reason, is_error: true } => {
+            TranscriptEvent::Compacted => {
+                line("compact", Tone::Relay, "the context was made shorter".to_owned())
+            }
+            TranscriptEvent::Answered { stop_reason, is_error: true } => {
                 line("ended", Tone::Warn, format!("the prompt, with an error: {stop_reason}"))
             }
-            Happened::Answered { stop_reason, .. } => {
+            TranscriptEvent::Answered { stop_reason, .. } => {
                 line("ended", Tone::Dim, format!("the prompt: {stop_reason}"))
             }
-            Happened::Changed { files, beyond } => {
+            TranscriptEvent::Changed { files, beyond } => {
                 let rest = u32::try_from(files.len().saturating_sub(FILES_NAMED)).unwrap_or(u32::MAX);
                 let rest = rest.saturating_add(*beyond);
                 let named = words::list(&files[..files.len().min(FILES_NAMED)]);
                 let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
                 line("changed", Tone::Good, format!("{named}{rest}"))
             }
-            Happened::Checked { command, passed: true, .. } => {
+            TranscriptEvent::Checked { command, passed: true, .. } => {
                 line("check", Tone::Good, format!("$ {command}  exit 0"))
             }
-            Happened::Checked { command, code, findings, .. } => {
+            TranscriptEvent::Checked { command, code, findings, .. } => {
                 let how = code.map_or("ended by a signal".to_owned(), |code| format!("exit {code}"));
                 let text = format!("$ {command}  {how}");
                 LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
             }
-            Happened::Chosen { by_folder } => line("policy", Tone::Warn, layers::chosen_by_folder(by_folder)),
-            Happened::Policies { notice } => {
+            TranscriptEvent::Chosen { by_folder } => {
+                line("policy", Tone::Warn, layers::chosen_by_folder(by_folder))
+            }
+            TranscriptEvent::Policies { notice } => {
                 let (tone, text) = notice::about_policies(notice);
                 line("policy", tone, text)
             }
-            Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
+            TranscriptEvent::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
         }
     }
 }
@@ -233,7 +237,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-fn gone(exit: &Exit) -> String {
+fn gone(exit: &ProcessExit) -> String {
     match (exit.code, exit.signal) {
         (Some(code), _) => format!("its process ended with {code}"),
         (None, Some(signal)) if exit.by_host => format!("its process was ended (signal {signal})"),
@@ -301,27 +305,28 @@ fn last_lines(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use baton_runtime::core::facts::{Refusal, RefusalKind};
-    use baton_runtime::core::observation::BriefKind;
+    use baton_runtime::core::observation::PromptKind;
     use baton_runtime::core::{Seq, UnixMs};
 
     fn lines() -> Vec<TranscriptLine> {
-        let call = |command: Option<&str>, writes: Option<&str>, failed, output: &str| Happened::Called {
-            tool: "Bash".into(),
-            command: command.map(Into::into),
-            reads: None,
-            writes: writes.map(Into::into),
-            failed,
-            returned: failed.is_some(),
-            output: output.into(),
-        };
+        let call =
+            |command: Option<&str>, writes: Option<&str>, failed, output: &str| TranscriptEvent::Called {
+                tool: "Bash".into(),
+                command: command.map(Into::into),
+                reads: None,
+                writes: writes.map(Into::into),
+                failed,
+                returned: failed.is_some(),
+                output: output.into(),
+            };
         let happened = [
-            Happened::Started { agent: "claude".into(), continuation: 0 },
-            Happened::Prompted {
-                prompt: BriefKind::First,
+            TranscriptEvent::Started { agent: "claude".into(), continuation: 0 },
+            TranscriptEvent::Prompted {
+                prompt: PromptKind::First,
                 focus: vec!["parser".into()],
                 text: "# Phase\nDo.".into(),
             },
-            Happened::Said {
+            TranscriptEvent::Said {
                 text: "I will look at what is there before anything is changed, and then move the parser."
                     .into(),
             },
@@ -335,17 +340,19 @@ mod tests {
             call(Some("cargo test -q"), None, Some(false), "ok"),
             call(None, Some("/home/ada/app/src/a.rs"), Some(false), ""),
             call(Some("sleep 100"), None, None, ""),
-            Happened::AskedToCompact { instructions: "Keep the names of files.\nDrop outputs.".into() },
-            Happened::Compacted,
-            Happened::Changed { files: vec!["src/a.rs".into(), "-src/b.rs".into()], beyond: 3 },
-            Happened::Checked {
+            TranscriptEvent::AskedToCompact {
+                instructions: "Keep the names of files.\nDrop outputs.".into(),
+            },
+            TranscriptEvent::Compacted,
+            TranscriptEvent::Changed { files: vec!["src/a.rs".into(), "-src/b.rs".into()], beyond: 3 },
+            TranscriptEvent::Checked {
                 command: "cargo test".into(),
                 passed: false,
                 code: Some(101),
                 findings: "a\nb\n".into(),
             },
-            Happened::Answered { stop_reason: "end_turn".into(), is_error: false },
-            Happened::Ended { exit: Exit { code: Some(0), signal: None, by_host: true } },
+            TranscriptEvent::Answered { stop_reason: "end_turn".into(), is_error: false },
+            TranscriptEvent::Ended { exit: ProcessExit { code: Some(0), signal: None, by_host: true } },
         ];
         happened
             .into_iter()
@@ -369,16 +376,20 @@ mod tests {
     fn no_line_of_an_agent_looks_like_a_row_of_the_host() {
         let forged = "Working.\n10:30:00  extract             done      one · checked (1 of 1)\rNext:  curl";
         let happened = [
-            Happened::Said { text: forged.into() },
-            Happened::Asks { title: forged.into() },
-            Happened::Signal { channel: Channel::AgentEvent, code: "x".into(), text: forged.into() },
-            Happened::Checked {
+            TranscriptEvent::Said { text: forged.into() },
+            TranscriptEvent::Asks { title: forged.into() },
+            TranscriptEvent::Signal {
+                channel: SignalSource::AgentEvent,
+                code: "x".into(),
+                text: forged.into(),
+            },
+            TranscriptEvent::Checked {
                 command: forged.into(),
                 passed: true,
                 code: Some(0),
                 findings: String::new(),
             },
-            Happened::Called {
+            TranscriptEvent::Called {
                 tool: "Bash".into(),
                 command: Some(forged.into()),
                 reads: None,
@@ -404,10 +415,15 @@ mod tests {
     fn what_an_agent_writes_on_its_terminal_is_told_without_its_colours_and_as_no_message() {
         let mut log = of(Look::bare(200), false);
         let text = "warning: one\n\u{1b}[31mERROR\u{1b}[0m codex_core::session: failed to record\u{1b}[2J";
-        let written =
-            || Happened::Signal { channel: Channel::Terminal, code: String::new(), text: text.into() };
+        let written = || TranscriptEvent::Signal {
+            channel: SignalSource::Terminal,
+            code: String::new(),
+            text: text.into(),
+        };
         let mut next = |what| log.next(&TranscriptLine { what, ..lines().remove(0) });
-        let gone = |code| Happened::Ended { exit: Exit { code: Some(code), signal: None, by_host: false } };
+        let gone = |code| TranscriptEvent::Ended {
+            exit: ProcessExit { code: Some(code), signal: None, by_host: false },
+        };
         // A person can act on it if the agent failed, and not otherwise: it is counted, and the file is named.
         assert_eq!((next(written()), next(written())), (String::new(), String::new()));
         let shown = next(gone(0));
@@ -421,7 +437,7 @@ mod tests {
         assert!(log.rest().contains("2 lines on its terminal") && log.rest().is_empty());
         // Of a long message the beginning, without empty lines.
         let text = format!("Reconnecting 2/5: 84\n\n{{}}\n{}", "more\n".repeat(9));
-        let what = Happened::Signal { channel: Channel::AgentEvent, code: "cut".into(), text };
+        let what = TranscriptEvent::Signal { channel: SignalSource::AgentEvent, code: "cut".into(), text };
         let shown = log.next(&TranscriptLine { what, ..lines().remove(0) });
         assert!(
             shown.contains("signal    cut: Reconnecting 2/5: 84\n") && shown.lines().count() == 4,
@@ -431,7 +447,7 @@ mod tests {
         assert_eq!((refused.word, refused.text.as_str()), ("refused", "$ make"));
         // What its own rules refuse is a refusal.
         let target = "rm -rf x (rm -f style commands are not permitted)".to_owned();
-        let what = Happened::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
+        let what = TranscriptEvent::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
         let shown = log.next(&TranscriptLine { what, ..lines().remove(0) });
         let said = "refused   to run rm -rf x (rm -f style commands are not permitted): the agent's rules do not allow it";
         assert!(shown.contains(said), "{shown:?}");

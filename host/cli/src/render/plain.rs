@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use baton_runtime::Update;
-use baton_runtime::core::notice::Notice;
-use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::view::{Origin, RunView, SessionRow};
+use baton_runtime::RunUpdate;
+use baton_runtime::core::observation::PromptKind;
+use baton_runtime::core::progress::ProgressEvent;
+use baton_runtime::core::view::{PhaseOrigin, RunView, SessionSummary};
 use baton_runtime::core::{SessionId, UnixMs};
 
 use super::look::{Look, Tone};
@@ -33,7 +33,7 @@ pub(crate) struct Plain {
     /// The tenth of the window that was last told, by session.
     told: BTreeMap<SessionId, Option<u64>>,
     /// What is told of a context only if the size of its window stays unknown, by session.
-    held: BTreeMap<SessionId, Notice>,
+    held: BTreeMap<SessionId, ProgressEvent>,
 }
 
 impl Plain {
@@ -47,7 +47,7 @@ impl Plain {
     }
 
     /// The lines for an update, the first one with an introduction.
-    pub(crate) fn lines(&mut self, update: &Update, place: &Place) -> Vec<String> {
+    pub(crate) fn lines(&mut self, update: &RunUpdate, place: &Place) -> Vec<String> {
         let longest =
             update.view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
         // One more, since a split adds a letter.
@@ -65,9 +65,9 @@ impl Plain {
     }
 
     /// What was held back of a session in the hope that the size of its window would be told, where its prompt has ended.
-    fn held_until(&mut self, notice: &Notice) -> Option<Notice> {
+    fn held_until(&mut self, notice: &ProgressEvent) -> Option<ProgressEvent> {
         match notice {
-            Notice::Said { session, .. } | Notice::Stopped { session, .. } => {
+            ProgressEvent::Said { session, .. } | ProgressEvent::Stopped { session, .. } => {
                 let held = self.held.remove(session)?;
                 self.told.insert(session.clone(), None);
                 Some(held)
@@ -78,7 +78,7 @@ impl Plain {
 
     fn introduction(&mut self, view: &RunView, place: &Place) -> Vec<String> {
         self.introduced = true;
-        let phases = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow).count();
+        let phases = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow).count();
         let name = self.look.paint(Tone::Strong, &view.workflow);
         let goal = self.look.wrap(&format!("{}: {}", view.workflow, view.goal), NARROW_INDENT);
         vec![
@@ -95,8 +95,8 @@ impl Plain {
     }
 
     /// Whether a notice is worth a line of its own.
-    fn is_news(&mut self, notice: &Notice) -> bool {
-        let Notice::Turn { session, occupancy, .. } = notice else { return true };
+    fn is_news(&mut self, notice: &ProgressEvent) -> bool {
+        let ProgressEvent::Turn { session, occupancy, .. } = notice else { return true };
         if occupancy.used_tokens.is_some() && occupancy.window_tokens.is_none() {
             if !self.told.contains_key(session) {
                 self.held.insert(session.clone(), notice.clone());
@@ -150,14 +150,14 @@ impl Plain {
 }
 
 /// The notice, where a prompt goes on from a handoff of sessions in which no agent has done anything: it is a first one.
-fn as_it_began(notice: &Notice, view: &RunView) -> Notice {
+fn as_it_began(notice: &ProgressEvent, view: &RunView) -> ProgressEvent {
     let mut notice = notice.clone();
-    if let Notice::Prompted { phase, session, kind: kind @ BriefKind::Continuing, .. } = &mut notice {
+    if let ProgressEvent::Prompted { phase, session, kind: kind @ PromptKind::Continuing, .. } = &mut notice {
         let rows = view.phases.iter().find(|row| row.id == *phase).map(|row| row.sessions.as_slice());
         let mut before = rows.unwrap_or_default().iter().take_while(|row| row.id != *session).peekable();
-        let is_idle = |row: &SessionRow| row.turns == 0 && row.used_tokens.is_none();
+        let is_idle = |row: &SessionSummary| row.turns == 0 && row.used_tokens.is_none();
         if before.peek().is_some() && before.all(is_idle) {
-            *kind = BriefKind::First;
+            *kind = PromptKind::First;
         }
     }
     notice
@@ -190,17 +190,24 @@ mod tests {
     fn a_context_waits_for_the_size_of_its_window() {
         let place = samples::place();
         let mut plain = Plain::new(Look::bare(120));
-        let update =
-            |notices: Vec<Notice>| Update { at: UnixMs(0), notices, view: samples::running(), bell: false };
+        let update = |notices: Vec<ProgressEvent>| RunUpdate {
+            at: UnixMs(0),
+            notices,
+            view: samples::running(),
+            bell: false,
+        };
         let unknown = || {
             let mut notice = samples::turn("s4", 1, 10_500);
-            if let Notice::Turn { occupancy, .. } = &mut notice {
+            if let ProgressEvent::Turn { occupancy, .. } = &mut notice {
                 occupancy.window_tokens = None;
             }
             notice
         };
-        let said =
-            || Notice::Said { phase: "build".into(), session: "s4".into(), text: "It is done.".into() };
+        let said = || ProgressEvent::Said {
+            phase: "build".into(),
+            session: "s4".into(),
+            text: "It is done.".into(),
+        };
         plain.lines(&update(vec![]), &place);
         assert_eq!(plain.lines(&update(vec![unknown()]), &place), [""; 0]);
         let known = plain.lines(&update(vec![samples::turn("s4", 1, 2_000)]), &place);
@@ -221,17 +228,20 @@ mod tests {
         let phase = view.phases.iter_mut().find(|phase| phase.sessions.len() > 1).unwrap();
         let id = phase.id.clone();
         let last = phase.sessions.last().unwrap().id.clone();
-        let notice = Notice::Prompted {
+        let notice = ProgressEvent::Prompted {
             phase: id,
             session: last,
-            kind: BriefKind::Continuing,
+            kind: PromptKind::Continuing,
             focus: vec!["printer".into()],
             because: String::new(),
         };
         assert_eq!(as_it_began(&notice, &view), notice);
         let rows = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions);
         rows.for_each(|row| (row.turns, row.used_tokens) = (0, None));
-        assert!(matches!(as_it_began(&notice, &view), Notice::Prompted { kind: BriefKind::First, .. }));
+        assert!(matches!(
+            as_it_began(&notice, &view),
+            ProgressEvent::Prompted { kind: PromptKind::First, .. }
+        ));
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::action::SpawnSpec;
-use baton_runtime::core::facts::Billed;
-use baton_runtime::core::input::Pin;
-use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::facts::TokenUsage;
+use baton_runtime::core::input::PolicyBinding;
+use baton_runtime::core::observation::PromptKind;
 use baton_runtime::core::workflow::{
-    AgentKind, CommitTime, EXECUTOR, Limits, Permission, Role, Scope, Workflow,
+    AgentKind, CommitTime, EXECUTOR, Limits, Permission, PolicyScope, Role, Workflow,
 };
-use baton_runtime::core::{PhaseId, Tree};
+use baton_runtime::core::{PhaseId, WorktreeName};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
@@ -64,8 +64,8 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
 }
 
 /// Who decides what; in one line where one policy decides everything.
-fn policies(pins: &[&Pin]) -> String {
-    let who = |pin: &Pin| {
+fn policies(pins: &[&PolicyBinding]) -> String {
+    let who = |pin: &PolicyBinding| {
         let (component, settings) = (pin.component.short(), pin.settings.short());
         format!("{}  component {component}  settings {settings}{}", pin.policy, chosen(pin))
     };
@@ -97,10 +97,10 @@ fn commits(workflow: &Workflow) -> String {
 }
 
 /// Where a policy decides and which file says so, where that is not the rule.
-fn chosen(pin: &Pin) -> String {
+fn chosen(pin: &PolicyBinding) -> String {
     let place = match &pin.scope {
-        Scope::Run => String::new(),
-        Scope::Shadow { .. } => "  asked beside it, decides nothing".to_owned(),
+        PolicyScope::Run => String::new(),
+        PolicyScope::Shadow { .. } => "  asked beside it, decides nothing".to_owned(),
         narrow => format!("  in {}", scope(narrow)),
     };
     let from = match pin.from.file.as_str() {
@@ -208,8 +208,8 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         checks: Vec::new(),
         conversation: None,
         continues: None,
-        billed_before: Billed::default(),
-        tree: Tree::workspace(),
+        billed_before: TokenUsage::default(),
+        tree: WorktreeName::workspace(),
     };
     preview_command(&spec, &session.role)
 }
@@ -278,15 +278,15 @@ fn permission(role: &Role) -> &'static str {
     }
 }
 
-fn kind(kind: BriefKind) -> &'static str {
+fn kind(kind: PromptKind) -> &'static str {
     match kind {
-        BriefKind::First => "first",
-        BriefKind::Next => "next",
-        BriefKind::Continuing => "continuing",
-        BriefKind::ReOriented => "after making room",
-        BriefKind::Nudged => "asked again",
-        BriefKind::Reviewing => "to be reviewed",
-        BriefKind::Merging => "putting the parts together",
+        PromptKind::First => "first",
+        PromptKind::Next => "next",
+        PromptKind::Continuing => "continuing",
+        PromptKind::ReOriented => "after making room",
+        PromptKind::Nudged => "asked again",
+        PromptKind::Reviewing => "to be reviewed",
+        PromptKind::Merging => "putting the parts together",
     }
 }
 

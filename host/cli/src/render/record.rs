@@ -1,7 +1,7 @@
 //! Records for programs: JSON with a schema version in each. The shapes are core's; only the envelope is made here.
 
 use anyhow::Context as _;
-use baton_runtime::core::notice::Notice;
+use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::{RunId, UnixMs};
 use serde::ser::SerializeMap as _;
@@ -45,7 +45,7 @@ pub(crate) struct Told<'a> {
     /// In which run.
     pub(crate) run: &'a RunId,
     /// What.
-    pub(crate) notice: &'a Notice,
+    pub(crate) notice: &'a ProgressEvent,
 }
 
 impl Serialize for Told<'_> {

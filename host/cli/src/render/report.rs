@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
-use baton_runtime::core::action::Ending;
-use baton_runtime::core::input::Choice;
-use baton_runtime::core::observation::Basis;
+use baton_runtime::core::action::RunOutcome;
+use baton_runtime::core::input::PauseAnswer;
+use baton_runtime::core::observation::EvidenceKind;
 use baton_runtime::core::view::{
-    ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
+    ObjectiveSummary, PhaseOrigin, PhaseStatus, PhaseSummary, QuestionSummary, RunStatus, RunView,
+    SessionSummary, SourceSummary,
 };
 
 use self::refused::refused_calls;
@@ -75,7 +76,7 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) 
 
 /// Whether the host of a run that has been stopped still ends its agents.
 pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
-    view.status == RunStatus::Ended(Ending::Interrupted) && live == Some(true)
+    view.status == RunStatus::Ended(RunOutcome::Interrupted) && live == Some(true)
 }
 
 /// The short form, for `baton status`: where it stands, the table, the questions.
@@ -115,7 +116,7 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
             view.run,
             place.flags
         ));
-    } else if view.status == RunStatus::Ended(Ending::Interrupted) {
+    } else if view.status == RunStatus::Ended(RunOutcome::Interrupted) {
         text.push_str(&format!(
             "\nBaton is not running: `baton resume {}{}` goes on\n",
             view.run, place.flags
@@ -138,7 +139,7 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     text
 }
 
-fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: &Place) -> String {
+fn question_section(look: &Look, question: &QuestionSummary, view: &RunView, place: &Place) -> String {
     let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
     let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
     let which = which(view, question);
@@ -146,7 +147,7 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
     for choice in &question.choices {
         let name = choice.name();
         text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
-        if *choice == Choice::Retry {
+        if *choice == PauseAnswer::Retry {
             text.push_str("    add --message 'TEXT' to tell the agent something\n");
         }
     }
@@ -154,11 +155,11 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
 }
 
 /// Where several questions are open, the answer says which it is for.
-fn which(view: &RunView, question: &QuestionRow) -> String {
+fn which(view: &RunView, question: &QuestionSummary) -> String {
     if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
 }
 
-fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -> String {
+fn phase_section(look: &Look, phase: &PhaseSummary, view: &RunView, aside: &Aside) -> String {
     let run = view.status;
     let (word, tone) = words::phase(phase, run);
     let title = if phase.title == phase.id.as_str() {
@@ -168,10 +169,10 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     };
     let id = look.paint(Tone::Strong, phase.id.as_str());
     let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
-    let parts: Vec<&PhaseRow> = view
+    let parts: Vec<&PhaseSummary> = view
         .phases
         .iter()
-        .filter(|row| row.parent.as_ref() == Some(&phase.id) && row.origin == Origin::Split)
+        .filter(|row| row.parent.as_ref() == Some(&phase.id) && row.origin == PhaseOrigin::Split)
         .collect();
     if !parts.is_empty() {
         let ids: Vec<&PhaseId> = parts.iter().map(|part| &part.id).collect();
@@ -179,15 +180,15 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
         text.push_str(&format!("  split into {count}: {}\n", look.wrap(&words::list(&ids), 4)));
     }
     // What a part holds is told there.
-    let elsewhere = |objective: &&ObjectiveRow| {
+    let elsewhere = |objective: &&ObjectiveSummary| {
         !parts.iter().flat_map(|part| &part.objectives).any(|held| held.id == objective.id)
     };
-    let own: Vec<&ObjectiveRow> = phase.objectives.iter().filter(elsewhere).collect();
+    let own: Vec<&ObjectiveSummary> = phase.objectives.iter().filter(elsewhere).collect();
     let width = own.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
     for objective in own {
         let (word, tone) = words::objective(objective.status);
         let before = match objective.done_by {
-            Some(Basis::Checked | Basis::Accepted) | None => "",
+            Some(EvidenceKind::Checked | EvidenceKind::Accepted) | None => "",
             Some(_) if objective.passed_before => "; its check passed before, too",
             Some(_) if objective.has_check && objective.check_passed != Some(true) => {
                 "; its check has not passed"
@@ -251,14 +252,14 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
 }
 
 /// "  s4  continuation 1 of 3  rehearsal  completed  9 turns, context 61% (4.9k of 8.0k), 31.0k tokens".
-fn session_line(look: &Look, session: &SessionRow, continuations: u32, run: RunStatus) -> String {
+fn session_line(look: &Look, session: &SessionSummary, continuations: u32, run: RunStatus) -> String {
     let place = match session.continuation {
         0 => String::new(),
         k => format!("  continuation {k} of {continuations}"),
     };
     let words = session.ending.replace('-', " ");
     let ending = match words.as_str() {
-        "" if run == RunStatus::Ended(Ending::Interrupted) => "interrupted",
+        "" if run == RunStatus::Ended(RunOutcome::Interrupted) => "interrupted",
         "" => "working",
         "lost with the host" => "cut off when Baton was killed",
         ending => ending,
@@ -318,7 +319,9 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
 /// Phases that the workflow wants committed and that are not, and what to type.
 fn commits_failed(view: &RunView) -> String {
     let phases: Vec<&PhaseId> = view.not_committed().map(|phase| &phase.id).collect();
-    if phases.is_empty() || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+    if phases.is_empty()
+        || !matches!(view.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished))
+    {
         return String::new();
     }
     format!(
@@ -346,13 +349,13 @@ fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
 fn trees_left(view: &RunView) -> String {
     // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
-    let left = |phase: &&PhaseRow| {
-        !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != Origin::Review
+    let left = |phase: &&PhaseSummary| {
+        !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != PhaseOrigin::Review
     };
     let left: BTreeSet<String> =
         view.phases.iter().filter(left).map(|phase| phase.tree.to_string()).collect();
     let trees = u32::try_from(left.len()).unwrap_or(u32::MAX);
-    if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+    if trees == 0 || !matches!(view.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished)) {
         return String::new();
     }
     let count = words::count(trees, "work tree");
@@ -377,17 +380,17 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
     let mut commands = match view.status {
         // Nobody can go on with it, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
-        RunStatus::Ended(Ending::Done | Ending::Unfinished)
+        RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished)
             if view.phases.iter().any(|phase| phase.split > 0) && !aside.is_undone =>
         {
             vec![artifacts, format!("baton undo {run}{flags}")]
         }
-        RunStatus::Ended(Ending::Done | Ending::Unfinished) => vec![artifacts],
-        RunStatus::Ended(Ending::Interrupted) => vec![resume, artifacts],
+        RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished) => vec![artifacts],
+        RunStatus::Ended(RunOutcome::Interrupted) => vec![resume, artifacts],
         RunStatus::Running => vec![format!("baton attach {run}{flags}"), format!("baton stop {run}{flags}")],
         RunStatus::Paused if view.questions.is_empty() => vec![resume],
         RunStatus::Paused => {
-            let answer = |question: &QuestionRow| {
+            let answer = |question: &QuestionSummary| {
                 let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
                 let which = which(view, question);
                 format!("baton answer {run} {}{which} --resume{flags}", choices.join("|"))
@@ -395,11 +398,11 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
             view.questions.iter().map(answer).chain([artifacts]).collect()
         }
     };
-    let is_over = matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished));
+    let is_over = matches!(view.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished));
     if let Some(plan) = aside.plan.as_ref().filter(|plan| is_over && plan.standing.beyond > 0) {
         commands.insert(0, plan.command.clone());
     }
-    if is_over && matches!(view.source, Some(SourceRow::Sentence { .. })) {
+    if is_over && matches!(view.source, Some(SourceSummary::Sentence { .. })) {
         commands.push(format!("baton save{flags}   keeps it as a workflow"));
     }
     let mut text = String::new();

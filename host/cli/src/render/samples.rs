@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::decision::{Finding, QuotaCause, Staleness};
-use baton_runtime::core::facts::{Billed, OccupancySource};
+use baton_runtime::core::facts::{OccupancySource, TokenUsage};
 use baton_runtime::core::grants::Grants;
-use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
-use baton_runtime::core::observation::{Basis, BriefKind, Capability, ObjectiveStatus, OccupancyView};
-use baton_runtime::core::view::{
-    HandoffRow, ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow,
-    RunStatus, RunView, SessionRow,
+use baton_runtime::core::input::{ArtifactRef, PauseAnswer, PolicyBinding};
+use baton_runtime::core::observation::{
+    Capability, EvidenceKind, ObjectiveStatus, OccupancyView, PromptKind,
 };
-use baton_runtime::core::workflow::{Scope, file};
-use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, Tree, UnixMs, Workflow};
+use baton_runtime::core::view::{
+    HandoffRepair, HandoffSummary, ObjectiveSummary, PhaseOrigin, PhaseStatus, PhaseSummary, QuestionSummary,
+    QuotaSummary, ReviewSummary, RunStatus, RunView, SessionSummary,
+};
+use baton_runtime::core::workflow::{PolicyScope, file};
+use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, UnixMs, Workflow, WorktreeName};
 use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession, RoleOverrides};
 
 use crate::place::Place;
@@ -59,8 +61,8 @@ fn artifact(name: &str, bytes: u64, summary: &str) -> ArtifactRef {
     ArtifactRef { name: name.into(), version: 1, digest: Digest::of(name), bytes, summary: summary.into() }
 }
 
-fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u64) -> SessionRow {
-    SessionRow {
+fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u64) -> SessionSummary {
+    SessionSummary {
         id: id.into(),
         agent: "rehearsal".into(),
         continuation,
@@ -72,7 +74,7 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
         source: OccupancySource::Agent,
         warned: used_tokens > 7_000,
         last: "Write src/printer.sh".into(),
-        billed: Billed {
+        billed: TokenUsage {
             input_tokens: u64::from(turns) * 3_000,
             output_tokens: 900,
             cost_microusd: Some(5_000),
@@ -89,13 +91,13 @@ fn phase(
     title: &str,
     status: PhaseStatus,
     objectives: &[(&str, ObjectiveStatus, &str)],
-) -> PhaseRow {
-    let objective = |(id, status, by): &(&str, ObjectiveStatus, &str)| ObjectiveRow {
+) -> PhaseSummary {
+    let objective = |(id, status, by): &(&str, ObjectiveStatus, &str)| ObjectiveSummary {
         id: (*id).into(),
         description: format!("Do {id}."),
         status: *status,
         by: Some(*by).filter(|by| !by.is_empty()).map(SessionId::from),
-        done_by: (*status == ObjectiveStatus::Done).then_some(Basis::Reported),
+        done_by: (*status == ObjectiveStatus::Done).then_some(EvidenceKind::Reported),
         judged_by: None,
         note: String::new(),
         has_check: false,
@@ -105,7 +107,7 @@ fn phase(
         updated_at: None,
         completed_at: None,
     };
-    PhaseRow {
+    PhaseSummary {
         id: id.into(),
         parent: None,
         title: title.into(),
@@ -116,7 +118,7 @@ fn phase(
         max_turns: 0,
         continuation: 0,
         continuations: 3,
-        billed: Billed::default(),
+        billed: TokenUsage::default(),
         policy: String::new(),
         split: 0,
         verified: None,
@@ -124,10 +126,10 @@ fn phase(
         quota_wait_since: None,
         handoffs: Vec::new(),
         artifacts: Vec::new(),
-        origin: Origin::Workflow,
+        origin: PhaseOrigin::Workflow,
         score: None,
         iteration: 1,
-        tree: Tree::workspace(),
+        tree: WorktreeName::workspace(),
         commits: Vec::new(),
         commit_failed: None,
     }
@@ -137,7 +139,7 @@ fn phase(
 pub(crate) fn running() -> RunView {
     use ObjectiveStatus::{Done, InProgress, Open};
     let policy = "resilience@e3b0c44298fc".to_owned();
-    let survey = PhaseRow {
+    let survey = PhaseSummary {
         sessions: vec![session("s1", 0, "completed", 6, 3_100)],
         turns: 6,
         max_turns: 25,
@@ -150,28 +152,28 @@ pub(crate) fn running() -> RunView {
         )
     };
     let handoff = artifact("handoffs/build-1.md", 1_240, "What s3 leaves");
-    let build = PhaseRow {
+    let build = PhaseSummary {
         sessions: vec![session("s3", 0, "exhausted", 11, 7_980), session("s4", 1, "", 3, 7_040)],
         turns: 14,
         max_turns: 25,
         continuation: 1,
         policy,
-        handoffs: vec![HandoffRow {
+        handoffs: vec![HandoffSummary {
             path: ".baton/r-7f/handoffs/build-1.md".into(),
             session: "s3".into(),
             artifact: handoff.clone(),
             index: None,
             facts: ".baton/r-7f/handoffs/build-1-facts.json".into(),
             predecessor: None,
-            review: Some(ReviewRow {
+            review: Some(ReviewSummary {
                 score: 100,
                 accepted: true,
                 findings: Vec::new(),
                 staleness: Staleness::Fresh,
                 by: None,
             }),
-            repair: Repair::FromFacts,
-            refused: Some(ReviewRow {
+            repair: HandoffRepair::FromFacts,
+            refused: Some(ReviewSummary {
                 score: 65,
                 accepted: false,
                 findings: vec![Finding {
@@ -201,22 +203,22 @@ pub(crate) fn running() -> RunView {
             ],
         )
     };
-    let parent = PhaseRow {
+    let parent = PhaseSummary {
         split: 2,
         ..phase("20", "Migrate", PhaseStatus::Split, &[("read", Open, ""), ("write", Open, "")])
     };
-    let first = PhaseRow {
+    let first = PhaseSummary {
         parent: Some("20".into()),
-        origin: Origin::Split,
-        quota: Some(QuotaRow { cause: QuotaCause::Rate, since: at(20), until: Some(at(24)) }),
+        origin: PhaseOrigin::Split,
+        quota: Some(QuotaSummary { cause: QuotaCause::Rate, since: at(20), until: Some(at(24)) }),
         quota_wait_since: Some(at(20).rfc3339()),
-        sessions: vec![SessionRow { window_tokens: None, ..session("s5", 0, "", 2, 122_400) }],
+        sessions: vec![SessionSummary { window_tokens: None, ..session("s5", 0, "", 2, 122_400) }],
         turns: 2,
         ..phase("20a", "Reading", PhaseStatus::WaitingQuota, &[("read", Open, "")])
     };
-    let second = PhaseRow {
+    let second = PhaseSummary {
         parent: Some("20".into()),
-        origin: Origin::Split,
+        origin: PhaseOrigin::Split,
         ..phase("20b", "Writing", PhaseStatus::Pending, &[("write", Open, "")])
     };
     RunView {
@@ -228,7 +230,7 @@ pub(crate) fn running() -> RunView {
         started_at: START,
         active_ms: DurationMs::from_secs(34),
         quota_wait_ms: DurationMs::from_secs(4),
-        billed: Billed { input_tokens: 60_000, output_tokens: 2_700, cost_microusd: Some(123_000) },
+        billed: TokenUsage { input_tokens: 60_000, output_tokens: 2_700, cost_microusd: Some(123_000) },
         billed_at_least: false,
         phases: vec![survey, build, parent, first, second],
         questions: Vec::new(),
@@ -244,7 +246,7 @@ pub(crate) fn running() -> RunView {
 /// A run whose objectives are all done.
 pub(crate) fn finished() -> RunView {
     let mut view = running();
-    view.status = RunStatus::Ended(Ending::Done);
+    view.status = RunStatus::Ended(RunOutcome::Done);
     view.phases.truncate(2);
     let build = &mut view.phases[1];
     build.status = PhaseStatus::Done;
@@ -264,17 +266,17 @@ pub(crate) fn paused() -> RunView {
     view.phases.truncate(2);
     view.phases[1].status = PhaseStatus::Paused;
     view.questions = vec![
-        QuestionRow {
+        QuestionSummary {
             id: ActionId(41),
             phase: Some("build".into()),
             text: "3 continuations are used up and 2 objectives are open. What now?".into(),
-            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
+            choices: vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop],
         },
-        QuestionRow {
+        QuestionSummary {
             id: ActionId(44),
             phase: None,
             text: "The run has used its 30m 00s of wall time.".into(),
-            choices: vec![Choice::Raise, Choice::Stop],
+            choices: vec![PauseAnswer::Raise, PauseAnswer::Stop],
         },
     ];
     view
@@ -287,8 +289,8 @@ pub(crate) fn workflow() -> Workflow {
 }
 
 /// A policy that decides something.
-pub(crate) fn pin(policy: &str, capability: Capability, scope: Scope) -> Pin {
-    Pin {
+pub(crate) fn pin(policy: &str, capability: Capability, scope: PolicyScope) -> PolicyBinding {
+    PolicyBinding {
         capability,
         policy: policy.into(),
         component: Digest::of("component"),
@@ -304,7 +306,7 @@ pub(crate) fn pin(policy: &str, capability: Capability, scope: Scope) -> Pin {
 /// What a dry run of it might say.
 pub(crate) fn plan() -> DryRun {
     let workflow = workflow();
-    let pin = |capability| pin("resilience", capability, Scope::Run);
+    let pin = |capability| pin("resilience", capability, PolicyScope::Run);
     let build = &workflow.phases[1];
     let prompt = |kind, objective: &str| PlannedPrompt {
         kind,
@@ -321,7 +323,7 @@ pub(crate) fn plan() -> DryRun {
             max_turns: 25,
             turn_ceiling: 250,
             continuations: 3,
-            prompts: vec![prompt(BriefKind::First, "parser"), prompt(BriefKind::Next, "evaluator")],
+            prompts: vec![prompt(PromptKind::First, "parser"), prompt(PromptKind::Next, "evaluator")],
             verify: build.verify.clone(),
         }],
         question: Some("Phase `document` depends on `build`, which stays open. What now?".into()),

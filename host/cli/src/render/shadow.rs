@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_lab::Tally;
 use baton_runtime::core::decision::{Decision, Fault};
 use baton_runtime::core::{Digest, RunId};
-use baton_runtime::{ShadowAnswer, ShadowStory};
+use baton_runtime::{ShadowAnswer, ShadowReport};
 use serde_json::{Value, json};
 
 use super::decision::said;
@@ -18,7 +18,7 @@ pub(crate) struct Shadows<'a> {
     /// Which run.
     pub(crate) run: &'a RunId,
     /// What they said.
-    pub(crate) story: &'a ShadowStory,
+    pub(crate) story: &'a ShadowReport,
     /// Differences that are shown.
     pub(crate) differences: usize,
 }
@@ -191,16 +191,16 @@ mod tests {
     use super::*;
     use baton_runtime::SHADOW_SCHEMA;
     use baton_runtime::core::RequestId;
-    use baton_runtime::core::agreement::Agreement;
     use baton_runtime::core::decision::{CompactionAction, CompactionDecision};
+    use baton_runtime::core::decision_diff::DecisionMatch;
 
-    fn answer(n: u64, agreement: Agreement) -> ShadowAnswer {
+    fn answer(n: u64, agreement: DecisionMatch) -> ShadowAnswer {
         let decided = |action, reason: &str| {
             Ok(Decision::Compaction(CompactionDecision { action, reason: reason.to_owned() }))
         };
         let differs = agreement.is_otherwise();
         let shadow = match agreement {
-            Agreement::Fault => Err(Fault::OutOfFuel { limit: 20_000_000 }),
+            DecisionMatch::Fault => Err(Fault::OutOfFuel { limit: 20_000_000 }),
             _ => decided(CompactionAction::HandOff, "the window is half full"),
         };
         ShadowAnswer {
@@ -221,34 +221,35 @@ mod tests {
     fn shadows_are_told_in_words_in_numbers_and_one_by_one() {
         // M3
         let answers = vec![
-            answer(3, Agreement::Same),
-            answer(4, Agreement::Differs),
-            answer(9, Agreement::Fault),
-            answer(11, Agreement::OtherWords),
-            answer(12, Agreement::Differs),
+            answer(3, DecisionMatch::Same),
+            answer(4, DecisionMatch::Differs),
+            answer(9, DecisionMatch::Fault),
+            answer(11, DecisionMatch::OtherWords),
+            answer(12, DecisionMatch::Differs),
         ];
-        let story = ShadowStory { answers, left_out: 2 };
+        let story = ShadowReport { answers, left_out: 2 };
         let run = RunId::new("20260212-103000");
         let shadows = Shadows { run: &run, story: &story, differences: 2 };
         insta::assert_snapshot!("shadows", shadows.text(&Look::bare(110)));
         insta::assert_snapshot!("shadows_json", record::pretty(&shadows.json()).unwrap());
 
         // Each of two shadows was asked the same questions: their answers are not added up.
-        let other = |n| ShadowAnswer { policy: "late".to_owned(), ..answer(n, Agreement::Same) };
-        let answers = vec![answer(3, Agreement::Differs), answer(4, Agreement::Same), other(3), other(4)];
-        let two = ShadowStory { answers, left_out: 0 };
+        let other = |n| ShadowAnswer { policy: "late".to_owned(), ..answer(n, DecisionMatch::Same) };
+        let answers =
+            vec![answer(3, DecisionMatch::Differs), answer(4, DecisionMatch::Same), other(3), other(4)];
+        let two = ShadowReport { answers, left_out: 0 };
         let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
         assert!(text.contains(" would have decided 1 of 2 questions otherwise"), "{text}");
         assert!(text.contains(" would have decided 0 of 2 questions otherwise"), "{text}");
 
         // One policy with two settings is two shadows.
-        let with = |n| ShadowAnswer { settings: Digest::of("{1}"), ..answer(n, Agreement::Same) };
-        let two = ShadowStory { answers: vec![answer(3, Agreement::Differs), with(3)], left_out: 0 };
+        let with = |n| ShadowAnswer { settings: Digest::of("{1}"), ..answer(n, DecisionMatch::Same) };
+        let two = ShadowReport { answers: vec![answer(3, DecisionMatch::Differs), with(3)], left_out: 0 };
         let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
         let named = format!("with settings {} would have decided 0 of 1", Digest::of("{1}").short());
         assert!(text.contains(&named), "{text}");
 
-        let none = ShadowStory::default();
+        let none = ShadowReport::default();
         let none = Shadows { run: &run, story: &none, differences: 2 };
         assert_eq!(none.text(&Look::bare(80)), "run 20260212-103000 has asked no shadow\n");
     }

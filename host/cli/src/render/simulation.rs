@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use baton_lab::compare::{ArmSample, Comparison, Design, Looks, Options, Unfinished, compare};
 use baton_lab::measure::Standing;
 use baton_lab::simulate::{Arm, Ends, Fleet, Model, Simulated};
-use baton_runtime::core::input::Pin;
-use baton_runtime::core::workflow::{Layer, Scope, SettingValue};
+use baton_runtime::core::input::PolicyBinding;
+use baton_runtime::core::workflow::{ConfigLayer, PolicyScope, SettingValue};
 use serde_json::{Value, json};
 
 use crate::render::look::{Look, Tone};
@@ -198,12 +198,12 @@ fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
 }
 
 /// What an arm decides, in the whole run.
-fn of_arm(arm: &Arm) -> impl Iterator<Item = &Pin> + Clone {
-    arm.pins.iter().filter(|pin| pin.from.layer == Layer::Experiment && pin.scope == Scope::Run)
+fn of_arm(arm: &Arm) -> impl Iterator<Item = &PolicyBinding> + Clone {
+    arm.pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment && pin.scope == PolicyScope::Run)
 }
 
 /// What is set for the policy of a pin otherwise than by default.
-fn set_of(arm: &Arm, pin: &Pin) -> BTreeMap<String, SettingValue> {
+fn set_of(arm: &Arm, pin: &PolicyBinding) -> BTreeMap<String, SettingValue> {
     let Some(configured) = (arm.loaded)(&pin.first()) else { return BTreeMap::new() };
     let schema = configured.policy().schema().unwrap_or_default();
     let is_default = |key: &String, value: &SettingValue| {

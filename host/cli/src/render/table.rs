@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_runtime::core::view::{Origin, PhaseRow, PhaseStatus, RunView, SessionRow};
+use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView, SessionSummary};
 use baton_runtime::core::{DurationMs, PhaseId, SessionId};
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
@@ -58,7 +58,7 @@ pub(crate) fn table_within(view: &RunView, look: &Look, ages: &Ages, lines_max: 
     // The header has a line of its own.
     let room = lines_max.saturating_sub(1).max(1);
     // A review that is over has left its score, and a merge its files: neither needs a line any more.
-    let is_shown = |phase: &PhaseRow| phase.origin.is_part() || !is_over(phase);
+    let is_shown = |phase: &PhaseSummary| phase.origin.is_part() || !is_over(phase);
     let mut by_interest: Vec<usize> =
         (0..view.phases.len()).filter(|index| is_shown(&view.phases[*index])).collect();
     if by_interest.len() <= room {
@@ -71,12 +71,12 @@ pub(crate) fn table_within(view: &RunView, look: &Look, ages: &Ages, lines_max: 
     format!("{}\n{counted}", draw(view, &by_interest, look, ages, true))
 }
 
-fn is_over(phase: &PhaseRow) -> bool {
+fn is_over(phase: &PhaseSummary) -> bool {
     matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped)
 }
 
 /// What is looked at first: whatever needs somebody, then whatever moves, then what comes next; what is over comes last.
-fn interest(phase: &PhaseRow) -> u8 {
+fn interest(phase: &PhaseSummary) -> u8 {
     match phase.status {
         PhaseStatus::Paused | PhaseStatus::WaitingApproval => 0,
         PhaseStatus::Split => 2,
@@ -258,7 +258,7 @@ fn branch(view: &RunView, index: usize, shown: &[usize]) -> String {
 }
 
 /// "rehearsal s3→s4 1/3": who works, after whom, which continuation; "…s3→s4" if there were others before.
-fn agent(phase: &PhaseRow) -> String {
+fn agent(phase: &PhaseSummary) -> String {
     let sessions = match phase.sessions.as_slice() {
         [] => return "-".to_owned(),
         [only] => only.id.to_string(),
@@ -275,7 +275,7 @@ fn agent(phase: &PhaseRow) -> String {
 }
 
 /// The number, and a word where a policy warned.
-fn context(session: &SessionRow, look: &Look) -> Said {
+fn context(session: &SessionSummary, look: &Look) -> Said {
     let context = words::context(session.used_tokens, session.window_tokens, session.source);
     let warned = if look.width < WORDS_FROM { "!" } else { "! warn" };
     if session.warned { (format!("{context} {warned}"), Tone::Warn) } else { (context, Tone::Plain) }
@@ -283,7 +283,7 @@ fn context(session: &SessionRow, look: &Look) -> Said {
 
 /// "resilience@e3b0c4": enough of the digest to tell two apart. Several policies go by their names: "torch (handoff),
 /// resilience", unless two have the same one.
-fn policy(phase: &PhaseRow) -> String {
+fn policy(phase: &PhaseSummary) -> String {
     let deciders: Vec<(&str, &str, &str)> = phase.policy.split(", ").map(decider).collect();
     let is_alone = |name: &str| deciders.iter().filter(|(other, ..)| *other == name).count() == 1;
     let shown = |(name, digest, decides): &(&str, &str, &str)| {
@@ -303,13 +303,13 @@ fn decider(text: &str) -> (&str, &str, &str) {
 }
 
 /// What a split has to do with a phase: "into 6", "of 20", and what the host made to bring it to an end.
-fn split(phase: &PhaseRow) -> String {
+fn split(phase: &PhaseSummary) -> String {
     let parent = phase.parent.as_ref().map(ToString::to_string).unwrap_or_default();
     let of = match phase.origin {
-        Origin::Workflow => String::new(),
-        Origin::Split => format!("of {parent}"),
-        Origin::Review => format!("review of {parent}"),
-        Origin::Merge => format!("merge of {parent}"),
+        PhaseOrigin::Workflow => String::new(),
+        PhaseOrigin::Split => format!("of {parent}"),
+        PhaseOrigin::Review => format!("review of {parent}"),
+        PhaseOrigin::Merge => format!("merge of {parent}"),
     };
     match phase.split {
         0 => of,
@@ -361,7 +361,7 @@ mod tests {
         let mut phase = samples::running().phases[1].clone();
         let session = phase.sessions[0].clone();
         phase.sessions =
-            ["s1", "s2", "s3"].map(|id| SessionRow { id: SessionId::from(id), ..session.clone() }).into();
+            ["s1", "s2", "s3"].map(|id| SessionSummary { id: SessionId::from(id), ..session.clone() }).into();
         assert!(agent(&phase).contains(" …s2→s3"), "{}", agent(&phase));
         phase.sessions.remove(0);
         assert!(agent(&phase).contains(" s2→s3"), "{}", agent(&phase));

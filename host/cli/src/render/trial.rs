@@ -5,11 +5,11 @@ pub(super) mod sums;
 use std::collections::BTreeSet;
 
 use baton_lab::{Difference, Tried, golden};
-use baton_runtime::core::agreement::Agreement;
-use baton_runtime::core::decision::{Decision, Fault, Label};
-use baton_runtime::core::observation::{Capability, Question};
+use baton_runtime::core::decision::{Decision, Fault, Provenance};
+use baton_runtime::core::decision_diff::DecisionMatch;
+use baton_runtime::core::observation::{Capability, PolicyRequest};
 use baton_runtime::core::{Digest, RunId};
-use baton_runtime::engine::{Configured, PolicyAnswer};
+use baton_runtime::engine::{ConfiguredPolicy, PolicyAnswer};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(crate) struct Answered<'a> {
 }
 
 impl<'a> Answered<'a> {
-    pub(crate) fn of(policy: &'a Configured) -> Self {
+    pub(crate) fn of(policy: &'a ConfiguredPolicy) -> Self {
         let settings = policy.settings_digest();
         let policy = policy.policy();
         Self { name: policy.name(), component: policy.digest(), settings, decides: policy.decides() }
@@ -140,7 +140,7 @@ impl OnRun<'_> {
 /// A trial on one question.
 pub(crate) struct OnQuestion<'a> {
     /// What was asked.
-    pub(crate) question: &'a Question,
+    pub(crate) question: &'a PolicyRequest,
     /// Who was asked.
     pub(crate) policy: Answered<'a>,
     /// What it answers.
@@ -150,7 +150,7 @@ pub(crate) struct OnQuestion<'a> {
     /// What is answered without it.
     pub(crate) current: &'a Result<Decision, Fault>,
     /// By whom.
-    pub(crate) label: &'a Label,
+    pub(crate) label: &'a Provenance,
 }
 
 impl OnQuestion<'_> {
@@ -159,11 +159,11 @@ impl OnQuestion<'_> {
         let name = look.paint(Tone::Strong, self.policy.name);
         let current = look.paint(Tone::Strong, &format!("built-in {}", self.label.policy));
         let verb = match self.agreement() {
-            Agreement::Same => "decides as the built-in policy does",
-            Agreement::OtherWords => "decides as the built-in policy does, in other words",
-            Agreement::Differs => "decides otherwise than the built-in policy",
-            Agreement::Fault => "fails",
-            Agreement::Abstained => "abstains, and the built-in policy decides",
+            DecisionMatch::Same => "decides as the built-in policy does",
+            DecisionMatch::OtherWords => "decides as the built-in policy does, in other words",
+            DecisionMatch::Differs => "decides otherwise than the built-in policy",
+            DecisionMatch::Fault => "fails",
+            DecisionMatch::Abstained => "abstains, and the built-in policy decides",
         };
         let current_answer = self.current.clone().map(Some);
         let answer = |answer: &PolicyAnswer, other: &PolicyAnswer| {
@@ -182,8 +182,8 @@ impl OnQuestion<'_> {
         )
     }
 
-    fn agreement(&self) -> Agreement {
-        Agreement::of(&self.question.ask, self.current, self.candidate)
+    fn agreement(&self) -> DecisionMatch {
+        DecisionMatch::of(&self.question.ask, self.current, self.candidate)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -245,7 +245,7 @@ pub(super) fn drawn(table: &mut Table) -> String {
 }
 
 /// A question as a file has it: its texts are written out.
-pub(crate) fn written(question: &Question) -> Value {
+pub(crate) fn written(question: &PolicyRequest) -> Value {
     let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
     json!({ "ask": question.ask, "texts": texts })
 }
@@ -280,18 +280,18 @@ pub(super) fn answer(answer: &Result<Decision, Fault>) -> Value {
     }
 }
 
-fn outcome(outcome: Agreement) -> &'static str {
+fn outcome(outcome: DecisionMatch) -> &'static str {
     match outcome {
-        Agreement::Same => "same",
-        Agreement::OtherWords => "other-words",
-        Agreement::Differs => "differs",
-        Agreement::Fault => "fault",
-        Agreement::Abstained => "abstained",
+        DecisionMatch::Same => "same",
+        DecisionMatch::OtherWords => "other-words",
+        DecisionMatch::Differs => "differs",
+        DecisionMatch::Fault => "fault",
+        DecisionMatch::Abstained => "abstained",
     }
 }
 
 /// "phase-start", "prompt-ended", "continuing": the contract's own word for why it was asked.
-pub(super) fn occasion(question: &Question) -> Option<String> {
+pub(super) fn occasion(question: &PolicyRequest) -> Option<String> {
     let ask = serde_json::to_value(&question.ask).ok()?;
     let seen = &ask["observation"];
     let word = ["occasion", "kind"].into_iter().find_map(|key| seen[key].as_str());

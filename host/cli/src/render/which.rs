@@ -1,9 +1,9 @@
 //! Who decides what where, for people and programs. Finds nothing out.
 
-use baton_runtime::core::grants::{Grants, Wants};
-use baton_runtime::core::input::Pin;
+use baton_runtime::core::grants::{Grants, RequestedGrants};
+use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Layer, Origin, Scope, SettingValue};
+use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyScope, SettingValue};
 use baton_runtime::core::{Digest, RunId, Workflow};
 use serde_json::{Map, Value, json};
 
@@ -35,7 +35,7 @@ pub(crate) enum Of {
 pub(crate) struct Which {
     of: Of,
     /// The files that were looked for, and whether there is one.
-    files: Vec<(Layer, String, bool)>,
+    files: Vec<(ConfigLayer, String, bool)>,
     seats: Vec<Seat>,
     /// Who is asked beside them and decides nothing.
     shadows: Vec<Seat>,
@@ -48,7 +48,7 @@ pub(crate) struct Which {
 /// Who decides one thing in one scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
-    pub(crate) scope: Scope,
+    pub(crate) scope: PolicyScope,
     pub(crate) capability: Capability,
     pub(crate) decides: Decides,
     /// Who is asked where it abstains, in order.
@@ -65,10 +65,10 @@ pub(crate) struct Decides {
     pub(crate) component: Digest,
     /// Its size, where it is at hand.
     pub(crate) bytes: Option<usize>,
-    pub(crate) from: Origin,
+    pub(crate) from: ConfigSource,
     /// What is not its default.
     pub(crate) set: Vec<Set>,
-    pub(crate) asked: Wants,
+    pub(crate) asked: RequestedGrants,
     pub(crate) granted: Grants,
     /// The questions that it asks the next policy, as a layer.
     pub(crate) asks_next: Vec<Capability>,
@@ -80,7 +80,7 @@ pub(crate) struct Set {
     pub(crate) key: String,
     pub(crate) value: SettingValue,
     pub(crate) default: SettingValue,
-    pub(crate) from: Origin,
+    pub(crate) from: ConfigSource,
 }
 
 /// A policy that stands behind.
@@ -88,25 +88,26 @@ pub(crate) struct Set {
 pub(crate) struct Stands {
     pub(crate) policy: String,
     pub(crate) component: Digest,
-    pub(crate) from: Origin,
+    pub(crate) from: ConfigSource,
 }
 
 impl Seat {
     /// Nobody else is asked, as behind every policy.
     fn abstains_to_the_built_in_alone(&self) -> bool {
-        self.then.iter().all(|link| link.from.layer == Layer::BuiltIn && link.set.is_empty())
+        self.then.iter().all(|link| link.from.layer == ConfigLayer::BuiltIn && link.set.is_empty())
     }
 }
 
 impl Which {
     pub(crate) fn new(of: Of, workflow: &Workflow, mut seats: Vec<Seat>) -> Self {
         // Phases stand as they do in the file.
-        let place = |scope: &Scope| match scope {
-            Scope::Phase { phase } => workflow.phases.iter().position(|known| known.id == *phase),
-            Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
+        let place = |scope: &PolicyScope| match scope {
+            PolicyScope::Phase { phase } => workflow.phases.iter().position(|known| known.id == *phase),
+            PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
         };
         seats.sort_by_cached_key(|seat| (place(&seat.scope), seat.scope.clone(), seat.capability));
-        let (shadows, seats) = seats.into_iter().partition(|seat| matches!(seat.scope, Scope::Shadow { .. }));
+        let (shadows, seats) =
+            seats.into_iter().partition(|seat| matches!(seat.scope, PolicyScope::Shadow { .. }));
         let policies = &workflow.policies;
         let (watch, breaker) = (policies.watch, policies.breaker);
         Self { of, files: Vec::new(), seats, shadows, watch, breaker, experiments: Vec::new() }
@@ -175,7 +176,7 @@ impl Which {
             })
             .collect();
         if let Of::Workflow { file, .. } = &self.of {
-            files.push((words::layer(Layer::Workflow), file.clone()));
+            files.push((words::layer(ConfigLayer::Workflow), file.clone()));
         }
         files.into_iter().map(|(layer, file)| format!("  {layer:9}  {file}\n")).collect()
     }
@@ -315,19 +316,21 @@ fn edited(value: &SettingValue, default: &SettingValue) -> Option<(String, usize
 }
 
 /// Of the pins that a run begins with those that decide; the rest stands behind.
-pub(crate) fn in_place(pins: &[Pin]) -> Vec<&Pin> {
-    let is_seat = |pin: &Pin, other: &Pin| pin.scope == other.scope && pin.capability == other.capability;
-    let later = |index: usize, pin: &Pin| pins[index + 1..].iter().any(|other| is_seat(pin, other));
+pub(crate) fn in_place(pins: &[PolicyBinding]) -> Vec<&PolicyBinding> {
+    let is_seat = |pin: &PolicyBinding, other: &PolicyBinding| {
+        pin.scope == other.scope && pin.capability == other.capability
+    };
+    let later = |index: usize, pin: &PolicyBinding| pins[index + 1..].iter().any(|other| is_seat(pin, other));
     pins.iter().enumerate().filter(|(index, pin)| !later(*index, pin)).map(|(_, pin)| pin).collect()
 }
 
 /// "run", "role reviewer", "phase build".
-pub(crate) fn scope(scope: &Scope) -> String {
+pub(crate) fn scope(scope: &PolicyScope) -> String {
     match scope {
-        Scope::Run => "run".to_owned(),
-        Scope::Role { role } => format!("role {role}"),
-        Scope::Phase { phase } => format!("phase {phase}"),
-        Scope::Shadow { policy } => format!("shadow {policy}"),
+        PolicyScope::Run => "run".to_owned(),
+        PolicyScope::Role { role } => format!("role {role}"),
+        PolicyScope::Phase { phase } => format!("phase {phase}"),
+        PolicyScope::Shadow { policy } => format!("shadow {policy}"),
     }
 }
 
@@ -336,7 +339,7 @@ fn name(policy: &str, component: &Digest) -> String {
 }
 
 /// "built in", "workspace  /home/ada/app/baton.toml:3".
-fn origin(origin: &Origin, look: &Look) -> String {
+fn origin(origin: &ConfigSource, look: &Look) -> String {
     let layer = words::layer(origin.layer);
     match (origin.file.as_str(), origin.line) {
         ("", _) => layer.to_owned(),
@@ -346,7 +349,7 @@ fn origin(origin: &Origin, look: &Look) -> String {
 }
 
 /// "resilience@104f07d826e4 (built in)".
-fn stands(policy: &str, component: &Digest, from: &Origin) -> String {
+fn stands(policy: &str, component: &Digest, from: &ConfigSource) -> String {
     format!("{} ({})", name(policy, component), words::layer(from.layer))
 }
 
@@ -401,8 +404,8 @@ fn seat(seat: &Seat) -> Value {
 }
 
 /// A place, with every key whether it says something or not.
-fn from(origin: &Origin) -> Value {
-    let Origin { layer, file, line } = origin;
+fn from(origin: &ConfigSource) -> Value {
+    let ConfigSource { layer, file, line } = origin;
     match file.as_str() {
         "" => json!({ "layer": layer, "file": null, "line": null }),
         file => json!({ "layer": layer, "file": file, "line": line }),

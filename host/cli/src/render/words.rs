@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use baton_runtime::core::UnixMs;
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::decision::Evidence;
-use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::facts::{OccupancySource, SignalSource, TokenUsage};
 use baton_runtime::core::grants::Grants;
-use baton_runtime::core::input::Choice;
+use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::observation::{Capability, ObjectiveStatus};
-pub(crate) use baton_runtime::core::short::{dollars as money, first_of, tokens_in_short as tokens};
+pub(crate) use baton_runtime::core::short_format::{dollars as money, first_of, tokens_in_short as tokens};
 use baton_runtime::core::view::{
-    CommitRow, PhaseRow, PhaseStatus, PolicyDecisionsRow, PolicyFailureRow, RunStatus, RunView, SessionRow,
+    CommitSummary, PhaseStatus, PhaseSummary, PolicyDecisionsSummary, PolicyFailureSummary, RunStatus,
+    RunView, SessionSummary,
 };
-use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue, Workflow};
+use baton_runtime::core::workflow::{ConfigLayer, GivenSetting, SettingValue, Workflow};
 
 use super::look::{Look, Tone};
 
@@ -119,16 +120,16 @@ pub(crate) fn turns(used: u32, max: u32) -> String {
 }
 
 /// A layer in which something was written.
-pub(crate) fn layer(layer: Layer) -> &'static str {
+pub(crate) fn layer(layer: ConfigLayer) -> &'static str {
     match layer {
-        Layer::BuiltIn => "built in",
-        Layer::User => "user",
-        Layer::Workspace => "workspace",
-        Layer::Workflow => "workflow",
-        Layer::Role => "role",
-        Layer::Phase => "phase",
-        Layer::Experiment => "experiment",
-        Layer::Command => "command",
+        ConfigLayer::BuiltIn => "built in",
+        ConfigLayer::User => "user",
+        ConfigLayer::Workspace => "workspace",
+        ConfigLayer::Workflow => "workflow",
+        ConfigLayer::Role => "role",
+        ConfigLayer::Phase => "phase",
+        ConfigLayer::Experiment => "experiment",
+        ConfigLayer::Command => "command",
     }
 }
 
@@ -185,8 +186,8 @@ pub(crate) fn list<T: ToString>(things: &[T]) -> String {
 }
 
 /// "bad failed on 12 of 12 questions that it did not abstain from; resilience answered".
-pub(crate) fn policy_failure(row: &PolicyFailureRow) -> String {
-    let PolicyFailureRow { policy, failed, answered, instead, .. } = row;
+pub(crate) fn policy_failure(row: &PolicyFailureSummary) -> String {
+    let PolicyFailureSummary { policy, failed, answered, instead, .. } = row;
     let questions = count(failed.saturating_add(*answered), "question");
     let instead: Vec<&str> =
         instead.iter().map(|name| if name == "native" { "the host" } else { name }).collect();
@@ -197,7 +198,7 @@ pub(crate) fn policy_failure(row: &PolicyFailureRow) -> String {
 }
 
 /// Who decided in a run, a line each; nothing where one policy decided everything.
-pub(crate) fn policy_decisions(rows: &[PolicyDecisionsRow]) -> Vec<String> {
+pub(crate) fn policy_decisions(rows: &[PolicyDecisionsSummary]) -> Vec<String> {
     match rows {
         [only] if only.abstained.is_empty() => Vec::new(),
         rows => rows.iter().map(decisions_of).collect(),
@@ -205,13 +206,13 @@ pub(crate) fn policy_decisions(rows: &[PolicyDecisionsRow]) -> Vec<String> {
 }
 
 /// "growth made 14 decisions (exhaustion 13, compaction 1) and abstained from 3 questions (splitting 3)".
-fn decisions_of(row: &PolicyDecisionsRow) -> String {
+fn decisions_of(row: &PolicyDecisionsSummary) -> String {
     let counted = |of: &BTreeMap<Capability, u32>, thing: &str| {
         let all = of.values().fold(0, |sum: u32, n| sum.saturating_add(*n));
         let each: Vec<String> = of.iter().map(|(what, n)| format!("{what} {n}")).collect();
         format!("{} ({})", count(all, thing), each.join(", "))
     };
-    let PolicyDecisionsRow { policy, decided, abstained, .. } = row;
+    let PolicyDecisionsSummary { policy, decided, abstained, .. } = row;
     match (decided.is_empty(), abstained.is_empty()) {
         (_, true) => format!("{policy} made {}", counted(decided, "decision")),
         (true, false) => {
@@ -226,7 +227,7 @@ fn decisions_of(row: &PolicyDecisionsRow) -> String {
 }
 
 /// "retry, skip or stop".
-pub(crate) fn choices(choices: &[Choice]) -> String {
+pub(crate) fn choices(choices: &[PauseAnswer]) -> String {
     match choices {
         [] => String::new(),
         [only] => only.name().to_owned(),
@@ -239,7 +240,10 @@ pub(crate) fn choices(choices: &[Choice]) -> String {
 
 /// What was billed by these sessions. It is a lower bound where a prompt was cut off before its agent had said what it took, or where
 /// tokens have no price: "at least 785k tokens, at least $0.28 (219k tokens without a price, 1 prompt cut off)".
-pub(crate) fn billed_of<'a>(all: &Billed, sessions: impl IntoIterator<Item = &'a SessionRow>) -> String {
+pub(crate) fn billed_of<'a>(
+    all: &TokenUsage,
+    sessions: impl IntoIterator<Item = &'a SessionSummary>,
+) -> String {
     let sums = sessions.into_iter().fold((0_u64, 0_u32), |(unpriced, cut), session| {
         (unpriced.saturating_add(session.unpriced_tokens), cut.saturating_add(session.cut_prompts))
     });
@@ -302,7 +306,7 @@ pub(crate) fn lines_changed(files: u32, added: u64, removed: u64) -> String {
 }
 
 /// "1f2e3d4 Move the parser (3 files, +120 −7)".
-pub(crate) fn committed(commit: &CommitRow) -> String {
+pub(crate) fn committed(commit: &CommitSummary) -> String {
     let id: String = commit.id.chars().take(COMMIT_DIGITS).collect();
     format!("{id} {} ({})", commit.subject, lines_changed(commit.files, commit.added, commit.removed))
 }
@@ -322,11 +326,11 @@ pub(crate) fn source(evidence: &Evidence) -> &'static str {
     match evidence.channel {
         // It names no signal, so nothing in the journal shows it.
         _ if evidence.seq.is_none() => "the policy says",
-        Channel::AgentEvent => "the agent reports",
-        Channel::ProviderError => "the provider says",
-        Channel::AgentText => "the agent writes",
-        Channel::Terminal => "on its terminal",
-        Channel::ToolOutput => "a tool printed",
+        SignalSource::AgentEvent => "the agent reports",
+        SignalSource::ProviderError => "the provider says",
+        SignalSource::AgentText => "the agent writes",
+        SignalSource::Terminal => "on its terminal",
+        SignalSource::ToolOutput => "a tool printed",
     }
 }
 
@@ -341,7 +345,7 @@ pub(crate) fn objective(status: ObjectiveStatus) -> (&'static str, Tone) {
 }
 
 /// Where a phase of this run stands, in the shortest words. Nobody works on a phase of a run that was interrupted.
-pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
+pub(crate) fn phase(row: &PhaseSummary, run: RunStatus) -> (String, Tone) {
     let (word, tone) = match row.status {
         PhaseStatus::Scoping
         | PhaseStatus::Starting
@@ -352,7 +356,7 @@ pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
         | PhaseStatus::Verifying
         | PhaseStatus::UnderReview
         | PhaseStatus::Merging
-            if run == RunStatus::Ended(Ending::Interrupted) =>
+            if run == RunStatus::Ended(RunOutcome::Interrupted) =>
         {
             ("interrupted", Tone::Warn)
         }
@@ -383,7 +387,7 @@ pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
 }
 
 /// What the last check of a phase came to: its commands, and the score of its reviewer.
-pub(crate) fn check(row: &PhaseRow) -> (String, Tone) {
+pub(crate) fn check(row: &PhaseSummary) -> (String, Tone) {
     // While a reviewer looks at it, the last score is of what is no more.
     let score = row.score.filter(|_| row.status != PhaseStatus::UnderReview);
     let score = score.map(|score| format!(" {score}/100")).unwrap_or_default();
@@ -395,12 +399,12 @@ pub(crate) fn check(row: &PhaseRow) -> (String, Tone) {
 }
 
 /// " until 12:05:00", where a phase waits for a quota and a reset is known that can be believed.
-pub(crate) fn until(row: &PhaseRow, look: &Look) -> String {
+pub(crate) fn until(row: &PhaseSummary, look: &Look) -> String {
     quota_until(row).map(|until| format!(" until {}", look.short_moment(until))).unwrap_or_default()
 }
 
 /// The same as a sentence: "20 waits for a usage limit until 2026-02-15 12:03 (in 3 days)".
-pub(crate) fn waits(row: &PhaseRow, look: &Look) -> Option<String> {
+pub(crate) fn waits(row: &PhaseSummary, look: &Look) -> Option<String> {
     let quota = row.quota.filter(|_| row.status == PhaseStatus::WaitingQuota)?;
     let until = match quota_until(row) {
         Some(until) => format!("until {}", look.moment(until, look.now)),
@@ -412,14 +416,14 @@ pub(crate) fn waits(row: &PhaseRow, look: &Look) -> Option<String> {
     Some(format!("{} waits for a {} {until}", row.id, quota.cause))
 }
 
-fn quota_until(row: &PhaseRow) -> Option<UnixMs> {
+fn quota_until(row: &PhaseSummary) -> Option<UnixMs> {
     row.quota.filter(|_| row.status == PhaseStatus::WaitingQuota)?.believed_until()
 }
 
 /// How a run is found, where it is known whether a host works on it: one that was killed has left no word of its end.
 pub(crate) fn found(status: RunStatus, live: Option<bool>) -> RunStatus {
     match (status, live) {
-        (RunStatus::Running, Some(false)) => RunStatus::Ended(Ending::Interrupted),
+        (RunStatus::Running, Some(false)) => RunStatus::Ended(RunOutcome::Interrupted),
         _ => status,
     }
 }
@@ -429,9 +433,9 @@ pub(crate) fn run(status: RunStatus) -> (&'static str, Tone) {
     match status {
         RunStatus::Running => ("running", Tone::Plain),
         RunStatus::Paused => ("paused", Tone::Warn),
-        RunStatus::Ended(Ending::Done) => ("done", Tone::Good),
-        RunStatus::Ended(Ending::Unfinished) => ("unfinished", Tone::Bad),
-        RunStatus::Ended(Ending::Interrupted) => ("interrupted", Tone::Warn),
+        RunStatus::Ended(RunOutcome::Done) => ("done", Tone::Good),
+        RunStatus::Ended(RunOutcome::Unfinished) => ("unfinished", Tone::Bad),
+        RunStatus::Ended(RunOutcome::Interrupted) => ("interrupted", Tone::Warn),
     }
 }
 
@@ -492,9 +496,10 @@ mod tests {
     fn a_price_that_is_known_of_some_tokens_alone_is_a_lower_bound() {
         use crate::render::samples;
         let mut view = samples::finished();
-        view.billed = Billed { input_tokens: 785_000, output_tokens: 0, cost_microusd: Some(280_000) };
+        view.billed = TokenUsage { input_tokens: 785_000, output_tokens: 0, cost_microusd: Some(280_000) };
         let of = |view: &RunView| {
-            let all: Vec<SessionRow> = view.phases.iter().flat_map(|phase| phase.sessions.clone()).collect();
+            let all: Vec<SessionSummary> =
+                view.phases.iter().flat_map(|phase| phase.sessions.clone()).collect();
             (billed_of(&view.billed, &all), billed_of_run(view))
         };
         assert_eq!(of(&view), ("785k tokens, $0.28".to_owned(), "785k tokens, $0.28".to_owned()));
@@ -520,7 +525,7 @@ mod tests {
         );
         set(&mut view, 785_000, 0);
         assert_eq!(of(&view), ("785k tokens".to_owned(), "785k tokens".to_owned()));
-        view.billed = Billed::default();
+        view.billed = TokenUsage::default();
         set(&mut view, 0, 1);
         assert_eq!(of(&view), ("tokens unknown (1 prompt cut off)".to_owned(), "tokens unknown".to_owned()));
     }
@@ -532,14 +537,17 @@ mod tests {
         assert_eq!(money(1_234_567), "$1.23");
         assert_eq!(turns(3, 0), "3 turns");
         assert_eq!(turns(1, 25), "1 of 25 turns");
-        assert_eq!(choices(&[Choice::Retry, Choice::Skip, Choice::Stop]), "retry, skip or stop");
+        assert_eq!(
+            choices(&[PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop]),
+            "retry, skip or stop"
+        );
     }
 
     // M3
     #[test]
     fn a_policy_that_failed_is_told_with_how_often_and_who_answered() {
         let mut view = samples::finished();
-        view.policy_failures = vec![PolicyFailureRow {
+        view.policy_failures = vec![PolicyFailureSummary {
             policy: "bad".to_owned(),
             component: Digest::of("bad"),
             settings: None,
@@ -559,7 +567,7 @@ mod tests {
     #[test]
     fn who_decided_is_told_below_the_table_if_there_were_several() {
         let mut view = samples::finished();
-        let row = |policy: &str, decided: &[(Capability, u32)]| PolicyDecisionsRow {
+        let row = |policy: &str, decided: &[(Capability, u32)]| PolicyDecisionsSummary {
             policy: policy.to_owned(),
             component: Digest::of(policy),
             settings: None,

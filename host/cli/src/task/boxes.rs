@@ -8,8 +8,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use baton_runtime::core::observation::{Basis, ObjectiveStatus};
-use baton_runtime::core::view::{ObjectiveRow, Origin, RunView};
+use baton_runtime::core::observation::{EvidenceKind, ObjectiveStatus};
+use baton_runtime::core::view::{ObjectiveSummary, PhaseOrigin, RunView};
 use baton_runtime::core::workflow::{PlanBox, TickedPlan};
 use baton_runtime::core::{ObjectiveId, Workflow};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
@@ -64,7 +64,7 @@ impl Boxes {
 
     /// Ticks what is done since the last look, and opens what is open again. Gives what a person should know, once.
     pub(crate) fn heed(&mut self, view: &RunView) -> Vec<String> {
-        let of_workflow = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
+        let of_workflow = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow);
         let objectives = of_workflow.flat_map(|phase| &phase.objectives);
         let done: BTreeSet<ObjectiveId> =
             objectives.filter(|one| is_to_tick(one)).map(|one| one.id.clone()).collect();
@@ -117,10 +117,10 @@ impl Boxes {
 
 /// A box is ticked for good in the eyes of the next run: so its objective is done, and the check that it is held to has passed, or a
 /// person has accepted it.
-fn is_to_tick(objective: &ObjectiveRow) -> bool {
+fn is_to_tick(objective: &ObjectiveSummary) -> bool {
     let is_shown = !objective.has_check
         || objective.check_passed == Some(true)
-        || objective.done_by == Some(Basis::Accepted);
+        || objective.done_by == Some(EvidenceKind::Accepted);
     objective.status == ObjectiveStatus::Done && is_shown
 }
 

@@ -15,10 +15,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, Reading};
-use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, SandboxLevel, Source, paths};
+use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, ParsedWorkflow};
+use baton_runtime::core::workflow::{
+    AgentKind, Objective, PhaseSpec, PlanBox, RunSource, SandboxLevel, paths,
+};
 use baton_runtime::read_plain;
-use baton_runtime::sandbox::keep_out_of;
+use baton_runtime::sandbox::exclude_from_path;
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -75,7 +77,7 @@ impl Checks {
 
 /// A task that was read, without the layers beneath it.
 pub(crate) struct Read {
-    pub(crate) reading: Reading,
+    pub(crate) reading: ParsedWorkflow,
     /// What was made of it; nothing for a workflow file, which is one.
     draft: Option<Draft>,
     /// The plan that it was made of, without links.
@@ -163,7 +165,9 @@ impl Task {
     /// The folder that paths in it start from, absolute.
     pub(crate) fn base(&self) -> anyhow::Result<PathBuf> {
         match self {
-            Task::File(path) | Task::Plan(path) => folder_of(path).inspect(|folder| keep_out_of(folder)),
+            Task::File(path) | Task::Plan(path) => {
+                folder_of(path).inspect(|folder| exclude_from_path(folder))
+            }
             Task::Sentence { .. } => Ok(std::env::current_dir()?),
         }
     }
@@ -267,17 +271,17 @@ impl Task {
         let as_file = |draft: &Draft| draft.text(played.as_deref());
         workflow.source = Some(match (self, draft, plan) {
             (Task::Sentence { text, .. }, Some(draft), _) => {
-                Source::Sentence { text: text.clone(), workflow: as_file(&draft) }
+                RunSource::Sentence { text: text.clone(), workflow: as_file(&draft) }
             }
             (_, Some(draft), Some(real)) => {
-                Source::Plan { path: real.to_string_lossy().into_owned(), workflow: as_file(&draft) }
+                RunSource::Plan { path: real.to_string_lossy().into_owned(), workflow: as_file(&draft) }
             }
             (Task::File(path) | Task::Plan(path), ..) => {
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
-                Source::File { path: real.to_string_lossy().into_owned() }
+                RunSource::File { path: real.to_string_lossy().into_owned() }
             }
             (Task::Sentence { text, .. }, None, _) => {
-                Source::Sentence { text: text.clone(), workflow: String::new() }
+                RunSource::Sentence { text: text.clone(), workflow: String::new() }
             }
         });
         Ok(workflow)
@@ -292,7 +296,7 @@ fn has_boxes(path: &Path) -> bool {
 
 /// The boxes that are open, each with the objective that has its words. Both are in the same order, but for what a person has
 /// put in or taken out of one of them.
-fn boxes_of(plan: &Plan, phases: &[Phase]) -> Vec<PlanBox> {
+fn boxes_of(plan: &Plan, phases: &[PhaseSpec]) -> Vec<PlanBox> {
     let mut objectives: Vec<&Objective> = phases.iter().flat_map(|phase| &phase.objectives).collect();
     let mut boxes = Vec::new();
     for (heading, item) in plan.boxes().filter(|(_, item)| !item.ticked) {

@@ -8,13 +8,13 @@ use crate::time::{DurationMs, UnixMs};
 /// The facts that go with a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
+pub struct QueryFacts {
     /// The sessions of the phase before the present one, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past_sessions: Vec<PastSession>,
     /// What the turns of the present session took, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub turns_taken: Vec<TurnTaken>,
+    pub turns_taken: Vec<PastTurn>,
     /// The compactions of the phase's sessions, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past_compactions: Vec<PastCompaction>,
@@ -47,7 +47,7 @@ pub struct PastSession {
 /// `facts-turns.turn-taken`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TurnTaken {
+pub struct PastTurn {
     pub ordinal: u32,
     pub ended_at_ms: UnixMs,
     pub took_ms: DurationMs,

@@ -13,7 +13,7 @@ use super::{
 /// `questions.prompt-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum BriefKind {
+pub enum PromptKind {
     First,
     Next,
     Continuing,
@@ -68,7 +68,7 @@ pub struct VerificationView {
 
 /// `questions.remark`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemarkView {
+pub struct ObjectiveNote {
     pub objective: ObjectiveId,
     pub text: String,
 }
@@ -113,7 +113,7 @@ pub struct LessonView {
 /// `questions.entry-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum EntryKind {
+pub enum EntryPointKind {
     Index,
     Progress,
     WorkItems,
@@ -124,7 +124,7 @@ pub enum EntryKind {
 /// `questions.entry-point`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryPointView {
-    pub kind: EntryKind,
+    pub kind: EntryPointKind,
     pub path: String,
 }
 
@@ -165,7 +165,7 @@ pub struct HandoffReference {
 /// `questions.beyond`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beyond {
+pub struct OmittedCounts {
     pub changed_files: u32,
     pub attempts: u32,
     pub decisions: u32,
@@ -176,7 +176,7 @@ pub struct Beyond {
 /// `questions.withheld`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Withheld {
+pub struct WithheldCounts {
     pub attempts: u32,
     pub decisions: u32,
     pub gotchas: u32,
@@ -188,7 +188,7 @@ pub struct Withheld {
 /// `questions.handoff-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffObservation {
-    pub kind: BriefKind,
+    pub kind: PromptKind,
     pub phase: PhaseView,
     pub session: SessionView,
     pub objectives: Vec<ObjectiveView>,
@@ -227,13 +227,13 @@ pub struct HandoffObservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationView>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<RemarkView>,
+    pub remarks: Vec<ObjectiveNote>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts_path: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub beyond: Beyond,
+    pub beyond: OmittedCounts,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words_withheld: Option<Withheld>,
+    pub words_withheld: Option<WithheldCounts>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub plans_first: bool,
     #[serde(default, skip_serializing_if = "is_default")]

@@ -22,7 +22,7 @@ pub enum ObjectiveStatus {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Basis {
+pub enum EvidenceKind {
     Checked,
     Reported,
     Files,
@@ -30,15 +30,15 @@ pub enum Basis {
     Accepted,
 }
 
-impl Basis {
+impl EvidenceKind {
     /// What people read behind "done": `done · checked`.
     pub const fn words(self) -> &'static str {
         match self {
-            Basis::Checked => "checked",
-            Basis::Reported => "reported",
-            Basis::Files => "by changed files",
-            Basis::Answer => "by its answer",
-            Basis::Accepted => "accepted",
+            EvidenceKind::Checked => "checked",
+            EvidenceKind::Reported => "reported",
+            EvidenceKind::Files => "by changed files",
+            EvidenceKind::Answer => "by its answer",
+            EvidenceKind::Accepted => "accepted",
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct ObjectiveView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<StatusReportView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub done_by: Option<Basis>,
+    pub done_by: Option<EvidenceKind>,
 }
 
 impl ObjectiveView {

@@ -25,9 +25,9 @@ const CALL_BYTES: usize = 128;
 
 /// Commands and reads of a phase, over all its sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Activity {
+pub(super) struct PhaseActivity {
     /// Newest last.
-    commands: VecDeque<Command>,
+    commands: VecDeque<CommandRecord>,
     reads: Vec<FileReadView>,
     /// Calls that write a file and have not returned: the id of each, and its file.
     writes: VecDeque<(String, String)>,
@@ -35,22 +35,22 @@ pub(super) struct Activity {
 
 /// A call that did not work.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(super) enum FailedCall {
     Command(String),
     /// The file that it was to write.
     Write(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Command {
+struct CommandRecord {
     seen: CommandRunView,
     /// The call that has not returned; empty once it has.
     call: String,
 }
 
-impl Activity {
+impl PhaseActivity {
     /// Takes an event in. Gives the call that failed by it, where one did.
-    pub(super) fn observe(&mut self, event: &AgentEvent) -> Option<Failed> {
+    pub(super) fn observe(&mut self, event: &AgentEvent) -> Option<FailedCall> {
         match event {
             AgentEvent::ToolCall { id, reads, writes, command, .. } => {
                 if let Some(path) = reads.as_deref().and_then(file_of) {
@@ -92,7 +92,7 @@ impl Activity {
             self.commands.pop_front();
         }
         let seen = CommandRunView { line, failed: None, times: before.saturating_add(1) };
-        self.commands.push_back(Command { seen, call: short(id, CALL_BYTES) });
+        self.commands.push_back(CommandRecord { seen, call: short(id, CALL_BYTES) });
     }
 
     fn begins_to_write(&mut self, id: &str, path: &str) {
@@ -102,17 +102,17 @@ impl Activity {
         self.writes.push_back((short(id, CALL_BYTES), short(path, PATH_BYTES)));
     }
 
-    fn returned(&mut self, id: &str, failed: Option<bool>) -> Option<Failed> {
+    fn returned(&mut self, id: &str, failed: Option<bool>) -> Option<FailedCall> {
         let id = short(id, CALL_BYTES);
         if let Some(at) = self.writes.iter().rposition(|(call, _)| !id.is_empty() && *call == id) {
             let (_, path) = self.writes.remove(at)?;
-            return (failed == Some(true)).then_some(Failed::Write(path));
+            return (failed == Some(true)).then_some(FailedCall::Write(path));
         }
         let open = self.commands.iter_mut().rev().find(|command| !id.is_empty() && command.call == id);
         let command = open?;
         command.seen.failed = failed;
         command.call.clear();
-        (failed == Some(true)).then(|| Failed::Command(command.seen.line.clone()))
+        (failed == Some(true)).then(|| FailedCall::Command(command.seen.line.clone()))
     }
 
     fn read(&mut self, path: &str) {
@@ -185,8 +185,8 @@ mod tests {
         AgentEvent::ToolOutput { id: id.into(), bytes: 1, text: String::new(), failed }
     }
 
-    fn after(events: impl IntoIterator<Item = AgentEvent>) -> Activity {
-        let mut activity = Activity::default();
+    fn after(events: impl IntoIterator<Item = AgentEvent>) -> PhaseActivity {
+        let mut activity = PhaseActivity::default();
         for event in events {
             activity.observe(&event);
         }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_file_that_could_not_be_written_is_told_as_a_command_that_failed() {
-        let mut activity = Activity::default();
+        let mut activity = PhaseActivity::default();
         let write = |id: &str, path: &str| AgentEvent::ToolCall {
             id: id.into(),
             name: "Write".into(),
@@ -223,8 +223,8 @@ mod tests {
             assert_eq!(activity.observe(&event), None);
         }
         assert_eq!(activity.observe(&output("1", Some(false))), None);
-        assert_eq!(activity.observe(&output("2", Some(true))), Some(Failed::Write("b.rs".to_owned())));
-        assert_eq!(activity.observe(&output("3", Some(true))), Some(Failed::Command("make".to_owned())));
+        assert_eq!(activity.observe(&output("2", Some(true))), Some(FailedCall::Write("b.rs".to_owned())));
+        assert_eq!(activity.observe(&output("3", Some(true))), Some(FailedCall::Command("make".to_owned())));
         assert_eq!(activity.observe(&output("2", Some(true))), None, "it has returned");
     }
 

@@ -4,16 +4,16 @@ use crate::action::Action;
 use crate::check_files::run_by;
 use crate::facts::AgentEvent;
 use crate::input::Outcome;
-use crate::notice::Notice;
-use crate::observation::{Basis, ObjectiveView, PhaseView};
-use crate::view::Origin;
+use crate::observation::{EvidenceKind, ObjectiveView, PhaseView};
+use crate::progress::ProgressEvent;
+use crate::view::PhaseOrigin;
 use crate::workflow::Acceptance;
 
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
 use super::session::cut;
-use super::step::{AfterRestore, Pause, Step};
-use super::walk::why_failed;
+use super::step::{OnRestore, PauseReason, Step};
+use super::transitions::why_failed;
 
 /// The exit code of a shell that does not find a program (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
@@ -24,7 +24,7 @@ impl Run {
     /// Whether its commands run before any work: what they say then tells what they show afterwards.
     pub(super) fn checks_first(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let is_own = phase.origin == Origin::Workflow && self.workflow.imported.is_none();
+        let is_own = phase.origin == PhaseOrigin::Workflow && self.workflow.imported.is_none();
         self.workflow.verify_first
             && is_own
             && phase.sessions.is_empty()
@@ -43,7 +43,7 @@ impl Run {
         };
         let phase = &self.phases[p];
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        self.notify(Notice::CheckingFirst { phase: id.clone(), command: command.clone() });
+        self.notify(ProgressEvent::CheckingFirst { phase: id.clone(), command: command.clone() });
         let action = self.emit(Action::Verify { phase: id, command, attempt: 0, tree });
         self.phases[p].step = Step::CheckingFirst { action, check: n };
     }
@@ -64,9 +64,9 @@ impl Run {
                  once it is installed; another command is for a new run."
             )
         });
-        self.notify(Notice::CheckedFirst { phase, command, passed, code });
+        self.notify(ProgressEvent::CheckedFirst { phase, command, passed, code });
         match missing {
-            Some(text) => self.pause(p, Pause::Stuck, text),
+            Some(text) => self.pause(p, PauseReason::Stuck, text),
             None => self.check_first_from(p, check + 1),
         }
     }
@@ -96,9 +96,13 @@ impl Run {
         let of_command = |(_, command): (Option<usize>, String)| {
             let files = run_by(&command, changed.iter().copied());
             let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
-            (!files.is_empty()).then(|| Notice::CheckChanged { phase: phase.spec.id.clone(), command, files })
+            (!files.is_empty()).then(|| ProgressEvent::CheckChanged {
+                phase: phase.spec.id.clone(),
+                command,
+                files,
+            })
         };
-        let told: Vec<Notice> = phase.checks().into_iter().filter_map(of_command).collect();
+        let told: Vec<ProgressEvent> = phase.checks().into_iter().filter_map(of_command).collect();
         told.into_iter().for_each(|notice| self.notify(notice));
     }
 
@@ -133,8 +137,8 @@ impl Run {
         let Some((of, command)) = self.check_from(p, n) else {
             return match (n, self.phases[p].failed_checks.is_empty()) {
                 (0, _) => self.checks_passed(p),
-                (_, true) => self.restore(p, AfterRestore::Checks),
-                (_, false) => self.restore(p, AfterRestore::FailedChecks),
+                (_, true) => self.restore(p, OnRestore::Checks),
+                (_, false) => self.restore(p, OnRestore::FailedChecks),
             };
         };
         let phase = &self.phases[p];
@@ -178,7 +182,7 @@ impl Run {
             let phase = &self.phases[p];
             let failed = phase.failed_checks.first();
             let code = failed.map_or(code, |failed| failed.code);
-            self.notify(Notice::Verified {
+            self.notify(ProgressEvent::Verified {
                 phase: phase.spec.id.clone(),
                 passed: failed.is_none(),
                 code,
@@ -245,7 +249,7 @@ impl Run {
                 goal.check_passed = Some(passed);
                 // It is done by its own check, whatever another one says of the others.
                 if passed && goal.is_done() && tells {
-                    goal.done_by = Some(Basis::Checked);
+                    goal.done_by = Some(EvidenceKind::Checked);
                 }
             }
             None => phase.goals.iter_mut().for_each(|goal| goal.check_passed = Some(passed)),
@@ -261,14 +265,14 @@ impl Run {
         let mut checked = Vec::new();
         for (goal, tells) in self.phases[p].goals.iter_mut().zip(told) {
             if goal.is_done() && goal.check_passed == Some(true) && tells {
-                goal.done_by = Some(Basis::Checked);
+                goal.done_by = Some(EvidenceKind::Checked);
                 checked.push(goal.spec.id.clone());
             }
         }
         // A part stands after its phase, and holds its objectives too: both say the same of them.
         let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.goals);
         for goal in of_parts.filter(|goal| goal.is_done() && checked.contains(&goal.spec.id)) {
-            goal.done_by = Some(Basis::Checked);
+            goal.done_by = Some(EvidenceKind::Checked);
         }
         if self.phases[p].is_finished() {
             self.review_or_complete(p);

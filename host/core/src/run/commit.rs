@@ -3,11 +3,11 @@
 
 use crate::action::Action;
 use crate::input::Outcome;
-use crate::notice::Notice;
+use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::step::{AfterRestore, Pause, Step};
-use super::walk::why_failed;
+use super::step::{OnRestore, PauseReason, Step};
+use super::transitions::why_failed;
 
 /// Files that a question or a finding names.
 const NAMED: usize = 10;
@@ -52,7 +52,7 @@ impl Run {
             Outcome::Conflicted { files } => return self.conflicted(p, None, files),
             other => {
                 let text = format!("What {id} made cannot be committed: {}", why_failed(other));
-                return self.pause(p, Pause::Stuck, text);
+                return self.pause(p, PauseReason::Stuck, text);
             }
         };
         if !ignored.is_empty() {
@@ -61,7 +61,7 @@ impl Run {
                  Take it out of .gitignore, or of the objective, and try again?",
                 named(ignored)
             );
-            return self.pause(p, Pause::Stuck, text);
+            return self.pause(p, PauseReason::Stuck, text);
         }
         let lacking = self.reopen_where(p, |phase, g| {
             let path = phase.goals[g].spec.files.iter().find(|path| missing.contains(path));
@@ -89,42 +89,42 @@ impl Run {
         if !files.is_empty() {
             phase.unseen.extend(files.iter().cloned());
             let phase = phase.spec.id.clone();
-            self.notify(Notice::Unseen { phase, files });
+            self.notify(ProgressEvent::Unseen { phase, files });
         }
     }
 
     /// Holds the tree to what was committed. In a folder that it shares, a phase is looked at once more instead.
-    pub(super) fn restore(&mut self, p: usize, then: AfterRestore) {
+    pub(super) fn restore(&mut self, p: usize, then: OnRestore) {
         let phase = &self.phases[p];
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
         let action = match (&phase.commit, &then) {
             (Some(commit), _) => {
-                let (commit, whole) = (commit.clone(), matches!(then, AfterRestore::Review(_)));
+                let (commit, whole) = (commit.clone(), matches!(then, OnRestore::Review(_)));
                 self.emit(Action::Restore { phase: id, tree, commit, whole })
             }
-            (None, AfterRestore::Checks) if names_files => self.assess(p, false),
+            (None, OnRestore::Checks) if names_files => self.assess(p, false),
             (None, _) => return self.go_on_after(p, &then, &[]),
         };
         self.phases[p].step = Step::Restoring { action, then };
     }
 
-    pub(super) fn restored(&mut self, p: usize, then: &AfterRestore, outcome: &Outcome) {
+    pub(super) fn restored(&mut self, p: usize, then: &OnRestore, outcome: &Outcome) {
         match outcome {
             Outcome::Restored { changed, gone, added } => {
-                if !matches!(then, AfterRestore::Review(_)) && !added.is_empty() {
+                if !matches!(then, OnRestore::Review(_)) && !added.is_empty() {
                     let phase = self.phases[p].spec.id.clone();
-                    self.notify(Notice::LeftOut { phase, files: added.clone() });
+                    self.notify(ProgressEvent::LeftOut { phase, files: added.clone() });
                 }
                 let is_again = self.phases[p].checked_again;
                 match then {
                     // What a command changes may be what it passed on, such as files that it formats: the same once more.
-                    AfterRestore::Checks if !changed.is_empty() && !is_again => {
+                    OnRestore::Checks if !changed.is_empty() && !is_again => {
                         self.phases[p].checked_again = true;
                         self.commit(p);
                     }
-                    AfterRestore::Checks if !changed.is_empty() => self.never_the_same(p, changed),
-                    AfterRestore::Review(_) => {
+                    OnRestore::Checks if !changed.is_empty() => self.never_the_same(p, changed),
+                    OnRestore::Review(_) => {
                         let changed = changed.iter().map(|path| format!("{path} is changed"));
                         let gone = gone.iter().map(|path| format!("{path} is gone"));
                         let altered: Vec<String> = changed.chain(gone).collect();
@@ -145,16 +145,16 @@ impl Run {
                 let id = &self.phases[p].spec.id;
                 let text =
                     format!("The tree of {id} cannot be held to what was committed: {}", why_failed(other));
-                self.pause(p, Pause::Stuck, text);
+                self.pause(p, PauseReason::Stuck, text);
             }
         }
     }
 
-    fn go_on_after(&mut self, p: usize, then: &AfterRestore, altered: &[String]) {
+    fn go_on_after(&mut self, p: usize, then: &OnRestore, altered: &[String]) {
         match then {
-            AfterRestore::Checks => self.checks_passed(p),
-            AfterRestore::FailedChecks => self.checks_failed(p),
-            AfterRestore::Review(review) => self.weigh_review(p, review, altered),
+            OnRestore::Checks => self.checks_passed(p),
+            OnRestore::FailedChecks => self.checks_failed(p),
+            OnRestore::Review(review) => self.weigh_review(p, review, altered),
         }
     }
 

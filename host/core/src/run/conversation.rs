@@ -1,14 +1,14 @@
 //! A session that ended with its host, and not for want of context, goes on in the agent's own conversation, where the agent can take one
 //! up again. Where it cannot, its successor starts from a handoff, as after every other end.
 
-use crate::observation::BriefKind;
+use crate::observation::PromptKind;
 use crate::workflow::AgentKind;
 
 use super::Run;
 use super::end_cause::EndCause;
 use super::resume::LOST;
 use super::session::Session;
-use super::step::Succession;
+use super::step::SuccessorReason;
 
 /// Why there is a session after one that was to go on in a conversation.
 pub(super) const NOT_RESUMED: &str = "the agent could not go on in its own conversation";
@@ -38,7 +38,7 @@ impl Run {
                     self.spawn_in(p, Some(conversation));
                 }
             }
-            None => self.hand_over(p, Succession::Uncounted, EndCause::of_host(LOST)),
+            None => self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(LOST)),
         }
     }
 
@@ -48,7 +48,7 @@ impl Run {
     }
 
     /// What the first prompt of a session is for that goes on in a conversation: the agent remembers the rest.
-    pub(super) fn is_reminded(&self, p: usize, kind: BriefKind) -> bool {
-        kind == BriefKind::Continuing && self.session(p).is_some_and(|session: &Session| session.is_resumed)
+    pub(super) fn is_reminded(&self, p: usize, kind: PromptKind) -> bool {
+        kind == PromptKind::Continuing && self.session(p).is_some_and(|session: &Session| session.is_resumed)
     }
 }

@@ -7,8 +7,8 @@ use crate::observation::ObjectiveStatus;
 
 use super::Run;
 use super::evidence::{excerpt, words_of};
-use super::phase::{Goal, Phase, Reported};
-use super::step::{Pause, Step};
+use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::step::{PauseReason, Step};
 
 /// What speaks against an objective of a phase that is over.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) struct Dispute {
     /// In words for a person.
     words: String,
     /// Absent where the disk says it.
-    reported: Option<Reported>,
+    reported: Option<ObjectiveReport>,
     /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
     handoff: Option<ReportedHandoff>,
 }
@@ -35,7 +35,7 @@ impl Run {
         &mut self,
         p: usize,
         g: usize,
-        reported: Reported,
+        reported: ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) {
         let (p, goal) = self.whole_of(p, g);
@@ -51,7 +51,7 @@ impl Run {
         &self,
         p: usize,
         goal: usize,
-        reported: &Reported,
+        reported: &ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) -> String {
         let who = reported.by.as_ref().map_or_else(|| "An agent".to_owned(), |id| format!("Session {id}"));
@@ -98,11 +98,11 @@ impl Run {
                 }
                 if let Some(reported) = reported {
                     let before_prompt = Some(Box::new(phase.facts.clone()));
-                    phase.goals[goal].reported = Some(Reported { before_prompt, ..reported });
+                    phase.goals[goal].reported = Some(ObjectiveReport { before_prompt, ..reported });
                 }
                 said.push(words);
             }
-            run.ask_person(p, Pause::Unproven, format!("{}. Is the work done?", said.join(". ")));
+            run.ask_person(p, PauseReason::Unproven, format!("{}. Is the work done?", said.join(". ")));
         });
     }
 
@@ -120,7 +120,7 @@ impl Run {
         let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == Step::Done;
         let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
-            let finished = |goal: &Goal| goal.is_done() && !goal.is_accepted();
+            let finished = |goal: &ObjectiveState| goal.is_done() && !goal.is_accepted();
             (0..phase.goals.len()).filter(move |g| finished(&phase.goals[*g])).map(move |g| (q, g))
         })
     }

@@ -8,16 +8,16 @@ use crate::decision::{Evidence, RecoveryAction};
 use crate::facts::ChangedFile;
 use crate::ids::{ActionId, ObjectiveId, SessionId};
 use crate::input::ReportedHandoff;
-use crate::notice::Notice;
 use crate::observation::{
-    Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
+    EvidenceKind, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
 };
-use crate::view::Origin;
+use crate::progress::ProgressEvent;
+use crate::view::PhaseOrigin;
 use crate::workflow::{Acceptance, Permission};
 
 use super::Run;
 use super::judgment::Judgment;
-use super::phase::{Goal, Phase, Reported};
+use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::step::Step;
 
 /// Expected files of an objective that a policy sees: the bound of the contract.
@@ -99,12 +99,12 @@ impl Run {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
         let refused = || {
-            let why = phase.refused.as_ref().filter(|_| basis != Basis::Reported)?;
+            let why = phase.refused.as_ref().filter(|_| basis != EvidenceKind::Reported)?;
             Some(format!("a report of its agent was not taken: {why}"))
         };
         let contrary = phase.contrary(g).or_else(refused).map(|contrary| phase.of_goal(g, &contrary));
         contrary.or_else(|| match (self.workflow.accept, basis) {
-            (Some(Acceptance::Reported), Basis::Files | Basis::Answer) => {
+            (Some(Acceptance::Reported), EvidenceKind::Files | EvidenceKind::Answer) => {
                 let id = &phase.goals[g].spec.id;
                 Some(format!("objective {id} is not reported as done, and the workflow accepts nothing less"))
             }
@@ -144,7 +144,7 @@ impl Run {
         let phase = &self.phases[p];
         let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
         let may_edit = self.workflow.role_of(&phase.spec).permission != Permission::ReadOnly;
-        names_files || (may_edit && phase.origin != Origin::Review)
+        names_files || (may_edit && phase.origin != PhaseOrigin::Review)
     }
 
     /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, from its first session
@@ -164,8 +164,12 @@ impl Run {
             Some(id) => phase.sessions.contains(id),
             None => !phase.sessions.is_empty() && !is_at_rest(),
         };
-        let reported =
-            |by: Option<SessionId>| Reported { status, note: note.to_owned(), by, before_prompt: None };
+        let reported = |by: Option<SessionId>| ObjectiveReport {
+            status,
+            note: note.to_owned(),
+            by,
+            before_prompt: None,
+        };
         if phase.is_over() {
             return self.dispute(p, g, reported(from.cloned()), None);
         }
@@ -180,7 +184,7 @@ impl Run {
         match status {
             ObjectiveStatus::Done => {
                 goal.is_unjudged = true;
-                self.objective_done(p, g, by, Basis::Reported);
+                self.objective_done(p, g, by, EvidenceKind::Reported);
             }
             _ if goal.is_done() => {
                 let because = format!("its agent reported it as {}", words_of(status));
@@ -205,13 +209,13 @@ impl Run {
             session.done = session.done.saturating_sub(1);
         }
         let phase = self.phases[p].spec.id.clone();
-        self.notify(Notice::Reopened { phase, objective, because: because.to_owned() });
+        self.notify(ProgressEvent::Reopened { phase, objective, because: because.to_owned() });
     }
 
     /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
     pub(super) fn prove(&mut self, p: usize) {
-        let names_files = |goal: &Goal| !goal.spec.files.is_empty() && !goal.is_accepted();
+        let names_files = |goal: &ObjectiveState| !goal.spec.files.is_empty() && !goal.is_accepted();
         let of_others = self.files_of_others(p);
         if of_others.is_empty() && !self.phases[p].goals.iter().any(names_files) {
             return self.verify(p);
@@ -281,14 +285,14 @@ impl Run {
     }
 }
 
-impl Goal {
+impl ObjectiveState {
     pub(super) fn is_done(&self) -> bool {
         self.status == ObjectiveStatus::Done
     }
 
     /// A person said that it is done.
     pub(super) fn is_accepted(&self) -> bool {
-        self.done_by == Some(Basis::Accepted)
+        self.done_by == Some(EvidenceKind::Accepted)
     }
 
     /// Whether an answer names it; a shorter id is a word of any sentence.
@@ -318,7 +322,7 @@ fn denials(answer: &str) -> impl DoubleEndedIterator<Item = &str> {
     lines.filter(|line| line.get(..NOT_DONE.len()).is_some_and(|head| head.eq_ignore_ascii_case(NOT_DONE)))
 }
 
-impl Reported {
+impl ObjectiveReport {
     /// Whether this session said it. Nobody but the session at work may say that an objective is not done: what an earlier one
     /// left open is what the next one is for.
     pub(super) fn is_by(&self, session: Option<&SessionId>) -> bool {
@@ -380,7 +384,7 @@ impl Phase {
                 let note = excerpt(line);
                 let status = ObjectiveStatus::InProgress;
                 let before_prompt = Some(Box::new(self.facts.clone()));
-                goal.reported = Some(Reported { status, note, by: by.cloned(), before_prompt });
+                goal.reported = Some(ObjectiveReport { status, note, by: by.cloned(), before_prompt });
             } else if let Some(said) = &mut goal.reported {
                 // That it failed is the word of its session until it reports something else.
                 if said.status != ObjectiveStatus::Failed || !said.is_by(self.session.as_ref()) {
@@ -391,7 +395,7 @@ impl Phase {
     }
 
     /// Whether its session did what this objective is about.
-    pub(super) fn is_own(&self, goal: &Goal) -> bool {
+    pub(super) fn is_own(&self, goal: &ObjectiveState) -> bool {
         goal.is_done() && goal.by.is_some() && goal.by == self.session
     }
 
@@ -403,17 +407,21 @@ impl Phase {
         if focus.is_empty() {
             return focus;
         }
-        let is_shown = |goal: &Goal| matches!(goal.done_by, Some(Basis::Accepted | Basis::Checked));
+        let is_shown = |goal: &ObjectiveState| {
+            matches!(goal.done_by, Some(EvidenceKind::Accepted | EvidenceKind::Checked))
+        };
         let unjudged = self.goals.iter().filter(|goal| goal.is_unjudged);
         let notes = unjudged.filter_map(|goal| Some(goal.reported.as_ref()?.note.as_str()));
         let said: Vec<&str> = notes.chain([answer]).collect();
-        let is_spoken_of =
-            |goal: &Goal| said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said));
+        let is_spoken_of = |goal: &ObjectiveState| {
+            said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said))
+        };
         let handoff = self.handoff_by(self.session.as_ref());
         let asked = self.requested.iter().map(|request| request.rationale.as_str());
         let told: Vec<&str> =
             handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).chain(asked).collect();
-        let is_handed_off = |goal: &Goal| goal.is_done() && told.iter().any(|said| goal.is_told_of(said));
+        let is_handed_off =
+            |goal: &ObjectiveState| goal.is_done() && told.iter().any(|said| goal.is_told_of(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
             let is_said = goal.is_unjudged || is_spoken_of(goal);
             let is_judged = is_said && self.is_own(goal) || is_handed_off(goal);
@@ -452,7 +460,8 @@ impl Phase {
     /// not come. Further rounds of a loop may find a file as it should be.
     pub(super) fn contrary(&self, g: usize) -> Option<String> {
         let goal = &self.goals[g];
-        let is_newest = |said: &&Reported| said.before_prompt.is_none() && said.is_by(self.session.as_ref());
+        let is_newest =
+            |said: &&ObjectiveReport| said.before_prompt.is_none() && said.is_by(self.session.as_ref());
         let reported = goal.reported.as_ref().filter(is_newest);
         if let Some(reported) = reported.filter(|reported| reported.status != ObjectiveStatus::Done) {
             let said = if reported.note.is_empty() {
@@ -514,7 +523,7 @@ impl Phase {
 
     /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
     /// folder, only those that it names.
-    fn changed_since_word(&self, goal: &Goal, said: &Reported) -> Option<u32> {
+    fn changed_since_word(&self, goal: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
         let before = said.before_prompt.as_ref()?;
         let is_new = |path: &&String| {
             self.facts.changed.iter().any(|file| file.path == **path && !before.changed.contains(file))
@@ -524,15 +533,15 @@ impl Phase {
     }
 
     /// The strongest evidence that an objective is done, as far as it goes without a check.
-    pub(super) fn basis(&self, g: usize) -> Basis {
+    pub(super) fn basis(&self, g: usize) -> EvidenceKind {
         let goal = &self.goals[g];
         let is_reported = goal.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done);
         if is_reported {
-            Basis::Reported
+            EvidenceKind::Reported
         } else if self.changed_for(&[g]) > 0 {
-            Basis::Files
+            EvidenceKind::Files
         } else {
-            Basis::Answer
+            EvidenceKind::Answer
         }
     }
 }

@@ -2,19 +2,19 @@
 //! refused, written; and looked at again before a session starts from it after a while (C8, C9). What is good enough is
 //! the policy's to say; that no secret is passed on is not.
 
-use crate::action::{Action, Intent, beside};
-use crate::decision::{Composition, Continuer, Finding, Review, Staleness};
+use crate::action::{Action, Intent, sibling_name};
+use crate::decision::{Finding, HandoffDraft, Review, Staleness, SuccessorKind};
 use crate::ids::{ActionId, SessionId};
 use crate::input::{ArtifactRef, Outcome};
-use crate::notice::Notice;
-use crate::observation::BriefKind;
-use crate::text::Text;
-use crate::view::{HandoffRow, Repair, ReviewRow};
+use crate::observation::PromptKind;
+use crate::progress::ProgressEvent;
+use crate::text::TextBlob;
+use crate::view::{HandoffRepair, HandoffSummary, ReviewSummary};
 use crate::workflow::paths::HandoffNames;
 use crate::workflow::{Role, Workflow};
 
 use super::Run;
-use super::step::{Step, Succession};
+use super::step::{Step, SuccessorReason};
 
 /// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
 pub(super) const LEAD_ROLE: &str = "lead";
@@ -23,7 +23,7 @@ const FINDINGS_TOLD: usize = 3;
 
 /// What the host found when it held a document to the world.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Found {
+pub(super) struct HandoffCheck {
     pub(super) missing_files: Vec<String>,
     pub(super) secrets: Vec<String>,
     pub(super) commits_since: u32,
@@ -32,53 +32,53 @@ pub(super) struct Found {
 
 /// Why a document was refused: the review, and what could not even be asked.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refused {
-    pub(super) review: ReviewRow,
+pub(super) struct HandoffRefusal {
+    pub(super) review: ReviewSummary,
     /// The document was read at all, so that its score means something.
     pub(super) scored: bool,
 }
 
 /// A handoff under way.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct PendingHandoff {
     /// Where it will lie.
     pub(super) path: String,
-    pub(super) document: Text,
-    pub(super) index: Text,
+    pub(super) document: TextBlob,
+    pub(super) index: TextBlob,
     pub(super) left_out: Vec<String>,
     pub(super) lead: bool,
-    pub(super) repair: Repair,
-    pub(super) refused: Option<Refused>,
-    pub(super) review: Option<ReviewRow>,
-    pub(super) found: Found,
+    pub(super) repair: HandoffRepair,
+    pub(super) refused: Option<HandoffRefusal>,
+    pub(super) review: Option<ReviewSummary>,
+    pub(super) found: HandoffCheck,
 }
 
-impl Draft {
+impl PendingHandoff {
     /// The host's own words, which nobody reviews.
-    fn plain(path: String, document: Text, index: Text) -> Self {
+    fn plain(path: String, document: TextBlob, index: TextBlob) -> Self {
         Self {
             path,
             document,
             index,
             left_out: Vec::new(),
             lead: false,
-            repair: Repair::None,
+            repair: HandoffRepair::None,
             refused: None,
             review: None,
-            found: Found::default(),
+            found: HandoffCheck::default(),
         }
     }
 }
 
 impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
-    pub(super) fn survey(&mut self, p: usize, then: Succession) {
+    pub(super) fn survey(&mut self, p: usize, then: SuccessorReason) {
         let action = self.assess(p, false);
         self.phases[p].step = Step::Surveying { action, then };
     }
 
     /// Reports that came meanwhile may have finished everything.
-    pub(super) fn surveyed(&mut self, p: usize, then: Succession) {
+    pub(super) fn surveyed(&mut self, p: usize, then: SuccessorReason) {
         self.reopen_unproven(p);
         if self.phases[p].is_finished() {
             self.phases[p].news = false;
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Asks for the document. What comes from here on is news for the next one.
-    pub(super) fn compose(&mut self, p: usize, then: Succession, refused: Option<Box<Refused>>) {
+    pub(super) fn compose(&mut self, p: usize, then: SuccessorReason, refused: Option<Box<HandoffRefusal>>) {
         self.phases[p].news = false;
         let path = self.next_handoff_path(p);
         let request = self.ask_composition(p, &path, refused.is_some());
@@ -99,26 +99,26 @@ impl Run {
     pub(super) fn composed(
         &mut self,
         p: usize,
-        then: Succession,
+        then: SuccessorReason,
         path: String,
-        refused: Option<Box<Refused>>,
-        composition: &Composition,
+        refused: Option<Box<HandoffRefusal>>,
+        composition: &HandoffDraft,
     ) {
-        let draft = Draft {
+        let draft = PendingHandoff {
             path,
-            document: Text::new(composition.document.as_str()),
-            index: Text::new(composition.index.as_str()),
+            document: TextBlob::new(composition.document.as_str()),
+            index: TextBlob::new(composition.index.as_str()),
             left_out: composition.left_out.clone(),
-            lead: composition.continuer == Continuer::Lead,
-            repair: if refused.is_some() { Repair::FromFacts } else { Repair::None },
+            lead: composition.continuer == SuccessorKind::Lead,
+            repair: if refused.is_some() { HandoffRepair::FromFacts } else { HandoffRepair::None },
             refused: refused.map(|refused| *refused),
             review: None,
-            found: Found::default(),
+            found: HandoffCheck::default(),
         };
         self.inspect(p, then, Box::new(draft));
     }
 
-    pub(super) fn inspect(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+    pub(super) fn inspect(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let git = &self.phases[p].facts.git;
         let (head, branch) = (git.head.clone(), git.branch.clone());
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
@@ -127,43 +127,57 @@ impl Run {
         self.phases[p].step = Step::Inspecting { action, then, draft };
     }
 
-    pub(super) fn inspected(&mut self, p: usize, then: Succession, mut draft: Draft, outcome: &Outcome) {
+    pub(super) fn inspected(
+        &mut self,
+        p: usize,
+        then: SuccessorReason,
+        mut draft: PendingHandoff,
+        outcome: &Outcome,
+    ) {
         match self.found(p, &draft.path, outcome) {
             Ok(found) => {
                 draft.found = found;
                 self.review(p, then, Box::new(draft));
             }
             // Nobody knows whether a secret is in it: words of agents are kept back.
-            Err(why) => self.refuse(p, then, draft, Refused::unread(&why)),
+            Err(why) => self.refuse(p, then, draft, HandoffRefusal::unread(&why)),
         }
     }
 
-    pub(super) fn review(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+    pub(super) fn review(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let request = self.ask_review(p, &draft.document, &draft.found);
         self.phases[p].step = Step::Reviewing { request, then, draft };
     }
 
     /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
-    pub(super) fn reviewed(&mut self, p: usize, then: Succession, mut draft: Draft, review: Option<&Review>) {
+    pub(super) fn reviewed(
+        &mut self,
+        p: usize,
+        then: SuccessorReason,
+        mut draft: PendingHandoff,
+        review: Option<&Review>,
+    ) {
         draft.review =
-            review.map(|review| ReviewRow { by: self.answering.clone(), ..ReviewRow::from(review) });
+            review.map(|review| ReviewSummary { by: self.answering.clone(), ..ReviewSummary::from(review) });
         let accepted = review.is_none_or(|review| review.accepted);
         if accepted && draft.found.secrets.is_empty() {
             return self.write_handoff(p, then, Box::new(draft));
         }
         let refused = match draft.review.take() {
-            Some(review) => Refused { review, scored: true },
-            None => Refused::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", "))),
+            Some(review) => HandoffRefusal { review, scored: true },
+            None => {
+                HandoffRefusal::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", ")))
+            }
         };
         self.refuse(p, then, draft, refused);
     }
 
     /// Once from facts alone, then in the host's own plain words: a handoff is never given up (C8).
-    fn refuse(&mut self, p: usize, then: Succession, draft: Draft, refused: Refused) {
+    fn refuse(&mut self, p: usize, then: SuccessorReason, draft: PendingHandoff, refused: HandoffRefusal) {
         match draft.repair {
-            Repair::None => self.compose(p, then, Some(Box::new(refused))),
+            HandoffRepair::None => self.compose(p, then, Some(Box::new(refused))),
             // The first review is the one that tells a person what was wrong.
-            Repair::FromFacts | Repair::Plain => {
+            HandoffRepair::FromFacts | HandoffRepair::Plain => {
                 let first = draft.refused.unwrap_or(refused);
                 self.write_plain_handoff(p, then, draft.path, Some(Box::new(first)));
             }
@@ -174,12 +188,12 @@ impl Run {
     pub(super) fn write_plain_handoff(
         &mut self,
         p: usize,
-        then: Succession,
+        then: SuccessorReason,
         path: String,
-        refused: Option<Box<Refused>>,
+        refused: Option<Box<HandoffRefusal>>,
     ) {
         let refused = refused.map(|refused| *refused);
-        let draft = Draft { repair: Repair::Plain, refused, ..self.plain_draft(p, path) };
+        let draft = PendingHandoff { repair: HandoffRepair::Plain, refused, ..self.plain_draft(p, path) };
         self.write_handoff(p, then, Box::new(draft));
     }
 
@@ -193,7 +207,7 @@ impl Run {
         }
         self.phases[p].news = false;
         let draft = self.plain_draft(p, self.next_handoff_path(p));
-        self.write_handoff(p, Succession::Over, Box::new(draft));
+        self.write_handoff(p, SuccessorReason::Over, Box::new(draft));
     }
 
     /// The host stops while a session works: what is known is kept for a person who looks (C23). `Resumed` measures again, and asks
@@ -245,21 +259,21 @@ impl Run {
         if self.phases[p].step.waits_for_action(intent.id) || self.phases[p].is_over() {
             return;
         }
-        let draft = Draft::plain(path.clone(), document.clone(), map.clone());
+        let draft = PendingHandoff::plain(path.clone(), document.clone(), map.clone());
         self.handoff_written(p, draft, path, artifact, index.as_ref());
     }
 
-    pub(super) fn write_handoff(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+    pub(super) fn write_handoff(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let phase = &self.phases[p];
         let Some(session) = phase.session.clone() else {
-            return self.succeed(p, then);
+            return self.start_successor(p, then);
         };
         let action = self.emit_handoff(p, session, &draft);
         self.phases[p].step = Step::HandingOff { action, then, draft };
     }
 
-    fn emit_handoff(&mut self, p: usize, session: SessionId, draft: &Draft) -> ActionId {
-        let facts = Text::new(self.handoff_facts(p, &draft.path));
+    fn emit_handoff(&mut self, p: usize, session: SessionId, draft: &PendingHandoff) -> ActionId {
+        let facts = TextBlob::new(self.handoff_facts(p, &draft.path));
         let phase = &self.phases[p];
         self.emit(Action::WriteHandoff {
             phase: phase.spec.id.clone(),
@@ -274,15 +288,15 @@ impl Run {
     }
 
     /// The host's own words, of now.
-    fn plain_draft(&self, p: usize, path: String) -> Draft {
+    fn plain_draft(&self, p: usize, path: String) -> PendingHandoff {
         let (document, index) = self.plain_handoff(p, &path);
-        Draft::plain(path, Text::new(document), Text::new(index))
+        PendingHandoff::plain(path, TextBlob::new(document), TextBlob::new(index))
     }
 
     pub(super) fn handoff_written(
         &mut self,
         p: usize,
-        draft: Draft,
+        draft: PendingHandoff,
         path: &str,
         artifact: &ArtifactRef,
         index: Option<&ArtifactRef>,
@@ -291,12 +305,12 @@ impl Run {
         let Some(session) = phase.session.clone() else {
             return;
         };
-        let row = HandoffRow {
+        let row = HandoffSummary {
             path: path.to_owned(),
             session: session.clone(),
             artifact: artifact.clone(),
             index: index.cloned(),
-            facts: beside(path, FACTS),
+            facts: sibling_name(path, FACTS),
             predecessor: phase.newest_handoff().map(|before| before.path.clone()),
             review: draft.review,
             repair: draft.repair,
@@ -318,7 +332,7 @@ impl Run {
         phase.found = None;
         if let Some(refused) = draft.refused {
             let findings = refused.review.findings.iter().take(FINDINGS_TOLD).cloned().collect();
-            self.notify(Notice::HandoffRepaired {
+            self.notify(ProgressEvent::HandoffRepaired {
                 phase: id.clone(),
                 session: session.clone(),
                 score: refused.scored.then_some(refused.review.score),
@@ -328,11 +342,11 @@ impl Run {
             });
         }
         let (path, remaining) = (path.to_owned(), self.remaining(p));
-        self.notify(Notice::HandedOff { phase: id, session, path, remaining });
+        self.notify(ProgressEvent::HandedOff { phase: id, session, path, remaining });
     }
 
     /// Where a session starts from a handoff that is not of this moment, it is looked at again first (C9).
-    pub(super) fn recheck_or_brief(&mut self, p: usize, kind: BriefKind) {
+    pub(super) fn recheck_or_brief(&mut self, p: usize, kind: PromptKind) {
         let focus = self.focus_of_next(p, kind);
         let phase = &self.phases[p];
         let (Some(newest), true) = (phase.newest_handoff(), phase.aged) else {
@@ -349,7 +363,7 @@ impl Run {
         self.phases[p].step = Step::Rechecking { action, kind, focus };
     }
 
-    pub(super) fn rechecked(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, outcome: &Outcome) {
+    pub(super) fn rechecked(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, outcome: &Outcome) {
         let path = self.phases[p].newest_handoff().map(|row| row.path.clone()).unwrap_or_default();
         match self.found(p, &path, outcome) {
             Ok(found) => {
@@ -364,9 +378,9 @@ impl Run {
     pub(super) fn reread(
         &mut self,
         p: usize,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
-        found: Found,
+        found: HandoffCheck,
         review: Option<&Review>,
     ) {
         let by = self.answering.clone();
@@ -375,17 +389,17 @@ impl Run {
         let commits_since = found.commits_since;
         phase.found = Some(found);
         if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
-            row.review = Some(ReviewRow { by, ..ReviewRow::from(review) });
+            row.review = Some(ReviewSummary { by, ..ReviewSummary::from(review) });
             let (path, staleness) = (row.path.clone(), review.staleness);
             let phase = phase.spec.id.clone();
-            self.notify(Notice::HandoffReviewed { phase, path, staleness, commits_since });
+            self.notify(ProgressEvent::HandoffReviewed { phase, path, staleness, commits_since });
         }
         self.brief(p, kind, focus);
     }
 
     /// What an inspection found, less what is no fault of the document: a file that was deleted on the way is rightly
     /// named, one that is still to be written too, and what is saved beside it comes after it.
-    fn found(&self, p: usize, path: &str, outcome: &Outcome) -> Result<Found, String> {
+    fn found(&self, p: usize, path: &str, outcome: &Outcome) -> Result<HandoffCheck, String> {
         let (missing_files, secrets, commits_since, diverged) = match outcome {
             Outcome::Inspected { missing_files, secrets, commits_since, diverged } => {
                 (missing_files, secrets, *commits_since, *diverged)
@@ -394,7 +408,7 @@ impl Run {
             _ => return Err("it was not inspected".to_owned()),
         };
         let phase = &self.phases[p];
-        let stem = beside(path, "");
+        let stem = sibling_name(path, "");
         let deleted =
             |missing: &String| phase.facts.changed.iter().any(|file| !file.exists && file.path == *missing);
         let to_come = |missing: &String| {
@@ -408,7 +422,7 @@ impl Run {
             .filter(|missing| !deleted(missing) && !to_come(missing) && !beside_it(missing))
             .cloned()
             .collect();
-        Ok(Found { missing_files, secrets: secrets.clone(), commits_since, diverged })
+        Ok(HandoffCheck { missing_files, secrets: secrets.clone(), commits_since, diverged })
     }
 
     /// Where the next handoff lies; no other of the run has this name.
@@ -436,7 +450,7 @@ impl Run {
     /// Who takes over: the phase's own role, or the workflow's lead.
     pub(super) fn role_of_next<'w>(
         workflow: &'w Workflow,
-        spec: &crate::workflow::Phase,
+        spec: &crate::workflow::PhaseSpec,
         lead: bool,
     ) -> (crate::ids::RoleName, std::borrow::Cow<'w, Role>) {
         let name = crate::ids::RoleName::new(LEAD_ROLE);
@@ -452,11 +466,11 @@ pub(super) const FACTS: &str = "facts.json";
 /// The list of every changed file, where the facts cannot hold them all.
 pub(super) const FILES: &str = "files.json";
 
-impl Refused {
+impl HandoffRefusal {
     /// Without a review that read it.
     fn unread(why: &str) -> Self {
         let finding = Finding { cost: 100, line: None, text: why.to_owned() };
-        let review = ReviewRow {
+        let review = ReviewSummary {
             score: 0,
             accepted: false,
             findings: vec![finding],

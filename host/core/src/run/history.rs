@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::observation::{Facts, PastHandoff, PastSession, PastWait, said};
-use crate::view::{HandoffRow, QuotaRow};
+use crate::observation::{PastHandoff, PastSession, PastWait, QueryFacts, said};
+use crate::view::{HandoffSummary, QuotaSummary};
 
 use super::Run;
 use super::session::Session;
@@ -17,14 +17,14 @@ const PAST_HANDOFFS: usize = 8;
 
 impl Run {
     /// The facts of a phase now; each kind newest first.
-    pub(super) fn facts_of(&self, p: usize) -> Facts {
+    pub(super) fn facts_of(&self, p: usize) -> QueryFacts {
         let phase = &self.phases[p];
         let sessions = || phase.sessions.iter().rev().filter_map(|id| self.sessions.get(id));
         let before = sessions().filter(|session| phase.session.as_ref() != Some(&session.id));
         let compactions = sessions().flat_map(|session| session.past_compactions.iter().rev());
         let under_way = self.quota_row(p).map(|wait| past_wait(&wait));
         let waits = under_way.into_iter().chain(phase.past_waits.iter().rev().cloned());
-        Facts {
+        QueryFacts {
             past_sessions: before.take(PAST_SESSIONS).map(past_session).collect(),
             turns_taken: self.session(p).map(Session::turns_taken).unwrap_or_default(),
             past_compactions: compactions.take(PAST_COMPACTIONS).cloned().collect(),
@@ -34,7 +34,7 @@ impl Run {
     }
 
     /// A wait of a phase for its provider is over.
-    pub(super) fn note_wait(&mut self, p: usize, wait: &QuotaRow) {
+    pub(super) fn note_wait(&mut self, p: usize, wait: &QuotaSummary) {
         let ended = PastWait { ended_at_ms: Some(self.now), ..past_wait(wait) };
         keep_newest(&mut self.phases[p].past_waits, ended, PAST_WAITS);
     }
@@ -62,11 +62,11 @@ fn past_session(session: &Session) -> PastSession {
     }
 }
 
-fn past_wait(wait: &QuotaRow) -> PastWait {
+fn past_wait(wait: &QuotaSummary) -> PastWait {
     PastWait { cause: wait.cause, began_at_ms: wait.since, ended_at_ms: None }
 }
 
-fn past_handoff(row: &HandoffRow) -> PastHandoff {
+fn past_handoff(row: &HandoffSummary) -> PastHandoff {
     PastHandoff {
         path: row.path.clone(),
         session: row.session.to_string(),

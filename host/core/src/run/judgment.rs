@@ -3,7 +3,7 @@
 use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
 
 use super::end_cause::{EndCause, by_policy, in_words};
-use super::step::Succession;
+use super::step::SuccessorReason;
 
 /// What policies said of a prompt or a session, before one says what to do about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,12 +77,12 @@ impl Judgment {
     }
 
     /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
-    pub(super) fn succession(&self) -> Succession {
+    pub(super) fn succession(&self) -> SuccessorReason {
         match self.assessment.verdict {
             Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
-                Succession::Continuation
+                SuccessorReason::Continuation
             }
-            _ => Succession::Retry,
+            _ => SuccessorReason::Retry,
         }
     }
 

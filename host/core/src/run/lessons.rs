@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::ids::PhaseId;
 use crate::observation::{Attempt, LessonKind, LessonView, said};
-use crate::view::Repair;
+use crate::view::HandoffRepair;
 use crate::workflow::{leading_to, paths};
 
 use super::Run;
+use super::compaction_summary::one_line;
 use super::phase::Phase;
 use super::session::cut;
-use super::summary::one_line;
 
 /// Lessons of one question: the bound of the contract.
 const LESSONS: usize = 32;
@@ -19,7 +19,7 @@ const LESSONS: usize = 32;
 const LESSON_BYTES: usize = 200;
 
 /// A record of a phase that may teach another one something.
-type Record<'a> = (&'a Phase, LessonKind, &'a str, &'a str);
+type LessonRecord<'a> = (&'a Phase, LessonKind, &'a str, &'a str);
 
 impl Run {
     /// Lessons for a phase: those of the phases that it depends on come first, then those of the others; the newest first.
@@ -78,7 +78,7 @@ impl Run {
 impl Phase {
     /// A document with the words of its agents was refused.
     fn is_withheld(&self) -> bool {
-        self.handoffs.iter().any(|handoff| handoff.repair != Repair::None)
+        self.handoffs.iter().any(|handoff| handoff.repair != HandoffRepair::None)
     }
 
     /// The newest records of a kind.
@@ -86,15 +86,15 @@ impl Phase {
         &'a self,
         records: &'a VecDeque<T>,
         of: impl Fn(&'a T) -> (LessonKind, &'a str, &'a str),
-    ) -> std::vec::IntoIter<Record<'a>> {
+    ) -> std::vec::IntoIter<LessonRecord<'a>> {
         let newest = records.iter().rev().take(LESSONS);
-        let records: Vec<Record<'a>> =
+        let records: Vec<LessonRecord<'a>> =
             newest.map(of).map(|(kind, what, why)| (self, kind, what, why)).collect();
         records.into_iter()
     }
 
     /// What its last agent left, for those that come after the phase.
-    fn last_handoff(&self) -> Vec<Record<'_>> {
+    fn last_handoff(&self) -> Vec<LessonRecord<'_>> {
         let Some((_, handoff)) = &self.reported_handoff else { return Vec::new() };
         let told = [("next", &*handoff.immediate_next_action), ("state", &*handoff.current_state)];
         let facts = handoff.critical_context.iter().map(|fact| (fact.as_str(), ""));
@@ -103,7 +103,7 @@ impl Phase {
     }
 
     /// Its records, the newest of each kind first, and no more of them than one question takes.
-    fn learnt(&self) -> Vec<Record<'_>> {
+    fn learnt(&self) -> Vec<LessonRecord<'_>> {
         in_turn(vec![
             self.last_handoff().into_iter(),
             self.newest(&self.decisions, |record| pair(decision(record), record)),

@@ -4,27 +4,27 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::decision::SubPhase;
-use crate::facts::{Billed, ChangedFile, WorkspaceFacts};
+use crate::facts::{ChangedFile, TokenUsage, WorkspaceFacts};
 use crate::ids::{ActionId, Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
-use crate::observation::{Attempt, Basis, ObjectiveStatus, PastWait, SplitRequest};
-use crate::text::Text;
+use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, PastWait, SplitRequest};
+use crate::text::TextBlob;
 use crate::time::UnixMs;
-use crate::tree::Tree;
-use crate::view::{HandoffRow, Origin};
-use crate::workflow::{Objective, Phase as Spec};
+use crate::view::{HandoffSummary, PhaseOrigin};
+use crate::workflow::{Objective, PhaseSpec as Spec};
+use crate::worktree::WorktreeName;
 
-use super::activity::Activity;
-use super::clock::Clock;
+use super::activity::PhaseActivity;
+use super::branch_commits::CommittedWork;
 use super::dispute::Dispute;
 use super::end_cause::EndCause;
-use super::examine::Score;
-use super::handoff::Found;
-use super::join::Fork;
+use super::handoff::HandoffCheck;
+use super::integration::ActiveSplit;
 use super::session::cut;
-use super::step::{Step, Succession};
-use super::to_branch::Kept;
-use super::turns::Given;
+use super::step::{Step, SuccessorReason};
+use super::stopwatch::Stopwatch;
+use super::turns::TurnGrant;
+use super::verification::ReviewScore;
 
 /// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
@@ -40,7 +40,7 @@ pub(super) const FINDINGS_BYTES: usize = 16 << 10;
 
 /// An objective and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Goal {
+pub(super) struct ObjectiveState {
     pub(super) spec: Objective,
     pub(super) status: ObjectiveStatus,
     pub(super) attempts: u32,
@@ -48,20 +48,20 @@ pub(super) struct Goal {
     /// What an agent said of it last.
     pub(super) remark: String,
     /// Its last report of where it stands.
-    pub(super) reported: Option<Reported>,
+    pub(super) reported: Option<ObjectiveReport>,
     /// It was reported as done, and no prompt of its session was judged since: what else its agent said may take that back.
     pub(super) is_unjudged: bool,
     /// What shows that it is done; nothing while it is not.
-    pub(super) done_by: Option<Basis>,
+    pub(super) done_by: Option<EvidenceKind>,
     /// The policy that judged it to be done, if that is not Baton's.
     pub(super) judged_by: Option<String>,
     /// Whether the last run of a check of it passed.
     pub(super) check_passed: Option<bool>,
     /// When it began, changed and was done.
-    pub(super) times: GoalTimes,
+    pub(super) times: ObjectiveTimes,
 }
 
-impl Goal {
+impl ObjectiveState {
     pub(super) fn new(spec: Objective) -> Self {
         Self {
             spec,
@@ -74,14 +74,14 @@ impl Goal {
             done_by: None,
             judged_by: None,
             check_passed: None,
-            times: GoalTimes::default(),
+            times: ObjectiveTimes::default(),
         }
     }
 }
 
 /// What an agent reported of an objective, and which session did.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reported {
+pub(super) struct ObjectiveReport {
     pub(super) status: ObjectiveStatus,
     pub(super) note: String,
     pub(super) by: Option<SessionId>,
@@ -103,7 +103,7 @@ pub(super) struct FailedCheck {
 
 /// When an objective changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct GoalTimes {
+pub(super) struct ObjectiveTimes {
     /// An agent was first asked for it, or first reported on it.
     pub(super) started: Option<UnixMs>,
     /// Its status or remark last changed.
@@ -112,7 +112,7 @@ pub(super) struct GoalTimes {
     pub(super) completed: Option<UnixMs>,
 }
 
-impl Goal {
+impl ObjectiveState {
     /// Changes where it stands.
     pub(super) fn set_status(&mut self, status: ObjectiveStatus, at: UnixMs) {
         if status == self.status {
@@ -137,9 +137,9 @@ impl Goal {
 
 /// What a phase leaves to one of its parts, which goes on from there (C23).
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Inherited {
+pub(super) struct InheritedState {
     /// Its newest handoff; absent where none could be written.
-    pub(super) handoff: Option<HandoffRow>,
+    pub(super) handoff: Option<HandoffSummary>,
     /// Its newest session, whose last words may be quoted.
     pub(super) session: SessionId,
     /// What its sessions changed: in the state that the part starts from it is no change any more.
@@ -153,10 +153,10 @@ pub(super) struct Inherited {
 pub(super) struct Phase {
     pub(super) spec: Spec,
     pub(super) parent: Option<PhaseId>,
-    pub(super) origin: Origin,
+    pub(super) origin: PhaseOrigin,
     pub(super) depth: u32,
     /// Where it works.
-    pub(super) tree: Tree,
+    pub(super) tree: WorktreeName,
     /// The commit from which its own work tree is still to be made.
     pub(super) branch_from: Option<String>,
     /// Plan first (D11).
@@ -167,14 +167,14 @@ pub(super) struct Phase {
     pub(super) told: String,
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
     pub(super) is_cut_off: bool,
-    pub(super) goals: Vec<Goal>,
+    pub(super) goals: Vec<ObjectiveState>,
     pub(super) step: Step,
     pub(super) session: Option<SessionId>,
     pub(super) sessions: Vec<SessionId>,
     /// Turns for the whole phase; 0 where unlimited.
     pub(super) max_turns: u32,
     /// What came of the turns so far.
-    pub(super) given: Given,
+    pub(super) given: TurnGrant,
     /// Turns by sessions that are gone.
     pub(super) turns_before: u32,
     /// Turns that were used when a person granted the phase a fresh start.
@@ -233,7 +233,7 @@ pub(super) struct Phase {
     pub(super) gotchas: VecDeque<String>,
     pub(super) patterns: VecDeque<String>,
     /// What its agents did, as the host saw it.
-    pub(super) activity: Activity,
+    pub(super) activity: PhaseActivity,
     /// Records that were dropped for newer ones.
     pub(super) dropped: u32,
     /// What an agent wrote for its successor, and which one.
@@ -245,19 +245,19 @@ pub(super) struct Phase {
     pub(super) judged_as_done: Vec<usize>,
     /// What was said against its objectives since it was over, until a person is asked.
     pub(super) disputes: Vec<Dispute>,
-    pub(super) handoffs: Vec<HandoffRow>,
+    pub(super) handoffs: Vec<HandoffSummary>,
     /// What the phase that it was split from left to it, where a session had worked there.
-    pub(super) inherited: Option<Box<Inherited>>,
+    pub(super) inherited: Option<Box<InheritedState>>,
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
-    pub(super) closings: Vec<HandoffRow>,
+    pub(super) closings: Vec<HandoffSummary>,
     /// The document of the newest handoff.
-    pub(super) document: Text,
+    pub(super) document: TextBlob,
     /// Something happened that no handoff tells of yet.
     pub(super) news: bool,
     /// Time passed since the newest handoff in which anybody may have changed the workspace.
     pub(super) aged: bool,
     /// What the newest look at the newest handoff found.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<HandoffCheck>,
     pub(super) artifacts: Vec<ArtifactRef>,
     /// Result files of parts that exist, for the session that brings them together (C11).
     pub(super) results: Vec<String>,
@@ -272,7 +272,7 @@ pub(super) struct Phase {
     /// What it is being split into, until what its session knew is handed off and the state that they start from is kept.
     pub(super) parts: Vec<SubPhase>,
     /// The split that is not yet brought together.
-    pub(super) fork: Option<Fork>,
+    pub(super) fork: Option<ActiveSplit>,
     /// What it was given by its own review.
     pub(super) score: Option<u32>,
     /// Reviews of it that ended without a score, one after the other.
@@ -280,31 +280,31 @@ pub(super) struct Phase {
     /// Reviews of it so far.
     pub(super) reviews: u32,
     /// What it says as a review of another.
-    pub(super) submitted: Option<Score>,
+    pub(super) submitted: Option<ReviewScore>,
     /// Which time the loop walks through it, from 1 (B10).
     pub(super) iteration: u32,
     /// Iterations before a person granted the loop a fresh start.
     pub(super) iterations_forgiven: u32,
     /// Sessions that it had when this iteration began.
     pub(super) sessions_before: usize,
-    pub(super) billed: Billed,
-    pub(super) clock: Clock,
+    pub(super) billed: TokenUsage,
+    pub(super) clock: Stopwatch,
     /// How often each ceiling was raised by a person.
     pub(super) raised: u32,
     /// What of it is committed in the workspace.
-    pub(super) kept: Kept,
+    pub(super) kept: CommittedWork,
 }
 
 impl Phase {
     /// A phase of the workflow.
     pub(super) fn new(spec: Spec) -> Self {
-        let goals = spec.objectives.iter().cloned().map(Goal::new).collect();
+        let goals = spec.objectives.iter().cloned().map(ObjectiveState::new).collect();
         Self {
             spec,
             parent: None,
-            origin: Origin::Workflow,
+            origin: PhaseOrigin::Workflow,
             depth: 0,
-            tree: Tree::workspace(),
+            tree: WorktreeName::workspace(),
             branch_from: None,
             mini_plan: false,
             reviewed_by_default: false,
@@ -315,7 +315,7 @@ impl Phase {
             session: None,
             sessions: Vec::new(),
             max_turns: 0,
-            given: Given::default(),
+            given: TurnGrant::default(),
             turns_before: 0,
             turns_forgiven: 0,
             progress: 0,
@@ -350,7 +350,7 @@ impl Phase {
             decisions: VecDeque::new(),
             gotchas: VecDeque::new(),
             patterns: VecDeque::new(),
-            activity: Activity::default(),
+            activity: PhaseActivity::default(),
             dropped: 0,
             reported_handoff: None,
             handoff_is_last: false,
@@ -360,7 +360,7 @@ impl Phase {
             handoffs: Vec::new(),
             inherited: None,
             closings: Vec::new(),
-            document: Text::default(),
+            document: TextBlob::default(),
             news: false,
             aged: false,
             found: None,
@@ -379,10 +379,10 @@ impl Phase {
             iteration: 1,
             iterations_forgiven: 0,
             sessions_before: 0,
-            billed: Billed::default(),
-            clock: Clock::default(),
+            billed: TokenUsage::default(),
+            clock: Stopwatch::default(),
             raised: 0,
-            kept: Kept::default(),
+            kept: CommittedWork::default(),
         }
     }
 
@@ -406,7 +406,7 @@ impl Phase {
 
     /// The host made it, for its parent.
     pub(super) fn is_made_by_host(&self) -> bool {
-        matches!(self.origin, Origin::Review | Origin::Merge)
+        matches!(self.origin, PhaseOrigin::Review | PhaseOrigin::Merge)
     }
 
     /// Whether a handoff is to be written for it where the host stops: it has news, and none is being written.
@@ -417,14 +417,14 @@ impl Phase {
 
     /// Whether the handoff under way is for the phases after it.
     pub(super) fn is_closing(&self) -> bool {
-        matches!(self.step, Step::HandingOff { then: Succession::Over, .. })
+        matches!(self.step, Step::HandingOff { then: SuccessorReason::Over, .. })
     }
 
     pub(super) fn is_over(&self) -> bool {
         matches!(self.step, Step::Done | Step::Skipped)
     }
 
-    pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &Goal)> {
+    pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {
         self.goals.iter().enumerate().filter(|(_, g)| !g.is_done())
     }
 
@@ -436,11 +436,11 @@ impl Phase {
     }
 
     /// The handoff that its next session starts from: its own, or that of the phase that it was split from.
-    pub(super) fn newest_handoff(&self) -> Option<&HandoffRow> {
+    pub(super) fn newest_handoff(&self) -> Option<&HandoffSummary> {
         self.handoffs.last().or_else(|| self.inherited.as_ref()?.handoff.as_ref())
     }
 
-    pub(super) fn newest_handoff_mut(&mut self) -> Option<&mut HandoffRow> {
+    pub(super) fn newest_handoff_mut(&mut self) -> Option<&mut HandoffSummary> {
         self.handoffs.last_mut().or_else(|| self.inherited.as_mut()?.handoff.as_mut())
     }
 
@@ -482,11 +482,11 @@ impl Phase {
     }
 
     /// Appends to a list of records, and counts in `dropped` what had to go for it.
-    pub(super) fn record<T: Words>(list: &mut VecDeque<T>, entry: T, dropped: &mut u32) {
+    pub(super) fn record<T: RecordSize>(list: &mut VecDeque<T>, entry: T, dropped: &mut u32) {
         if list.contains(&entry) {
             return;
         }
-        let mut bytes = entry.bytes() + list.iter().map(Words::bytes).sum::<usize>();
+        let mut bytes = entry.bytes() + list.iter().map(RecordSize::bytes).sum::<usize>();
         while list.len() >= RECORDS || bytes > RECORDS_BYTES {
             let Some(oldest) = list.pop_front() else { break };
             bytes -= oldest.bytes();
@@ -497,17 +497,17 @@ impl Phase {
 }
 
 /// A record, by what it weighs.
-pub(super) trait Words: PartialEq {
+pub(super) trait RecordSize: PartialEq {
     fn bytes(&self) -> usize;
 }
 
-impl Words for Attempt {
+impl RecordSize for Attempt {
     fn bytes(&self) -> usize {
         self.approach.len() + self.outcome.len()
     }
 }
 
-impl Words for String {
+impl RecordSize for String {
     fn bytes(&self) -> usize {
         self.len()
     }

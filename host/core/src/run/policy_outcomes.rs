@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::decision::Label;
+use crate::decision::Provenance;
 use crate::ids::Digest;
 use crate::observation::Capability;
-use crate::view::{PolicyDecisionsRow, PolicyFailureRow};
+use crate::view::{PolicyDecisionsSummary, PolicyFailureSummary};
 
 /// The policies that were asked, in the order in which they first answered or failed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct PolicyOutcomes(Vec<Outcomes>);
+pub(super) struct PolicyOutcomes(Vec<OutcomeCounts>);
 
 /// What one policy made of the questions that it was asked.
 #[derive(Clone, Debug, PartialEq)]
-struct Outcomes {
+struct OutcomeCounts {
     policy: String,
     component: Digest,
     /// None in journals that do not say it.
@@ -27,7 +27,7 @@ struct Outcomes {
 
 impl PolicyOutcomes {
     /// Counts what the policies made of one question.
-    pub(super) fn count(&mut self, label: &Label) {
+    pub(super) fn count(&mut self, label: &Provenance) {
         for record in &label.faults {
             let of = self.of(&record.policy, &record.component, record.settings.as_ref());
             of.failed = of.failed.saturating_add(1);
@@ -48,13 +48,13 @@ impl PolicyOutcomes {
     }
 
     /// A component with other settings is another policy. Old journals do not say the settings of one that failed.
-    fn of(&mut self, policy: &str, component: &Digest, settings: Option<&Digest>) -> &mut Outcomes {
-        let is_it = |known: &Outcomes| {
+    fn of(&mut self, policy: &str, component: &Digest, settings: Option<&Digest>) -> &mut OutcomeCounts {
+        let is_it = |known: &OutcomeCounts| {
             let both = known.settings.as_ref().zip(settings);
             known.policy == policy && known.component == *component && both.is_none_or(|(a, b)| a == b)
         };
         let at = self.0.iter().position(is_it).unwrap_or_else(|| {
-            self.0.push(Outcomes {
+            self.0.push(OutcomeCounts {
                 policy: policy.to_owned(),
                 component: component.clone(),
                 settings: settings.cloned(),
@@ -69,9 +69,9 @@ impl PolicyOutcomes {
     }
 
     /// Those that failed.
-    pub(super) fn failures(&self) -> Vec<PolicyFailureRow> {
+    pub(super) fn failures(&self) -> Vec<PolicyFailureSummary> {
         let failed = self.0.iter().filter(|of| of.failed > 0);
-        let row = |of: &Outcomes| PolicyFailureRow {
+        let row = |of: &OutcomeCounts| PolicyFailureSummary {
             policy: of.policy.clone(),
             component: of.component.clone(),
             settings: of.settings.clone(),
@@ -83,9 +83,9 @@ impl PolicyOutcomes {
     }
 
     /// Those that decided or abstained.
-    pub(super) fn decisions(&self) -> Vec<PolicyDecisionsRow> {
-        let has_answered = |of: &&Outcomes| !of.answered.is_empty() || !of.abstained.is_empty();
-        let row = |of: &Outcomes| PolicyDecisionsRow {
+    pub(super) fn decisions(&self) -> Vec<PolicyDecisionsSummary> {
+        let has_answered = |of: &&OutcomeCounts| !of.answered.is_empty() || !of.abstained.is_empty();
+        let row = |of: &OutcomeCounts| PolicyDecisionsSummary {
             policy: of.policy.clone(),
             component: of.component.clone(),
             settings: of.settings.clone(),
@@ -99,11 +99,11 @@ impl PolicyOutcomes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{AbstentionRecord, DecidedBy, Fault, FaultRecord};
+    use crate::decision::{AbstentionRecord, DecisionSource, Fault, FaultRecord};
 
-    fn label(settings: &str) -> Label {
-        Label {
-            by: DecidedBy::Configured,
+    fn label(settings: &str) -> Provenance {
+        Provenance {
+            by: DecisionSource::Configured,
             capability: Capability::Splitting,
             policy: "odd".to_owned(),
             component: Some(Digest::of("odd")),
@@ -120,7 +120,7 @@ mod tests {
 
     fn failed(settings: Option<&str>) -> FaultRecord {
         FaultRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "odd".to_owned(),
             component: Digest::of("odd"),
             fault: Fault::OutOfFuel { limit: 1 },
@@ -135,7 +135,7 @@ mod tests {
     fn a_component_with_other_settings_is_another_policy() {
         // M3
         let abstained = AbstentionRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "odd".to_owned(),
             component: Digest::of("odd"),
             settings: Digest::of("nine"),
@@ -144,10 +144,10 @@ mod tests {
             behind: Vec::new(),
         };
         let mut outcomes = PolicyOutcomes::default();
-        outcomes.count(&Label { abstained: vec![abstained], ..label("three") });
-        outcomes.count(&Label { faults: vec![failed(Some("nine"))], ..label("three") });
+        outcomes.count(&Provenance { abstained: vec![abstained], ..label("three") });
+        outcomes.count(&Provenance { faults: vec![failed(Some("nine"))], ..label("three") });
         let rows = outcomes.decisions();
-        let counted = |row: &PolicyDecisionsRow| {
+        let counted = |row: &PolicyDecisionsSummary| {
             (row.settings.clone().unwrap(), row.decided.values().sum(), row.abstained.values().sum())
         };
         let counted: Vec<(Digest, u32, u32)> = rows.iter().map(counted).collect();
@@ -161,7 +161,7 @@ mod tests {
         // M3
         let mut outcomes = PolicyOutcomes::default();
         outcomes.count(&label("three"));
-        outcomes.count(&Label { faults: vec![failed(None)], ..label("three") });
+        outcomes.count(&Provenance { faults: vec![failed(None)], ..label("three") });
         let [row] = &outcomes.failures()[..] else { panic!("{outcomes:?}") };
         assert_eq!((row.failed, row.answered), (1, 2));
     }

@@ -2,15 +2,15 @@
 //! where several agents of one provider work. What is a provider's limit is the policy's to say.
 
 use crate::decision::{Assessment, QuotaCause};
-use crate::notice::Notice;
-use crate::observation::{BriefKind, SessionState};
+use crate::observation::{PromptKind, SessionState};
+use crate::progress::ProgressEvent;
 use crate::time::{DurationMs, UnixMs};
-use crate::view::QuotaRow;
+use crate::view::QuotaSummary;
 
 use super::Run;
 use super::end_cause::EndCause;
 use super::session::cut;
-use super::step::{Step, Succession};
+use super::step::{Step, SuccessorReason};
 
 /// A reset further away than this is a misread date: weekly allowances are the longest there are.
 const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
@@ -35,14 +35,14 @@ pub(super) fn words_of(assessment: &Assessment) -> String {
 }
 
 /// Whether an agent waits in place for a reset that was long ago.
-pub(super) fn outlasts_its_reset(wait: &QuotaRow, now: UnixMs) -> bool {
+pub(super) fn outlasts_its_reset(wait: &QuotaSummary, now: UnixMs) -> bool {
     let until = wait.until.filter(|at| at.since(wait.since) <= LATEST_RESET);
     now > until.map_or(wait.since + LATEST_RESET, |at| at + RESET_GRACE)
 }
 
 /// A wait that is under way.
 #[derive(Clone, Debug)]
-pub(super) struct Wait {
+pub(super) struct ProviderWait {
     cause: QuotaCause,
     until: Option<UnixMs>,
     retry_at: UnixMs,
@@ -67,11 +67,11 @@ impl Run {
         }
         session.state = SessionState::WaitingQuota;
         session.nudges = 0;
-        session.quota = Some(QuotaRow { cause, since: now, until });
+        session.quota = Some(QuotaSummary { cause, since: now, until });
         let (session, by_itself) = (session.id.clone(), session.retries_by_itself());
         let (since, retry_at, time) = (now, None, 1);
         let judged_by = self.answering.clone();
-        self.notify(Notice::QuotaWait {
+        self.notify(ProgressEvent::QuotaWait {
             phase,
             session,
             cause,
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// New output, or the end of the prompt, ends the wait (B8).
-    pub(super) fn end_wait_in_place(&mut self, p: usize) {
+    pub(super) fn end_agent_quota_wait(&mut self, p: usize) {
         let (now, phase) = (self.now, self.phases[p].spec.id.clone());
         let Some(session) = self.session_mut(p) else {
             return;
@@ -97,7 +97,7 @@ impl Run {
             }
             let (session, waited) = (session.id.clone(), now.since(quota.since));
             self.note_wait(p, &quota);
-            self.notify(Notice::QuotaOver { phase, session, waited, is_try: false });
+            self.notify(ProgressEvent::QuotaOver { phase, session, waited, is_try: false });
         }
     }
 
@@ -115,11 +115,11 @@ impl Run {
         let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
         let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
         self.phases[p].quota_waits += 1;
-        self.begin_wait(p, Wait { cause, until, retry_at, said, judged_by }, focus.to_vec());
+        self.begin_wait(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
-    fn begin_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
-        let Wait { cause, until, retry_at, said, judged_by } = wait;
+    fn begin_wait(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
+        let ProviderWait { cause, until, retry_at, said, judged_by } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
@@ -139,7 +139,7 @@ impl Run {
             return;
         };
         let (retry_at, by_itself) = (Some(retry_at), false);
-        let notice = Notice::QuotaWait {
+        let notice = ProgressEvent::QuotaWait {
             phase,
             session,
             cause,
@@ -159,14 +159,20 @@ impl Run {
     }
 
     /// The wait of another phase whose agent has the same provider.
-    pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<Wait> {
+    pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<ProviderWait> {
         let provider = self.provider_of(&self.phases[p]);
         let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match &phase.step {
             Step::Quota { cause, until, retry_at, judged_by, .. }
                 if other != p && *retry_at > self.now && self.provider_of(phase) == provider =>
             {
                 let (cause, until, retry_at) = (*cause, *until, *retry_at);
-                Some(Wait { cause, until, retry_at, said: String::new(), judged_by: judged_by.clone() })
+                Some(ProviderWait {
+                    cause,
+                    until,
+                    retry_at,
+                    said: String::new(),
+                    judged_by: judged_by.clone(),
+                })
             }
             _ => None,
         });
@@ -174,7 +180,7 @@ impl Run {
     }
 
     /// Waits with another phase, for the same time, instead of running into the same limit.
-    pub(super) fn join_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
+    pub(super) fn join_wait(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
         self.begin_wait(p, wait, focus);
     }
 
@@ -187,7 +193,7 @@ impl Run {
         if let Some(session) = self.phases[p].session.clone() {
             let waited = self.now.since(since);
             let phase = self.phases[p].spec.id.clone();
-            self.notify(Notice::QuotaOver { phase, session, waited, is_try });
+            self.notify(ProgressEvent::QuotaOver { phase, session, waited, is_try });
         }
         let because = match (is_judged, is_try) {
             (true, _) => JUDGED,
@@ -203,12 +209,12 @@ impl Run {
                 self.nudge(p, focus);
             } else if self.session(p).is_some_and(|session| session.prompts > 0) {
                 // It waited with another phase, and was not asked for this yet.
-                self.brief_next(p, BriefKind::Next);
+                self.brief_next(p, PromptKind::Next);
             } else {
                 self.first_brief(p);
             }
         } else {
-            self.succeed(p, Succession::Uncounted);
+            self.start_successor(p, SuccessorReason::Uncounted);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls that an agent was not allowed: shown, counted, and seen by the policy.
 
-use crate::facts::{Channel, PERMISSION_REFUSED, Refusal, RefusalKind, Signal};
-use crate::notice::Notice;
+use crate::facts::{ErrorSignal, PERMISSION_REFUSED, Refusal, RefusalKind, SignalSource};
+use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::session::{LAST_BYTES, Session, cut};
@@ -13,8 +13,8 @@ impl Run {
         let phase = self.phases[p].spec.id.clone();
         let Some(session) = self.session_mut(p) else { return };
         let text = session.last.strip_prefix("asks: ").unwrap_or(&session.last).to_owned();
-        let signal = Signal {
-            channel: Channel::ToolOutput,
+        let signal = ErrorSignal {
+            channel: SignalSource::ToolOutput,
             code: PERMISSION_REFUSED.to_owned(),
             status: None,
             resets_at: None,
@@ -26,7 +26,7 @@ impl Run {
         let refusal = Refusal { kind: RefusalKind::Call, target: text };
         session.keep_refusal(&refusal);
         let session = session.id.clone();
-        self.notify(Notice::Refused { phase, session, refusal });
+        self.notify(ProgressEvent::Refused { phase, session, refusal });
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{Digest, ObjectiveId, SessionId};
 use crate::input::{Report, ReportedHandoff, SplitGroupReport};
-use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
-use crate::view::Origin;
+use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequest};
+use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::examine::Score;
-use super::phase::{Goal, Phase, Reported};
+use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::session::cut;
+use super::verification::ReviewScore;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
 /// repeats after a reconnect (D1).
@@ -23,12 +23,12 @@ const SPLITS_DECLINED: u32 = 2;
 
 /// The addresses of the newest reports.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Addresses {
+pub(super) struct SeenReports {
     known: BTreeSet<Digest>,
     oldest_first: VecDeque<Digest>,
 }
 
-impl Addresses {
+impl SeenReports {
     /// False where it was known.
     fn note(&mut self, digest: &Digest) -> bool {
         if !self.known.insert(digest.clone()) {
@@ -63,7 +63,8 @@ impl Run {
     fn reopen_what_is_to_be_split(&mut self, p: usize, groups: &[SplitGroupReport]) {
         let session = self.phases[p].session.clone();
         if session.is_some() {
-            let named = |goal: &Goal| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
+            let named =
+                |goal: &ObjectiveState| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
             self.reopen_reported(p, session.as_ref(), named, "its agent asks for smaller scopes");
         }
     }
@@ -75,7 +76,7 @@ impl Run {
         if goals.iter().any(|goal| !goal.is_done() && goal.is_named_in(next)) {
             return;
         }
-        let named = |goal: &Goal| goal.is_named_in(next);
+        let named = |goal: &ObjectiveState| goal.is_named_in(next);
         self.reopen_reported(p, from, named, "the handoff of its agent names it as what comes next");
     }
 
@@ -84,13 +85,13 @@ impl Run {
         &mut self,
         p: usize,
         by: Option<&SessionId>,
-        is_meant: impl Fn(&Goal) -> bool,
+        is_meant: impl Fn(&ObjectiveState) -> bool,
         because: &str,
     ) {
         for g in 0..self.phases[p].goals.len() {
             let goal = &self.phases[p].goals[g];
             let is_its = by.is_none() || goal.by.as_ref() == by;
-            if is_its && goal.done_by == Some(Basis::Reported) && is_meant(goal) {
+            if is_its && goal.done_by == Some(EvidenceKind::Reported) && is_meant(goal) {
                 self.reopen(p, g, ObjectiveStatus::InProgress, because);
             }
         }
@@ -117,7 +118,7 @@ impl Run {
             let Some(g) = goal else { continue };
             let note = format!("a handoff lists it as open: {}", handoff.current_state);
             if phase.is_over() {
-                let reported = Reported { status, note, by: from.cloned(), before_prompt: None };
+                let reported = ObjectiveReport { status, note, by: from.cloned(), before_prompt: None };
                 self.dispute(p, g, reported, Some(handoff));
             } else {
                 self.objective_reported(p, g, from, status, &note);
@@ -198,10 +199,10 @@ impl Run {
             }
             Report::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
             Report::ReviewSubmit { score, summary, findings } => {
-                if self.phases[p].origin == Origin::Review {
+                if self.phases[p].origin == PhaseOrigin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
-                    self.phases[p].submitted = Some(Score { score, summary, findings });
-                    self.objective_done(p, 0, from.cloned(), Basis::Reported);
+                    self.phases[p].submitted = Some(ReviewScore { score, summary, findings });
+                    self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
                 }
             }
             Report::SplitRequest { groups, .. }

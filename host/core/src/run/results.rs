@@ -3,10 +3,10 @@
 
 use crate::ids::PhaseId;
 use crate::input::Outcome;
-use crate::view::Origin;
+use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::join::Fork;
+use super::integration::ActiveSplit;
 use super::phase::Phase;
 
 impl Run {
@@ -21,7 +21,7 @@ impl Run {
     pub(super) fn expected_results(&self, p: usize) -> Vec<String> {
         let phase = &self.phases[p];
         match self.fork_above(phase) {
-            Some(fork) if phase.origin == Origin::Merge && fork.conflict().is_none() => {
+            Some(fork) if phase.origin == PhaseOrigin::Merge && fork.conflict().is_none() => {
                 fork.merged().iter().map(|part| self.result_file(part)).collect()
             }
             _ => Vec::new(),
@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// What is to be read: the files that the parts wrote, then the host's own page of each part, which always exists.
-    pub(super) fn results_to_read(&self, phase: &Phase, fork: &Fork) -> Vec<String> {
+    pub(super) fn results_to_read(&self, phase: &Phase, fork: &ActiveSplit) -> Vec<String> {
         let page = |part: &PhaseId| {
             let below = self.workflow.paths.results(self.names(), part.as_str());
             format!("{}/{below}", self.task_folder)
@@ -48,7 +48,7 @@ impl Run {
     }
 
     /// The split that a phase is a part or a merge of.
-    pub(super) fn fork_above(&self, phase: &Phase) -> Option<&Fork> {
+    pub(super) fn fork_above(&self, phase: &Phase) -> Option<&ActiveSplit> {
         let parent = self.phase_index(phase.parent.as_ref()?)?;
         self.phases[parent].fork.as_ref()
     }

@@ -1,18 +1,18 @@
 //! A host takes the run up again. Whatever lived in the host before is gone: agents, questions to policies, timers.
 //! What it knew is not: every phase goes on from its step, and nothing that was judged done is done again.
 
-use crate::facts::Exit;
+use crate::facts::ProcessExit;
 use crate::ids::SessionId;
-use crate::notice::Notice;
-use crate::observation::{Occasion, SplitOccasion};
+use crate::observation::{AssessTrigger, SplitTrigger};
+use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::step::{AfterBudget, Step};
+use super::step::{OnTurnBudget, Step};
 
 /// Why there is a session after one that was lost.
 pub(super) const LOST: &str = "the host was stopped while the agent worked";
 /// How a session ends that died with its host.
-const LOST_EXIT: Exit = Exit { code: None, signal: None, by_host: true };
+const LOST_EXIT: ProcessExit = ProcessExit { code: None, signal: None, by_host: true };
 
 impl Run {
     pub(super) fn resume(&mut self) {
@@ -36,7 +36,7 @@ impl Run {
                 phase.progress = session.done;
             }
         }
-        self.notify(Notice::Resumed { lost });
+        self.notify(ProgressEvent::Resumed { lost });
         self.for_each_phase(|run, p| {
             // Nobody knows what happened to the workspace while no host was there.
             run.phases[p].aged = true;
@@ -72,7 +72,7 @@ impl Run {
             }
             Step::Branching { action } => {
                 if !self.pending.contains_key(&action) {
-                    self.take_up(p);
+                    self.continue_phase(p);
                 }
             }
             Step::Checkpointing { action, parts } => {
@@ -87,11 +87,11 @@ impl Run {
                 }
             }
             Step::Scoping {
-                occasion: occasion @ (SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations),
+                occasion: occasion @ (SplitTrigger::PhaseStart | SplitTrigger::OutOfContinuations),
                 ..
             } => self.scope(p, occasion),
-            Step::Budgeting { then: AfterBudget::Begin, .. } => self.scope(p, SplitOccasion::PhaseStart),
-            Step::Budgeting { then: AfterBudget::Succeed(then), .. } => self.succeed(p, then),
+            Step::Budgeting { then: OnTurnBudget::Begin, .. } => self.scope(p, SplitTrigger::PhaseStart),
+            Step::Budgeting { then: OnTurnBudget::Succeed(then), .. } => self.start_successor(p, then),
 
             // A prompt that had ended is judged as it was: what it finished is not done again.
             Step::Measuring { action, occasion, focus } => {
@@ -145,13 +145,13 @@ impl Run {
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
             Step::Working { focus, .. } if self.is_reported_in(p, &focus) => {
                 self.phases[p].is_cut_off = true;
-                self.measure(p, Occasion::SessionEnded, focus);
+                self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 
             // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.
             Step::Working { .. }
             | Step::Scoping { .. }
-            | Step::Budgeting { then: AfterBudget::Boundary, .. }
+            | Step::Budgeting { then: OnTurnBudget::Boundary, .. }
             | Step::Readying { .. }
             | Step::Sparing { .. }
             | Step::Offloading { .. }

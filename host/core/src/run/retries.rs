@@ -1,11 +1,11 @@
 //! Retries that an agent makes by itself: told as they happen, since nothing else is heard of it meanwhile.
 
-use crate::facts::Signal;
-use crate::notice::Notice;
+use crate::facts::ErrorSignal;
+use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::compaction_summary::one_line;
 use super::session::{LAST_BYTES, Session, cut};
-use super::summary::one_line;
 
 /// Retries of a prompt that are told one by one; an agent that goes on for longer is told of by the wait, or by its end.
 const TOLD: u32 = 20;
@@ -14,7 +14,7 @@ const RETRIES: &str = "retries: ";
 
 impl Run {
     /// What it means is the policy's to say.
-    pub(super) fn agent_retries(&mut self, p: usize, signal: &Signal) {
+    pub(super) fn agent_retries(&mut self, p: usize, signal: &ErrorSignal) {
         let phase = self.phases[p].spec.id.clone();
         let Some(session) = self.session_mut(p) else { return };
         session.retries += 1;
@@ -23,14 +23,14 @@ impl Run {
             return;
         }
         let session = session.id.clone();
-        let Signal { code, status, text, .. } = signal.clone();
-        self.notify(Notice::AgentRetries { phase, session, code, status, text });
+        let ErrorSignal { code, status, text, .. } = signal.clone();
+        self.notify(ProgressEvent::AgentRetries { phase, session, code, status, text });
     }
 }
 
 impl Session {
     /// The table says so until its provider answers, or the agent does something else.
-    pub(super) fn show_retry(&mut self, signal: &Signal) {
+    pub(super) fn show_retry(&mut self, signal: &ErrorSignal) {
         let why = signal.status.map_or_else(|| signal.code.clone(), |status| status.to_string());
         self.last = match why.as_str() {
             "" => format!("{RETRIES}{}", one_line(&signal.text)),

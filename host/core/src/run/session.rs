@@ -9,18 +9,18 @@ mod prompt_bill;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::facts::{
-    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Refusal,
-    RefusalKind, Signal,
+    AgentEvent, Capabilities, CompactionTrigger, ErrorSignal, OccupancySource, ProcessExit, Refusal,
+    RefusalKind, SignalSource, TokenUsage,
 };
 use crate::ids::{Digest, RoleName, Seq, SessionId};
-use crate::observation::{OccupancyView, PastCompaction, SessionState, TurnTaken, TurnView};
+use crate::observation::{OccupancyView, PastCompaction, PastTurn, SessionState, TurnView};
 use crate::time::{DurationMs, UnixMs};
-use crate::view::QuotaRow;
+use crate::view::QuotaSummary;
 use crate::workflow::AgentKind;
 
 use super::activity::{end_of, line_of};
 use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
-use super::judge::AtWork;
+use super::verdicts::SessionQueries;
 use prompt_bill::PromptBill;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
@@ -46,11 +46,11 @@ const REFUSED_SHOWN: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Noticed {
+pub(super) struct TimedSignal {
     pub(super) seq: Seq,
     pub(super) at: UnixMs,
     pub(super) prompt: u32,
-    pub(super) signal: Signal,
+    pub(super) signal: ErrorSignal,
 }
 
 /// A session.
@@ -78,12 +78,12 @@ pub(super) struct Session {
     pub(super) prompts: u32,
     pub(super) turns: u32,
     pub(super) recent: VecDeque<TurnView>,
-    pub(super) signals: VecDeque<Noticed>,
+    pub(super) signals: VecDeque<TimedSignal>,
     pub(super) answer_bytes: u64,
     pub(super) answer_tail: String,
     /// Something came since its last words, so that what it says next is another message.
     is_apart: bool,
-    pub(super) billed: Billed,
+    pub(super) billed: TokenUsage,
     /// Tokens since its agent last named a price.
     pub(super) unpriced_tokens: u64,
     /// Prompts that were cut off before the agent had said what they took.
@@ -96,9 +96,9 @@ pub(super) struct Session {
     pub(super) next_heartbeat: UnixMs,
     /// What the clock of its phase showed when it began.
     pub(super) active_before: DurationMs,
-    pub(super) exit: Option<Exit>,
+    pub(super) exit: Option<ProcessExit>,
     /// The wait for a provider that the agent does by itself.
-    pub(super) quota: Option<QuotaRow>,
+    pub(super) quota: Option<QuotaSummary>,
     pub(super) warned: bool,
     pub(super) done: u32,
     pub(super) nudges: u32,
@@ -115,13 +115,13 @@ pub(super) struct Session {
     pub(super) last: String,
     pub(super) ending: String,
     /// What is asked about it while it works.
-    pub(super) at_work: AtWork,
+    pub(super) at_work: SessionQueries,
     /// Tokens in the window when that question was put.
     pub(super) used_when_asked: Option<u64>,
     turn: TurnView,
     /// The model that it named.
     model: Option<String>,
-    turns_taken: VecDeque<TurnTaken>,
+    turns_taken: VecDeque<PastTurn>,
     /// When its turn under way began.
     turn_began: UnixMs,
     pub(super) past_compactions: VecDeque<PastCompaction>,
@@ -165,7 +165,7 @@ impl Session {
             answer_bytes: 0,
             answer_tail: String::new(),
             is_apart: false,
-            billed: Billed::default(),
+            billed: TokenUsage::default(),
             unpriced_tokens: 0,
             cut_prompts: 0,
             prompt_bill: PromptBill::default(),
@@ -186,7 +186,7 @@ impl Session {
             lost_context: false,
             last: String::new(),
             ending: String::new(),
-            at_work: AtWork::default(),
+            at_work: SessionQueries::default(),
             used_when_asked: None,
             turn: TurnView::default(),
             model: None,
@@ -244,11 +244,11 @@ impl Session {
     }
 
     /// What its newest turns took, newest first.
-    pub(super) fn turns_taken(&self) -> Vec<TurnTaken> {
+    pub(super) fn turns_taken(&self) -> Vec<PastTurn> {
         self.turns_taken.iter().rev().cloned().collect()
     }
 
-    pub(super) fn end(&mut self, exit: Exit, ending: &str) {
+    pub(super) fn end(&mut self, exit: ProcessExit, ending: &str) {
         self.state = SessionState::Ended;
         // What the call took that was under way, nobody has said.
         self.cut_prompts += u32::from(self.prompt_bill.end() && !self.never_began());
@@ -256,7 +256,7 @@ impl Session {
         if self.ending.is_empty() {
             ending.clone_into(&mut self.ending);
         }
-        self.at_work = AtWork::default();
+        self.at_work = SessionQueries::default();
     }
 
     /// Tokens in the window now, with source and age.
@@ -363,8 +363,8 @@ impl Session {
                 self.notice(
                     seq,
                     at,
-                    Signal {
-                        channel: Channel::AgentEvent,
+                    ErrorSignal {
+                        channel: SignalSource::AgentEvent,
                         code: stop_reason.clone(),
                         status: None,
                         resets_at: None,
@@ -444,7 +444,7 @@ impl Session {
     }
 
     /// A price is that of all tokens since the one before.
-    fn bill(&mut self, billed: &Billed) {
+    fn bill(&mut self, billed: &TokenUsage) {
         self.billed.add(billed);
         self.unpriced_tokens = match billed.cost_microusd {
             Some(_) => 0,
@@ -452,7 +452,7 @@ impl Session {
         };
     }
 
-    fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &Billed) {
+    fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &TokenUsage) {
         self.turns += 1;
         self.bill(billed);
         // A turn may repeat what the agent itself has just reported; that is the better source.
@@ -467,7 +467,7 @@ impl Session {
             ..std::mem::take(&mut self.turn)
         };
         keep_newest(&mut self.recent, turn, RECENT_TURNS);
-        let taken = TurnTaken {
+        let taken = PastTurn {
             ordinal: self.turns,
             ended_at_ms: at,
             took_ms: at.since(self.turn_began),
@@ -491,8 +491,8 @@ impl Session {
         }
     }
 
-    pub(super) fn notice(&mut self, seq: Seq, at: UnixMs, signal: Signal) {
-        self.signals.push_back(Noticed { seq, at, prompt: self.prompts, signal });
+    pub(super) fn notice(&mut self, seq: Seq, at: UnixMs, signal: ErrorSignal) {
+        self.signals.push_back(TimedSignal { seq, at, prompt: self.prompts, signal });
         let mut bytes: usize = self.signals.iter().map(|n| n.signal.text.len()).sum();
         while self.signals.len() > RECENT_SIGNALS || bytes > SIGNAL_WINDOW_BYTES {
             match self.signals.pop_front() {

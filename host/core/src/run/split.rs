@@ -1,26 +1,26 @@
 //! Splitting: a policy shapes it, this validates it and gives the letters (D2, D4). Sub-phases stand after their parent
-//! and hold its open objectives. How what they made comes together is in `join.rs`.
+//! and hold its open objectives. How what they made comes together is in `integration.rs`.
 
 use crate::action::Action;
-use crate::decision::{Order, SubPhase};
-use crate::fits::split_fits;
+use crate::decision::{SubPhase, WorkStyle};
+use crate::decision_rules::split_fits;
 use crate::ids::{PhaseId, RoleName};
 use crate::input::Outcome;
-use crate::notice::Notice;
 use crate::observation::SplitLimits;
-use crate::tree::Tree;
-use crate::view::Origin;
+use crate::progress::ProgressEvent;
+use crate::view::PhaseOrigin;
 use crate::visible::{says_something, visible_name};
-use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
+use crate::workflow::{Objective, PhaseSpec as Spec, REVIEW_SCORE, REVIEWER, ReviewRequirement};
+use crate::worktree::WorktreeName;
 
 use super::Run;
-use super::join::Fork;
-use super::phase::{Goal, Inherited, Phase, Reported};
+use super::compaction_summary::one_line;
+use super::integration::ActiveSplit;
+use super::phase::{InheritedState, ObjectiveReport, ObjectiveState, Phase};
 use super::session::cut;
-use super::step::{Pause, Step, Succession};
-use super::summary::one_line;
+use super::step::{PauseReason, Step, SuccessorReason};
+use super::transitions::why_failed;
 use super::turns::MOST_TURNS;
-use super::walk::why_failed;
 
 /// Bytes of the title of a part, which stands in headings and commit messages.
 const TITLE_BYTES: usize = 120;
@@ -52,7 +52,7 @@ impl Run {
     /// What its session knew is handed off first: its parts go on from there (C23).
     pub(super) fn leave_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
         self.phases[p].parts = parts;
-        self.succeed(p, Succession::Parts);
+        self.start_successor(p, SuccessorReason::Parts);
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
@@ -61,7 +61,7 @@ impl Run {
         let parts = std::mem::take(&mut self.phases[p].parts);
         match self.check_split(p, &parts) {
             Ok(()) => self.checkpoint(p, parts),
-            Err(_) => self.succeed(p, Succession::Continuation),
+            Err(_) => self.start_successor(p, SuccessorReason::Continuation),
         }
     }
 
@@ -71,7 +71,7 @@ impl Run {
         phase.parts.clone_from(&parts);
         phase.splits += 1;
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let joining = Tree::joining(&id, phase.splits);
+        let joining = WorktreeName::integration(&id, phase.splits);
         let action = self.emit(Action::Checkpoint { phase: id, tree, joining });
         self.phases[p].step = Step::Checkpointing { action, parts };
     }
@@ -84,7 +84,7 @@ impl Run {
                 self.phases[p].splits -= 1;
                 let id = &self.phases[p].spec.id;
                 let text = format!("Phase {id} cannot be split: {}", why_failed(other));
-                self.pause(p, Pause::Stuck, text);
+                self.pause(p, PauseReason::Stuck, text);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Run {
         for (n, part) in parts.iter().enumerate() {
             let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
             let goals = parent.goals.iter().filter(|goal| part.objectives.contains(&goal.spec.id));
-            let goals: Vec<Goal> = goals.map(Goal::for_part).collect();
+            let goals: Vec<ObjectiveState> = goals.map(ObjectiveState::for_part).collect();
             let objectives: Vec<Objective> = goals.iter().map(|goal| goal.spec.clone()).collect();
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
@@ -122,12 +122,12 @@ impl Run {
             };
             let mut phase = Phase {
                 parent: Some(parent.spec.id.clone()),
-                origin: Origin::Split,
+                origin: PhaseOrigin::Split,
                 depth: parent.depth + 1,
                 reviewed_by_default,
-                mini_plan: part.order == Order::MiniPlan,
+                mini_plan: part.order == WorkStyle::MiniPlan,
                 max_turns: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MOST_TURNS)),
-                tree: base.map_or_else(|| parent.tree.clone(), |_| Tree::of(&id)),
+                tree: base.map_or_else(|| parent.tree.clone(), |_| WorktreeName::for_phase(&id)),
                 branch_from: base.cloned(),
                 attempts: parent.attempts.clone(),
                 decisions: parent.decisions.clone(),
@@ -145,7 +145,7 @@ impl Run {
             phase.news = phase.has_records();
             forked.push(phase);
         }
-        self.notify(Notice::Split {
+        self.notify(ProgressEvent::Split {
             phase: parent.spec.id.clone(),
             sub_phases: forked
                 .iter()
@@ -157,7 +157,7 @@ impl Run {
         });
         let phase = &mut self.phases[p];
         phase.split += parts.len() as u32;
-        let mut fork = Fork::new(
+        let mut fork = ActiveSplit::new(
             base.cloned(),
             parent.tree.clone(),
             forked.iter().map(|phase| phase.spec.id.clone()).collect(),
@@ -165,23 +165,23 @@ impl Run {
         fork.sessions_seen = phase.sessions.len();
         phase.fork = Some(fork);
         if base.is_some() {
-            phase.tree = Tree::joining(&parent.spec.id, parent.splits);
+            phase.tree = WorktreeName::integration(&parent.spec.id, parent.splits);
         }
         phase.step = Step::Split;
-        self.put_below(p, forked);
+        self.insert_sub_phases(p, forked);
     }
 
     /// The review that nobody asked for by name.
-    pub(super) fn default_review(&self, spec: &Spec) -> ReviewBy {
+    pub(super) fn default_review(&self, spec: &Spec) -> ReviewRequirement {
         let reviewer = RoleName::from(REVIEWER);
         let is_role = self.workflow.roles.contains_key(&reviewer);
         let role = if is_role { reviewer } else { spec.role.clone() };
-        ReviewBy { role, score: REVIEW_SCORE }
+        ReviewRequirement { role, score: REVIEW_SCORE }
     }
 
     /// Who looks at a part before it is merged, and whether that is the default (D12). The review of the phase looks at every part.
     /// Where the phase has none, a reviewer looks at a part with an objective that no command of its own checks.
-    fn review_of_part(&self, parent: &Phase, objectives: &[Objective]) -> (Option<ReviewBy>, bool) {
+    fn review_of_part(&self, parent: &Phase, objectives: &[Objective]) -> (Option<ReviewRequirement>, bool) {
         let of_phase = parent.spec.review.clone().filter(|_| !parent.reviewed_by_default);
         let is_checked = objectives.iter().all(|objective| objective.verify.is_some());
         match (of_phase, self.workflow.review_parts) {
@@ -196,7 +196,7 @@ impl Run {
 impl Phase {
     /// What its parts start from, where a session worked on it in this walk of its loop. A part with a tree of its own starts from
     /// `base`, which nobody but its own sessions changes: the age of the handoff is not measured there.
-    fn to_inherit(&self, base: Option<&String>) -> Option<Box<Inherited>> {
+    fn to_inherit(&self, base: Option<&String>) -> Option<Box<InheritedState>> {
         let session = self.session.clone().filter(|_| self.sessions.len() > self.sessions_before);
         let inherited = self.inherited.as_ref();
         let session = session.or_else(|| Some(inherited?.session.clone()))?;
@@ -204,7 +204,7 @@ impl Phase {
         if let (Some(handoff), Some(_)) = (&mut handoff, base) {
             handoff.head.clear();
         }
-        Some(Box::new(Inherited {
+        Some(Box::new(InheritedState {
             handoff,
             session,
             changed: self.changed_files().cloned().collect(),
@@ -213,12 +213,12 @@ impl Phase {
     }
 }
 
-impl Goal {
+impl ObjectiveState {
     /// The same, open, in a part: what was said of it goes with it.
     fn for_part(&self) -> Self {
         Self {
             remark: self.remark.clone(),
-            reported: self.reported.clone().map(|said| Reported { before_prompt: None, ..said }),
+            reported: self.reported.clone().map(|said| ObjectiveReport { before_prompt: None, ..said }),
             times: self.times,
             ..Self::new(self.spec.clone())
         }

@@ -2,14 +2,14 @@
 
 use crate::decision::{Assessment, QuotaCause, SubPhase};
 use crate::ids::{ActionId, Digest, PhaseId, RequestId};
-use crate::input::Choice;
-use crate::observation::{BriefKind, Occasion, SplitOccasion};
+use crate::input::PauseAnswer;
+use crate::observation::{AssessTrigger, PromptKind, SplitTrigger};
 use crate::time::UnixMs;
 
 use super::end_cause::EndCause;
-use super::handoff::{Draft, Found, Refused};
-use super::inputs::Large;
+use super::handoff::{HandoffCheck, HandoffRefusal, PendingHandoff};
 use super::judgment::Judgment;
+use super::prompt_offload::LargeText;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +28,12 @@ pub(super) enum Step {
     /// `splitting.decide`, with a session (at a boundary) or without.
     Scoping {
         request: RequestId,
-        occasion: SplitOccasion,
+        occasion: SplitTrigger,
     },
     /// `budgeting.decide`.
     Budgeting {
         request: RequestId,
-        then: AfterBudget,
+        then: OnTurnBudget,
     },
     /// `Spawn`, until the agent says that it is ready.
     Readying {
@@ -42,21 +42,21 @@ pub(super) enum Step {
     /// `offloading.decide` on what the next prompt would embed (C4).
     Sparing {
         request: RequestId,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
-        large: Vec<Large>,
+        large: Vec<LargeText>,
     },
     /// `Offload` of what was decided.
     Offloading {
         action: ActionId,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
-        large: Vec<Large>,
+        large: Vec<LargeText>,
     },
     /// `prompting.compose`.
     Briefing {
         request: RequestId,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
     },
     /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
@@ -68,26 +68,26 @@ pub(super) enum Step {
     /// `Assess` after a prompt or a session ended.
     Measuring {
         action: ActionId,
-        occasion: Occasion,
+        occasion: AssessTrigger,
         focus: Vec<usize>,
     },
     /// `exhaustion.assess` on a prompt or session that ended.
     Judging {
         request: RequestId,
-        occasion: Occasion,
+        occasion: AssessTrigger,
         focus: Vec<usize>,
     },
     /// `completion.decide` on a prompt that was answered.
     Completing {
         request: RequestId,
-        occasion: Occasion,
+        occasion: AssessTrigger,
         focus: Vec<usize>,
         assessment: Box<Assessment>,
     },
     /// `recovery.decide` on what ended otherwise, or is not done.
     Recovering {
         request: RequestId,
-        occasion: Occasion,
+        occasion: AssessTrigger,
         focus: Vec<usize>,
         judgment: Box<Judgment>,
     },
@@ -99,7 +99,7 @@ pub(super) enum Step {
     Summarising {
         action: ActionId,
         digest: Digest,
-        then: AfterSummary,
+        then: OnSummary,
     },
     /// `Compact`: delivered or not, the prompt that carries it has not ended.
     Compacting {
@@ -110,49 +110,49 @@ pub(super) enum Step {
     /// `Assess` after a session is gone, for what it leaves behind.
     Surveying {
         action: ActionId,
-        then: Succession,
+        then: SuccessorReason,
     },
     /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
     Composing {
         request: RequestId,
-        then: Succession,
+        then: SuccessorReason,
         path: String,
-        refused: Option<Box<Refused>>,
+        refused: Option<Box<HandoffRefusal>>,
     },
     /// `Inspect` of what was composed.
     Inspecting {
         action: ActionId,
-        then: Succession,
-        draft: Box<Draft>,
+        then: SuccessorReason,
+        draft: Box<PendingHandoff>,
     },
     /// `review.assess` of it.
     Reviewing {
         request: RequestId,
-        then: Succession,
-        draft: Box<Draft>,
+        then: SuccessorReason,
+        draft: Box<PendingHandoff>,
     },
     /// `WriteHandoff`.
     HandingOff {
         action: ActionId,
-        then: Succession,
-        draft: Box<Draft>,
+        then: SuccessorReason,
+        draft: Box<PendingHandoff>,
     },
     /// `Inspect` of the newest handoff, before a session starts from it after a while.
     Rechecking {
         action: ActionId,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
     },
     /// `review.assess` of it.
     Rereading {
         request: RequestId,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: Vec<usize>,
-        found: Found,
+        found: HandoffCheck,
     },
     /// `End`, until the process is gone.
     Ending {
-        then: AfterEnd,
+        then: OnSessionEnd,
     },
     /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
     Quota {
@@ -179,12 +179,12 @@ pub(super) enum Step {
     /// `CommitToBranch` of what it changed.
     CommittingToBranch {
         action: ActionId,
-        then: AfterCommit,
+        then: OnCommit,
     },
     /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
     Restoring {
         action: ActionId,
-        then: AfterRestore,
+        then: OnRestore,
     },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
     Verifying {
@@ -223,7 +223,7 @@ pub(super) enum Step {
     /// `Ask`.
     Paused {
         question: ActionId,
-        about: Pause,
+        about: PauseReason,
     },
     /// Its sub-phases work.
     Split,
@@ -233,18 +233,18 @@ pub(super) enum Step {
 
 /// What follows once it is said how many turns there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AfterBudget {
+pub(super) enum OnTurnBudget {
     /// The first session.
     Begin,
     /// The boundary between two prompts.
     Boundary,
     /// Another session.
-    Succeed(Succession),
+    Succeed(SuccessorReason),
 }
 
 /// What follows once the summaries are written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum AfterSummary {
+pub(super) enum OnSummary {
     /// The boundary between two prompts.
     Boundary,
     /// The compaction, with these instructions to the agent.
@@ -255,7 +255,7 @@ pub(super) enum AfterSummary {
 
 /// What follows once its work is committed in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AfterCommit {
+pub(super) enum OnCommit {
     /// The boundary between two prompts.
     Boundary,
     /// The phase is over.
@@ -267,7 +267,7 @@ pub(super) enum AfterCommit {
 
 /// What follows once a tree is again as it was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AfterRestore {
+pub(super) enum OnRestore {
     /// Its checks passed.
     Checks,
     /// Some of its checks failed: `Phase::failed_checks`.
@@ -278,7 +278,7 @@ pub(super) enum AfterRestore {
 
 /// Why a new session follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Succession {
+pub(super) enum SuccessorReason {
     /// Continuation k of n (A7).
     Continuation,
     /// The session failed; counted apart.
@@ -293,15 +293,15 @@ pub(super) enum Succession {
 
 /// What follows when a session is gone.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum AfterEnd {
-    Succeed(Succession),
+pub(super) enum OnSessionEnd {
+    Succeed(SuccessorReason),
     Split(Vec<SubPhase>),
     /// It is reviewed.
     Review,
     /// The loop begins again (B10).
     Iterate,
     Pause {
-        about: Pause,
+        about: PauseReason,
         text: EndCause,
     },
     Complete,
@@ -310,7 +310,7 @@ pub(super) enum AfterEnd {
 
 /// What a question is about; says what can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pause {
+pub(super) enum PauseReason {
     /// The phase cannot go on by itself.
     Stuck,
     /// Nothing shows that objectives are done, or something says that they are not.
@@ -385,14 +385,22 @@ impl Step {
     }
 }
 
-impl Pause {
-    pub(super) fn choices(self) -> Vec<Choice> {
+impl PauseReason {
+    pub(super) fn choices(self) -> Vec<PauseAnswer> {
         match self {
-            Pause::Unproven => vec![Choice::Accept, Choice::Retry, Choice::Skip, Choice::Stop],
+            PauseReason::Unproven => {
+                vec![PauseAnswer::Accept, PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop]
+            }
             // What it asks, or lacks, is answered first. It does not call the work done itself.
-            Pause::Asked => vec![Choice::Retry, Choice::Skip, Choice::Stop, Choice::Accept],
-            Pause::Stuck | Pause::Conflict => vec![Choice::Retry, Choice::Skip, Choice::Stop],
-            Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
+            PauseReason::Asked => {
+                vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop, PauseAnswer::Accept]
+            }
+            PauseReason::Stuck | PauseReason::Conflict => {
+                vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop]
+            }
+            PauseReason::PhaseCeiling | PauseReason::RunCeiling => {
+                vec![PauseAnswer::Raise, PauseAnswer::Skip, PauseAnswer::Stop]
+            }
         }
     }
 }

@@ -6,14 +6,14 @@ use crate::decision::{Decision, Fault, TurnBudget};
 use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::{ActionId, RequestId};
 use crate::input::Outcome;
-use crate::notice::Notice;
-use crate::observation::TurnsSpent;
+use crate::observation::TurnUsage;
+use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::end_cause::EndCause;
+use super::observations::counted;
 use super::phase::Phase;
-use super::question::counted;
-use super::step::{AfterBudget, Step, Succession};
+use super::step::{OnTurnBudget, Step, SuccessorReason};
 
 /// The most turns of an answer about a scope, in turns of the table: the contract says so (WIT `turn-budget`). Over all answers, a phase gets as
 /// many for each of its objectives.
@@ -27,7 +27,7 @@ const TURN_LIMIT: &str = "turn-limit";
 
 /// What is known of the turns that a phase was given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Given {
+pub(super) struct TurnGrant {
     /// So many it began with.
     first: u32,
     /// Objectives that were done when it was last given some.
@@ -44,7 +44,7 @@ pub(super) struct Given {
 
 /// More turns are asked for while the agent works.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Asking {
+pub(super) enum TurnRequest {
     /// The disk is looked at.
     Looking(ActionId),
     /// The policy is asked.
@@ -55,7 +55,7 @@ impl Phase {
     /// The turns that it begins with, or begins anew with.
     pub(super) fn give_turns(&mut self, turns: u32) {
         self.max_turns = turns;
-        self.given = Given { first: turns, ..self.given_now() };
+        self.given = TurnGrant { first: turns, ..self.given_now() };
     }
 
     /// A person, or a new walk of its loop, lets it begin anew.
@@ -64,9 +64,9 @@ impl Phase {
         self.give_turns(self.given.first);
     }
 
-    fn given_now(&self) -> Given {
+    fn given_now(&self) -> TurnGrant {
         let (done, changed) = (self.done_count(), self.facts.changed.clone());
-        Given { done, changed, ..Given::default() }
+        TurnGrant { done, changed, ..TurnGrant::default() }
     }
 
     /// Turns as they are counted from the beginning of the phase; 0 for no cap.
@@ -136,22 +136,22 @@ impl Run {
             let reason = self.under_its_name("says", reason);
             self.tell_budget(p, &reason);
         }
-        self.succeed(p, Succession::Uncounted);
+        self.start_successor(p, SuccessorReason::Uncounted);
     }
 
     fn tell_budget(&mut self, p: usize, reason: &str) {
         let (phase, turns) = (self.phases[p].spec.id.clone(), self.phases[p].turns_in_all());
         let (of_table, reason) = (self.base_turns(p), reason.to_owned());
-        self.notify(Notice::Budgeted { phase, turns, of_table, reason });
+        self.notify(ProgressEvent::Budgeted { phase, turns, of_table, reason });
     }
 
     /// What came of the turns since it was last given some.
-    fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnsSpent {
+    fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnUsage {
         let phase = &self.phases[p];
         let (now, before) = (&facts.changed, &phase.given.changed);
         let new = now.iter().filter(|file| !before.contains(file)).count();
         let gone = before.iter().filter(|file| !now.iter().any(|other| other.path == file.path)).count();
-        TurnsSpent {
+        TurnUsage {
             objectives_done: phase.done_count().saturating_sub(phase.given.done),
             files_changed: u32::try_from(new + gone).unwrap_or(u32::MAX),
             idle_grants: phase.given.idle,
@@ -163,7 +163,7 @@ impl Run {
     }
 
     /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
-    pub(super) fn ask_for_turns(&mut self, p: usize, then: AfterBudget) -> bool {
+    pub(super) fn ask_for_turns(&mut self, p: usize, then: OnTurnBudget) -> bool {
         let used = self.turns_counted(p);
         let is_refused = self.phases[p].given.refused_at == Some(used);
         if is_refused || used >= self.turn_ceiling(p) || self.workflow.imported.is_some() {
@@ -179,7 +179,7 @@ impl Run {
     fn take_turns(
         &mut self,
         p: usize,
-        spent: &TurnsSpent,
+        spent: &TurnUsage,
         facts: &WorkspaceFacts,
         answer: &TurnBudget,
     ) -> bool {
@@ -196,7 +196,7 @@ impl Run {
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
         let (first, idle) = (phase.given.first, if moved { 0 } else { phase.given.idle + 1 });
-        phase.given = Given { first, idle, changed: facts.changed.clone(), ..phase.given_now() };
+        phase.given = TurnGrant { first, idle, changed: facts.changed.clone(), ..phase.given_now() };
         if let Some(session) = self.session_mut(p) {
             session.max_turns = session.turns.saturating_add(turns - used);
             let compactions = session.compactions;
@@ -207,7 +207,7 @@ impl Run {
     }
 
     /// What is said of an agent that made room in its context again and again, while nothing came of its turns.
-    fn in_circles(&self, p: usize, spent: &TurnsSpent) -> String {
+    fn in_circles(&self, p: usize, spent: &TurnUsage) -> String {
         let before = self.phases[p].given.compactions;
         let compacted = self.session(p).map_or(0, |session| session.compactions.saturating_sub(before));
         match has_moved(spent) || compacted < CIRCLES {
@@ -217,16 +217,16 @@ impl Run {
     }
 
     /// Between prompts, or before another session.
-    pub(super) fn more_turns_decided(&mut self, p: usize, then: AfterBudget, answer: Option<&TurnBudget>) {
+    pub(super) fn more_turns_decided(&mut self, p: usize, then: OnTurnBudget, answer: Option<&TurnBudget>) {
         let facts = self.phases[p].facts.clone();
         let spent = self.spent(p, &facts);
         if !answer.is_some_and(|answer| self.take_turns(p, &spent, &facts, answer)) {
             self.phases[p].given.refused_at = Some(self.turns_counted(p));
         }
         match then {
-            AfterBudget::Begin => self.succeed(p, Succession::Uncounted),
-            AfterBudget::Boundary => self.cross_boundary(p),
-            AfterBudget::Succeed(then) => self.succeed(p, then),
+            OnTurnBudget::Begin => self.start_successor(p, SuccessorReason::Uncounted),
+            OnTurnBudget::Boundary => self.cross_boundary(p),
+            OnTurnBudget::Succeed(then) => self.start_successor(p, then),
         }
     }
 
@@ -242,13 +242,13 @@ impl Run {
         }
         let action = self.assess(p, false);
         if let Some(session) = self.session_mut(p) {
-            session.at_work.turns = Some(Asking::Looking(action));
+            session.at_work.turns = Some(TurnRequest::Looking(action));
         }
     }
 
     /// The disk was looked at while the agent works.
     pub(super) fn looked_at_turns(&mut self, action: ActionId, outcome: &Outcome) {
-        let looking = Some(Asking::Looking(action));
+        let looking = Some(TurnRequest::Looking(action));
         let asks = |phase: &Phase| {
             let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
             session.is_some_and(|session| session.at_work.turns == looking)
@@ -261,7 +261,7 @@ impl Run {
         let is_working = matches!(self.phases[p].step, Step::Working { .. });
         let asking = is_working.then(|| {
             let spent = self.spent(p, &facts);
-            Asking::Asked(self.ask_budget(p, self.base_turns(p), Some(spent)))
+            TurnRequest::Asked(self.ask_budget(p, self.base_turns(p), Some(spent)))
         });
         if let Some(session) = self.session_mut(p) {
             session.at_work.turns = asking;
@@ -305,7 +305,7 @@ impl Run {
         }
         // The host counts turns itself: what a policy names as evidence is its own claim.
         self.stopped(p, TURN_LIMIT, Vec::new(), reason.clone());
-        self.hand_over(p, Succession::Continuation, EndCause::of_policy(&reason, known));
+        self.replace_session(p, SuccessorReason::Continuation, EndCause::of_policy(&reason, known));
     }
 
     /// A session that stopped for want of turns, and not of context, is continued with as many as the first had.
@@ -323,7 +323,7 @@ impl Run {
         };
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
-        phase.given = Given { first: phase.given.first, idle, ..phase.given_now() };
+        phase.given = TurnGrant { first: phase.given.first, idle, ..phase.given_now() };
         true
     }
 
@@ -333,7 +333,7 @@ impl Run {
             TURN_LIMIT.clone_into(&mut session.ending);
         }
         let because = self.why_out_of_turns(p);
-        self.hand_over(p, Succession::Continuation, EndCause::of_host(because));
+        self.replace_session(p, SuccessorReason::Continuation, EndCause::of_host(because));
     }
 
     pub(super) fn why_out_of_turns(&self, p: usize) -> String {
@@ -363,6 +363,6 @@ impl Run {
     }
 }
 
-fn has_moved(spent: &TurnsSpent) -> bool {
+fn has_moved(spent: &TurnUsage) -> bool {
     spent.objectives_done > 0 || spent.files_changed > 0
 }

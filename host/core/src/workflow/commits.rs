@@ -10,7 +10,7 @@ const RUN: &str = "{run}";
 
 /// What a workflow says of commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commits {
+pub struct CommitSettings {
     /// After what.
     #[serde(default)]
     pub when: CommitTime,
@@ -43,7 +43,7 @@ impl CommitTime {
     }
 }
 
-impl Commits {
+impl CommitSettings {
     /// The branch of a run, where it has one of its own.
     pub fn branch_of(&self, run: &RunId) -> Option<String> {
         self.branch.as_ref().map(|branch| branch.replace(RUN, run.as_str()))
@@ -80,8 +80,8 @@ mod tests {
         for bad in bad.into_iter().chain(["baton", "baton/{run}", "baton-runs/x", "ü"]) {
             assert!(branch_fault(bad).is_some(), "{bad}");
         }
-        let commits = Commits { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
+        let commits = CommitSettings { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
         assert_eq!(commits.branch_of(&RunId::new("r-1")).as_deref(), Some("work/r-1"));
-        assert_eq!(Commits::default().branch_of(&RunId::new("r-1")), None);
+        assert_eq!(CommitSettings::default().branch_of(&RunId::new("r-1")), None);
     }
 }

@@ -7,34 +7,34 @@
 //! the model and finds what no schema can say (ids that repeat, phases that wait for each other).
 
 mod check;
-mod conform;
 mod derive;
+mod diagnostic;
 mod graph;
 mod limits;
 mod modes;
 mod paths;
 mod phases;
 mod policies;
-mod problem;
 mod roles;
 mod rules;
 mod sandbox;
-mod shape;
+mod schema;
+mod schema_validation;
 mod values;
 
-pub use problem::{Problem, WorkflowError};
+pub use diagnostic::{Diagnostic, WorkflowError};
 pub use roles::is_command_pattern;
 pub use rules::{rules_file, rules_schema};
 pub use values::is_variable_name;
 
-pub(super) use problem::suggest;
-pub(super) use shape::TURNS_MAX;
+pub(super) use diagnostic::suggest;
+pub(super) use schema::TURNS_MAX;
 
 use serde::de::DeserializeOwned;
 
-use problem::Problems;
+use diagnostic::Diagnostics;
 
-use crate::workflow::{Layer, PoliciesSaid, Sandbox, Workflow};
+use crate::workflow::{ConfigLayer, PolicyLayerFile, Sandbox, Workflow};
 
 /// A workflow file may have this many bytes: a thousand objectives with a page each fit, a mistaken path to a log
 /// or an archive does not.
@@ -64,19 +64,19 @@ pub fn parse_with(
 
 /// A workflow that was read, before the layers that are farther than it are laid beneath.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct ParsedWorkflow {
     workflow: Workflow,
-    said: PoliciesSaid,
+    said: PolicyLayerFile,
 }
 
-impl Reading {
+impl ParsedWorkflow {
     /// Everything but the policies of the run.
     pub fn workflow(&self) -> &Workflow {
         &self.workflow
     }
 
     /// The workflow over what files of other layers say of policies, the farthest first.
-    pub fn over(self, farther: impl IntoIterator<Item = PoliciesSaid>) -> Workflow {
+    pub fn over(self, farther: impl IntoIterator<Item = PolicyLayerFile>) -> Workflow {
         let Self { mut workflow, said } = self;
         workflow.policies.lay(farther.into_iter().chain([said]));
         workflow
@@ -96,12 +96,12 @@ pub fn read(
     origin: &str,
     base: &str,
     read_file: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Reading, WorkflowError> {
-    let mut problems = Problems::new(origin, text);
+) -> Result<ParsedWorkflow, WorkflowError> {
+    let mut problems = Diagnostics::new(origin, text);
     let shape = shape_of(text, "a workflow", &schema(), &mut problems)?;
     let (workflow, said) = check::check(shape, base, read_file, &mut problems);
     problems.done()?;
-    Ok(Reading { workflow, said })
+    Ok(ParsedWorkflow { workflow, said })
 }
 
 /// Reads and checks what a file of another layer says of policies: `config.toml` of a user, or `baton.toml` of a workspace.
@@ -113,19 +113,19 @@ pub fn policies_file(
     text: &str,
     origin: &str,
     base: &str,
-    layer: Layer,
+    layer: ConfigLayer,
     read_file: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<PoliciesSaid, WorkflowError> {
-    let mut problems = Problems::new(origin, text);
-    let shape: shape::ConfigurationShape =
+) -> Result<PolicyLayerFile, WorkflowError> {
+    let mut problems = Diagnostics::new(origin, text);
+    let shape: schema::ConfigurationSchema =
         shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
-    if let Some(trust) = shape.trust.as_ref().filter(|_| layer == Layer::Workspace) {
+    if let Some(trust) = shape.trust.as_ref().filter(|_| layer == ConfigLayer::Workspace) {
         let what = "[trust] is not for the file of a workspace".to_owned();
         let hint =
             "whoever brings a folder does not decide whom its user trusts: write it in your own config.toml";
         problems.at(trust.span(), "trust", what, hint);
     }
-    let said = policies::Choices::new(base, read_file, &mut problems).said(layer, shape.policies);
+    let said = policies::PolicyTableReader::new(base, read_file, &mut problems).said(layer, shape.policies);
     problems.done()?;
     Ok(said)
 }
@@ -135,8 +135,8 @@ pub fn policies_file(
 /// # Errors
 /// As for [`read`].
 pub fn sandbox_file(text: &str, origin: &str) -> Result<Option<Sandbox>, WorkflowError> {
-    let mut problems = Problems::new(origin, text);
-    let shape: shape::ConfigurationShape =
+    let mut problems = Diagnostics::new(origin, text);
+    let shape: schema::ConfigurationSchema =
         shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
     let said = shape.sandbox.map(|shape| sandbox::sandbox(&mut problems, "in [sandbox]", shape));
     problems.done()?;
@@ -148,7 +148,7 @@ fn shape_of<T: DeserializeOwned>(
     text: &str,
     what: &str,
     schema: &serde_json::Value,
-    problems: &mut Problems<'_>,
+    problems: &mut Diagnostics<'_>,
 ) -> Result<T, WorkflowError> {
     if text.len() > FILE_BYTES_MAX {
         let what = format!("the file has {} bytes, and {what} may have {FILE_BYTES_MAX}", text.len());
@@ -162,7 +162,7 @@ fn shape_of<T: DeserializeOwned>(
         problems.add(at, "", what, String::new());
     }
     problems.done()?;
-    conform::hold_to(&document, schema, problems);
+    schema_validation::validate_document(&document, schema, problems);
     problems.done()?;
     toml::from_str(text).map_err(|mistake: toml::de::Error| {
         // `conform` has found every mistake that the schema knows, so this is one that it does not.
@@ -174,12 +174,12 @@ fn shape_of<T: DeserializeOwned>(
 
 /// The JSON Schema of a workflow file, for editors; `baton schema` prints it.
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(shape::WorkflowShape).to_value()
+    schemars::schema_for!(schema::WorkflowSchema).to_value()
 }
 
 /// The JSON Schema of `config.toml` and `baton.toml`.
 pub fn configuration_schema() -> serde_json::Value {
-    schemars::schema_for!(shape::ConfigurationShape).to_value()
+    schemars::schema_for!(schema::ConfigurationSchema).to_value()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::ids::Digest;
 
 /// The recording that a run was made from. Such a run can be looked at and replayed; nobody can go on with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Imported {
+pub struct ImportedRecording {
     /// The format that it was read as, by the name that `baton import --as` takes.
     pub format: String,
     /// The files, in the order in which they were played.

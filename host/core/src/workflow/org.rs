@@ -9,7 +9,7 @@ pub const ORG_BYTES_MAX: usize = 1024 * 1024;
 
 /// A property, and where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Property {
+pub struct OrgProperty {
     /// Line, from 1.
     pub line: usize,
     /// As it is written, without colons.
@@ -22,9 +22,9 @@ pub struct Property {
 
 /// A file, as far as properties go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outline {
+pub struct OrgOutline {
     /// In the order of the file.
-    pub properties: Vec<Property>,
+    pub properties: Vec<OrgProperty>,
     /// For each entry, the one above it. The file itself comes first, and is above itself.
     pub parents: Vec<usize>,
 }
@@ -39,14 +39,14 @@ pub struct OrgError {
     pub what: String,
 }
 
-impl Outline {
+impl OrgOutline {
     /// Every property with this name that an entry has itself or, where it has none, the nearest entry above it. Names of
     /// properties are the same in any case.
-    pub fn inherited(&self, entry: usize, name: &str) -> Option<&Property> {
+    pub fn inherited(&self, entry: usize, name: &str) -> Option<&OrgProperty> {
         let mut at = entry;
         loop {
             let of_entry =
-                |property: &&Property| property.entry == at && property.name.eq_ignore_ascii_case(name);
+                |property: &&OrgProperty| property.entry == at && property.name.eq_ignore_ascii_case(name);
             match (self.properties.iter().rev().find(of_entry), self.parents.get(at)) {
                 (Some(found), _) => return Some(found),
                 (None, Some(above)) if *above != at => at = *above,
@@ -60,9 +60,9 @@ impl Outline {
 ///
 /// # Errors
 /// [`OrgError`] at the first drawer that does not end, or that holds something else than properties.
-pub fn read(text: &str) -> Result<Outline, OrgError> {
+pub fn read(text: &str) -> Result<OrgOutline, OrgError> {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let mut outline = Outline { properties: Vec::new(), parents: vec![0] };
+    let mut outline = OrgOutline { properties: Vec::new(), parents: vec![0] };
     // Depth and index of the entries that the line is in.
     let mut inside: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
@@ -100,7 +100,7 @@ fn drawer(
     lines: &[&str],
     before: usize,
     entry: usize,
-    properties: &mut Vec<Property>,
+    properties: &mut Vec<OrgProperty>,
 ) -> Result<usize, OrgError> {
     for (index, line) in lines.iter().enumerate() {
         let number = before + index + 1;
@@ -125,9 +125,9 @@ fn drawer(
     })
 }
 
-fn property(line: usize, name: &str, value: &str, entry: usize) -> Property {
+fn property(line: usize, name: &str, value: &str, entry: usize) -> OrgProperty {
     let name = name.trim_end_matches('+').to_owned();
-    Property { line, name, value: value.trim().to_owned(), entry }
+    OrgProperty { line, name, value: value.trim().to_owned(), entry }
 }
 
 /// Whether a name is one that a mode file is read for, or nearly.

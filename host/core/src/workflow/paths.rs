@@ -1,13 +1,13 @@
 //! Where what people and agents read lies in the workspace: templates of paths, what may stand in them, and how they are
 //! filled. Everything here is a function of its arguments: a replay gives the same names. Writes nothing.
 
-mod claims;
+mod reserved_names;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::UnixMs;
 
-pub use claims::Claims;
+pub use reserved_names::ReservedNames;
 
 /// The files below the task folder that Baton names itself, and the folders that it fills. No template may lead to them.
 pub const RESERVED: [&str; 12] = [
@@ -37,7 +37,7 @@ const SLUG_CHARS_MAX: usize = 40;
 
 /// The templates. `folder` is relative to the workspace, the others to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Paths {
+pub struct PathTemplates {
     /// The task folder of a run.
     pub folder: String,
     /// A handoff (C15).
@@ -50,7 +50,7 @@ pub struct Paths {
     pub results: String,
 }
 
-impl Default for Paths {
+impl Default for PathTemplates {
     fn default() -> Self {
         Self {
             folder: ".baton/{run}".to_owned(),
@@ -86,7 +86,7 @@ pub struct HandoffNames<'a> {
     pub at: UnixMs,
 }
 
-impl Paths {
+impl PathTemplates {
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -126,14 +126,14 @@ impl Paths {
             _ => of_phase(name, names, handoff.phase),
         });
         let free = |path: &String| !taken(path);
-        let numbered = (2..).map(|n: u32| beside(&path, &format!("-{n}"))).find(free);
+        let numbered = (2..).map(|n: u32| sibling_path(&path, &format!("-{n}"))).find(free);
         if free(&path) { path } else { numbered.unwrap_or(path) }
     }
 }
 
 /// The index that belongs to a handoff lies beside it.
 pub fn index_of_handoff(handoff: &str) -> String {
-    beside(handoff, "-index")
+    sibling_path(handoff, "-index")
 }
 
 /// Where a handoff lies when its phase is over (C21).
@@ -212,7 +212,7 @@ fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
 }
 
 /// "a/b.md" and "-2" give "a/b-2.md".
-fn beside(path: &str, suffix: &str) -> String {
+fn sibling_path(path: &str, suffix: &str) -> String {
     let name_at = path.rfind('/').map_or(0, |slash| slash + 1);
     match path[name_at..].rfind('.').filter(|dot| *dot > 0) {
         Some(dot) => format!("{}{suffix}{}", &path[..name_at + dot], &path[name_at + dot..]),
@@ -222,7 +222,7 @@ fn beside(path: &str, suffix: &str) -> String {
 
 /// A key of the table `[paths]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum PathKey {
     Folder,
     Handoff,
     Index,
@@ -232,7 +232,7 @@ pub(super) enum Key {
 
 /// What is wrong with a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TemplateFault {
+pub(super) enum TemplateError {
     /// A brace without its other half.
     Brace,
     /// Nothing is called so.
@@ -243,56 +243,56 @@ pub(super) enum TemplateFault {
     Phases,
 }
 
-impl Key {
+impl PathKey {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Key::Folder => "folder",
-            Key::Handoff => "handoff",
-            Key::Index => "index",
-            Key::Summary => "summary",
-            Key::Results => "results",
+            PathKey::Folder => "folder",
+            PathKey::Handoff => "handoff",
+            PathKey::Index => "index",
+            PathKey::Summary => "summary",
+            PathKey::Results => "results",
         }
     }
 
     /// The placeholders that have a value here.
     pub(super) const fn placeholders(self) -> &'static [&'static str] {
         match self {
-            Key::Folder | Key::Index => &OF_RUN,
-            Key::Summary | Key::Results => &OF_PHASE,
-            Key::Handoff => &OF_HANDOFF,
+            PathKey::Folder | PathKey::Index => &OF_RUN,
+            PathKey::Summary | PathKey::Results => &OF_PHASE,
+            PathKey::Handoff => &OF_HANDOFF,
         }
     }
 
     /// The first fault of a template, if it has one.
-    pub(super) fn fault(self, template: &str) -> Option<TemplateFault> {
+    pub(super) fn fault(self, template: &str) -> Option<TemplateError> {
         let mut names = Vec::new();
         let mut rest = template;
         while let Some(at) = rest.find(['{', '}']) {
             let Some((name, after)) = rest[at..].strip_prefix('{').and_then(|after| after.split_once('}'))
             else {
-                return Some(TemplateFault::Brace);
+                return Some(TemplateError::Brace);
             };
             if name.contains('{') {
-                return Some(TemplateFault::Brace);
+                return Some(TemplateError::Brace);
             }
             names.push(name);
             rest = after;
         }
         for name in &names {
             if !OF_HANDOFF.contains(name) {
-                return Some(TemplateFault::Unknown((*name).to_owned()));
+                return Some(TemplateError::Unknown((*name).to_owned()));
             }
             if !self.placeholders().contains(name) {
-                return Some(TemplateFault::NoValueHere((*name).to_owned()));
+                return Some(TemplateError::NoValueHere((*name).to_owned()));
             }
         }
         // A phase that is split makes more of them, so this does not hang on how many the file has.
         let tells_phases_apart = match self {
-            Key::Folder | Key::Index => true,
-            Key::Summary | Key::Results => names.contains(&"phase"),
-            Key::Handoff => names.contains(&"phase") || names.contains(&"session"),
+            PathKey::Folder | PathKey::Index => true,
+            PathKey::Summary | PathKey::Results => names.contains(&"phase"),
+            PathKey::Handoff => names.contains(&"phase") || names.contains(&"session"),
         };
-        (!tells_phases_apart).then_some(TemplateFault::Phases)
+        (!tells_phases_apart).then_some(TemplateError::Phases)
     }
 
     /// The path that a template gives for made-up values, to look at its shape.
@@ -309,7 +309,7 @@ mod tests {
         RunNames { run: "20260212-103000", workflow: "calc", goal: "A calculator, in POSIX shell." };
 
     fn handoff(template: &str, taken: &[&str]) -> String {
-        let paths = Paths { handoff: template.to_owned(), ..Paths::default() };
+        let paths = PathTemplates { handoff: template.to_owned(), ..PathTemplates::default() };
         let names = HandoffNames { phase: "20", ordinal: 2, session: "s3", at: UnixMs(1_770_892_200_000) };
         paths.handoff(RUN, names, |path| taken.contains(&path))
     }
@@ -317,7 +317,7 @@ mod tests {
     // C15
     #[test]
     fn a_handoff_is_called_by_its_template_and_never_by_a_name_that_is_taken() {
-        let default = Paths::default().handoff;
+        let default = PathTemplates::default().handoff;
         let first = "handoffs/phase-20-handoff-20260212T103000Z.md";
         assert_eq!(handoff(&default, &[]), first);
         assert_eq!(handoff(&default, &[first]), "handoffs/phase-20-handoff-20260212T103000Z-2.md");
@@ -348,14 +348,17 @@ mod tests {
 
     #[test]
     fn a_template_is_refused_for_one_reason_at_a_time() {
-        let fault = |key: Key, template: &str| key.fault(template);
-        assert_eq!(fault(Key::Folder, "specs/{run}"), None);
-        assert_eq!(fault(Key::Folder, "specs/{run"), Some(TemplateFault::Brace));
-        assert_eq!(fault(Key::Folder, "specs/run}"), Some(TemplateFault::Brace));
-        assert_eq!(fault(Key::Folder, "{{run}}"), Some(TemplateFault::Brace));
-        assert_eq!(fault(Key::Folder, "{rum}"), Some(TemplateFault::Unknown("rum".into())));
-        assert_eq!(fault(Key::Summary, "{session}.md"), Some(TemplateFault::NoValueHere("session".into())));
-        assert_eq!(fault(Key::Handoff, "handoff-{timestamp}.md"), Some(TemplateFault::Phases));
-        assert_eq!(fault(Key::Handoff, "handoff-{session}.md"), None);
+        let fault = |key: PathKey, template: &str| key.fault(template);
+        assert_eq!(fault(PathKey::Folder, "specs/{run}"), None);
+        assert_eq!(fault(PathKey::Folder, "specs/{run"), Some(TemplateError::Brace));
+        assert_eq!(fault(PathKey::Folder, "specs/run}"), Some(TemplateError::Brace));
+        assert_eq!(fault(PathKey::Folder, "{{run}}"), Some(TemplateError::Brace));
+        assert_eq!(fault(PathKey::Folder, "{rum}"), Some(TemplateError::Unknown("rum".into())));
+        assert_eq!(
+            fault(PathKey::Summary, "{session}.md"),
+            Some(TemplateError::NoValueHere("session".into()))
+        );
+        assert_eq!(fault(PathKey::Handoff, "handoff-{timestamp}.md"), Some(TemplateError::Phases));
+        assert_eq!(fault(PathKey::Handoff, "handoff-{session}.md"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Which policy is asked for what, as people wrote it: layers of choices, the closest one wins. A pure function of what was
 //! read; which component really decides what is known once it is loaded, and that is not done here.
 
-mod given;
-mod written;
+mod policies_format;
+mod setting_edits;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::ids::{PhaseId, RoleName};
 use crate::observation::{Capability, is_default};
 use crate::workflow::Workflow;
 
-pub use given::{GivenSetting, ListEdit, lay_over};
+pub use setting_edits::{GivenSetting, ListEdit, lay_over};
 
 /// How a workflow names the component that is part of the host.
 pub const BUILTIN: &str = "builtin:resilience";
@@ -24,7 +24,7 @@ pub const BREAKER_FAULTS: u32 = 3;
 
 /// Which policy decides what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "written::Written", into = "written::Written")]
+#[serde(from = "policies_format::PoliciesFormat", into = "policies_format::PoliciesFormat")]
 pub struct Policies {
     /// For the whole run, the farthest first: of the user, of the workspace, of the workflow.
     pub layers: Vec<PolicyLayer>,
@@ -66,7 +66,7 @@ pub struct PolicyLayer {
 
 /// What the file of one layer says for the whole run; what holds only once may be left to farther layers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PoliciesSaid {
+pub struct PolicyLayerFile {
     /// Who decides what.
     pub layer: PolicyLayer,
     /// Who is asked beside them.
@@ -95,7 +95,7 @@ pub struct PolicyChoice {
     pub grants: Grants,
     /// Where it was written.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub from: Origin,
+    pub from: ConfigSource,
     /// It is named as a layer: it has to ask the next policy of its chain.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_layer: bool,
@@ -113,9 +113,9 @@ pub struct PolicyChoice {
 
 impl PolicyChoice {
     /// Where its own settings were written: beside it, or in its file of rules.
-    pub fn settings_from(&self) -> Origin {
+    pub fn settings_from(&self) -> ConfigSource {
         match &self.rules_file {
-            Some(file) => Origin { layer: self.from.layer, file: file.clone(), line: 0 },
+            Some(file) => ConfigSource { layer: self.from.layer, file: file.clone(), line: 0 },
             None => self.from.clone(),
         }
     }
@@ -126,7 +126,7 @@ impl PolicyChoice {
     }
 
     fn forget_place(&mut self) {
-        self.from = Origin::default();
+        self.from = ConfigSource::default();
         self.then.iter_mut().for_each(Self::forget_place);
         self.for_chain.iter_mut().for_each(|choice| choice.forget_place());
     }
@@ -134,9 +134,9 @@ impl PolicyChoice {
 
 /// Where a choice was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct ConfigSource {
     /// How close to the work.
-    pub layer: Layer,
+    pub layer: ConfigLayer,
     /// The file, as messages name it; empty for what the host has of its own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -150,7 +150,7 @@ pub struct Origin {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Layer {
+pub enum ConfigLayer {
     /// Part of the host.
     #[default]
     BuiltIn,
@@ -173,7 +173,7 @@ pub enum Layer {
 /// Where in a run a policy decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "scope")]
-pub enum Scope {
+pub enum PolicyScope {
     /// Wherever no narrower scope has one.
     #[default]
     Run,
@@ -194,24 +194,25 @@ pub enum Scope {
     },
 }
 
-impl Scope {
+impl PolicyScope {
     /// The scopes around it, the next wider one first.
-    pub fn wider(&self, workflow: &Workflow) -> impl Iterator<Item = Scope> + use<> {
+    pub fn wider(&self, workflow: &Workflow) -> impl Iterator<Item = PolicyScope> + use<> {
         let role = match self {
-            Scope::Phase { phase } => {
+            PolicyScope::Phase { phase } => {
                 workflow.phases.iter().find(|known| known.id == *phase).map(|phase| &phase.role)
             }
             _ => None,
         };
-        let role = role.map(|role| Scope::Role { role: role.clone() });
-        let run = matches!(self, Scope::Phase { .. } | Scope::Role { .. }).then_some(Scope::Run);
+        let role = role.map(|role| PolicyScope::Role { role: role.clone() });
+        let run =
+            matches!(self, PolicyScope::Phase { .. } | PolicyScope::Role { .. }).then_some(PolicyScope::Run);
         role.into_iter().chain(run)
     }
 }
 
 /// A component that may decide, with everything that was laid over it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct ResolvedChoice {
     /// Its reference.
     pub component: String,
     /// The file of rules that its settings come from: two of them are two policies, of one component.
@@ -221,7 +222,7 @@ pub struct Candidate {
     /// What it is granted, by the layer that named it.
     pub grants: Grants,
     /// Where it was named.
-    pub from: Origin,
+    pub from: ConfigSource,
     /// Whether it was named for this capability, and not for all of them: then it must decide it.
     pub explicit: bool,
     /// Whether it was named as a layer: then it must ask the next policy.
@@ -236,7 +237,7 @@ pub struct GivenSettings {
     /// As they were written.
     pub settings: BTreeMap<String, GivenSetting>,
     /// Where.
-    pub from: Origin,
+    pub from: ConfigSource,
     /// Whether they were written beside this component, which must take them all. If they were written without a component, each policy of
     /// the chain takes those that it has, and one of them has to.
     pub is_own: bool,
@@ -246,18 +247,18 @@ pub struct GivenSettings {
 
 /// The settings of a candidate that hold for its policy.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LaidSettings {
+pub struct EffectiveSettings {
     /// Each, with what closer layers changed.
     pub settings: BTreeMap<String, GivenSetting>,
     /// Where each was written.
-    pub set_by: BTreeMap<String, Origin>,
+    pub set_by: BTreeMap<String, ConfigSource>,
 }
 
 impl Policies {
     /// Lays what files say over what is here, the farthest first. Of shadows, watching and the breaker the closest word
     /// counts.
-    pub fn lay(&mut self, said: impl IntoIterator<Item = PoliciesSaid>) {
-        for PoliciesSaid { layer, shadow, watch, breaker } in said {
+    pub fn lay(&mut self, said: impl IntoIterator<Item = PolicyLayerFile>) {
+        for PolicyLayerFile { layer, shadow, watch, breaker } in said {
             if layer != PolicyLayer::default() {
                 self.layers.push(layer);
             }
@@ -278,10 +279,10 @@ impl Policies {
     }
 
     /// The scopes in which something is said, the widest first. Seats of the run exist in any case.
-    pub fn scopes(&self) -> impl Iterator<Item = Scope> + '_ {
-        let roles = self.roles.keys().map(|role| Scope::Role { role: role.clone() });
-        let phases = self.phases.keys().map(|phase| Scope::Phase { phase: phase.clone() });
-        std::iter::once(Scope::Run).chain(roles).chain(phases)
+    pub fn scopes(&self) -> impl Iterator<Item = PolicyScope> + '_ {
+        let roles = self.roles.keys().map(|role| PolicyScope::Role { role: role.clone() });
+        let phases = self.phases.keys().map(|phase| PolicyScope::Phase { phase: phase.clone() });
+        std::iter::once(PolicyScope::Run).chain(roles).chain(phases)
     }
 
     /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
@@ -290,19 +291,19 @@ impl Policies {
     /// the first that has no settings there keeps those that were laid over it.
     pub fn candidates(
         &self,
-        scope: &Scope,
+        scope: &PolicyScope,
         role: Option<&RoleName>,
         capability: Capability,
-    ) -> Vec<Candidate> {
+    ) -> Vec<ResolvedChoice> {
         let (role, phase) = match scope {
-            Scope::Run | Scope::Shadow { .. } => (None, None),
-            Scope::Role { role } => (Some(role), None),
-            Scope::Phase { phase } => (role, Some(phase)),
+            PolicyScope::Run | PolicyScope::Shadow { .. } => (None, None),
+            PolicyScope::Role { role } => (Some(role), None),
+            PolicyScope::Phase { phase } => (role, Some(phase)),
         };
         let narrow = role.and_then(|role| self.roles.get(role));
         let narrowest = phase.and_then(|phase| self.phases.get(phase));
         let layers = self.layers.iter().chain(narrow).chain(narrowest);
-        let mut found = vec![Candidate::built_in()];
+        let mut found = vec![ResolvedChoice::built_in()];
         for layer in layers {
             let choices = [(false, layer.all.as_ref()), (true, layer.by_capability.get(&capability))];
             for (explicit, choice) in
@@ -312,8 +313,8 @@ impl Policies {
                     Some(component) => {
                         let rest = choice.then.iter().rev();
                         let farther = found.len();
-                        found.extend(rest.filter_map(|link| Candidate::behind(link, explicit)));
-                        found.push(Candidate::of(component, choice, explicit));
+                        found.extend(rest.filter_map(|link| ResolvedChoice::behind(link, explicit)));
+                        found.push(ResolvedChoice::of(component, choice, explicit));
                         if let Some(settings) = choice.for_chain.as_deref() {
                             let (farther, own) = found.split_at_mut(farther);
                             lay_over_chosen(farther, settings, explicit);
@@ -346,7 +347,7 @@ impl Policies {
     }
 
     /// What the files of one layer choose and set.
-    pub fn choices_of(&self, layer: Layer) -> impl Iterator<Item = &PolicyChoice> {
+    pub fn choices_of(&self, layer: ConfigLayer) -> impl Iterator<Item = &PolicyChoice> {
         self.choices().filter(move |choice| choice.from.layer == layer)
     }
 
@@ -359,7 +360,7 @@ impl Policies {
     }
 }
 
-impl Candidate {
+impl ResolvedChoice {
     /// The one that is part of the host.
     fn built_in() -> Self {
         Self::of(BUILTIN, &PolicyChoice::default(), false)
@@ -398,14 +399,14 @@ impl Candidate {
 
     /// What is set for it. `takes` says whether its policy has a setting of this key for a value of this kind; of what was written without a
     /// component the rest is for another policy of the chain.
-    pub fn laid(&self, takes: impl Fn(&str, &GivenSetting) -> bool) -> LaidSettings {
+    pub fn laid(&self, takes: impl Fn(&str, &GivenSetting) -> bool) -> EffectiveSettings {
         laid_settings(&self.given, takes)
     }
 }
 
 /// Lays settings that were written without a component over what was chosen so far: those for all decisions leave alone what was named for
 /// one.
-fn lay_over_chosen(chosen: &mut [Candidate], settings: &PolicyChoice, explicit: bool) {
+fn lay_over_chosen(chosen: &mut [ResolvedChoice], settings: &PolicyChoice, explicit: bool) {
     let beneath = chosen.iter_mut().filter(|chosen| explicit || !chosen.explicit);
     beneath.for_each(|chosen| chosen.lay(settings, explicit));
 }
@@ -417,15 +418,18 @@ impl GivenSettings {
     }
 
     /// Those that were given with a component; nothing where there are none.
-    pub fn own(settings: BTreeMap<String, GivenSetting>, from: Origin) -> Vec<Self> {
+    pub fn own(settings: BTreeMap<String, GivenSetting>, from: ConfigSource) -> Vec<Self> {
         let own = Self { settings, from, is_own: true, explicit: true };
         Some(own).filter(|own| !own.settings.is_empty()).into_iter().collect()
     }
 }
 
-/// Lays settings over each other, the farthest first. `takes` is as for [`Candidate::laid`].
-pub fn laid_settings(given: &[GivenSettings], takes: impl Fn(&str, &GivenSetting) -> bool) -> LaidSettings {
-    let mut laid = LaidSettings::default();
+/// Lays settings over each other, the farthest first. `takes` is as for [`ResolvedChoice::laid`].
+pub fn laid_settings(
+    given: &[GivenSettings],
+    takes: impl Fn(&str, &GivenSetting) -> bool,
+) -> EffectiveSettings {
+    let mut laid = EffectiveSettings::default();
     for GivenSettings { settings, from, is_own, .. } in given {
         let is_taken = |(key, given): &(&String, &GivenSetting)| *is_own || takes(key, given);
         let taken: BTreeMap<String, GivenSetting> =

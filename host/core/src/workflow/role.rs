@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentKind, Phase, Sandbox, Workflow};
+use super::{AgentKind, PhaseSpec, Sandbox, Workflow};
 use crate::observation::is_default;
 
 /// What says which agent plays a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AgentPlace {
+pub enum AgentSource {
     /// Nothing does: it is the default.
     #[default]
     Nowhere,
@@ -72,14 +72,14 @@ pub struct Role {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pty: bool,
     /// How a `process` gets its prompt.
-    #[serde(default, skip_serializing_if = "PromptWay::is_default")]
-    pub prompt: PromptWay,
+    #[serde(default, skip_serializing_if = "PromptDelivery::is_default")]
+    pub prompt: PromptDelivery,
     /// MCP servers that the agent gets beside Baton's tools, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, RoleServer>,
     /// What says that it is this agent, so that an error can name the place.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub set_by: AgentPlace,
+    pub set_by: AgentSource,
     /// Whose quota it uses; the kind of the agent where absent. Agents of one provider wait for its limits together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -116,9 +116,9 @@ impl Role {
             script: None,
             args: Vec::new(),
             pty: false,
-            prompt: PromptWay::default(),
+            prompt: PromptDelivery::default(),
             mcp: BTreeMap::new(),
-            set_by: AgentPlace::default(),
+            set_by: AgentSource::default(),
             provider: None,
             sandbox: Sandbox::default(),
         }
@@ -156,7 +156,7 @@ impl Role {
 
 impl Workflow {
     /// The roles that a phase may be handed to, in the order of their names: those whose agent may do no more than the one that has it.
-    pub fn other_roles(&self, phase: &Phase) -> impl Iterator<Item = &str> {
+    pub fn other_roles(&self, phase: &PhaseSpec) -> impl Iterator<Item = &str> {
         let (now, own) = (self.role_of(phase).into_owned(), phase.role.clone());
         let others = self.roles.iter().filter(move |(name, role)| **name != own && role.is_within(&now));
         others.map(|(name, _)| name.as_str())
@@ -166,7 +166,7 @@ impl Workflow {
 /// How a `process` agent gets its prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum PromptWay {
+pub enum PromptDelivery {
     /// On its standard input, which ends with the prompt; the default.
     #[default]
     Stdin,
@@ -174,7 +174,7 @@ pub enum PromptWay {
     Argument,
 }
 
-impl PromptWay {
+impl PromptDelivery {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

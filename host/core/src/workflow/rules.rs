@@ -15,16 +15,16 @@ pub const RULES: &str = "builtin:rules";
 pub const RULES_FILE: &str = "rules:";
 
 /// Settings that are whole numbers and words have a schema; these are the lists.
-const LISTS: [(&str, EntryForm); 9] = [
-    ("exhausted-phrases", EntryForm::Phrase),
-    ("quota-phrases", EntryForm::Phrase),
-    ("failed-phrases", EntryForm::Phrase),
-    ("stalled-phrases", EntryForm::Phrase),
-    ("compact-percent", EntryForm::Threshold),
-    ("hand-off-percent", EntryForm::Threshold),
-    ("never-split", EntryForm::Pattern),
-    ("turns-by-phase", EntryForm::TurnsOfPhase),
-    ("turns-by-mode", EntryForm::TurnsOfMode),
+const LISTS: [(&str, RuleEntryForm); 9] = [
+    ("exhausted-phrases", RuleEntryForm::Phrase),
+    ("quota-phrases", RuleEntryForm::Phrase),
+    ("failed-phrases", RuleEntryForm::Phrase),
+    ("stalled-phrases", RuleEntryForm::Phrase),
+    ("compact-percent", RuleEntryForm::Threshold),
+    ("hand-off-percent", RuleEntryForm::Threshold),
+    ("never-split", RuleEntryForm::Pattern),
+    ("turns-by-phase", RuleEntryForm::TurnsOfPhase),
+    ("turns-by-mode", RuleEntryForm::TurnsOfMode),
 ];
 
 /// Channels on which a phrase can be evidence.
@@ -40,7 +40,7 @@ const ALL: &str = "*";
 
 /// The form of the entries of a list.
 #[derive(Clone, Copy, Debug)]
-enum EntryForm {
+enum RuleEntryForm {
     /// `CHANNEL: PHRASE`.
     Phrase,
     /// `AGENT = PERCENT`.
@@ -55,7 +55,7 @@ enum EntryForm {
 
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongEntry {
+pub struct InvalidRuleEntry {
     /// Its place in the list, from 0.
     pub at: usize,
     /// What is wrong, with the entry.
@@ -65,7 +65,7 @@ pub struct WrongEntry {
 }
 
 /// What is wrong with the entries of a list of the policy `rules`; of every other setting nothing is known here.
-pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<WrongEntry> {
+pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<InvalidRuleEntry> {
     let Some((_, form)) = LISTS.iter().find(|(known, _)| *known == key) else { return Vec::new() };
     let mut names = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -77,7 +77,7 @@ pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<WrongEntry> {
             }
         });
         if let Err((what, hint)) = checked {
-            wrong.push(WrongEntry { at, what: format!("\"{}\" {what}", entry.escape_debug()), hint });
+            wrong.push(InvalidRuleEntry { at, what: format!("\"{}\" {what}", entry.escape_debug()), hint });
         }
     }
     wrong
@@ -92,20 +92,20 @@ pub fn wrong_rules(settings: &BTreeMap<String, SettingValue>) -> Vec<(String, St
     lists
         .flat_map(|(key, entries)| {
             let wrong = wrong_entries(key, &entries).into_iter();
-            wrong.map(|WrongEntry { what, hint, .. }| (key.clone(), format!("{what}; {hint}")))
+            wrong.map(|InvalidRuleEntry { what, hint, .. }| (key.clone(), format!("{what}; {hint}")))
         })
         .collect()
 }
 
 /// What is wrong with an entry, and the form that works.
-type Refused = (String, String);
+type RuleEntryProblem = (String, String);
 
-impl EntryForm {
+impl RuleEntryForm {
     /// What the entry is about: two of one list cannot be about the same.
-    fn check(self, entry: &str) -> Result<&str, Refused> {
+    fn check(self, entry: &str) -> Result<&str, RuleEntryProblem> {
         match self {
-            EntryForm::Phrase => phrase(entry),
-            EntryForm::Threshold => {
+            RuleEntryForm::Phrase => phrase(entry),
+            RuleEntryForm::Threshold => {
                 let form = "AGENT = PERCENT, like \"claude = 75\"";
                 numbered(
                     entry,
@@ -115,24 +115,24 @@ impl EntryForm {
                     Some(("kind of agent", &AgentKind::NAMES)),
                 )
             }
-            EntryForm::TurnsOfMode => {
+            RuleEntryForm::TurnsOfMode => {
                 let modes = MODES.map(|mode| mode.name());
                 let form = "MODE = TURNS, like \"swarm = 40\"";
                 numbered(entry, "is not a budget", form, &TURNS, Some(("mode", &modes)))
             }
-            EntryForm::TurnsOfPhase => {
+            RuleEntryForm::TurnsOfPhase => {
                 numbered(entry, "is not a budget", "PHASE = TURNS, like \"docs-* = 8\"", &TURNS, None)
             }
-            EntryForm::Pattern if entry.trim().is_empty() => {
+            RuleEntryForm::Pattern if entry.trim().is_empty() => {
                 let hint = "write the id or title of a phase; * stands for any characters: \"deploy-*\"";
                 Err(("names no phase".to_owned(), hint.to_owned()))
             }
-            EntryForm::Pattern => Ok(entry.trim()),
+            RuleEntryForm::Pattern => Ok(entry.trim()),
         }
     }
 }
 
-fn phrase(entry: &str) -> Result<&str, Refused> {
+fn phrase(entry: &str) -> Result<&str, RuleEntryProblem> {
     let form = || {
         format!(
             "write CHANNEL: PHRASE, like \"agent-text: context is full\"; a channel is {}",
@@ -167,7 +167,7 @@ fn numbered<'e>(
     form: &str,
     bounds: &RangeInclusive<u32>,
     names: Option<(&str, &[&str])>,
-) -> Result<&'e str, Refused> {
+) -> Result<&'e str, RuleEntryProblem> {
     let write = || format!("write {form}");
     let (name, number) = entry.rsplit_once('=').ok_or_else(|| (otherwise.to_owned(), write()))?;
     let (name, number) = (name.trim(), number.trim());
@@ -194,7 +194,10 @@ mod tests {
 
     fn told(key: &str, entries: &[&str]) -> Vec<String> {
         let wrong = wrong_entries(key, entries);
-        wrong.into_iter().map(|WrongEntry { at, what, hint }| format!("{at}: {what}\n    {hint}")).collect()
+        wrong
+            .into_iter()
+            .map(|InvalidRuleEntry { at, what, hint }| format!("{at}: {what}\n    {hint}"))
+            .collect()
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Sandbox {
     pub level: SandboxLevel,
     /// What it may connect to; where absent, the model's own service of an agent that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Vec<Target>>,
+    pub network: Option<Vec<NetworkTarget>>,
     /// Where it may write beyond its tree: absolute, or from `~`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
@@ -66,7 +66,7 @@ pub struct Sandbox {
 /// A place in the network: a name (`github.com`, `*.github.com`) or an address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Target {
+pub struct NetworkTarget {
     host: String,
     port: u16,
 }
@@ -79,11 +79,11 @@ const HOST_BYTES: usize = 253;
 /// Why a text names no place in the network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{}\" is no host: write a name (\"github.com\", \"*.github.com\") or an address, with a port where it is not 443 (\"github.com:22\", \"[::1]:8080\")", given.escape_debug())]
-pub struct TargetError {
+pub struct NetworkTargetError {
     given: String,
 }
 
-impl Target {
+impl NetworkTarget {
     /// The name or the address, in lower case.
     pub fn host(&self) -> &str {
         &self.host
@@ -122,7 +122,7 @@ impl Target {
     }
 
     /// Whether everything that the other allows is allowed by this one.
-    fn covers(&self, other: &Target) -> bool {
+    fn covers(&self, other: &NetworkTarget) -> bool {
         match other.host.strip_prefix("*.") {
             Some(domain) => {
                 self.host == other.host && self.port == other.port
@@ -133,11 +133,11 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
-    type Err = TargetError;
+impl FromStr for NetworkTarget {
+    type Err = NetworkTargetError;
 
-    fn from_str(text: &str) -> Result<Self, TargetError> {
-        let refuse = || TargetError { given: text.to_owned() };
+    fn from_str(text: &str) -> Result<Self, NetworkTargetError> {
+        let refuse = || NetworkTargetError { given: text.to_owned() };
         let address = |host: &str| host.parse::<IpAddr>().map(|address| address.to_string());
         if let Ok(host) = address(text) {
             return Ok(Self { host, port: PORT });
@@ -170,21 +170,21 @@ impl FromStr for Target {
     }
 }
 
-impl TryFrom<String> for Target {
-    type Error = TargetError;
+impl TryFrom<String> for NetworkTarget {
+    type Error = NetworkTargetError;
 
-    fn try_from(text: String) -> Result<Self, TargetError> {
+    fn try_from(text: String) -> Result<Self, NetworkTargetError> {
         text.parse()
     }
 }
 
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
+impl From<NetworkTarget> for String {
+    fn from(target: NetworkTarget) -> Self {
         target.to_string()
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for NetworkTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(f, "[{}]:{}", self.host, self.port),
@@ -251,7 +251,7 @@ pub enum SandboxError {
         /// Who asks.
         place: String,
         /// What for.
-        target: Target,
+        target: NetworkTarget,
     },
     /// An address of this machine or of a private network.
     #[error(
@@ -261,7 +261,7 @@ pub enum SandboxError {
         /// Who asks.
         place: String,
         /// What for.
-        target: Target,
+        target: NetworkTarget,
     },
     /// A path that is not allowed.
     #[error(
@@ -311,7 +311,7 @@ impl Sandbox {
             };
             for target in network {
                 let place = || place.to_owned();
-                let is_allowed = |allowed: &Vec<Target>| allowed.iter().any(|one| one.covers(target));
+                let is_allowed = |allowed: &Vec<NetworkTarget>| allowed.iter().any(|one| one.covers(target));
                 let is_private = target.address().is_some_and(|address| !is_public(address));
                 if is_private && !floor.network.as_ref().is_some_and(is_allowed) {
                     return Err(SandboxError::Private { place: place(), target: target.clone() });
@@ -348,14 +348,14 @@ impl Sandbox {
     }
 
     /// What an agent of this kind may connect to.
-    pub fn targets(&self, agent: &AgentKind) -> Vec<Target> {
+    pub fn targets(&self, agent: &AgentKind) -> Vec<NetworkTarget> {
         self.network.clone().unwrap_or_else(|| agent.services())
     }
 }
 
 impl AgentKind {
     /// Where the model of an agent is that is known by name: what it cannot work without.
-    pub fn services(&self) -> Vec<Target> {
+    pub fn services(&self) -> Vec<NetworkTarget> {
         let named = |name: &str| match self {
             AgentKind::Acp { command } => {
                 let words =
@@ -436,7 +436,7 @@ impl Workflow {
 mod tests {
     use super::*;
 
-    fn target(text: &str) -> Target {
+    fn target(text: &str) -> NetworkTarget {
         text.parse().unwrap()
     }
 
@@ -471,7 +471,7 @@ mod tests {
             "a..b",
             "x@y.z",
         ] {
-            assert!(bad.parse::<Target>().is_err(), "{bad}");
+            assert!(bad.parse::<NetworkTarget>().is_err(), "{bad}");
         }
     }
 

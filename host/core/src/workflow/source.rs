@@ -7,7 +7,7 @@ use crate::ids::ObjectiveId;
 /// What a run was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "from")]
-pub enum Source {
+pub enum RunSource {
     /// A workflow file.
     File {
         /// Where it is, absolute and without links.
@@ -50,11 +50,11 @@ pub struct PlanBox {
     pub line: String,
 }
 
-impl Source {
+impl RunSource {
     /// Whether both are the same file, or the same sentence; what stands in a file may have changed.
-    pub fn is_same(&self, other: &Source) -> bool {
+    pub fn is_same(&self, other: &RunSource) -> bool {
         match (self, other) {
-            (Source::Sentence { text, .. }, Source::Sentence { text: other, .. }) => text == other,
+            (RunSource::Sentence { text, .. }, RunSource::Sentence { text: other, .. }) => text == other,
             _ => self.path().is_some() && self.path() == other.path(),
         }
     }
@@ -62,8 +62,8 @@ impl Source {
     /// The file, where it is one.
     pub fn path(&self) -> Option<&str> {
         match self {
-            Source::File { path } | Source::Plan { path, .. } => Some(path),
-            Source::Sentence { .. } => None,
+            RunSource::File { path } | RunSource::Plan { path, .. } => Some(path),
+            RunSource::Sentence { .. } => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::ids::RoleName;
 use crate::workflow::Mode;
 
 /// Turns of one role, in the order of [`MODES`]; `None` where the role does not appear in the mode.
-pub type Row = (&'static str, [Option<u32>; 5]);
+pub type TurnTableRow = (&'static str, [Option<u32>; 5]);
 
 /// The columns of the table.
 pub const MODES: [Mode; 5] = [Mode::Eco, Mode::Turbo, Mode::Standard, Mode::Thorough, Mode::Swarm];
@@ -21,7 +21,7 @@ const fn t(turns: u32) -> Option<u32> {
 
 /// Every role with a budget of its own. A workflow overrides a cell with `max_turns` of the role.
 #[rustfmt::skip]
-pub const TABLE: [Row; 18] = [
+pub const TABLE: [TurnTableRow; 18] = [
     //                     eco    turbo  standard thorough swarm
     ("executor-lite",     [t(15), t(15), NO,      NO,      NO]),
     ("executor",          [NO,    NO,    t(25),   t(30),   t(25)]),

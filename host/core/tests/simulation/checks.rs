@@ -5,20 +5,21 @@ mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::action::{Ending, SpawnSpec};
-use baton_core::input::Choice;
-use baton_core::notice::Notice;
+use baton_core::action::{RunOutcome, SpawnSpec};
+use baton_core::input::PauseAnswer;
 use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{Origin, PhaseRow, PhaseStatus, RunView};
-use baton_core::workflow::{Phase, REVIEW_SCORE};
+use baton_core::progress::ProgressEvent;
+use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
+use baton_core::workflow::{PhaseSpec, REVIEW_SCORE};
 use baton_core::{
-    Action, ActionId, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, Stamped, Tree, Workflow,
+    Action, ActionId, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, SessionId, Workflow,
+    WorktreeName,
 };
 
 use reports::Reports;
 
 /// The phases of a view, by their id.
-type Rows = BTreeMap<PhaseId, PhaseRow>;
+type Rows = BTreeMap<PhaseId, PhaseSummary>;
 
 /// What was seen so far.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Checks {
     conflicts: BTreeMap<PhaseId, PhaseId>,
     apart: BTreeSet<PhaseId>,
     /// Parts whose work came together, by the tree where it did.
-    merged: BTreeMap<Tree, Vec<PhaseId>>,
+    merged: BTreeMap<WorktreeName, Vec<PhaseId>>,
     /// The last commit of a phase's work.
     commits: BTreeMap<PhaseId, String>,
     /// Whether what came together passed a verification since it last changed.
@@ -80,7 +81,7 @@ impl Checks {
     /// After every input.
     pub(crate) fn see(
         &mut self,
-        stamped: &Stamped,
+        stamped: &JournaledInput,
         intents: &[Intent],
         view: Option<RunView>,
     ) -> Result<(), String> {
@@ -138,11 +139,11 @@ impl Checks {
             Input::Resumed => self.live.clear(),
             Input::Answered { question, choice, .. } => {
                 match (self.questions.get(question).cloned().flatten(), choice) {
-                    (Some(phase), Choice::Retry) => {
+                    (Some(phase), PauseAnswer::Retry) => {
                         self.walked.insert(phase.clone(), 0);
                         self.forgive(phase);
                     }
-                    (Some(phase), Choice::Skip) => self.apart.extend(self.conflicts.remove(&phase)),
+                    (Some(phase), PauseAnswer::Skip) => self.apart.extend(self.conflicts.remove(&phase)),
                     _ => {}
                 }
             }
@@ -183,7 +184,7 @@ impl Checks {
             (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. })
             | (Action::Commit { phase, .. }, Outcome::Conflicted { .. }) => {
                 // A loop that begins again lands first; what had changed there is verified once more.
-                let closes_loop = |spec: &Phase| spec.id == phase && spec.repeat.is_some();
+                let closes_loop = |spec: &PhaseSpec| spec.id == phase && spec.repeat.is_some();
                 if self.workflow.phases.iter().any(closes_loop) {
                     self.failures.remove(&phase);
                 }
@@ -195,37 +196,42 @@ impl Checks {
     }
 
     /// What people are told.
-    fn told(&mut self, notice: &Notice, rows: &Rows) -> Result<(), String> {
+    fn told(&mut self, notice: &ProgressEvent, rows: &Rows) -> Result<(), String> {
         let limits = self.workflow.limits;
         match notice {
-            Notice::ObjectiveDone { objective, .. } => _ = self.done.insert(objective.clone()),
-            Notice::Reopened { objective, .. } => _ = self.done.remove(objective),
-            Notice::Verified { phase, passed, .. } => {
+            ProgressEvent::ObjectiveDone { objective, .. } => _ = self.done.insert(objective.clone()),
+            ProgressEvent::Reopened { objective, .. } => _ = self.done.remove(objective),
+            ProgressEvent::Verified { phase, passed, .. } => {
                 self.verified.insert(phase.clone(), *passed);
                 self.judged(phase, *passed, 0)?;
             }
-            Notice::Reviewed { phase, passed, .. } => self.judged(phase, *passed, 1)?,
-            Notice::Conflict { phase, into, .. } => _ = self.conflicts.insert(into.clone(), phase.clone()),
-            Notice::Merged { into, .. } => _ = self.conflicts.remove(into),
-            Notice::Retrying { attempt, of, .. } => within("retries", *attempt, (*of).min(limits.retries))?,
-            Notice::SessionStarted { continuation, of, phase, .. } => {
+            ProgressEvent::Reviewed { phase, passed, .. } => self.judged(phase, *passed, 1)?,
+            ProgressEvent::Conflict { phase, into, .. } => {
+                _ = self.conflicts.insert(into.clone(), phase.clone())
+            }
+            ProgressEvent::Merged { into, .. } => _ = self.conflicts.remove(into),
+            ProgressEvent::Retrying { attempt, of, .. } => {
+                within("retries", *attempt, (*of).min(limits.retries))?
+            }
+            ProgressEvent::SessionStarted { continuation, of, phase, .. } => {
                 let allowed = rows.get(phase).map_or(0, |row| row.continuations);
                 within("continuations", *continuation, (*of).min(allowed))?;
             }
-            Notice::Iterating { from, by, of, .. } => {
+            ProgressEvent::Iterating { from, by, of, .. } => {
                 let walked = self.walked.entry(by.clone()).or_insert(1);
                 *walked += 1;
                 within("walks of a loop", *walked, *of)?;
                 self.begin_again(from, by)?;
             }
-            Notice::Split { phase, sub_phases, .. } => {
+            ProgressEvent::Split { phase, sub_phases, .. } => {
                 self.reports.split(&rows[phase], sub_phases.iter().map(|(part, _)| part.clone()));
                 within("parts", sub_phases.len() as u32, limits.split_fan_out)?;
                 self.forked(phase, sub_phases, rows)?;
             }
-            Notice::Finished { ending: Ending::Done } => {
+            ProgressEvent::Finished { ending: RunOutcome::Done } => {
                 // What the host made for a phase, a person may leave: whether it is good enough was asked apart.
-                let asked_for = |row: &&PhaseRow| matches!(row.origin, Origin::Workflow | Origin::Split);
+                let asked_for =
+                    |row: &&PhaseSummary| matches!(row.origin, PhaseOrigin::Workflow | PhaseOrigin::Split);
                 let open = rows.values().filter(asked_for).find(|row| row.status != PhaseStatus::Done);
                 if let Some(row) = open {
                     return Err(format!("it ended as done, and phase {} is {:?}", row.id, row.status));
@@ -334,7 +340,7 @@ impl Checks {
     }
 
     /// D12: a part is merged when a command has checked each of its objectives, or a reviewer was content, or a person left the review.
-    fn looked_at(&self, row: &PhaseRow, rows: &Rows) -> Result<(), String> {
+    fn looked_at(&self, row: &PhaseSummary, rows: &Rows) -> Result<(), String> {
         let all = || self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
         let is_checked = |id: &ObjectiveId| all().any(|one| one.id == *id && one.verify.is_some());
         let of_root = self.workflow.phases.iter().find(|phase| phase.id == *root(&row.id, rows));
@@ -371,11 +377,11 @@ impl Checks {
     }
 
     /// A whole lands when every part that is done is in it, and only verified.
-    fn landing(&self, phase: &PhaseId, tree: &Tree, rows: &Rows) -> Result<(), String> {
+    fn landing(&self, phase: &PhaseId, tree: &WorktreeName, rows: &Rows) -> Result<(), String> {
         let none = Vec::new();
         let merged = self.merged.get(tree).unwrap_or(&none);
-        let parts: Vec<&PhaseRow> = parts_of(phase, rows).collect();
-        let is_left = |row: &&&PhaseRow| !merged.contains(&row.id) && !self.apart.contains(&row.id);
+        let parts: Vec<&PhaseSummary> = parts_of(phase, rows).collect();
+        let is_left = |row: &&&PhaseSummary| !merged.contains(&row.id) && !self.apart.contains(&row.id);
         if let Some(left) = parts.iter().filter(|row| row.status == PhaseStatus::Done).find(is_left) {
             return Err(format!("{phase} lands without {}", left.id));
         }
@@ -406,15 +412,17 @@ fn root<'a>(id: &'a PhaseId, rows: &'a Rows) -> &'a PhaseId {
 /// A person has said that it need not be reviewed.
 fn is_left_unreviewed(id: &PhaseId, rows: &Rows) -> bool {
     let mut reviews =
-        rows.values().filter(|row| row.origin == Origin::Review && row.parent.as_ref() == Some(id));
+        rows.values().filter(|row| row.origin == PhaseOrigin::Review && row.parent.as_ref() == Some(id));
     reviews.any(|row| row.status == PhaseStatus::Skipped)
 }
 
 /// The parts that a split made of a phase, this time through its loop.
-fn parts_of<'a>(id: &'a PhaseId, rows: &'a Rows) -> impl Iterator<Item = &'a PhaseRow> {
+fn parts_of<'a>(id: &'a PhaseId, rows: &'a Rows) -> impl Iterator<Item = &'a PhaseSummary> {
     let iteration = rows.get(id).map(|row| row.iteration);
     rows.values().filter(move |row| {
-        row.origin == Origin::Split && row.parent.as_ref() == Some(id) && Some(row.iteration) == iteration
+        row.origin == PhaseOrigin::Split
+            && row.parent.as_ref() == Some(id)
+            && Some(row.iteration) == iteration
     })
 }
 

@@ -2,9 +2,9 @@
 //! world's to know.
 
 use baton_core::action::SpawnSpec;
-use baton_core::facts::{AgentEvent, Billed, Channel, Exit, OccupancySource, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, OccupancySource, ProcessExit, SignalSource, TokenUsage};
 use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
-use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::{DurationMs, ObjectiveId};
 
 use crate::dice::Dice;
@@ -27,7 +27,7 @@ pub(crate) enum Act {
     Report(Report),
     /// It has really done these.
     Work(Vec<ObjectiveId>),
-    Exit(Exit),
+    Exit(ProcessExit),
 }
 
 /// What becomes of a prompt.
@@ -78,7 +78,7 @@ impl Agent {
     /// What it does with a prompt, and how long after it.
     pub(crate) fn answer(
         &mut self,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: &[ObjectiveId],
         dice: &mut Dice,
         temper: &Temper,
@@ -156,13 +156,13 @@ impl Agent {
     fn finish(
         &mut self,
         acts: &mut Acts,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: &[ObjectiveId],
         dice: &mut Dice,
         temper: &Temper,
     ) {
         acts.push(dice, Act::Work(focus.to_vec()));
-        if kind == BriefKind::Reviewing && !dice.percent(temper.mute) {
+        if kind == PromptKind::Reviewing && !dice.percent(temper.mute) {
             let score = dice.count(40, 100);
             acts.report(
                 dice,
@@ -197,7 +197,7 @@ impl Agent {
         if dice.percent(20) {
             acts.say(dice, occupancy(self.used_tokens));
         }
-        let billed = Billed { input_tokens: self.used_tokens, output_tokens: 10, cost_microusd: None };
+        let billed = TokenUsage { input_tokens: self.used_tokens, output_tokens: 10, cost_microusd: None };
         acts.say(dice, AgentEvent::Turn { used_tokens: Some(self.used_tokens), billed });
     }
 
@@ -245,7 +245,7 @@ impl Acts {
     }
 
     fn die(&mut self, dice: &mut Dice) {
-        self.push(dice, Act::Exit(Exit { code: Some(1), signal: None, by_host: false }));
+        self.push(dice, Act::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }));
     }
 }
 
@@ -281,6 +281,6 @@ fn occupancy(used: u64) -> AgentEvent {
 
 fn signal(code: &str, retrying: bool) -> AgentEvent {
     let (code, text) = (code.to_owned(), String::new());
-    let channel = Channel::ProviderError;
-    AgentEvent::Signal(Signal { channel, code, status: Some(429), resets_at: None, retrying, text })
+    let channel = SignalSource::ProviderError;
+    AgentEvent::Signal(ErrorSignal { channel, code, status: Some(429), resets_at: None, retrying, text })
 }

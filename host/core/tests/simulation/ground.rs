@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
-use baton_core::workflow::Phase;
-use baton_core::{Action, ObjectiveId, Outcome, PhaseId, Tree};
+use baton_core::workflow::PhaseSpec;
+use baton_core::{Action, ObjectiveId, Outcome, PhaseId, WorktreeName};
 
 use crate::dice::Dice;
 use crate::plan::Temper;
@@ -19,9 +19,9 @@ struct Place {
     /// Objectives whose work is in it.
     pieces: BTreeSet<ObjectiveId>,
     /// Trees that were merged into it.
-    merged: BTreeSet<Tree>,
+    merged: BTreeSet<WorktreeName>,
     /// A merge of this tree stands open in it; resolved, or not.
-    open: Option<(Tree, bool)>,
+    open: Option<(WorktreeName, bool)>,
     updates: u32,
 }
 
@@ -29,10 +29,10 @@ struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Ground {
     git: bool,
-    trees: BTreeMap<Tree, Place>,
+    trees: BTreeMap<WorktreeName, Place>,
     commits: Vec<BTreeSet<ObjectiveId>>,
-    checkpoints: BTreeMap<Tree, String>,
-    landed: BTreeSet<Tree>,
+    checkpoints: BTreeMap<WorktreeName, String>,
+    landed: BTreeSet<WorktreeName>,
     /// Work that was really done, anywhere.
     pub(crate) worked: BTreeSet<ObjectiveId>,
     /// How often something happened here, for the tally.
@@ -42,17 +42,17 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new(git: bool) -> Self {
-        let trees = [(Tree::workspace(), Place::default())].into();
+        let trees = [(WorktreeName::workspace(), Place::default())].into();
         Self { git, trees, ..Self::default() }
     }
 
     /// What is in the workspace.
     pub(crate) fn workspace(&self) -> &BTreeSet<ObjectiveId> {
-        &self.trees[&Tree::workspace()].pieces
+        &self.trees[&WorktreeName::workspace()].pieces
     }
 
     /// An action needs a tree that is there.
-    pub(crate) fn check(&self, tree: &Tree, what: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, tree: &WorktreeName, what: &str) -> Result<(), String> {
         if self.trees.contains_key(tree) {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Ground {
     }
 
     /// An agent did its work there.
-    pub(crate) fn work(&mut self, tree: &Tree, pieces: &[ObjectiveId]) -> Result<(), String> {
+    pub(crate) fn work(&mut self, tree: &WorktreeName, pieces: &[ObjectiveId]) -> Result<(), String> {
         self.check(tree, "work")?;
         if let Some(place) = self.trees.get_mut(tree) {
             place.pieces.extend(pieces.iter().cloned());
@@ -71,7 +71,12 @@ impl Ground {
     }
 
     /// What a measurement finds: the work of an objective is in the files that it names.
-    pub(crate) fn facts(&self, tree: &Tree, expected: &[String], phases: &[Phase]) -> WorkspaceFacts {
+    pub(crate) fn facts(
+        &self,
+        tree: &WorktreeName,
+        expected: &[String],
+        phases: &[PhaseSpec],
+    ) -> WorkspaceFacts {
         let place = self.trees.get(tree);
         let objectives = || phases.iter().flat_map(|phase| &phase.objectives);
         let is_there = |path: &String| {
@@ -88,13 +93,13 @@ impl Ground {
     }
 
     /// An agent resolved the merge that stands open there, where one does.
-    pub(crate) fn resolve(&mut self, tree: &Tree) {
+    pub(crate) fn resolve(&mut self, tree: &WorktreeName) {
         if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
         }
     }
 
-    pub(crate) fn is_open(&self, tree: &Tree) -> bool {
+    pub(crate) fn is_open(&self, tree: &WorktreeName) -> bool {
         self.trees.get(tree).is_some_and(|place| matches!(place.open, Some((_, false))))
     }
 
@@ -102,7 +107,7 @@ impl Ground {
     pub(crate) fn perform(
         &mut self,
         action: &Action,
-        phases: &[Phase],
+        phases: &[PhaseSpec],
         dice: &mut Dice,
         temper: &Temper,
     ) -> Result<Outcome, String> {
@@ -125,7 +130,12 @@ impl Ground {
         }
     }
 
-    fn checkpoint(&mut self, phase: &PhaseId, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {
+    fn checkpoint(
+        &mut self,
+        phase: &PhaseId,
+        tree: &WorktreeName,
+        joining: &WorktreeName,
+    ) -> Result<Outcome, String> {
         self.check(tree, "checkpoint")?;
         if !joining.as_str().starts_with(phase.as_str()) || joining == tree {
             return Err(format!("phase {phase} would come together in {joining}"));
@@ -145,7 +155,7 @@ impl Ground {
         Ok(Outcome::Checkpointed { base: Some(base) })
     }
 
-    fn branch(&mut self, tree: &Tree, base: &str) -> Result<Outcome, String> {
+    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<Outcome, String> {
         let pieces = self.pieces_of(base)?;
         if tree.is_workspace() {
             return Err("the workspace is no branch".into());
@@ -155,7 +165,12 @@ impl Ground {
         Ok(Outcome::Branched)
     }
 
-    fn commit(&mut self, tree: &Tree, files: &[String], phases: &[Phase]) -> Result<Outcome, String> {
+    fn commit(
+        &mut self,
+        tree: &WorktreeName,
+        files: &[String],
+        phases: &[PhaseSpec],
+    ) -> Result<Outcome, String> {
         self.check(tree, "commit")?;
         if tree.is_workspace() {
             return Err("the workspace is the user's to commit".into());
@@ -174,7 +189,7 @@ impl Ground {
     /// What commands and reviewers leave behind: now and then a file more, seldom one that they changed or took away.
     fn restore(
         &mut self,
-        tree: &Tree,
+        tree: &WorktreeName,
         commit: &str,
         whole: bool,
         dice: &mut Dice,
@@ -204,8 +219,8 @@ impl Ground {
 
     fn merge(
         &mut self,
-        tree: &Tree,
-        into: &Tree,
+        tree: &WorktreeName,
+        into: &WorktreeName,
         commit: Option<&String>,
         dice: &mut Dice,
         temper: &Temper,
@@ -239,9 +254,9 @@ impl Ground {
 
     fn land(
         &mut self,
-        tree: &Tree,
-        into: &Tree,
-        merged: &[Tree],
+        tree: &WorktreeName,
+        into: &WorktreeName,
+        merged: &[WorktreeName],
         dice: &mut Dice,
         temper: &Temper,
     ) -> Result<Outcome, String> {
@@ -252,7 +267,7 @@ impl Ground {
         self.check(tree, "land from")?;
         self.check(into, "land")?;
         let Some(mut place) = self.trees.get(tree).cloned() else { return Err(format!("{tree} is gone")) };
-        let of_parts: BTreeSet<Tree> =
+        let of_parts: BTreeSet<WorktreeName> =
             place.merged.iter().filter(|part| !part.is_workspace()).cloned().collect();
         if of_parts != merged.iter().cloned().collect() {
             return Err(format!("{tree} lands as {merged:?}, and holds {of_parts:?}"));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use baton_core::workflow::{
-    AgentKind, CommitTime, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, SplitTime, Workflow,
+    AgentKind, CommitTime, Limits, Mode, Objective, PhaseLoop, PhaseSpec, ReviewRequirement, Role, SplitTime,
+    Workflow,
 };
 use baton_core::{DurationMs, PhaseId};
 
@@ -106,7 +107,7 @@ fn often_from(dice: &mut Dice, calm: bool, most: u32) -> u32 {
 /// A workflow that a file could have given.
 pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
     let count = dice.by_weight(&[6, 5, 3, 1, 1]) + 1;
-    let mut phases: Vec<Phase> = Vec::new();
+    let mut phases: Vec<PhaseSpec> = Vec::new();
     for n in 1..=count {
         let before: Vec<PhaseId> = phases.iter().map(|phase| phase.id.clone()).collect();
         phases.push(phase(dice, n, &before));
@@ -142,7 +143,7 @@ fn role(dice: &mut Dice, provider: &str) -> Role {
     }
 }
 
-fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
+fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> PhaseSpec {
     let most = *dice.one_of(&[3, 3, 6, 12]);
     let objectives = dice.count(1, most);
     let verified = dice.percent(30);
@@ -150,7 +151,7 @@ fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
     let mut depends_on: Vec<PhaseId> = before.iter().filter(|_| dice.percent(35)).cloned().collect();
     let from = repeats.then(|| dice.one_of(before).clone());
     depends_on.extend(from.iter().filter(|from| !depends_on.contains(from)).cloned().collect::<Vec<_>>());
-    Phase {
+    PhaseSpec {
         id: PhaseId::new(format!("{}", n * 10)),
         title: format!("Phase {n}"),
         depends_on,
@@ -173,8 +174,10 @@ fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
         tokens: dice.percent(6).then(|| dice.within(2_000, 30_000)),
         cost_microusd: None,
         continuations: dice.percent(20).then(|| dice.count(0, 4)),
-        review: dice.percent(25).then(|| ReviewBy { role: "reviewer".into(), score: dice.count(50, 90) }),
-        repeat: from.map(|from| Repeat { from, at_most: dice.count(1, 3) }),
+        review: dice
+            .percent(25)
+            .then(|| ReviewRequirement { role: "reviewer".into(), score: dice.count(50, 90) }),
+        repeat: from.map(|from| PhaseLoop { from, at_most: dice.count(1, 3) }),
         commit: dice.percent(25).then(|| *dice.one_of(&[CommitTime::Objective, CommitTime::Phase])),
     }
 }

@@ -1,13 +1,14 @@
 //! A policy as plain as can be, that a die makes answer anything at all. What core does with nonsense is the point.
 
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
-    DecidedBy, Decision, Fault, Finding, Label, OffloadingDecision, Order, QuotaCause, RecoveryAction,
-    RecoveryDecision, Review, SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget, Verdict,
+    Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource, Fault,
+    Finding, HandoffDraft, OffloadingDecision, PromptDraft, Provenance, QuotaCause, RecoveryAction,
+    RecoveryDecision, Review, SplitAction, SplitDecision, Staleness, SubPhase, SuccessorKind, TurnBudget,
+    Verdict, WorkStyle,
 };
 use baton_core::observation::{
-    Ask, Capability, ObjectiveStatus, ObjectiveView, Occasion, RecoveryObservation, SessionObservation,
-    SplitOccasion, SplittingObservation,
+    AssessTrigger, Capability, ObjectiveStatus, ObjectiveView, PolicyQuery, RecoveryObservation,
+    SessionObservation, SplitTrigger, SplittingObservation,
 };
 use baton_core::{Digest, DurationMs, ObjectiveId, UnixMs};
 
@@ -19,34 +20,34 @@ const SILENCE_MS: u64 = 300_000;
 
 /// The answer, and who gave it.
 pub(crate) fn decide(
-    ask: &Ask,
+    ask: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
     dice: &mut Dice,
     temper: &Temper,
-) -> (Result<Decision, Fault>, Label) {
+) -> (Result<Decision, Fault>, Provenance) {
     let capability = ask.capability();
     if dice.percent(temper.faults) {
-        return (Err(Fault::OutOfFuel { limit: 1 }), label(capability, DecidedBy::Native));
+        return (Err(Fault::OutOfFuel { limit: 1 }), label(capability, DecisionSource::Native));
     }
     let decision =
         if dice.percent(temper.wild) { wild(now, dice) } else { sound(ask, now, fan_out, dice, temper) };
-    (Ok(decision), label(capability, DecidedBy::Configured))
+    (Ok(decision), label(capability, DecisionSource::Configured))
 }
 
-fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper) -> Decision {
+fn sound(ask: &PolicyQuery, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper) -> Decision {
     let reason = "as the dice fell".to_owned();
     match ask {
-        Ask::Assess(seen) => Decision::Assess(assess(seen, now, dice)),
-        Ask::Complete(seen) => {
+        PolicyQuery::Assess(seen) => Decision::Assess(assess(seen, now, dice)),
+        PolicyQuery::Complete(seen) => {
             let done = done(&seen.session, dice);
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        Ask::Recover(seen) => {
+        PolicyQuery::Recover(seen) => {
             let action = recover(seen, dice);
             Decision::Recover(RecoveryDecision { action, reason })
         }
-        Ask::Compaction(_) => {
+        PolicyQuery::Compaction(_) => {
             let action = match dice.percent(temper.compacts) {
                 false => CompactionAction::Keep,
                 true if dice.percent(30) => CompactionAction::HandOff,
@@ -54,29 +55,29 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
-        Ask::Offload(seen) => {
+        PolicyQuery::Offload(seen) => {
             let offloads = dice.percent(temper.compacts);
             let items = seen.items.iter().filter(|_| offloads).map(|item| item.id.clone()).collect();
             Decision::Offload(OffloadingDecision { items, reason })
         }
-        Ask::Split(seen) => {
+        PolicyQuery::Split(seen) => {
             Decision::Split(SplitDecision { action: split(seen, fan_out, dice, temper), reason })
         }
-        Ask::Budget(seen) => {
+        PolicyQuery::Budget(seen) => {
             let turns = dice.count(1, 3);
             Decision::Budget(TurnBudget { max_turns: seen.base_turns.map(|base| base * turns / 2), reason })
         }
-        Ask::Brief(seen) => Decision::Brief(Brief {
+        PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
             prompt: format!("{:?} {:?}", seen.kind, seen.focus),
             left_out: Vec::new(),
             reason,
         }),
-        Ask::Compose(_) => {
-            let continuer = if dice.percent(20) { Continuer::Lead } else { Continuer::Successor };
+        PolicyQuery::Compose(_) => {
+            let continuer = if dice.percent(20) { SuccessorKind::Lead } else { SuccessorKind::Successor };
             let (document, index) = ("# Handoff".into(), "# Index".into());
-            Decision::Compose(Composition { document, index, continuer, left_out: Vec::new(), reason })
+            Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
-        Ask::Review(_) => {
+        PolicyQuery::Review(_) => {
             let score = dice.count(50, 100);
             let findings = vec![Finding { cost: 100 - score, line: None, text: "so so".into() }];
             let staleness = Staleness::Fresh;
@@ -87,10 +88,10 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
 
 fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment {
     let code = last_code(seen);
-    let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+    let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
     let verdict = match (over, code) {
         (false, "rate") => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
-        (false, _) if seen.occasion == Occasion::Heartbeat && seen.session.idle_ms >= SILENCE_MS => {
+        (false, _) if seen.occasion == AssessTrigger::Heartbeat && seen.session.idle_ms >= SILENCE_MS => {
             Verdict::Stalled
         }
         (false, _) => Verdict::Healthy,
@@ -157,9 +158,9 @@ fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Te
         .map(|objective| objective.id.clone())
         .collect();
     let wants = match seen.occasion {
-        SplitOccasion::PhaseStart => dice.percent(temper.splits),
-        SplitOccasion::Boundary => dice.percent(temper.splits / 10),
-        SplitOccasion::Requested | SplitOccasion::OutOfContinuations => dice.percent(60),
+        SplitTrigger::PhaseStart => dice.percent(temper.splits),
+        SplitTrigger::Boundary => dice.percent(temper.splits / 10),
+        SplitTrigger::Requested | SplitTrigger::OutOfContinuations => dice.percent(60),
     };
     if let (true, Some(asked), true) = (wants, &seen.requested, dice.percent(50)) {
         let parts = asked.groups.iter().map(|group| part(group.objectives.clone(), dice)).collect();
@@ -178,7 +179,7 @@ fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Te
 }
 
 fn part(objectives: Vec<ObjectiveId>, dice: &mut Dice) -> SubPhase {
-    let order = *dice.one_of(&[Order::MiniPlan, Order::Direct]);
+    let order = *dice.one_of(&[WorkStyle::MiniPlan, WorkStyle::Direct]);
     let max_turns = dice.percent(30).then(|| dice.count(1, 30));
     SubPhase { title: "A part".into(), objectives, order, max_turns }
 }
@@ -240,11 +241,11 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
         }
         9 => Decision::Offload(OffloadingDecision { items: vec!["nothing".into()], reason }),
         3 => Decision::Budget(TurnBudget { max_turns: Some(*dice.one_of(&[0, 1, u32::MAX])), reason }),
-        4 => Decision::Brief(Brief { prompt: String::new(), left_out: Vec::new(), reason }),
-        5 => Decision::Compose(Composition {
+        4 => Decision::Brief(PromptDraft { prompt: String::new(), left_out: Vec::new(), reason }),
+        5 => Decision::Compose(HandoffDraft {
             document: String::new(),
             index: String::new(),
-            continuer: Continuer::Lead,
+            continuer: SuccessorKind::Lead,
             left_out: Vec::new(),
             reason,
         }),
@@ -261,8 +262,8 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
     }
 }
 
-fn label(capability: Capability, by: DecidedBy) -> Label {
-    Label {
+fn label(capability: Capability, by: DecisionSource) -> Provenance {
+    Provenance {
         by,
         capability,
         policy: "simulated".into(),

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use baton_core::{Action, Input, Intent, Stamped};
+use baton_core::{Action, Input, Intent, JournaledInput};
 
 /// Lines that are kept where nobody asked for all.
 pub(crate) const LINES: usize = 60;
@@ -46,7 +46,7 @@ impl Trace {
         self.lines.push_back(line);
     }
 
-    pub(crate) fn input(&mut self, stamped: &Stamped) {
+    pub(crate) fn input(&mut self, stamped: &JournaledInput) {
         self.line(|| {
             let what = match &stamped.input {
                 Input::Decided { request, result, .. } => format!("decided {request}: {result:?}"),

@@ -5,11 +5,12 @@ mod effects;
 
 use std::collections::BTreeMap;
 
-use baton_core::input::Choice;
-use baton_core::notice::Notice;
+use baton_core::input::PauseAnswer;
+use baton_core::progress::ProgressEvent;
 use baton_core::view::RunStatus;
 use baton_core::{
-    Action, ActionId, DurationMs, Input, Intent, Outcome, Run, Seq, SessionId, Stamped, UnixMs, Workflow,
+    Action, ActionId, DurationMs, Input, Intent, JournaledInput, Outcome, Run, Seq, SessionId, UnixMs,
+    Workflow,
 };
 
 use crate::checks::Checks;
@@ -49,7 +50,7 @@ pub(crate) struct World<'a> {
     dice: Dice,
     temper: Temper,
     workflow: Workflow,
-    journal: Vec<(Stamped, Vec<Intent>)>,
+    journal: Vec<(JournaledInput, Vec<Intent>)>,
     /// So many entries of it are on disk for certain.
     durable: usize,
     queue: BTreeMap<(UnixMs, u64), Due>,
@@ -164,7 +165,7 @@ impl<'a> World<'a> {
     fn take(&mut self, input: Input) -> Result<(), String> {
         self.seq += 1;
         self.now = self.now + DurationMs(1);
-        let stamped = Stamped { seq: Seq(self.seq), at: self.now, input };
+        let stamped = JournaledInput { seq: Seq(self.seq), at: self.now, input };
         self.trace.input(&stamped);
         let intents = self.run.apply(&stamped).map_err(|illegal| illegal.to_string())?;
         intents.iter().for_each(|intent| self.trace.intent(intent));
@@ -204,7 +205,7 @@ impl<'a> World<'a> {
         self.agents.is_empty() && !self.run.pending().iter().any(ends)
     }
 
-    /// The host dies, with everything under way, and another takes over: as `recover.rs` of the runtime does it.
+    /// The host dies, with everything under way, and another takes over: as `recovery.rs` of the runtime does it.
     fn crash(&mut self) -> Result<(), String> {
         (self.deaths, self.tally.crashes, self.stopping) = (self.deaths + 1, self.tally.crashes + 1, false);
         let cut = self.dice.within(self.durable as u64, self.journal.len() as u64) as usize;
@@ -262,14 +263,15 @@ impl<'a> World<'a> {
     fn person(&mut self, question: ActionId) -> Result<(), String> {
         let view = self.run.view(self.now).ok_or("no view")?;
         let Some(row) = view.questions.iter().find(|row| row.id == question) else { return Ok(()) };
-        let again = row.choices.iter().find(|choice| matches!(choice, Choice::Retry | Choice::Raise));
+        let again =
+            row.choices.iter().find(|choice| matches!(choice, PauseAnswer::Retry | PauseAnswer::Raise));
         let choice = match again {
             Some(again) if self.patience > 0 && self.dice.percent(85) => {
                 self.patience -= 1;
                 *again
             }
-            _ if self.dice.percent(85) => Choice::Skip,
-            _ => Choice::Stop,
+            _ if self.dice.percent(85) => PauseAnswer::Skip,
+            _ => PauseAnswer::Stop,
         };
         self.take(Input::Answered { question, choice, message: None })
     }
@@ -281,7 +283,7 @@ impl<'a> World<'a> {
         }
         let view = self.run.view(self.now).ok_or("no view")?;
         match self.run.status() {
-            RunStatus::Ended(baton_core::action::Ending::Done) => self.tally.done += 1,
+            RunStatus::Ended(baton_core::action::RunOutcome::Done) => self.tally.done += 1,
             RunStatus::Ended(_) => self.tally.unfinished += 1,
             RunStatus::Paused => self.tally.paused += 1,
             RunStatus::Running => {
@@ -293,7 +295,7 @@ impl<'a> World<'a> {
             return Err(format!("it ended with {open:?} open and {} agents", self.agents.len()));
         }
         self.checks.at_rest(&view)?;
-        if view.status == RunStatus::Ended(baton_core::action::Ending::Done) {
+        if view.status == RunStatus::Ended(baton_core::action::RunOutcome::Done) {
             self.nothing_is_lost()?;
         }
         if self.refold()? != self.run {
@@ -320,10 +322,10 @@ impl<'a> World<'a> {
     fn count(&mut self, intents: &[Intent]) {
         for intent in intents {
             match &intent.action {
-                Action::Notify(Notice::Split { .. }) => self.tally.splits += 1,
-                Action::Notify(Notice::Merged { .. }) => self.tally.merged += 1,
-                Action::Notify(Notice::Reviewed { .. }) => self.tally.reviews += 1,
-                Action::Notify(Notice::Iterating { .. }) => self.tally.iterations += 1,
+                Action::Notify(ProgressEvent::Split { .. }) => self.tally.splits += 1,
+                Action::Notify(ProgressEvent::Merged { .. }) => self.tally.merged += 1,
+                Action::Notify(ProgressEvent::Reviewed { .. }) => self.tally.reviews += 1,
+                Action::Notify(ProgressEvent::Iterating { .. }) => self.tally.iterations += 1,
                 Action::Spawn(spec) if spec.continuation > 0 => self.tally.continuations += 1,
                 _ => {}
             }
@@ -334,7 +336,8 @@ impl<'a> World<'a> {
 fn is_chatter(intent: &Intent) -> bool {
     matches!(
         intent.action,
-        Action::RequestDecision { .. } | Action::Notify(Notice::Turn { .. } | Notice::Activity { .. })
+        Action::RequestDecision { .. }
+            | Action::Notify(ProgressEvent::Turn { .. } | ProgressEvent::Activity { .. })
     )
 }
 
@@ -347,14 +350,14 @@ fn is_durable(action: &Action) -> bool {
     match action {
         Action::Notify(notice) => matches!(
             notice,
-            Notice::ObjectiveDone { .. }
-                | Notice::Reopened { .. }
-                | Notice::PhaseDone { .. }
-                | Notice::Stopped { .. }
-                | Notice::Paused { .. }
-                | Notice::Split { .. }
-                | Notice::QuotaWait { .. }
-                | Notice::QuotaOver { .. }
+            ProgressEvent::ObjectiveDone { .. }
+                | ProgressEvent::Reopened { .. }
+                | ProgressEvent::PhaseDone { .. }
+                | ProgressEvent::Stopped { .. }
+                | ProgressEvent::Paused { .. }
+                | ProgressEvent::Split { .. }
+                | ProgressEvent::QuotaWait { .. }
+                | ProgressEvent::QuotaOver { .. }
         ),
         other => other.is_durable(),
     }

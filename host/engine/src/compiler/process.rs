@@ -1,5 +1,5 @@
 //! A component of a stranger is compiled in a process of its own, with limits on memory and processor time: what passes every bound of
-//! `bounds.rs` and still takes more than there is ends that process, and for the host that is a refusal.
+//! `component_limits.rs` and still takes more than there is ends that process, and for the host that is a refusal.
 //!
 //! The process is this same program with arguments of ours ([`compile_main`]). It reads a component from its standard input and writes the
 //! code to its standard output. Nothing of the component runs there.
@@ -15,13 +15,13 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 use wasmtime::component::Component;
 
 use crate::engine::wasmtime_config;
-use crate::limits::{COMPONENT_BYTES, Limits};
+use crate::limits::{COMPONENT_BYTES, DecisionLimits};
 
 /// Memory of the process in MiB.
 const MEMORY_MIB: u32 = 2048;
 
 /// Processor time of the process, all its threads together, in seconds. Interpreters of 12 and 18 MB take 27 to 46 s where this program
-/// is built for debugging, and what only just passes `bounds.rs` takes less.
+/// is built for debugging, and what only just passes `component_limits.rs` takes less.
 const CPU_SECONDS: u32 = 120;
 
 /// Code that is taken back; the code of an interpreter is some hundred MiB.
@@ -48,7 +48,7 @@ static OF_THIS_PROGRAM: OnceLock<CompilerProcess> = OnceLock::new();
 
 /// Has every engine that this program sets up from now on compile in a process of its own: the program itself, with these arguments, after
 /// which it calls [`compile_main`]. A second call changes nothing.
-pub fn compile_apart(arguments: Vec<OsString>) {
+pub fn compile_in_subprocess(arguments: Vec<OsString>) {
     OF_THIS_PROGRAM.get_or_init(|| CompilerProcess::of_this_program(arguments));
 }
 
@@ -69,7 +69,7 @@ fn compiling() -> MutexGuard<'static, Option<Vec<Pid>>> {
 
 /// Why there is no code.
 #[derive(Debug)]
-pub(crate) enum NoCode {
+pub(crate) enum CompileError {
     /// It is none that can be compiled; in the words of the compiler.
     Unfit(String),
     /// It takes more than there is.
@@ -77,7 +77,7 @@ pub(crate) enum NoCode {
 }
 
 impl CompilerProcess {
-    /// What [`compile_apart`] said.
+    /// What [`compile_in_subprocess`] said.
     pub(crate) fn of_every_engine() -> Option<Self> {
         OF_THIS_PROGRAM.get().cloned()
     }
@@ -93,9 +93,9 @@ impl CompilerProcess {
     }
 
     /// Compiles a component. Blocks until it is done.
-    pub(crate) fn compile(&self, wasm: &wasmtime::Engine, bytes: &[u8]) -> Result<Component, NoCode> {
+    pub(crate) fn compile(&self, wasm: &wasmtime::Engine, bytes: &[u8]) -> Result<Component, CompileError> {
         let failed = |error: io::Error| {
-            NoCode::Unfit(format!("the process that compiles it, {}: {error}", self.program.display()))
+            CompileError::Unfit(format!("the process that compiles it, {}: {error}", self.program.display()))
         };
         let mut child = self.start().map_err(failed)?;
         let answer = exchange(&mut child, bytes);
@@ -115,7 +115,7 @@ impl CompilerProcess {
         // Only this program wrote it, just now, and no code of the component had run.
         #[allow(unsafe_code)]
         let component = unsafe { Component::deserialize(wasm, &code) };
-        component.map_err(|error| NoCode::Unfit(format!("{error:#}")))
+        component.map_err(|error| CompileError::Unfit(format!("{error:#}")))
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -135,19 +135,21 @@ impl CompilerProcess {
         Ok(child)
     }
 
-    fn refusal(&self, status: ExitStatus, words: &str) -> NoCode {
+    fn refusal(&self, status: ExitStatus, words: &str) -> CompileError {
         let Self { memory_mib, cpu_seconds, .. } = self;
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() || signal == Signal::KILL.as_raw() => {
-                NoCode::TooMuch(format!("compiling it takes more than {cpu_seconds} s of processor time"))
+                CompileError::TooMuch(format!(
+                    "compiling it takes more than {cpu_seconds} s of processor time"
+                ))
             }
             _ if words.contains(NO_MEMORY) || words.contains(NO_MAPPING) => {
-                NoCode::TooMuch(format!("compiling it takes more than {memory_mib} MiB of memory"))
+                CompileError::TooMuch(format!("compiling it takes more than {memory_mib} MiB of memory"))
             }
             Some(signal) => {
-                NoCode::TooMuch(format!("the process that compiles it was ended by signal {signal}"))
+                CompileError::TooMuch(format!("the process that compiles it was ended by signal {signal}"))
             }
-            None => NoCode::Unfit(words.to_owned()),
+            None => CompileError::Unfit(words.to_owned()),
         }
     }
 }
@@ -200,13 +202,13 @@ pub fn compile_main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn compile(memory_mib: u64, cpu_seconds: u64) -> Result<(), String> {
     confine(memory_mib, cpu_seconds).map_err(|error| format!("cannot limit itself: {error}"))?;
-    super::step_back();
+    super::lower_priority();
     let mut bytes = Vec::new();
     io::stdin()
         .take(COMPONENT_BYTES)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot read the component: {error}"))?;
-    let wasm = wasmtime::Engine::new(&wasmtime_config(&Limits::default(), 1))
+    let wasm = wasmtime::Engine::new(&wasmtime_config(&DecisionLimits::default(), 1))
         .map_err(|error| format!("{error:#}"))?;
     let code = wasm.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
     io::stdout().write_all(&code).map_err(|error| format!("cannot write the code: {error}"))

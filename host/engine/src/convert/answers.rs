@@ -1,17 +1,17 @@
 //! What a policy answers, WIT -> core; its settings, too.
 
 use baton_core::decision as core;
-use baton_core::facts::Channel;
+use baton_core::facts::SignalSource;
 use baton_core::workflow::SettingValue;
 use baton_core::{ObjectiveId, Seq, UnixMs};
 
 use crate::bindings::{questions, settings, types};
 use crate::layout::lay_out;
-use crate::settings::Setting;
+use crate::settings::SettingSpec;
 
 fn evidence(evidence: types::EvidenceResult) -> core::Evidence {
     core::Evidence {
-        channel: same!(evidence.channel, types::Channel => Channel:
+        channel: same!(evidence.channel, types::Channel => SignalSource:
             AgentEvent, ProviderError, AgentText, Terminal, ToolOutput),
         seq: evidence.seq.map(Seq),
         text: evidence.text,
@@ -96,7 +96,7 @@ fn sub_phase(part: questions::SubPhase) -> core::SubPhase {
     core::SubPhase {
         title: part.title,
         objectives: part.objectives.into_iter().map(ObjectiveId::new).collect(),
-        order: same!(part.order, questions::Order => core::Order: MiniPlan, Direct),
+        order: same!(part.order, questions::Order => core::WorkStyle: MiniPlan, Direct),
         max_turns: part.max_turns,
     }
 }
@@ -125,22 +125,22 @@ pub(crate) fn turn_budget(answer: questions::TurnBudget) -> core::TurnBudget {
 ///
 /// # Errors
 /// Where its sections cannot be laid out.
-pub(crate) fn brief(answer: questions::Prompt) -> Result<core::Brief, core::Fault> {
+pub(crate) fn brief(answer: questions::Prompt) -> Result<core::PromptDraft, core::Fault> {
     let prompt = lay_out(&answer.sections)?;
     let left_out = [answer.left_out, prompt.left_out].concat();
-    Ok(core::Brief { prompt: prompt.text, left_out, reason: answer.reason })
+    Ok(core::PromptDraft { prompt: prompt.text, left_out, reason: answer.reason })
 }
 
 /// Of `handoff.compose`.
 ///
 /// # Errors
 /// Where its sections cannot be laid out.
-pub(crate) fn composition(answer: questions::Composition) -> Result<core::Composition, core::Fault> {
+pub(crate) fn composition(answer: questions::Composition) -> Result<core::HandoffDraft, core::Fault> {
     let (document, index) = (lay_out(&answer.document)?, lay_out(&answer.index)?);
-    Ok(core::Composition {
+    Ok(core::HandoffDraft {
         document: document.text,
         index: index.text,
-        continuer: same!(answer.continuer, questions::Continuer => core::Continuer: Successor, Lead),
+        continuer: same!(answer.continuer, questions::Continuer => core::SuccessorKind: Successor, Lead),
         left_out: [answer.left_out, document.left_out, index.left_out].concat(),
         reason: answer.reason,
     })
@@ -161,8 +161,8 @@ pub(crate) fn review_result(answer: questions::Review) -> core::Review {
 }
 
 /// Of `settings.schema`.
-pub(crate) fn setting(setting: settings::Setting) -> Setting {
-    Setting {
+pub(crate) fn setting(setting: settings::Setting) -> SettingSpec {
+    SettingSpec {
         key: setting.key,
         doc: setting.doc,
         default: setting_value(setting.default),

@@ -20,7 +20,7 @@ pub(crate) fn past_session(session: &see::PastSession) -> facts_history::PastSes
     }
 }
 
-pub(crate) fn turn_taken(turn: &see::TurnTaken) -> facts_turns::TurnTaken {
+pub(crate) fn turn_taken(turn: &see::PastTurn) -> facts_turns::TurnTaken {
     facts_turns::TurnTaken {
         ordinal: turn.ordinal,
         ended_at_ms: turn.ended_at_ms.0,

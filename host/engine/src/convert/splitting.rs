@@ -37,7 +37,7 @@ pub(crate) fn splitting<R>(
     let groups = groups(seen.requested.as_ref(), &ids_of_groups);
     objectives(&seen.objectives, |objectives| {
         ask(questions::SplittingObservation {
-            occasion: same!(seen.occasion, see::SplitOccasion => questions::SplitOccasion:
+            occasion: same!(seen.occasion, see::SplitTrigger => questions::SplitOccasion:
             PhaseStart, Boundary, Requested, OutOfContinuations),
             phase: phase(&seen.phase),
             objectives,

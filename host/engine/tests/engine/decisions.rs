@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::common::{agents, built_in, engine, engine_for, question};
-use baton_core::decision::DecidedBy;
+use baton_core::decision::DecisionSource;
 use baton_core::observation::Capability;
-use baton_core::workflow::Scope;
-use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Limits, Router};
+use baton_core::workflow::PolicyScope;
+use baton_engine::{BUILTIN_NAME, DecisionLimits, Engine, EngineConfig, Router};
 
 // Every decision can be replayed: what the policy said is a function of what it saw.
 #[test]
@@ -26,8 +26,8 @@ fn the_same_question_gives_the_same_decision_and_fuel() {
 fn a_digest_tells_engines_apart_that_decide_differently() {
     let with = |limits| Engine::new(EngineConfig { limits, ..EngineConfig::default() }).expect("an engine");
     assert_eq!(engine().digest(), engine().digest());
-    assert_ne!(engine().digest(), with(Limits { fuel: 1, ..Limits::default() }).digest());
-    let patient = with(Limits { watchdog_ms: 9_000, ..Limits::default() });
+    assert_ne!(engine().digest(), with(DecisionLimits { fuel: 1, ..DecisionLimits::default() }).digest());
+    let patient = with(DecisionLimits { watchdog_ms: 9_000, ..DecisionLimits::default() });
     assert_eq!(engine().digest(), patient.digest(), "the backstop is no part of what a policy means");
 }
 
@@ -36,20 +36,20 @@ fn the_default_policy_decides_everything_and_its_label_says_so() {
     let engine = engine();
     let router = Router::new(&engine, BTreeMap::new()).expect("a router");
     assert_eq!(
-        router.configured(&Scope::Run, Capability::Splitting).first().policy().decides(),
+        router.configured(&PolicyScope::Run, Capability::Splitting).first().policy().decides(),
         Capability::ALL
     );
     let (result, label) = router.decide(&question("assess"));
     assert!(result.is_ok(), "{result:?}");
-    assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Configured, BUILTIN_NAME));
+    assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Configured, BUILTIN_NAME));
     assert_eq!(label.capability, Capability::Exhaustion);
     assert_eq!(
         label.component.as_ref(),
-        Some(router.configured(&Scope::Run, Capability::Exhaustion).first().policy().digest())
+        Some(router.configured(&PolicyScope::Run, Capability::Exhaustion).first().policy().digest())
     );
     assert_eq!(
         label.settings.as_ref(),
-        Some(router.configured(&Scope::Run, Capability::Exhaustion).first().settings_digest())
+        Some(router.configured(&PolicyScope::Run, Capability::Exhaustion).first().settings_digest())
     );
     assert_eq!(&label.engine, engine.digest());
     assert!(label.fuel > 0);
@@ -68,7 +68,7 @@ fn ten_thousand_agents_share_two_instances() {
                 for question in &agents {
                     let (result, label) = router.decide(question);
                     assert!(result.is_ok());
-                    assert_eq!(label.by, DecidedBy::Configured, "{:?}", label.faults);
+                    assert_eq!(label.by, DecisionSource::Configured, "{:?}", label.faults);
                 }
             });
         }

@@ -8,7 +8,7 @@ use crate::hostile::guests::{ANSWER, Guest, REASON, contract};
 use crate::hostile::questions;
 use baton_core::decision::{QuotaCause, Staleness};
 use baton_core::observation::{
-    Facts, PastCompaction, PastHandoff, PastSession, PastWait, Question, TurnTaken,
+    PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, PolicyRequest, QueryFacts,
 };
 use baton_core::{DurationMs, UnixMs};
 use baton_engine::Engine;
@@ -59,12 +59,12 @@ const FACTS: [(&str, &str, Option<u32>, &str); 5] = [
     ("facts-handoffs", "past-handoffs", Some(0), "docs/handoffs/build-1.md"),
 ];
 
-fn reason(engine: &Engine, component: &[u8], question: &Question) -> String {
+fn reason(engine: &Engine, component: &[u8], question: &PolicyRequest) -> String {
     let policy = engine.load("guest", component).unwrap().configure(&BTreeMap::new()).unwrap();
     policy.evaluate(question).result.unwrap().expect("it answers").reason().to_owned()
 }
 
-fn with_a_past() -> Question {
+fn with_a_past() -> PolicyRequest {
     let past_sessions = vec![PastSession {
         id: "s7".into(),
         agent: "claude".into(),
@@ -76,7 +76,7 @@ fn with_a_past() -> Question {
         peak_tokens: Some(170_000),
         window_tokens: Some(200_000),
     }];
-    let turns_taken = vec![TurnTaken {
+    let turns_taken = vec![PastTurn {
         ordinal: 3,
         ended_at_ms: UnixMs(9_000),
         took_ms: DurationMs(4_000),
@@ -101,8 +101,8 @@ fn with_a_past() -> Question {
         score: Some(95),
         staleness: Some(Staleness::Fresh),
     }];
-    let facts = Facts { past_sessions, turns_taken, past_compactions, past_waits, past_handoffs };
-    Question { facts, ..questions::compaction() }
+    let facts = QueryFacts { past_sessions, turns_taken, past_compactions, past_waits, past_handoffs };
+    PolicyRequest { facts, ..questions::compaction() }
 }
 
 #[test]
@@ -122,7 +122,8 @@ fn a_new_component_reads_each_fact_and_an_old_one_runs_as_it_did() {
             assert_eq!(reason(&engine, &new, &question), expected, "{interface}");
         }
         // What is in the journal is all that a replay has.
-        let journaled: Question = serde_json::from_str(&serde_json::to_string(&question).unwrap()).unwrap();
+        let journaled: PolicyRequest =
+            serde_json::from_str(&serde_json::to_string(&question).unwrap()).unwrap();
         assert_eq!(journaled.facts, question.facts);
     }
 }

@@ -6,9 +6,9 @@ use crate::common::{agents, built_in, engine};
 use crate::hostile::guests::{ANSWER, Guest, REASON};
 use crate::hostile::questions;
 use baton_core::decision::Fault;
-use baton_engine::{COMPARED_FIRST, Configured, Engine};
+use baton_engine::{COMPARED_FIRST, ConfiguredPolicy, Engine};
 
-fn guest(engine: &Engine, guest: Guest) -> Configured {
+fn guest(engine: &Engine, guest: Guest) -> ConfiguredPolicy {
     engine.load("guest", &guest.build()).unwrap().configure(&BTreeMap::new()).unwrap()
 }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::hostile::guests::Guest;
 use crate::hostile::questions;
 use baton_core::Digest;
-use baton_core::decision::DecidedBy;
+use baton_core::decision::DecisionSource;
 use baton_core::observation::Capability;
-use baton_core::workflow::Scope;
-use baton_engine::{Configured, Engine, EngineConfig, Router};
+use baton_core::workflow::PolicyScope;
+use baton_engine::{ConfiguredPolicy, Engine, EngineConfig, Router};
 
 /// Decisions in all.
 const DECISIONS: u64 = 100_000;
@@ -21,7 +21,7 @@ const THREADS: u64 = 4;
 /// Policies that take turns. Each says its own name as its reason.
 const POLICIES: usize = 8;
 
-fn policies(engine: &Engine) -> Vec<Configured> {
+fn policies(engine: &Engine) -> Vec<ConfiguredPolicy> {
     let policy = |n: usize| {
         let name = format!("policy-{n}");
         let policy = engine.load(&name, &Guest::good(&name).build()).expect("it loads");
@@ -40,7 +40,7 @@ fn no_decision_is_lost_or_attributed_to_another_policy() {
     assert_eq!(digests.values().collect::<std::collections::BTreeSet<_>>().len(), POLICIES);
     let put = |router: &Router, n: u64| {
         let policy = policies[usize::try_from(n).unwrap() % POLICIES].clone();
-        router.configure(Scope::Run, Capability::Compaction, policy).expect("it decides compaction");
+        router.configure(PolicyScope::Run, Capability::Compaction, policy).expect("it decides compaction");
     };
     let router = Router::with_built_in(
         &engine,
@@ -61,7 +61,7 @@ fn no_decision_is_lost_or_attributed_to_another_policy() {
                 while asked.fetch_add(1, Ordering::Relaxed) < DECISIONS {
                     let (result, label) = router.decide(&question);
                     let said = result.expect("somebody answers").reason().to_owned();
-                    assert_eq!(label.by, DecidedBy::Configured);
+                    assert_eq!(label.by, DecisionSource::Configured);
                     assert_eq!(label.policy, said, "who is named is who answered");
                     assert_eq!(label.component.as_ref(), digests.get(said.as_str()).copied());
                     assert!(label.faults.is_empty());

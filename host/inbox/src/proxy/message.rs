@@ -5,8 +5,8 @@ use std::future::Future;
 
 use serde_json::{Value, json};
 
-use super::{LOAD_TOOL, OFFERED_BYTES_MIN, Offer, Reference, Shelf, tool};
-use crate::door::Answer;
+use super::{LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, Reference, Shelf, tool};
+use crate::tool_backend::ToolReply;
 
 /// A list of tools with ours behind the last of them. A server that has a tool of that name keeps it.
 pub(super) fn with_tool(mut response: Value, line: &[u8]) -> Vec<u8> {
@@ -20,10 +20,10 @@ pub(super) fn with_tool(mut response: Value, line: &[u8]) -> Vec<u8> {
 }
 
 /// What our own tool answers. Arguments that do not fit are a result that says so: an agent can act on that.
-pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = Answer>, String>) -> Vec<u8> {
+pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolReply>, String>) -> Vec<u8> {
     let answer = match load {
         Ok(load) => load.await,
-        Err(why) => Answer::refused(format!("not read: {why}; give name, and offset and limit in bytes")),
+        Err(why) => ToolReply::refused(format!("not read: {why}; give name, and offset and limit in bytes")),
     };
     let blocks = std::iter::once(answer.text).chain(answer.body);
     let content: Vec<Value> = blocks.map(|text| json!({ "type": "text", "text": text })).collect();
@@ -65,7 +65,7 @@ pub(super) async fn replaced(
             Some(note) => note,
             None => {
                 let offer =
-                    Offer { tool: tool.to_owned(), call: call.map(str::to_owned), text: whole.clone() };
+                    LargeResult { tool: tool.to_owned(), call: call.map(str::to_owned), text: whole.clone() };
                 let note = shelf.place(offer).await.map(|reference| note(&reference));
                 placed.push((whole, note.clone()));
                 note

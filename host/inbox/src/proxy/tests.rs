@@ -11,7 +11,7 @@ use super::*;
 struct Memory(Arc<Mutex<BTreeMap<String, String>>>);
 
 impl Shelf for Memory {
-    async fn place(&self, offer: Offer) -> Option<Reference> {
+    async fn place(&self, offer: LargeResult) -> Option<Reference> {
         if offer.tool != "read" {
             return None;
         }
@@ -23,15 +23,15 @@ impl Shelf for Memory {
         Some(Reference { name, version: 1, bytes, tokens: bytes / 4, tokens_by: "test".into(), preview })
     }
 
-    async fn load(&self, load: ArtifactLoad) -> Answer {
+    async fn load(&self, load: ArtifactLoad) -> ToolReply {
         let kept = self.0.lock().unwrap();
         match kept.get(&load.name) {
             Some(text) => {
                 let start = load.offset.unwrap_or(0) as usize;
                 let end = text.len().min(start + load.limit.unwrap_or(16_384) as usize);
-                Answer { body: Some(text[start..end].to_owned()), ..Answer::said("part") }
+                ToolReply { body: Some(text[start..end].to_owned()), ..ToolReply::said("part") }
             }
-            None => Answer::refused("nothing of that name"),
+            None => ToolReply::refused("nothing of that name"),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Side {
     }
 }
 
-fn between() -> (Side, Side, tokio::task::JoinHandle<Result<Parting, ProxyError>>) {
+fn between() -> (Side, Side, tokio::task::JoinHandle<Result<ProxyExit, ProxyError>>) {
     let (client, proxy_client) = tokio::io::duplex(1 << 20);
     let (server, proxy_server) = tokio::io::duplex(1 << 20);
     let task = tokio::spawn(proxy(

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use baton_core::observation::ObjectiveStatus;
-use baton_inbox::{Answer, ArtifactLoad, Call, Door, ObjectiveUpdate, Request, serve, tool_names};
+use baton_inbox::{ArtifactLoad, Call, ObjectiveUpdate, Request, ToolBackend, ToolReply, serve, tool_names};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
@@ -15,17 +15,17 @@ const PIPE_BYTES: usize = 1 << 20;
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Request>>>);
 
-impl Door for Recorder {
-    async fn call(&self, request: Request) -> Answer {
+impl ToolBackend for Recorder {
+    async fn call(&self, request: Request) -> ToolReply {
         let answer = match &request.call {
-            Call::ArtifactLoad(_) => Answer {
+            Call::ArtifactLoad(_) => ToolReply {
                 body: Some("the bytes\n".to_owned()),
-                ..Answer::said("notes@1, bytes 0 to 10 of 10")
+                ..ToolReply::said("notes@1, bytes 0 to 10 of 10")
             },
             Call::ObjectiveUpdate(update) if update.objective.as_str() == "unknown" => {
-                Answer::refused("no objective \"unknown\" in this run; yours are: parser")
+                ToolReply::refused("no objective \"unknown\" in this run; yours are: parser")
             }
-            _ => Answer::said("recorded"),
+            _ => ToolReply::said("recorded"),
         };
         self.0.lock().unwrap().push(request);
         answer

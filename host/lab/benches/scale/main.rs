@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_core::decision::{Decision, Fault, Label};
-use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, OccupancySource, WorkspaceFacts};
+use baton_core::decision::{Decision, Fault, Provenance};
+use baton_core::facts::{AgentEvent, Capabilities, OccupancySource, ProcessExit, TokenUsage, WorkspaceFacts};
 use baton_core::input::ArtifactRef;
-use baton_core::workflow::{AgentKind, Limits, Objective, Phase, Role, Workflow};
+use baton_core::workflow::{AgentKind, Limits, Objective, PhaseSpec, Role, Workflow};
 use baton_core::{Action, Digest, Input, Intent, Outcome, PhaseId, RequestId, RunId, SessionId};
 use baton_engine::{Engine, EngineConfig, Router};
 use baton_store::{Journal, StateDir};
@@ -41,7 +41,7 @@ struct Seen {
     decisions_us: Vec<u32>,
 }
 
-type Decided = (RequestId, Result<Decision, Fault>, Label, Instant);
+type Decided = (RequestId, Result<Decision, Fault>, Provenance, Instant);
 
 /// An agent without a process.
 struct Agent {
@@ -192,7 +192,7 @@ impl Loop {
                 Outcome::Delivered
             }
             Action::End { session, .. } => {
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.scribe.take(Input::SessionEnded { session, exit });
                 Outcome::Delivered
             }
@@ -244,7 +244,7 @@ fn event(n: u64) -> AgentEvent {
         },
         9 => AgentEvent::Turn {
             used_tokens: Some(used),
-            billed: Billed { input_tokens: used, output_tokens: 200, cost_microusd: None },
+            billed: TokenUsage { input_tokens: used, output_tokens: 200, cost_microusd: None },
         },
         _ => AgentEvent::Text {
             text: "The next thing to look at is how the parser takes an empty line. ".repeat(2),
@@ -261,7 +261,7 @@ fn workflow(phases: usize) -> Workflow {
         files: Vec::new(),
         verify: None,
     };
-    let phase = |n: usize| Phase {
+    let phase = |n: usize| PhaseSpec {
         id: PhaseId::new(format!("{n}")),
         title: format!("Phase {n}"),
         depends_on: Vec::new(),

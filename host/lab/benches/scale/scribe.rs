@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_core::{Action, Input, Intent, Run, RunId, Seq, Stamped, UnixMs};
+use baton_core::{Action, Input, Intent, JournaledInput, Run, RunId, Seq, UnixMs};
 use baton_store::{Durability, Entry, Journal};
 use tokio::sync::oneshot;
 
@@ -27,7 +27,7 @@ impl Scribe {
     pub(crate) fn take(&mut self, input: Input) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (seq, at) = (self.seq.next(), UnixMs(since.as_millis() as u64));
-        let stamped = Stamped { seq, at, input };
+        let stamped = JournaledInput { seq, at, input };
         let intents = self.run.apply(&stamped).expect("an input that can happen");
         self.seq = seq;
         self.is_durable |=

@@ -1,9 +1,11 @@
 //! Questions that differ in one thing from another, for the rules that compare two answers. Each gives nothing where the
 //! question has not what it would change.
 
-use baton_core::facts::Channel;
-use baton_core::observation::{Ask, Attributes, ObjectiveStatus, ObjectiveView, Question, SignalView, Span};
-use baton_core::{ObjectiveId, Seq, Text};
+use baton_core::facts::SignalSource;
+use baton_core::observation::{
+    Attributes, ObjectiveStatus, ObjectiveView, PolicyQuery, PolicyRequest, SignalView, TextSpan,
+};
+use baton_core::{ObjectiveId, Seq, TextBlob};
 
 use super::dice::Dice;
 use super::views;
@@ -13,9 +15,9 @@ const PRINTED: &str =
     "error: prompt is too long: context window exceeded; usage limit reached, rate limit, 429";
 
 /// A tool prints something, after everything else.
-pub(super) fn a_tool_prints(question: &Question, _: &mut Dice) -> Option<Question> {
+pub(super) fn a_tool_prints(question: &PolicyRequest, _: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let Ask::Assess(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Assess(seen) = &mut changed.ask else { return None };
     if seen.signals.len() >= views::SIGNALS {
         return None;
     }
@@ -24,25 +26,25 @@ pub(super) fn a_tool_prints(question: &Question, _: &mut Dice) -> Option<Questio
     let end = u32::try_from(text.len()).ok()?;
     seen.signals.push(SignalView {
         seq: seen.signals.last().map_or(Seq(1), |newest| newest.seq.next()),
-        channel: Channel::ToolOutput,
+        channel: SignalSource::ToolOutput,
         age_ms: 0,
         prompt: seen.session.prompts,
         code: None,
         status: None,
         resets_at_ms: None,
         retrying: false,
-        text: Span { start: end - PRINTED.len() as u32, end },
+        text: TextSpan { start: end - PRINTED.len() as u32, end },
     });
-    *window = Text::new(text);
+    *window = TextBlob::new(text);
     Some(changed)
 }
 
 /// A session whose occupancy is known is fuller.
-pub(super) fn more_tokens(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn more_tokens(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let session = match &mut changed.ask {
-        Ask::Assess(seen) => &mut seen.session,
-        Ask::Compaction(seen) => &mut seen.session,
+        PolicyQuery::Assess(seen) => &mut seen.session,
+        PolicyQuery::Compaction(seen) => &mut seen.session,
         _ => return None,
     };
     let used = session.occupancy.used_tokens?;
@@ -51,9 +53,9 @@ pub(super) fn more_tokens(question: &Question, dice: &mut Dice) -> Option<Questi
 }
 
 /// One objective that was open is done.
-pub(super) fn one_done(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn one_done(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let Ask::Split(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Split(seen) = &mut changed.ask else { return None };
     let open = seen.objectives.iter_mut().filter(|objective| objective.status != ObjectiveStatus::Done);
     let mut open: Vec<_> = open.collect();
     if open.is_empty() {
@@ -70,11 +72,11 @@ pub(super) fn one_done(question: &Question, dice: &mut Dice) -> Option<Question>
 }
 
 /// There is an objective more, and it is done.
-pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn one_done_more(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let (objectives, phase) = match &mut changed.ask {
-        Ask::Split(seen) => (&mut seen.objectives, &mut seen.phase),
-        Ask::Budget(seen) => (&mut seen.objectives, &mut seen.phase),
+        PolicyQuery::Split(seen) => (&mut seen.objectives, &mut seen.phase),
+        PolicyQuery::Budget(seen) => (&mut seen.objectives, &mut seen.phase),
         _ => return None,
     };
     if objectives.len() >= views::OBJECTIVES {
@@ -91,17 +93,17 @@ pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Ques
 }
 
 /// The table has more turns.
-pub(super) fn larger_base(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn larger_base(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let Ask::Budget(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Budget(seen) = &mut changed.ask else { return None };
     seen.base_turns = Some(seen.base_turns? + 1 + dice.number32(views::TURNS));
     Some(changed)
 }
 
 /// A document has a secret more in it, or names a file more that is gone.
-pub(super) fn worse_document(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn worse_document(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let Ask::Review(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
     match dice.coin() {
         true => seen.secrets.push("api-key".to_owned()),
         false => seen.missing_files.push("src/conformance/gone.rs".to_owned()),
@@ -110,31 +112,31 @@ pub(super) fn worse_document(question: &Question, dice: &mut Dice) -> Option<Que
 }
 
 /// There were more commits since.
-pub(super) fn more_commits(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn more_commits(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let Ask::Review(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
     seen.commits_since = seen.commits_since.checked_add(1 + dice.number32(1000))?;
     Some(changed)
 }
 
 /// An experiment says something that no policy of today knows.
-pub(super) fn unknown_attribute(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn unknown_attribute(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let key = format!("x-conformance-{}", dice.number(u64::MAX));
     attributes(&mut changed.ask).push((key, dice.line(40)));
     Some(changed)
 }
 
-fn attributes(ask: &mut Ask) -> &mut Attributes {
+fn attributes(ask: &mut PolicyQuery) -> &mut Attributes {
     match ask {
-        Ask::Assess(seen) => &mut seen.attributes,
-        Ask::Complete(seen) => &mut seen.session.attributes,
-        Ask::Recover(seen) => &mut seen.session.attributes,
-        Ask::Compaction(seen) => &mut seen.attributes,
-        Ask::Offload(seen) => &mut seen.attributes,
-        Ask::Split(seen) => &mut seen.attributes,
-        Ask::Budget(seen) => &mut seen.attributes,
-        Ask::Brief(seen) | Ask::Compose(seen) => &mut seen.attributes,
-        Ask::Review(seen) => &mut seen.attributes,
+        PolicyQuery::Assess(seen) => &mut seen.attributes,
+        PolicyQuery::Complete(seen) => &mut seen.session.attributes,
+        PolicyQuery::Recover(seen) => &mut seen.session.attributes,
+        PolicyQuery::Compaction(seen) => &mut seen.attributes,
+        PolicyQuery::Offload(seen) => &mut seen.attributes,
+        PolicyQuery::Split(seen) => &mut seen.attributes,
+        PolicyQuery::Budget(seen) => &mut seen.attributes,
+        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => &mut seen.attributes,
+        PolicyQuery::Review(seen) => &mut seen.attributes,
     }
 }

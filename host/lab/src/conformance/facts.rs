@@ -1,6 +1,6 @@
 //! The facts that go with a generated question (`wit/facts.wit`), in every shape that the host could give them.
 
-use baton_core::observation::{Facts, PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken};
+use baton_core::observation::{PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, QueryFacts};
 use baton_core::{DurationMs, UnixMs};
 
 use super::dice::Dice;
@@ -17,8 +17,8 @@ const PAST_HANDOFFS: usize = 8;
 const MODEL_BYTES: usize = 64;
 const PATH_BYTES: usize = 300;
 
-pub(super) fn facts(dice: &mut Dice) -> Facts {
-    Facts {
+pub(super) fn facts(dice: &mut Dice) -> QueryFacts {
+    QueryFacts {
         past_sessions: dice.list(PAST_SESSIONS, past_session),
         turns_taken: dice.list(TURNS_TAKEN, turn_taken),
         past_compactions: dice.list(PAST_COMPACTIONS, past_compaction),
@@ -41,8 +41,8 @@ fn past_session(dice: &mut Dice) -> PastSession {
     }
 }
 
-fn turn_taken(dice: &mut Dice) -> TurnTaken {
-    TurnTaken {
+fn turn_taken(dice: &mut Dice) -> PastTurn {
+    PastTurn {
         ordinal: dice.number32(u32::MAX),
         ended_at_ms: UnixMs(dice.number(LATEST_MS)),
         took_ms: DurationMs(dice.number(LATEST_MS)),

@@ -3,16 +3,16 @@
 
 use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness, Verdict};
 use baton_core::observation::{
-    ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView,
-    CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile,
-    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind,
-    ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation,
-    RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup,
-    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, TurnsSpent, VerificationView,
-    Withheld,
+    ArtifactView, AssessTrigger, Attempt, BudgetingObservation, Capability, ChangedFileView, CommandRunView,
+    CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile, ContextItem,
+    ContextItemKind, EntryPointKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation,
+    HandoffReference, LessonKind, LessonView, ObjectiveNote, OffloadingObservation, OmittedCounts,
+    PolicyQuery, PolicyRequest, PromptKind, RecoveryObservation, ReportedHandoffView, ReviewObservation,
+    SessionObservation, SessionState, SplitGroup, SplitLimits, SplitRequest, SplitTrigger,
+    SplittingObservation, TextId, TurnUsage, VerificationView, WithheldCounts,
 };
 use baton_core::workflow::SplitTime;
-use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
+use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, TextBlob, UnixMs};
 use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
 use super::dice::Dice;
@@ -20,12 +20,12 @@ use super::facts::facts;
 use super::views::{self, every};
 
 every! {
-    OCCASIONS: Occasion = Turn, Signal, PromptEnded, SessionEnded, Heartbeat;
-    SPLIT_OCCASIONS: SplitOccasion = PhaseStart, Boundary, Requested, OutOfContinuations;
-    KINDS: BriefKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
+    OCCASIONS: AssessTrigger = Turn, Signal, PromptEnded, SessionEnded, Heartbeat;
+    SPLIT_OCCASIONS: SplitTrigger = PhaseStart, Boundary, Requested, OutOfContinuations;
+    KINDS: PromptKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
     QUOTA_CAUSES: QuotaCause = Usage, Billing, Rate, Overload;
-    ITEM_KINDS: ItemKind = ToolResult, ToolInput;
-    ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
+    ITEM_KINDS: ContextItemKind = ToolResult, ToolInput;
+    ENTRY_KINDS: EntryPointKind = Index, Progress, WorkItems, InitScript, Summary;
     LESSON_KINDS: LessonKind = Decision, Answer, Gotcha, FailedApproach, Pattern, Handoff;
     SPLIT_TIMES: SplitTime = Ahead, During, Never;
     STALENESS: Staleness = Fresh, SlightlyStale, Stale, VeryStale;
@@ -79,34 +79,34 @@ const FOLDERS: [&str; 3] = ["parser", "données", "部品"];
 pub(super) const LATEST_MS: u64 = 4_102_444_800_000;
 
 /// The `index`th question of a seed about this.
-pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Question {
+pub(super) fn question(seed: u64, index: u64, capability: Capability) -> PolicyRequest {
     let dice = &mut Dice::new(seed, index, 0);
     let (ask, texts) = match capability {
         Capability::Exhaustion => {
             let (seen, window) = assess(dice);
-            (Ask::Assess(Box::new(seen)), vec![window])
+            (PolicyQuery::Assess(Box::new(seen)), vec![window])
         }
         Capability::Completion => {
             let (session, window) = assess(dice);
-            let session = SessionObservation { occasion: Occasion::PromptEnded, ..session };
+            let session = SessionObservation { occasion: AssessTrigger::PromptEnded, ..session };
             let assessment = assessment(dice, Verdict::Answered);
-            (Ask::Complete(Box::new(CompletionObservation { session, assessment })), vec![window])
+            (PolicyQuery::Complete(Box::new(CompletionObservation { session, assessment })), vec![window])
         }
         Capability::Recovery => {
             let (seen, window) = recovery(dice);
-            (Ask::Recover(Box::new(seen)), vec![window])
+            (PolicyQuery::Recover(Box::new(seen)), vec![window])
         }
-        Capability::Offloading => (Ask::Offload(Box::new(offloading(dice))), Vec::new()),
-        Capability::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
+        Capability::Offloading => (PolicyQuery::Offload(Box::new(offloading(dice))), Vec::new()),
+        Capability::Compaction => (PolicyQuery::Compaction(Box::new(compaction(dice))), Vec::new()),
         Capability::Splitting => {
             let mut seen = scope(dice);
             views::name_files(dice, &mut seen.objectives);
-            (Ask::Split(Box::new(seen)), Vec::new())
+            (PolicyQuery::Split(Box::new(seen)), Vec::new())
         }
         Capability::Budgeting => {
             let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(dice);
             let (role, base_turns) = (dice.line(40), views::counted(dice, views::TURNS));
-            let spent = dice.maybe(|dice| TurnsSpent {
+            let spent = dice.maybe(|dice| TurnUsage {
                 objectives_done: dice.number32(4),
                 files_changed: dice.number32(40),
                 idle_grants: dice.number32(5),
@@ -121,19 +121,19 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
                 spent,
                 attributes,
             };
-            (Ask::Budget(Box::new(seen)), Vec::new())
+            (PolicyQuery::Budget(Box::new(seen)), Vec::new())
         }
-        Capability::Prompting => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
+        Capability::Prompting => (PolicyQuery::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
         Capability::Handoff => {
-            let seen = HandoffObservation { kind: BriefKind::Continuing, ..handoff(dice) };
-            (Ask::Compose(Box::new(seen)), handoff_texts(dice))
+            let seen = HandoffObservation { kind: PromptKind::Continuing, ..handoff(dice) };
+            (PolicyQuery::Compose(Box::new(seen)), handoff_texts(dice))
         }
         Capability::Review => {
             let (seen, document) = review(dice);
-            (Ask::Review(Box::new(seen)), vec![document])
+            (PolicyQuery::Review(Box::new(seen)), vec![document])
         }
     };
-    Question { ask, texts: texts.into_iter().map(Text::new).collect(), facts: facts(dice) }
+    PolicyRequest { ask, texts: texts.into_iter().map(TextBlob::new).collect(), facts: facts(dice) }
 }
 
 /// What an agent wrote for its successor.
@@ -150,10 +150,12 @@ fn reported_handoff(dice: &mut Dice, bytes: usize, files: usize) -> ReportedHand
 fn assess(dice: &mut Dice) -> (SessionObservation, String) {
     let occasion = dice.pick(OCCASIONS);
     let state = match occasion {
-        Occasion::SessionEnded => SessionState::Ended,
-        Occasion::PromptEnded => dice.pick(&[SessionState::Idle, SessionState::Working, SessionState::Ended]),
-        Occasion::Turn => SessionState::Working,
-        Occasion::Signal | Occasion::Heartbeat => {
+        AssessTrigger::SessionEnded => SessionState::Ended,
+        AssessTrigger::PromptEnded => {
+            dice.pick(&[SessionState::Idle, SessionState::Working, SessionState::Ended])
+        }
+        AssessTrigger::Turn => SessionState::Working,
+        AssessTrigger::Signal | AssessTrigger::Heartbeat => {
             let (_, alive) = views::STATES.split_last().expect("there are states");
             dice.pick(alive)
         }
@@ -218,12 +220,12 @@ fn assessment(dice: &mut Dice, verdict: Verdict) -> Assessment {
 
 fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
     let (mut session, window) = assess(dice);
-    if session.occasion != Occasion::SessionEnded && dice.number32(3) > 0 {
-        session.occasion = Occasion::PromptEnded;
+    if session.occasion != AssessTrigger::SessionEnded && dice.number32(3) > 0 {
+        session.occasion = AssessTrigger::PromptEnded;
     }
     let cause = dice.pick(QUOTA_CAUSES);
     let until = dice.maybe(|dice| UnixMs(dice.number(LATEST_MS)));
-    let at_work = !matches!(session.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+    let at_work = !matches!(session.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
     let verdict = match dice.number32(3) {
         _ if at_work => Verdict::Stalled,
         0 => Verdict::Quota { cause, resets_at_ms: until },
@@ -247,7 +249,7 @@ fn offloading(dice: &mut Dice) -> OffloadingObservation {
         session,
         phase: views::phase(dice, progress, depth),
         items: (0..1 + dice.count(ITEMS - 1))
-            .map(|place| ItemView {
+            .map(|place| ContextItem {
                 id: format!("inputs/{place}.md"),
                 kind: dice.pick(ITEM_KINDS),
                 tokens: dice.number(1 << 40),
@@ -265,7 +267,7 @@ fn scope(dice: &mut Dice) -> SplittingObservation {
     // Most phases are split for the first time, where they may be: a policy that splits by what it sees is asked about such.
     let depth = if dice.once_in(4) { dice.number32(views::DEPTH) } else { 0 };
     let requested =
-        (occasion == SplitOccasion::Requested).then(|| request(dice, views::open_ids(&objectives)));
+        (occasion == SplitTrigger::Requested).then(|| request(dice, views::open_ids(&objectives)));
     let prompts = dice.number32(u32::MAX);
     let limits = SplitLimits {
         parts: 2 + dice.number32(views::OBJECTIVES as u32 - 2),
@@ -326,7 +328,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
     let asked_at_ms = UnixMs(dice.number(LATEST_MS));
     let remarks = objectives.iter().filter_map(|objective| {
         let text = if dice.once_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
-        (!text.is_empty()).then(|| RemarkView { objective: objective.id.clone(), text })
+        (!text.is_empty()).then(|| ObjectiveNote { objective: objective.id.clone(), text })
     });
     let remarks = remarks.collect();
     HandoffObservation {
@@ -346,7 +348,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         }),
         newest_handoff: dice.maybe(newest_handoff),
         inbox_path: ".baton/tasks/r1/inbox".to_owned(),
-        because: (kind != BriefKind::First).then(|| dice.text(REPORT_BYTES)),
+        because: (kind != PromptKind::First).then(|| dice.text(REPORT_BYTES)),
         last_output: Some(TextId(0)),
         findings: Some(TextId(1)),
         git: views::git(dice),
@@ -412,8 +414,8 @@ fn newest_handoff(dice: &mut Dice) -> HandoffReference {
     }
 }
 
-fn beyond(dice: &mut Dice) -> Beyond {
-    Beyond {
+fn beyond(dice: &mut Dice) -> OmittedCounts {
+    OmittedCounts {
         changed_files: dice.number32(BEYOND),
         attempts: dice.number32(BEYOND),
         decisions: dice.number32(BEYOND),
@@ -422,8 +424,8 @@ fn beyond(dice: &mut Dice) -> Beyond {
     }
 }
 
-fn withheld(dice: &mut Dice) -> Withheld {
-    Withheld {
+fn withheld(dice: &mut Dice) -> WithheldCounts {
+    WithheldCounts {
         attempts: dice.number32(RECORDS as u32),
         decisions: dice.number32(RECORDS as u32),
         gotchas: dice.number32(RECORDS as u32),

@@ -1,9 +1,10 @@
 //! Words of agents, tools and committers in a prompt or a handoff document (`types.words`): nothing of them may begin a line outside a
 //! quotation, since what does passes for the host's own.
 
-use baton_core::Text;
+use baton_core::TextBlob;
 use baton_core::observation::{
-    Ask, Attempt, CommitView, HandoffObservation, Question, RemarkView, ReportedHandoffView, TextId,
+    Attempt, CommitView, HandoffObservation, ObjectiveNote, PolicyQuery, PolicyRequest, ReportedHandoffView,
+    TextId,
 };
 
 use super::dice::Dice;
@@ -17,10 +18,10 @@ fn words() -> String {
 }
 
 /// The same question, in which somebody else says that.
-pub(super) fn somebody_orders(question: &Question, dice: &mut Dice) -> Option<Question> {
+pub(super) fn somebody_orders(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let seen = match &mut changed.ask {
-        Ask::Brief(seen) | Ask::Compose(seen) => seen,
+        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => seen,
         _ => return None,
     };
     let texts = &mut changed.texts;
@@ -59,13 +60,13 @@ fn commit() -> CommitView {
     CommitView { id: "0123abc".to_owned(), subject: words(), by_session: true }
 }
 
-fn remark(seen: &HandoffObservation) -> Option<RemarkView> {
-    Some(RemarkView { objective: seen.objectives.first()?.id.clone(), text: words() })
+fn remark(seen: &HandoffObservation) -> Option<ObjectiveNote> {
+    Some(ObjectiveNote { objective: seen.objectives.first()?.id.clone(), text: words() })
 }
 
-fn say(texts: &mut Vec<Text>, place: &mut Option<TextId>) {
+fn say(texts: &mut Vec<TextBlob>, place: &mut Option<TextId>) {
     *place = Some(TextId(texts.len() as u32));
-    texts.push(Text::new(words()));
+    texts.push(TextBlob::new(words()));
 }
 
 /// The first line of a text that gives the order, outside a fence.

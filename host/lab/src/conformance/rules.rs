@@ -2,9 +2,9 @@
 //! that holds for good policies only most of the time is not here. Who asks, and how often, is in `conformance.rs`.
 
 use baton_core::decision::{CompactionAction, Decision, Evidence, Fault, SplitAction, TurnBudget, Verdict};
-use baton_core::facts::Channel;
-use baton_core::fits::fits;
-use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question, SignalView};
+use baton_core::decision_rules::validate_decision;
+use baton_core::facts::SignalSource;
+use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRequest, SignalView};
 use baton_core::{ObjectiveId, Seq};
 use baton_engine::PolicyAnswer;
 
@@ -28,15 +28,15 @@ pub(super) struct Rule {
 /// How a rule is found out.
 pub(super) enum Test {
     /// By a question and what became of it.
-    One(fn(&Question, &PolicyAnswer) -> Held),
+    One(fn(&PolicyRequest, &PolicyAnswer) -> Held),
     /// By putting the same question again.
     Again,
     /// By putting a question that differs in one thing, where it can, and holding the second decision to the first.
     Changed {
         /// The other question.
-        change: fn(&Question, &mut Dice) -> Option<Question>,
+        change: fn(&PolicyRequest, &mut Dice) -> Option<PolicyRequest>,
         /// Of the other question, the decision on the first, and that on the other.
-        holds: fn(&Question, &Decision, &Decision) -> Held,
+        holds: fn(&PolicyRequest, &Decision, &Decision) -> Held,
         /// Whether it is broken by abstaining from one of the two alone: who decides must not hang on the change either.
         for_abstaining: bool,
     },
@@ -117,7 +117,7 @@ pub(super) const RULES: &[Rule] = &[
         says: "every decision is one that a run can follow",
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
         test: Test::One(|question, result| match result {
-            Ok(Some(decision)) => fits(&question.ask, decision).map_or_else(No, |()| Yes),
+            Ok(Some(decision)) => validate_decision(&question.ask, decision).map_or_else(No, |()| Yes),
             _ => NotAsked,
         }),
     },
@@ -139,10 +139,10 @@ pub(super) const RULES: &[Rule] = &[
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
         test: Test::One(|question, result| match (&question.ask, result) {
-            (Ask::Assess(seen), Ok(Some(Decision::Assess(answer)))) => {
+            (PolicyQuery::Assess(seen), Ok(Some(Decision::Assess(answer)))) => {
                 real_evidence(&seen.signals, &answer.evidence)
             }
-            (Ask::Complete(seen), Ok(Some(Decision::Complete(answer)))) => {
+            (PolicyQuery::Complete(seen), Ok(Some(Decision::Complete(answer)))) => {
                 real_evidence(&seen.session.signals, &answer.evidence)
             }
             _ => NotAsked,
@@ -236,7 +236,7 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Changed {
             change: change::one_done,
             holds: |question, _, after| match (&question.ask, after) {
-                (Ask::Split(seen), Decision::Split(after)) => {
+                (PolicyQuery::Split(seen), Decision::Split(after)) => {
                     let done = seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Done);
                     let back = done.map(|o| &o.id).find(|id| in_parts(&after.action).any(|part| part == *id));
                     match back {
@@ -358,7 +358,7 @@ fn became(before: &Verdict, after: &Verdict) -> String {
 fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> Held {
     let is_known = |seq: Seq| signals.iter().any(|signal| signal.seq == seq);
     for evidence in evidence {
-        if evidence.channel == Channel::ToolOutput {
+        if evidence.channel == SignalSource::ToolOutput {
             return No(format!("it rests on what a tool printed: {:?}", evidence.text));
         }
         if let Some(seq) = evidence.seq.filter(|seq| !is_known(*seq)) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use baton_core::Digest;
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::{Ask, Facts, Question};
-use baton_engine::{Evaluation, Limits};
+use baton_core::observation::{PolicyQuery, PolicyRequest, QueryFacts};
+use baton_engine::{DecisionLimits, Evaluation};
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
@@ -111,9 +111,9 @@ pub struct Bounds {
     pub watchdog_ms: u64,
 }
 
-impl From<&Limits> for Bounds {
-    fn from(limits: &Limits) -> Self {
-        let Limits { fuel, memory_bytes, output_bytes, watchdog_ms, .. } = *limits;
+impl From<&DecisionLimits> for Bounds {
+    fn from(limits: &DecisionLimits) -> Self {
+        let DecisionLimits { fuel, memory_bytes, output_bytes, watchdog_ms, .. } = *limits;
         Self { fuel, memory_bytes, output_bytes, watchdog_ms }
     }
 }
@@ -138,12 +138,12 @@ pub struct Counterexample {
 }
 
 impl Counterexample {
-    pub(super) fn new(index: u64, why: String, question: &Question, answer: &Evaluation) -> Self {
+    pub(super) fn new(index: u64, why: String, question: &PolicyRequest, answer: &Evaluation) -> Self {
         let (question, answer) = (Kept::from(question), Answer::from(answer));
         Self { index, why, question, answer, changed: None, second_answer: None }
     }
 
-    pub(super) fn and(mut self, changed: Option<&Question>, second: &Evaluation) -> Self {
+    pub(super) fn and(mut self, changed: Option<&PolicyRequest>, second: &Evaluation) -> Self {
         self.changed = changed.map(Kept::from);
         self.second_answer = Some(Answer::from(second));
         self
@@ -156,29 +156,29 @@ impl Counterexample {
     }
 }
 
-/// A question with its texts in it: a [`Question`] itself keeps them by reference alone.
+/// A question with its texts in it: a [`PolicyRequest`] itself keeps them by reference alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// What is asked.
-    pub ask: Ask,
+    pub ask: PolicyQuery,
     /// The texts that it names.
     pub texts: Vec<String>,
     /// What the host knows beside it.
     #[serde(default)]
-    pub facts: Facts,
+    pub facts: QueryFacts,
 }
 
-impl From<&Question> for Kept {
-    fn from(question: &Question) -> Self {
+impl From<&PolicyRequest> for Kept {
+    fn from(question: &PolicyRequest) -> Self {
         let texts = question.texts.iter().map(|text| text.body().unwrap_or_default().to_owned());
         Self { ask: question.ask.clone(), texts: texts.collect(), facts: question.facts.clone() }
     }
 }
 
-impl From<Kept> for Question {
+impl From<Kept> for PolicyRequest {
     fn from(kept: Kept) -> Self {
         let texts = kept.texts.into_iter().map(Into::into).collect();
-        Question { ask: kept.ask, texts, facts: kept.facts }
+        PolicyRequest { ask: kept.ask, texts, facts: kept.facts }
     }
 }
 
@@ -254,14 +254,14 @@ impl Found {
 
 impl Tally {
     /// A question of the seed was put.
-    pub(super) fn answered(&mut self, index: u64, question: &Question, evaluation: &Evaluation) {
+    pub(super) fn answered(&mut self, index: u64, question: &PolicyRequest, evaluation: &Evaluation) {
         self.asked += 1;
         self.faults += u64::from(evaluation.result.is_err());
         self.worked(index, question, evaluation);
     }
 
     /// A question was put, of the seed or made of one.
-    pub(super) fn worked(&mut self, index: u64, question: &Question, evaluation: &Evaluation) {
+    pub(super) fn worked(&mut self, index: u64, question: &PolicyRequest, evaluation: &Evaluation) {
         let abstained = u64::from(matches!(evaluation.result, Ok(None)));
         let work = Work { questions: 1, abstained, worst_fuel: evaluation.fuel, worst_question: index };
         self.add_work(question.ask.function(), work);

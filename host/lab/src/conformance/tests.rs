@@ -9,7 +9,8 @@ use std::fmt::Debug;
 
 use baton_core::decision::Verdict;
 use baton_core::observation::{
-    Ask, Capability, ObjectiveView, Occasion, PhaseView, Question, SessionState, SessionView, SignalView,
+    AssessTrigger, Capability, ObjectiveView, PhaseView, PolicyQuery, PolicyRequest, SessionState,
+    SessionView, SignalView,
 };
 
 use super::generate;
@@ -18,34 +19,34 @@ use super::views::{self, OBJECTIVES};
 /// A hundred of each function.
 const MANY: u64 = 1000;
 
-fn questions(seed: u64, count: u64) -> impl Iterator<Item = Question> {
+fn questions(seed: u64, count: u64) -> impl Iterator<Item = PolicyRequest> {
     let capability = |index: u64| Capability::ALL[(index % Capability::ALL.len() as u64) as usize];
     (0..count).map(move |index| generate::question(seed, index, capability(index)))
 }
 
-fn session_of(ask: &Ask) -> Option<&SessionView> {
+fn session_of(ask: &PolicyQuery) -> Option<&SessionView> {
     match ask {
-        Ask::Assess(seen) => Some(&seen.session),
-        Ask::Complete(seen) => Some(&seen.session.session),
-        Ask::Recover(seen) => Some(&seen.session.session),
-        Ask::Compaction(seen) => Some(&seen.session),
-        Ask::Offload(seen) => Some(&seen.session),
-        Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.session),
-        Ask::Split(_) | Ask::Budget(_) | Ask::Review(_) => None,
+        PolicyQuery::Assess(seen) => Some(&seen.session),
+        PolicyQuery::Complete(seen) => Some(&seen.session.session),
+        PolicyQuery::Recover(seen) => Some(&seen.session.session),
+        PolicyQuery::Compaction(seen) => Some(&seen.session),
+        PolicyQuery::Offload(seen) => Some(&seen.session),
+        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => Some(&seen.session),
+        PolicyQuery::Split(_) | PolicyQuery::Budget(_) | PolicyQuery::Review(_) => None,
     }
 }
 
-fn phase_of(ask: &Ask) -> Option<&PhaseView> {
+fn phase_of(ask: &PolicyQuery) -> Option<&PhaseView> {
     match ask {
-        Ask::Assess(seen) => Some(&seen.phase),
-        Ask::Complete(seen) => Some(&seen.session.phase),
-        Ask::Recover(seen) => Some(&seen.session.phase),
-        Ask::Compaction(seen) => Some(&seen.phase),
-        Ask::Offload(seen) => Some(&seen.phase),
-        Ask::Split(seen) => Some(&seen.phase),
-        Ask::Budget(seen) => Some(&seen.phase),
-        Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.phase),
-        Ask::Review(_) => None,
+        PolicyQuery::Assess(seen) => Some(&seen.phase),
+        PolicyQuery::Complete(seen) => Some(&seen.session.phase),
+        PolicyQuery::Recover(seen) => Some(&seen.session.phase),
+        PolicyQuery::Compaction(seen) => Some(&seen.phase),
+        PolicyQuery::Offload(seen) => Some(&seen.phase),
+        PolicyQuery::Split(seen) => Some(&seen.phase),
+        PolicyQuery::Budget(seen) => Some(&seen.phase),
+        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => Some(&seen.phase),
+        PolicyQuery::Review(_) => None,
     }
 }
 
@@ -74,28 +75,28 @@ fn every_variant_of_the_contract_is_asked() {
     let mut saw = |of: &str, one: &dyn Debug| {
         seen.insert(format!("{of} {one:?}"));
     };
-    for Question { ask, .. } in questions(1, MANY) {
+    for PolicyRequest { ask, .. } in questions(1, MANY) {
         if let Some(session) = session_of(&ask) {
             saw("state", &session.state);
             saw("source", &session.occupancy.source);
         }
         match &ask {
-            Ask::Assess(asked) => {
+            PolicyQuery::Assess(asked) => {
                 saw("occasion", &asked.occasion);
                 asked.signals.iter().for_each(|signal| saw("channel", &signal.channel));
             }
-            Ask::Recover(asked) => match asked.assessment.verdict {
+            PolicyQuery::Recover(asked) => match asked.assessment.verdict {
                 Verdict::Quota { cause, .. } => saw("cause", &cause),
                 verdict => saw("verdict", &verdict),
             },
-            Ask::Offload(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
-            Ask::Complete(_) | Ask::Compaction(_) | Ask::Budget(_) => {}
-            Ask::Split(asked) => {
+            PolicyQuery::Offload(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
+            PolicyQuery::Complete(_) | PolicyQuery::Compaction(_) | PolicyQuery::Budget(_) => {}
+            PolicyQuery::Split(asked) => {
                 saw("split", &asked.occasion);
                 asked.objectives.iter().for_each(|objective| saw("status", &objective.status));
             }
-            Ask::Brief(asked) | Ask::Compose(asked) => saw("kind", &asked.kind),
-            Ask::Review(_) => {}
+            PolicyQuery::Brief(asked) | PolicyQuery::Compose(asked) => saw("kind", &asked.kind),
+            PolicyQuery::Review(_) => {}
         }
     }
     let wanted: BTreeSet<String> = [
@@ -120,7 +121,7 @@ fn every_variant_of_the_contract_is_asked() {
 fn questions_come_empty_huge_and_in_characters_of_every_width() {
     let (mut widths, mut objectives, mut documents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut unknown_tokens, mut most_tokens) = (false, false);
-    for Question { ask, texts, .. } in questions(1, MANY) {
+    for PolicyRequest { ask, texts, .. } in questions(1, MANY) {
         let body = |place: usize| texts[place].body().expect("it is at hand");
         (0..texts.len()).for_each(|place| widths.extend(body(place).chars().map(char::len_utf8)));
         if let Some(session) = session_of(&ask) {
@@ -128,10 +129,10 @@ fn questions_come_empty_huge_and_in_characters_of_every_width() {
             most_tokens |= session.occupancy.used_tokens == Some(u64::MAX);
         }
         match &ask {
-            Ask::Split(seen) => {
+            PolicyQuery::Split(seen) => {
                 objectives.insert(seen.objectives.len());
             }
-            Ask::Review(_) => {
+            PolicyQuery::Review(_) => {
                 documents.insert(texts[0].len_bytes());
             }
             _ => {}
@@ -149,7 +150,7 @@ fn questions_come_empty_huge_and_in_characters_of_every_width() {
 /// Core puts no other questions, and a policy may rely on it.
 #[test]
 fn questions_keep_to_what_the_contract_promises() {
-    for Question { ask, texts, .. } in questions(3, MANY) {
+    for PolicyRequest { ask, texts, .. } in questions(3, MANY) {
         if let Some(session) = session_of(&ask) {
             assert!(session.recent.len() <= 32);
             assert!(session.recent.windows(2).all(|pair| pair[0].ordinal + 1 == pair[1].ordinal));
@@ -160,30 +161,30 @@ fn questions_keep_to_what_the_contract_promises() {
             assert!(phase.progress.done_by_session <= phase.progress.done);
         }
         match &ask {
-            Ask::Assess(seen) => {
+            PolicyQuery::Assess(seen) => {
                 let window = texts[seen.window.0 as usize].body().expect("it is at hand");
                 are_inside(&seen.signals, window);
-                assert!(seen.occasion != Occasion::SessionEnded || seen.session.exit.is_some());
+                assert!(seen.occasion != AssessTrigger::SessionEnded || seen.session.exit.is_some());
             }
-            Ask::Split(seen) => are_counted(&seen.objectives, &seen.phase),
-            Ask::Budget(seen) => are_counted(&seen.objectives, &seen.phase),
-            Ask::Complete(seen) => assert_eq!(seen.assessment.verdict, Verdict::Answered),
-            Ask::Recover(seen) => {
+            PolicyQuery::Split(seen) => are_counted(&seen.objectives, &seen.phase),
+            PolicyQuery::Budget(seen) => are_counted(&seen.objectives, &seen.phase),
+            PolicyQuery::Complete(seen) => assert_eq!(seen.assessment.verdict, Verdict::Answered),
+            PolicyQuery::Recover(seen) => {
                 assert_eq!(seen.completion.is_some(), seen.assessment.verdict == Verdict::Answered);
             }
-            Ask::Offload(seen) => assert!(!seen.items.is_empty()),
-            Ask::Brief(seen) | Ask::Compose(seen) => {
+            PolicyQuery::Offload(seen) => assert!(!seen.items.is_empty()),
+            PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => {
                 let texts_there = [seen.last_output, seen.findings]
                     .map(|id| id.is_some_and(|id| (id.0 as usize) < texts.len()));
                 assert_eq!(texts_there, [true, true]);
                 assert!(seen.focus.iter().all(|id| seen.objectives.iter().any(|one| one.id == *id)));
             }
-            Ask::Review(seen) => {
+            PolicyQuery::Review(seen) => {
                 let document = texts[seen.document.0 as usize].body().expect("it is at hand");
                 assert!(document.len() <= generate::DOCUMENT_BYTES);
                 assert!(seen.missing_files.iter().all(|path| document.contains(path.as_str())));
             }
-            Ask::Compaction(_) => {}
+            PolicyQuery::Compaction(_) => {}
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The records that several observations share, as core fills them: sessions, phases, objectives, signals, git. Bounds
 //! are those of the workflow file, of core and of the reports of agents. Whole questions are made in `generate.rs`.
 
-use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, OccupancySource};
+use baton_core::facts::{COMMITS_NAMED, Capabilities, OccupancySource, ProcessExit, SignalSource};
 use baton_core::observation::{
-    Attributes, Basis, BudgetView, ExpectedFileView, FileState, GitView, IterationView, ObjectiveStatus,
-    ObjectiveView, OccupancyView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView,
-    Span, StatusReportView, TurnView,
+    Attributes, BudgetView, EvidenceKind, ExpectedFileView, FileState, GitView, IterationView,
+    ObjectiveStatus, ObjectiveView, OccupancyView, OriginView, PhaseView, ProgressView, SessionState,
+    SessionView, SignalView, StatusReportView, TextSpan, TurnView,
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 
@@ -28,7 +28,7 @@ macro_rules! every {
 pub(super) use every;
 
 every! {
-    CHANNELS: Channel = AgentEvent, ProviderError, AgentText, Terminal, ToolOutput;
+    CHANNELS: SignalSource = AgentEvent, ProviderError, AgentText, Terminal, ToolOutput;
     SOURCES: OccupancySource = Unknown, Agent, LastCall, Estimate;
     STATES: SessionState = Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended;
     STATUSES: ObjectiveStatus = Open, InProgress, Done, Failed;
@@ -125,11 +125,11 @@ pub(super) fn window(dice: &mut Dice) -> u64 {
     if dice.coin() { 200_000 } else { dice.number(WINDOW_TOKENS) }
 }
 
-fn exit(dice: &mut Dice) -> Exit {
+fn exit(dice: &mut Dice) -> ProcessExit {
     match dice.below(3) {
-        0 => Exit { code: None, signal: Some(dice.pick(&DEATHS)), by_host: dice.coin() },
-        1 => Exit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
-        _ => Exit { code: None, signal: None, by_host: false },
+        0 => ProcessExit { code: None, signal: Some(dice.pick(&DEATHS)), by_host: dice.coin() },
+        1 => ProcessExit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
+        _ => ProcessExit { code: None, signal: None, by_host: false },
     }
 }
 
@@ -170,7 +170,8 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         },
         progress,
         expects_files: dice.coin(),
-        accept: dice.maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Answer])),
+        accept: dice
+            .maybe(|dice| dice.pick(&[EvidenceKind::Checked, EvidenceKind::Reported, EvidenceKind::Answer])),
         check: dice.maybe(|_| "cargo test".to_owned()),
         check_passed: dice.maybe(Dice::coin),
         depends_on: dice.number32(TRIES),
@@ -245,8 +246,14 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
                     .filter(|_| status != ObjectiveStatus::Done),
             }
         }),
-        done_by: dice
-            .maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Files, Basis::Answer])),
+        done_by: dice.maybe(|dice| {
+            dice.pick(&[
+                EvidenceKind::Checked,
+                EvidenceKind::Reported,
+                EvidenceKind::Files,
+                EvidenceKind::Answer,
+            ])
+        }),
     }
 }
 
@@ -305,7 +312,7 @@ pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String
     let mut seq = dice.number(1 << 40);
     let signals = (0..dice.count(SIGNALS)).map(|_| {
         let channel = dice.pick(CHANNELS);
-        let cap = if channel == Channel::AgentText { ANSWER_TAIL_BYTES } else { 2048 };
+        let cap = if channel == SignalSource::AgentText { ANSWER_TAIL_BYTES } else { 2048 };
         let start = window.len();
         window.push_str(&dice.text_of_host(cap.min(SIGNALS_BYTES.saturating_sub(start))));
         seq += 1 + dice.number(3);
@@ -318,7 +325,7 @@ pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String
             status: dice.maybe(|dice| dice.pick(&HTTP)),
             resets_at_ms: dice.maybe(|dice| UnixMs(dice.number(u64::MAX))),
             retrying: dice.coin(),
-            text: Span { start: start as u32, end: window.len() as u32 },
+            text: TextSpan { start: start as u32, end: window.len() as u32 },
         }
     });
     let signals = signals.collect();

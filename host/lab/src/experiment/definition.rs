@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use baton_core::bucket::{self, Range};
+use baton_core::bucketing::{self, BucketRange};
 use baton_core::grants::Grants;
 use baton_core::ids::{ArmName, ExperimentId};
 use baton_core::observation::Capability;
@@ -301,8 +301,8 @@ impl Version {
     }
 
     /// The part of [0, 1) of each arm.
-    pub fn ranges(&self) -> Vec<Range> {
-        bucket::ranges(self.arms.len(), self.coverage, Some(&self.weights()))
+    pub fn ranges(&self) -> Vec<BucketRange> {
+        bucketing::ranges(self.arms.len(), self.coverage, Some(&self.weights()))
     }
 
     /// In what another one differs, so that its units must not be counted with those of this one. Nothing where it is the same.

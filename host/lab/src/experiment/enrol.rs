@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_core::bucket;
+use baton_core::bucketing;
 use baton_core::experiment::Assignment;
 use baton_core::ids::ExperimentId;
-use baton_core::input::Pin;
+use baton_core::input::PolicyBinding;
 use baton_core::observation::Capability;
-use baton_core::workflow::{Layer, Origin, PolicyChoice, PolicyLayer, Scope};
+use baton_core::workflow::{ConfigLayer, ConfigSource, PolicyChoice, PolicyLayer, PolicyScope};
 use baton_core::{Digest, Workflow};
 
 use super::definition::{Arm, Definition, UnitKind, Version};
@@ -96,8 +96,8 @@ pub struct Enrolled<'a> {
 
 /// The arm of a unit: a function of the definition and the unit alone. None where coverage leaves it out.
 pub fn assign<'a>(definition: &'a Definition, version: &'a Version, unit: &str) -> Option<Enrolled<'a>> {
-    let bucket = bucket::hash(&definition.seed, unit, definition.hash_version)?;
-    let arm = version.arms.get(bucket::choose(bucket, &version.ranges())?)?;
+    let bucket = bucketing::hash(&definition.seed, unit, definition.hash_version)?;
+    let arm = version.arms.get(bucketing::choose(bucket, &version.ranges())?)?;
     Some(Enrolled { assignment: assignment(definition, version, arm, unit), version, arm, inherited: false })
 }
 
@@ -199,8 +199,8 @@ pub fn layer(
         component: Some(reference(definition, arm)),
         settings: arm.settings.clone(),
         grants: arm.grants.clone(),
-        from: Origin {
-            layer: Layer::Experiment,
+        from: ConfigSource {
+            layer: ConfigLayer::Experiment,
             file: place_of(Some(&definition.name), arm.name.as_str()),
             line: 0,
         },
@@ -217,7 +217,7 @@ pub fn without_arms(mut workflow: Workflow) -> Workflow {
     let is_of_files = |layer: &PolicyLayer| {
         let choices = layer.all.iter().chain(layer.by_capability.values());
         choices.clone().next().is_none()
-            || choices.clone().any(|choice| choice.from.layer != Layer::Experiment)
+            || choices.clone().any(|choice| choice.from.layer != ConfigLayer::Experiment)
     };
     workflow.policies.layers.retain(is_of_files);
     workflow
@@ -244,10 +244,10 @@ pub fn not_given(definition: &Definition, version: &Version, found: &Assignment)
 }
 
 /// What a run really began with where the arm should decide: another component, if it is one.
-pub fn other_component(version: &Version, arm: &Arm, pins: &[Pin]) -> Option<(Capability, Digest)> {
+pub fn other_component(version: &Version, arm: &Arm, pins: &[PolicyBinding]) -> Option<(Capability, Digest)> {
     version.decides.iter().find_map(|capability| {
         let mut seats =
-            pins.iter().rev().filter(|pin| pin.capability == *capability && pin.scope == Scope::Run);
+            pins.iter().rev().filter(|pin| pin.capability == *capability && pin.scope == PolicyScope::Run);
         let decides = seats.next().map(|pin| &pin.component);
         match decides {
             Some(component) if *component == arm.component => None,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::experiment::Assignment;
 use baton_core::ids::ExperimentId;
-use baton_core::input::Pin;
+use baton_core::input::PolicyBinding;
 use baton_core::{Input, RunId, Seq, UnixMs};
 use baton_store::{Entry, Journal, RunSummary, StateDir};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Record {
     /// What it was given.
     pub assignment: Assignment,
     /// Who decided what when it began.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PolicyBinding>,
     /// What it came to so far; why that cannot be told.
     pub measures: Result<Measures, String>,
 }
@@ -68,7 +68,7 @@ struct Remembered {
 #[serde(deny_unknown_fields)]
 struct TakesPart {
     assignment: Assignment,
-    pins: Vec<Pin>,
+    pins: Vec<PolicyBinding>,
     last_seq: Seq,
     measures: Measures,
 }
@@ -132,7 +132,7 @@ pub fn collect(
 /// What was found of one run.
 #[derive(Default)]
 struct Looked {
-    takes_part: Option<(Assignment, Vec<Pin>, Result<Measures, String>)>,
+    takes_part: Option<(Assignment, Vec<PolicyBinding>, Result<Measures, String>)>,
     remember: Option<Remembered>,
     is_new: bool,
     unreadable: Option<String>,
@@ -180,7 +180,7 @@ fn began(
     journal: &Journal,
     run: &RunId,
     name: &ExperimentId,
-) -> Result<Option<(Assignment, Vec<Pin>)>, baton_store::StoreError> {
+) -> Result<Option<(Assignment, Vec<PolicyBinding>)>, baton_store::StoreError> {
     let Some(Entry::Input(stamped)) = journal.first(run)? else { return Ok(None) };
     let Input::Started { assignments, pins, .. } = stamped.input else { return Ok(None) };
     let of = assignments.into_iter().find(|assignment| assignment.experiment == *name);

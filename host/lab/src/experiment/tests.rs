@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use baton_core::observation::Capability;
-use baton_core::workflow::{Layer, PolicyChoice, PolicyLayer, Scope};
+use baton_core::workflow::{ConfigLayer, PolicyChoice, PolicyLayer, PolicyScope};
 use baton_core::{Digest, UnixMs, Workflow};
 
 use super::enrol::{layer, not_given, without_arms};
@@ -204,8 +204,8 @@ fn an_arm_decides_in_the_whole_run_and_can_be_taken_off_again() {
     });
     let before = workflow.clone();
     workflow.policies.layers.push(layer(&definition, version, &version.arms[1], |_| None));
-    let first = |capability| workflow.policies.candidates(&Scope::Run, None, capability).remove(0);
-    assert_eq!(first(Capability::Splitting).from.layer, Layer::Experiment);
+    let first = |capability| workflow.policies.candidates(&PolicyScope::Run, None, capability).remove(0);
+    assert_eq!(first(Capability::Splitting).from.layer, ConfigLayer::Experiment);
     assert_eq!(first(Capability::Splitting).grants.fuel, Some(80_000_000), "an arm gets what it was granted");
     assert!(first(Capability::Splitting).component.contains(&version.arms[1].component.to_string()));
     assert_eq!(first(Capability::Compaction).component, "/mine.wasm");

@@ -1,6 +1,6 @@
 //! How agents and providers say that a context window is used up: by a code, or in the text of an error.
 
-use baton_core::facts::{AgentEvent, Channel};
+use baton_core::facts::{AgentEvent, SignalSource};
 
 /// As they are written once case, separators and a final "error" or "exception" are taken away: agents differ in those alone. The
 /// built-in policy knows the same ones; a test holds that it does.
@@ -57,7 +57,7 @@ pub(super) fn says_full(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::PromptEnded { stop_reason, .. } => is_limit(stop_reason),
         AgentEvent::Signal(signal) => {
-            let is_fact = matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError);
+            let is_fact = matches!(signal.channel, SignalSource::AgentEvent | SignalSource::ProviderError);
             is_fact && !signal.retrying && (is_limit(&signal.code) || has_phrase(&signal.text))
         }
         _ => false,
@@ -84,16 +84,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use baton_core::decision::{Decision, Verdict};
-    use baton_core::facts::Signal;
-    use baton_core::run::Recording;
+    use baton_core::facts::ErrorSignal;
+    use baton_core::run::RecordedSession;
     use baton_core::time::UnixMs;
     use baton_engine::{Engine, EngineConfig, Router};
 
     use super::*;
 
     fn error(text: &str) -> AgentEvent {
-        AgentEvent::Signal(Signal {
-            channel: Channel::ProviderError,
+        AgentEvent::Signal(ErrorSignal {
+            channel: SignalSource::ProviderError,
             code: String::new(),
             status: None,
             resets_at: None,
@@ -114,7 +114,7 @@ mod tests {
         let phrases = LIMIT_PHRASES.map(|phrase| vec![error(phrase), ended("error")]);
         for events in codes.into_iter().chain(phrases) {
             assert!(events.iter().any(says_full), "{events:?}");
-            let mut recording = Recording::new("claude", UnixMs(1), 0);
+            let mut recording = RecordedSession::new("claude", UnixMs(1), 0);
             events.iter().for_each(|event| recording.take(event.clone()));
             let (decision, _) = router.decide(&recording.question(None));
             let Ok(Decision::Assess(assessment)) = decision else { panic!("{events:?}: {decision:?}") };

@@ -3,20 +3,25 @@
 //! ended are never touched: they do nothing by themselves.
 
 use baton_core::decision::{
-    CompactionAction, CompactionDecision, DecidedBy, Decision, Label, OffloadingDecision, RecoveryAction,
-    RecoveryDecision, SplitAction, SplitDecision, TurnBudget,
+    CompactionAction, CompactionDecision, Decision, DecisionSource, OffloadingDecision, Provenance,
+    RecoveryAction, RecoveryDecision, SplitAction, SplitDecision, TurnBudget,
 };
-use baton_core::observation::{Ask, Occasion};
+use baton_core::observation::{AssessTrigger, PolicyQuery};
 
 /// Stands in a label in the place of a policy's name where the recording decided.
 pub(super) const RECORDING: &str = "recording";
 
 /// What the recording shows instead of `decision`, and what that would have been in words; nothing where both agree.
-pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(Decision, &'static str)> {
+pub(super) fn instead(
+    ask: &PolicyQuery,
+    decision: &Decision,
+    policy: &str,
+) -> Option<(Decision, &'static str)> {
     let reason = || format!("the recording goes on without it; {policy} says: {}", decision.reason());
     match (ask, decision) {
-        (Ask::Recover(seen), Decision::Recover(said)) => {
-            let is_over = matches!(seen.session.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+        (PolicyQuery::Recover(seen), Decision::Recover(said)) => {
+            let is_over =
+                matches!(seen.session.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             (!is_over && said.action != RecoveryAction::Wait).then(|| {
                 let wait = RecoveryDecision { action: RecoveryAction::Wait, reason: reason() };
                 (Decision::Recover(wait), "stirred the agent")
@@ -53,9 +58,9 @@ pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(D
 }
 
 /// The label of a decision of the recording: no component made it, so none is asked again in a replay.
-pub(super) fn label(asked: &Label) -> Label {
-    Label {
-        by: DecidedBy::Recording,
+pub(super) fn label(asked: &Provenance) -> Provenance {
+    Provenance {
+        by: DecisionSource::Recording,
         policy: RECORDING.to_owned(),
         component: None,
         settings: None,

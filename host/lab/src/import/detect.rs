@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
-use baton_core::facts::{AgentEvent, Capabilities, Channel};
+use baton_core::facts::{AgentEvent, Capabilities, SignalSource};
 use baton_core::workflow::AgentKind;
 use baton_streams::{Format, Stream};
 
@@ -156,7 +156,7 @@ fn fit(format: Format, bytes: &[u8]) -> Fit {
 pub(super) fn is_foreign(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::Unknown { .. } => true,
-        AgentEvent::Signal(signal) => signal.channel == Channel::Terminal,
+        AgentEvent::Signal(signal) => signal.channel == SignalSource::Terminal,
         _ => false,
     }
 }

@@ -8,13 +8,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use baton_core::decision::{Assessment, CompletionDecision, Decision};
 use baton_core::facts::WorkspaceFacts;
-use baton_core::observation::{Ask, CompletionObservation, Occasion};
+use baton_core::observation::{AssessTrigger, CompletionObservation, PolicyQuery};
 use baton_core::view::PhaseStatus;
-use baton_core::workflow::Imported;
+use baton_core::workflow::ImportedRecording;
 use baton_core::{
-    Action, ActionId, DurationMs, Input, Intent, Outcome, RequestId, Run, Seq, SessionId, Stamped, UnixMs,
+    Action, ActionId, DurationMs, Input, Intent, JournaledInput, Outcome, RequestId, Run, Seq, SessionId,
+    UnixMs,
 };
-use baton_engine::Decided;
+use baton_engine::RoutedDecision;
 use baton_store::Entry;
 
 use super::ImportError;
@@ -61,7 +62,7 @@ impl Played {
     }
 
     /// What there is to say of it.
-    pub(super) fn report(&self, script: &Script, imported: Imported) -> ImportReport {
+    pub(super) fn report(&self, script: &Script, imported: ImportedRecording) -> ImportReport {
         ImportReport {
             imported,
             status: self.run.status(),
@@ -212,7 +213,7 @@ impl<'p> Player<'p> {
     fn take(&mut self, input: Input) -> Result<(), ImportError> {
         let (file, line) = self.place;
         let file = || self.script.files.get(file).cloned().unwrap_or_default();
-        let stamped = Stamped { seq: self.seq.next(), at: self.played.at, input };
+        let stamped = JournaledInput { seq: self.seq.next(), at: self.played.at, input };
         let refused = |error: baton_core::run::IllegalInput| ImportError::Impossible {
             file: file(),
             line,
@@ -251,8 +252,13 @@ impl<'p> Player<'p> {
         Ok(())
     }
 
-    fn decided(&mut self, request: RequestId, ask: &Ask, decided: Decided) -> Result<(), ImportError> {
-        let Decided { mut result, mut label, .. } = decided;
+    fn decided(
+        &mut self,
+        request: RequestId,
+        ask: &PolicyQuery,
+        decided: RoutedDecision,
+    ) -> Result<(), ImportError> {
+        let RoutedDecision { mut result, mut label, .. } = decided;
         self.played.decisions += 1;
         if let Ok(decision) = &result
             && let Some((shown, what)) = course::instead(ask, decision, &label.policy)
@@ -263,16 +269,16 @@ impl<'p> Player<'p> {
             result = Ok(shown);
         }
         match (ask, &result) {
-            (Ask::Assess(seen), Ok(Decision::Assess(said))) => self.judged(seen.occasion, said),
-            (Ask::Complete(seen), Ok(Decision::Complete(said))) => self.completed(seen, said),
+            (PolicyQuery::Assess(seen), Ok(Decision::Assess(said))) => self.judged(seen.occasion, said),
+            (PolicyQuery::Complete(seen), Ok(Decision::Complete(said))) => self.completed(seen, said),
             _ => {}
         }
         self.take(Input::Decided { request, result, label: Box::new(label) })
     }
 
     /// Keeps what is said of a prompt or a session that is over.
-    fn judged(&mut self, occasion: Occasion, said: &Assessment) {
-        if matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded) {
+    fn judged(&mut self, occasion: AssessTrigger, said: &Assessment) {
+        if matches!(occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded) {
             let (file, line) = self.place;
             self.played.verdicts.push(ImportedVerdict {
                 file: self.script.files.get(file).cloned().unwrap_or_default(),

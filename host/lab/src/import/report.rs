@@ -2,7 +2,7 @@
 
 use baton_core::SessionId;
 use baton_core::view::RunStatus;
-use baton_core::workflow::Imported;
+use baton_core::workflow::ImportedRecording;
 use serde::Serialize;
 
 /// Notes that are kept to be shown; the rest is counted. Nobody reads more.
@@ -12,7 +12,7 @@ pub const NOTES_KEPT: usize = 20;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ImportReport {
     /// From which files.
-    pub imported: Imported,
+    pub imported: ImportedRecording,
     /// How the run stands.
     pub status: RunStatus,
     /// Sessions of the run.

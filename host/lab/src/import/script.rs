@@ -1,7 +1,7 @@
 //! What happened, in order: sessions, and in each the prompts that it answered. Cuts events into prompts, and judges none.
 
 use baton_core::UnixMs;
-use baton_core::facts::{AgentEvent, Channel, Exit};
+use baton_core::facts::{AgentEvent, ProcessExit, SignalSource};
 
 use super::detect::ImportFormat;
 use super::{ImportError, RecordedFile, source, turns};
@@ -32,7 +32,7 @@ pub(super) struct Session {
     /// Each to its end and what came behind it.
     pub(super) prompts: Vec<Vec<Told>>,
     /// How it ended, where that is known.
-    pub(super) exit: Option<Exit>,
+    pub(super) exit: Option<ProcessExit>,
     /// Its last line.
     pub(super) last_line: u64,
 }
@@ -93,7 +93,7 @@ impl Script {
 impl Session {
     /// Cuts what was told into prompts. A new one begins where the agent is at work again after it had answered; an error
     /// that was told in between belongs to it.
-    pub(super) fn new(file: usize, told: Vec<Told>, exit: Option<Exit>, last_line: u64) -> Self {
+    pub(super) fn new(file: usize, told: Vec<Told>, exit: Option<ProcessExit>, last_line: u64) -> Self {
         let at_work = told.iter().position(|told| is_work(&told.event));
         let ready = told.iter().position(|told| matches!(told.event, AgentEvent::Ready { .. }));
         let is_ready_told = ready.is_some_and(|ready| at_work.is_none_or(|at_work| ready < at_work));
@@ -154,5 +154,5 @@ fn is_work(event: &AgentEvent) -> bool {
 
 fn speaks_of_error(event: &AgentEvent) -> bool {
     matches!(event, AgentEvent::Signal(signal)
-        if matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError))
+        if matches!(signal.channel, SignalSource::AgentEvent | SignalSource::ProviderError))
 }

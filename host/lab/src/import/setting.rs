@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::decision::Label;
-use baton_core::input::Pin;
-use baton_core::observation::{Capability, Question};
+use baton_core::decision::Provenance;
+use baton_core::input::PolicyBinding;
+use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{
-    Acceptance, AgentPlace, EXECUTOR, Imported, Limits, Objective, Origin, Phase, Role, Scope,
+    Acceptance, AgentSource, ConfigSource, EXECUTOR, ImportedRecording, Limits, Objective, PhaseSpec,
+    PolicyScope, Role,
 };
 use baton_core::{DurationMs, Input, ObjectiveId, PhaseId, RoleName, RunId, Workflow};
-use baton_engine::{BUILTIN_NAME, Configured, Decided, Engine, Router, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, RoutedDecision, Router, builtin_bytes};
 
 use super::script::Script;
 use super::{ImportError, ImportFormat, ImportRequest};
@@ -31,13 +32,13 @@ pub(super) struct Setting<'a> {
     pub(super) run: RunId,
     pub(super) format: ImportFormat,
     pub(super) request: &'a ImportRequest<'a>,
-    pub(super) imported: &'a Imported,
+    pub(super) imported: &'a ImportedRecording,
     pub(super) script: &'a Script,
 }
 
 impl Setting<'_> {
     /// The first input of the run, with so many objectives.
-    pub(super) fn started(&self, objectives: usize, pins: Vec<Pin>) -> Input {
+    pub(super) fn started(&self, objectives: usize, pins: Vec<PolicyBinding>) -> Input {
         let workflow = self.workflow(objectives);
         let names = RunNames { run: self.run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
         Input::Started {
@@ -54,7 +55,7 @@ impl Setting<'_> {
         let first = self.imported.files.first().map_or("", |file| file.name.as_str());
         let role = Role {
             window_tokens: self.request.window_tokens,
-            set_by: AgentPlace::Recording,
+            set_by: AgentSource::Recording,
             ..Role::of(self.format.agent())
         };
         let roles = [RECORDED, EXECUTOR].map(|name| (RoleName::new(name), role.clone()));
@@ -82,12 +83,12 @@ impl Setting<'_> {
     }
 }
 
-fn phase(objectives: usize) -> Phase {
+fn phase(objectives: usize) -> PhaseSpec {
     let described = |n: usize| match objectives {
         1 => "The recorded work.".to_owned(),
         _ => format!("What prompt {n} of {objectives} asked for."),
     };
-    Phase {
+    PhaseSpec {
         id: PhaseId::new(RECORDED),
         title: "The recorded work".to_owned(),
         depends_on: Vec::new(),
@@ -130,7 +131,7 @@ fn name_of(file: &str) -> String {
 /// Answers questions: the built-in policy, with the router of every run.
 pub(super) struct Judge {
     router: Router,
-    built_in: Configured,
+    built_in: ConfiguredPolicy,
 }
 
 impl Judge {
@@ -144,23 +145,23 @@ impl Judge {
     }
 
     /// Its answer. How long that took is no property of the recording: the same one gives the same journal.
-    pub(super) fn decide(&self, scope: &Scope, question: &Question) -> Decided {
+    pub(super) fn decide(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         let decided = self.router.decide_in(scope, question);
-        Decided { label: Label { duration_us: 0, ..decided.label }, ..decided }
+        RoutedDecision { label: Provenance { duration_us: 0, ..decided.label }, ..decided }
     }
 
     /// The built-in policy in every seat.
-    pub(super) fn pins(&self) -> Vec<Pin> {
+    pub(super) fn pins(&self) -> Vec<PolicyBinding> {
         let policy = self.built_in.policy();
-        let pin = |capability: Capability| Pin {
+        let pin = |capability: Capability| PolicyBinding {
             capability,
             policy: policy.name().to_owned(),
             component: policy.digest().clone(),
             settings: self.built_in.settings_digest().clone(),
-            scope: Scope::Run,
+            scope: PolicyScope::Run,
             wants: policy.wants().clone(),
             grants: Default::default(),
-            from: Origin::default(),
+            from: ConfigSource::default(),
             then: Vec::new(),
         };
         Capability::ALL.into_iter().map(pin).collect()

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use baton_core::UnixMs;
-use baton_core::facts::{AgentEvent, Billed};
+use baton_core::facts::{AgentEvent, TokenUsage};
 use baton_store::secrets::mask_line;
 use baton_streams::{Decoder, Format, MAX_LINE_BYTES, TerminalText};
 use jiff::Timestamp;
@@ -140,7 +140,7 @@ fn end_of_program(file: &RecordedFile<'_>, told: &[Told]) -> Vec<AgentEvent> {
         (None, None) => ("gone".to_owned(), true),
     };
     let told_turn = told.iter().any(|told| matches!(told.event, AgentEvent::Turn { .. }));
-    let turn = AgentEvent::Turn { used_tokens: None, billed: Billed::default() };
+    let turn = AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() };
     let ended = AgentEvent::PromptEnded { stop_reason, is_error };
     if told_turn { vec![ended] } else { vec![turn, ended] }
 }

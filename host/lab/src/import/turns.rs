@@ -3,7 +3,8 @@
 
 use baton_core::UnixMs;
 use baton_core::facts::{
-    AgentEvent, Billed, Channel, CompactionTrigger, Exit, OccupancySource, SIGNAL_TEXT_BYTES, Signal,
+    AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, ProcessExit, SIGNAL_TEXT_BYTES,
+    SignalSource, TokenUsage,
 };
 use baton_streams::cut;
 use schemars::JsonSchema;
@@ -83,7 +84,7 @@ struct Failure {
     /// When the limit resets.
     resets_at: Option<Written>,
     /// Who said it: `provider-error` where it is absent.
-    channel: Option<Channel>,
+    channel: Option<SignalSource>,
 }
 
 /// A compaction.
@@ -153,7 +154,7 @@ struct Open {
     told: Vec<Told>,
     turn_number: Option<u32>,
     /// The turn so far.
-    turn: Option<(Option<u64>, Billed)>,
+    turn: Option<(Option<u64>, TokenUsage)>,
     /// A prompt was begun and not ended.
     is_prompted: bool,
     /// The newest line of the prompt told of an error.
@@ -183,8 +184,8 @@ impl Reader<'_> {
         open.take(line, at, entry)?;
         if let Some(code) = exit {
             let exit = match code {
-                ..0 => Exit { code: None, signal: Some(code.saturating_neg()), by_host: false },
-                code => Exit { code: Some(code), signal: None, by_host: false },
+                ..0 => ProcessExit { code: None, signal: Some(code.saturating_neg()), by_host: false },
+                code => ProcessExit { code: Some(code), signal: None, by_host: false },
             };
             self.finish(line, Some(exit));
         }
@@ -192,12 +193,12 @@ impl Reader<'_> {
     }
 
     /// The session is over.
-    fn finish(&mut self, line: u64, exit: Option<Exit>) {
+    fn finish(&mut self, line: u64, exit: Option<ProcessExit>) {
         let Some(mut open) = self.open.take() else { return };
         let at = self.at;
         open.end_turn(line, at);
         // A process that ends says of the prompt that it worked on how it went, as with any program.
-        if let (true, Some(Exit { code: Some(code), .. })) = (open.is_prompted, exit) {
+        if let (true, Some(ProcessExit { code: Some(code), .. })) = (open.is_prompted, exit) {
             let (stop_reason, is_error) = match code {
                 0 => ("completed".to_owned(), false),
                 code => (format!("exit {code}"), true),
@@ -277,7 +278,7 @@ impl Open {
             );
         }
         let cost_microusd = entry.cost_usd.map(microusd).transpose()?;
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: entry.input_tokens.unwrap_or_default(),
             output_tokens: entry.output_tokens.unwrap_or_default(),
             cost_microusd,
@@ -319,10 +320,10 @@ impl Open {
     }
 }
 
-impl From<Failure> for Signal {
+impl From<Failure> for ErrorSignal {
     fn from(failure: Failure) -> Self {
-        Signal {
-            channel: failure.channel.unwrap_or(Channel::ProviderError),
+        ErrorSignal {
+            channel: failure.channel.unwrap_or(SignalSource::ProviderError),
             code: failure.code,
             status: failure.status,
             resets_at: failure.resets_at.map(UnixMs::from),

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use baton_core::Digest;
-use baton_core::decision::{Fault, Label};
-use baton_core::input::Pin;
+use baton_core::decision::{Fault, Provenance};
+use baton_core::input::PolicyBinding;
 use baton_core::observation::Capability;
-use baton_core::workflow::Layer;
+use baton_core::workflow::ConfigLayer;
 use serde::{Deserialize, Serialize};
 
 /// The failures of one policy.
@@ -96,8 +96,8 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Takes over what arms laid over a run that begins.
-    pub(super) fn begins(&mut self, pins: &[Pin]) {
-        let of_arms = pins.iter().filter(|pin| pin.from.layer == Layer::Experiment);
+    pub(super) fn begins(&mut self, pins: &[PolicyBinding]) {
+        let of_arms = pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment);
         self.laid.extend(
             of_arms.map(|pin| {
                 (pin.capability, pin.component.clone(), pin.settings.clone(), pin.from.file.clone())
@@ -106,7 +106,7 @@ impl Asking {
     }
 
     /// Counts what the policies made of one question.
-    pub(super) fn count(&mut self, label: &Label) {
+    pub(super) fn count(&mut self, label: &Provenance) {
         for record in &label.faults {
             let of = &mut self.of(&record.component, record.settings.as_ref(), label.capability).failures;
             of.times += 1;

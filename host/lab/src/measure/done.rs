@@ -1,8 +1,8 @@
 //! By what the objectives of a run are taken for done: checked by a command or a person, or claimed only, by a report, by changed
 //! files or by an answer.
 
-use baton_core::observation::{Basis, ObjectiveStatus};
-use baton_core::view::{ObjectiveRow, Origin, PhaseRow, PhaseStatus, RunView};
+use baton_core::observation::{EvidenceKind, ObjectiveStatus};
+use baton_core::view::{ObjectiveSummary, PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
 use baton_core::{PhaseId, Workflow};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ impl Done {
     /// Of the phases of the workflow; what was done in the parts of a split phase counts for the phase.
     pub(super) fn of(view: &RunView, workflow: &Workflow) -> Self {
         let mut counts = Self::default();
-        for phase in view.phases.iter().filter(|phase| phase.origin == Origin::Workflow) {
+        for phase in view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow) {
             for objective in &phase.objectives {
                 counts.checkable += u32::from(has_check(workflow, &phase.id, objective));
                 if let Some(done) = done_in(view, phase, objective) {
@@ -84,7 +84,11 @@ impl Done {
 }
 
 /// The row in which an objective is done: that of its phase, or that of the part that has it while the phase is split.
-fn done_in<'v>(view: &'v RunView, phase: &'v PhaseRow, of: &ObjectiveRow) -> Option<&'v ObjectiveRow> {
+fn done_in<'v>(
+    view: &'v RunView,
+    phase: &'v PhaseSummary,
+    of: &ObjectiveSummary,
+) -> Option<&'v ObjectiveSummary> {
     let own = phase.objectives.iter().find(|objective| objective.id == of.id);
     if let Some(own) = own.filter(|own| own.status == ObjectiveStatus::Done) {
         return Some(own);
@@ -93,17 +97,18 @@ fn done_in<'v>(view: &'v RunView, phase: &'v PhaseRow, of: &ObjectiveRow) -> Opt
     if phase.split == 0 || is_over {
         return None;
     }
-    let is_part = |row: &&PhaseRow| row.origin == Origin::Split && row.parent.as_ref() == Some(&phase.id);
+    let is_part =
+        |row: &&PhaseSummary| row.origin == PhaseOrigin::Split && row.parent.as_ref() == Some(&phase.id);
     view.phases.iter().filter(is_part).find_map(|part| done_in(view, part, of))
 }
 
 /// Whether what is done was checked, by a command or by a person's word.
-fn is_checked(done: &ObjectiveRow) -> bool {
-    matches!(done.done_by, Some(Basis::Checked | Basis::Accepted))
+fn is_checked(done: &ObjectiveSummary) -> bool {
+    matches!(done.done_by, Some(EvidenceKind::Checked | EvidenceKind::Accepted))
 }
 
 /// Whether the workflow has a command that checks an objective.
-fn has_check(workflow: &Workflow, phase: &PhaseId, objective: &ObjectiveRow) -> bool {
+fn has_check(workflow: &Workflow, phase: &PhaseId, objective: &ObjectiveSummary) -> bool {
     let spec = workflow.phases.iter().find(|spec| spec.id == *phase);
     spec.is_some_and(|spec| {
         let own = spec.objectives.iter().find(|spec| spec.id == objective.id);
@@ -114,7 +119,7 @@ fn has_check(workflow: &Workflow, phase: &PhaseId, objective: &ObjectiveRow) -> 
 #[cfg(test)]
 mod tests {
     use baton_core::UnixMs;
-    use baton_core::view::{ObjectiveRow, PhaseRow};
+    use baton_core::view::{ObjectiveSummary, PhaseSummary};
 
     use super::super::tests::begun;
     use super::*;
@@ -151,7 +156,7 @@ description = "Write e."
 "#;
 
     /// The run as it begins, changed by hand: what an engine would have to do for each of these is not what is counted here.
-    fn counted(change: impl FnOnce(&mut Vec<PhaseRow>)) -> Done {
+    fn counted(change: impl FnOnce(&mut Vec<PhaseSummary>)) -> Done {
         let run = begun(WORKFLOW);
         let mut view = run.view(UnixMs(2_000)).unwrap();
         change(&mut view.phases);
@@ -159,16 +164,17 @@ description = "Write e."
     }
 
     /// What has a check of its own or of its phase has passed it.
-    fn finish(phase: &mut PhaseRow) {
+    fn finish(phase: &mut PhaseSummary) {
         let is_checked = |id: &str| matches!(id, "a" | "b" | "c");
         for objective in &mut phase.objectives {
-            let basis = if is_checked(objective.id.as_str()) { Basis::Checked } else { Basis::Files };
+            let basis =
+                if is_checked(objective.id.as_str()) { EvidenceKind::Checked } else { EvidenceKind::Files };
             done(objective, basis);
         }
         phase.status = PhaseStatus::Done;
     }
 
-    fn done(objective: &mut ObjectiveRow, basis: Basis) {
+    fn done(objective: &mut ObjectiveSummary, basis: EvidenceKind) {
         (objective.status, objective.done_by) = (ObjectiveStatus::Done, Some(basis));
     }
 
@@ -179,23 +185,23 @@ description = "Write e."
         let all = counted(|phases| phases.iter_mut().for_each(finish));
         assert_eq!(all, Done { checkable: 3, checked: 3, claimed: 2 });
         // Its agent says that it is done, and the check of the phase has not passed.
-        let before = counted(|phases| done(&mut phases[0].objectives[0], Basis::Reported));
+        let before = counted(|phases| done(&mut phases[0].objectives[0], EvidenceKind::Reported));
         assert_eq!(before, Done { checkable: 3, checked: 0, claimed: 1 });
     }
 
     // M5
     #[test]
     fn what_a_part_has_done_counts_once_while_its_phase_is_split() {
-        let split = |phases: &mut Vec<PhaseRow>| {
+        let split = |phases: &mut Vec<PhaseSummary>| {
             let mut part = phases[0].clone();
-            (part.id, part.origin, part.parent) = ("10a".into(), Origin::Split, Some("10".into()));
+            (part.id, part.origin, part.parent) = ("10a".into(), PhaseOrigin::Split, Some("10".into()));
             part.objectives.truncate(1);
             finish(&mut part);
             phases[0].split = 1;
             phases.push(part);
         };
         assert_eq!(counted(split), Done { checkable: 3, checked: 1, claimed: 0 });
-        let merged = |phases: &mut Vec<PhaseRow>| {
+        let merged = |phases: &mut Vec<PhaseSummary>| {
             split(phases);
             finish(&mut phases[0]);
         };

@@ -1,10 +1,10 @@
 //! What a story of notices and inputs comes to, in numbers. No run behind it but its first moment.
 
-use baton_core::decision::{AbstentionRecord, DecidedBy, FaultRecord, Label};
-use baton_core::facts::Exit;
-use baton_core::input::Pin;
-use baton_core::observation::{Basis, Capability, OccupancyView};
-use baton_core::workflow::{AgentKind, Layer, Origin, Scope, file};
+use baton_core::decision::{AbstentionRecord, DecisionSource, FaultRecord, Provenance};
+use baton_core::facts::ProcessExit;
+use baton_core::input::PolicyBinding;
+use baton_core::observation::{Capability, EvidenceKind, OccupancyView};
+use baton_core::workflow::{AgentKind, ConfigLayer, ConfigSource, PolicyScope, file};
 use baton_core::{ActionId, RequestId, Seq};
 
 use super::*;
@@ -36,7 +36,7 @@ pub(super) fn begun(workflow: &str) -> Run {
         utc_offset_minutes: 0,
         assignments: Vec::new(),
     };
-    run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+    run.apply(&JournaledInput { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
     run
 }
 
@@ -53,16 +53,16 @@ impl Story {
         Self { run, measuring: Measuring::new(), seq: Seq(1) }
     }
 
-    fn tell(&mut self, notices: impl IntoIterator<Item = Notice>) {
+    fn tell(&mut self, notices: impl IntoIterator<Item = ProgressEvent>) {
         for notice in notices {
             self.hear(Input::Tick, Some(notice));
         }
     }
 
-    fn hear(&mut self, input: Input, notice: Option<Notice>) {
+    fn hear(&mut self, input: Input, notice: Option<ProgressEvent>) {
         self.seq = self.seq.next();
         let told = notice.map(|notice| Intent { id: ActionId(1), action: Action::Notify(notice) });
-        let stamped = Stamped { seq: self.seq, at: UnixMs(1_000 * self.seq.0), input };
+        let stamped = JournaledInput { seq: self.seq, at: UnixMs(1_000 * self.seq.0), input };
         self.measuring.take(&stamped, told.as_slice());
     }
 
@@ -80,7 +80,7 @@ impl Story {
     }
 
     fn ends(&mut self, session: &str) {
-        let exit = Exit { code: Some(0), signal: None, by_host: false };
+        let exit = ProcessExit { code: Some(0), signal: None, by_host: false };
         self.hear(Input::SessionEnded { session: SessionId::new(session), exit }, None);
     }
 
@@ -89,8 +89,8 @@ impl Story {
     }
 }
 
-fn starts(session: &str) -> Notice {
-    Notice::SessionStarted {
+fn starts(session: &str) -> ProgressEvent {
+    ProgressEvent::SessionStarted {
         phase: "10".into(),
         session: session.into(),
         agent: AgentKind::Rehearsal,
@@ -102,18 +102,18 @@ fn starts(session: &str) -> Notice {
     }
 }
 
-fn turn(session: &str, turns: u32) -> Notice {
+fn turn(session: &str, turns: u32) -> ProgressEvent {
     let occupancy = OccupancyView::default();
-    Notice::Turn { phase: "10".into(), session: session.into(), turns, max_turns: 0, occupancy }
+    ProgressEvent::Turn { phase: "10".into(), session: session.into(), turns, max_turns: 0, occupancy }
 }
 
-fn warned(session: &str) -> Notice {
+fn warned(session: &str) -> ProgressEvent {
     let (occupancy, message) = (OccupancyView::default(), "nearly full".into());
-    Notice::Warned { phase: "10".into(), session: session.into(), occupancy, message }
+    ProgressEvent::Warned { phase: "10".into(), session: session.into(), occupancy, message }
 }
 
-fn stopped(session: &str, verdict: &str) -> Notice {
-    Notice::Stopped {
+fn stopped(session: &str, verdict: &str) -> ProgressEvent {
+    ProgressEvent::Stopped {
         phase: "10".into(),
         session: session.into(),
         verdict: verdict.into(),
@@ -122,8 +122,14 @@ fn stopped(session: &str, verdict: &str) -> Notice {
     }
 }
 
-fn compacted(session: &str) -> Notice {
-    Notice::Compacted { phase: "10".into(), session: session.into(), asked: true, before: None, after: None }
+fn compacted(session: &str) -> ProgressEvent {
+    ProgressEvent::Compacted {
+        phase: "10".into(),
+        session: session.into(),
+        asked: true,
+        before: None,
+        after: None,
+    }
 }
 
 // M5
@@ -163,10 +169,10 @@ fn an_alarm_is_false_only_where_nobody_made_room_and_the_session_is_over() {
 // M5
 #[test]
 fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
-    let done = || Notice::ObjectiveDone {
+    let done = || ProgressEvent::ObjectiveDone {
         phase: "10".into(),
         objective: "a".into(),
-        basis: Basis::Reported,
+        basis: EvidenceKind::Reported,
         judged_by: None,
         done: 1,
         of: 2,
@@ -199,7 +205,7 @@ fn a_file_that_a_later_session_writes_again_is_rework_once() {
 fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
     let (fell, decided, quiet) = (Digest::of("arm"), Digest::of("built-in"), Digest::of("quiet"));
     let fault = |fault| FaultRecord {
-        by: DecidedBy::Configured,
+        by: DecisionSource::Configured,
         policy: "arm".into(),
         component: fell.clone(),
         fault,
@@ -208,8 +214,8 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
         artifacts: Default::default(),
         behind: Vec::new(),
     };
-    let label = Label {
-        by: DecidedBy::BuiltIn,
+    let label = Provenance {
+        by: DecisionSource::BuiltIn,
         capability: Capability::Exhaustion,
         policy: "resilience".into(),
         component: Some(decided.clone()),
@@ -220,7 +226,7 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
         artifacts: BTreeMap::new(),
         faults: vec![fault(Fault::Watchdog { limit_ms: 10 }), fault(Fault::OutOfFuel { limit: 1 })],
         abstained: vec![AbstentionRecord {
-            by: DecidedBy::Next,
+            by: DecisionSource::Next,
             policy: "quiet".into(),
             component: quiet.clone(),
             settings: Digest::of("{}"),
@@ -231,7 +237,7 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
         behind: Vec::new(),
     };
     let trapped = fault(Fault::Trap { message: "unreachable".into() });
-    let again = Label { faults: vec![trapped], ..label.clone() };
+    let again = Provenance { faults: vec![trapped], ..label.clone() };
     let mut story = Story::new();
     let result = Err(Fault::OutOfFuel { limit: 1 });
     story
@@ -256,20 +262,21 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
 #[test]
 fn the_policy_of_an_arm_is_not_its_component_with_the_settings_of_a_file() {
     let (odd, nine, three) = (Digest::of("odd"), Digest::of("9"), Digest::of("3"));
-    let from = Origin { layer: Layer::Experiment, file: "split-v2, arm nine".to_owned(), line: 0 };
-    let pin = Pin {
+    let from =
+        ConfigSource { layer: ConfigLayer::Experiment, file: "split-v2, arm nine".to_owned(), line: 0 };
+    let pin = PolicyBinding {
         capability: Capability::Splitting,
         policy: "odd".to_owned(),
         component: odd.clone(),
         settings: nine.clone(),
-        scope: Scope::Run,
+        scope: PolicyScope::Run,
         wants: Default::default(),
         grants: Default::default(),
         from,
         then: Vec::new(),
     };
-    let label = |capability, settings: &Digest| Label {
-        by: DecidedBy::Configured,
+    let label = |capability, settings: &Digest| Provenance {
+        by: DecisionSource::Configured,
         capability,
         policy: "odd".into(),
         component: Some(odd.clone()),

@@ -3,8 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use baton_core::observation::Question;
-use baton_engine::{Configured, PolicyAnswer, Remembers, Reusing, followed};
+use baton_core::observation::PolicyRequest;
+use baton_engine::{ConfiguredPolicy, PolicyAnswer, ReusedInstance, StatefulPolicyError, validate_answer};
 
 /// Answers questions.
 pub trait Asking: Sync {
@@ -14,8 +14,8 @@ pub trait Asking: Sync {
     /// Asks in a lane.
     ///
     /// # Errors
-    /// [`Remembers`]: nothing that was answered before can be relied on either.
-    fn ask(&self, lane: usize, question: &Question) -> Result<PolicyAnswer, Remembers>;
+    /// [`StatefulPolicyError`]: nothing that was answered before can be relied on either.
+    fn ask(&self, lane: usize, question: &PolicyRequest) -> Result<PolicyAnswer, StatefulPolicyError>;
 
     /// How many answers were held to those of fresh instances; none where all instances are fresh.
     fn compared(&self) -> Option<u64> {
@@ -25,13 +25,13 @@ pub trait Asking: Sync {
 
 /// A fresh instance for each question, as in a live run.
 pub struct Fresh<'p> {
-    policy: &'p Configured,
+    policy: &'p ConfiguredPolicy,
     lanes: usize,
 }
 
 impl<'p> Fresh<'p> {
     /// So many at a time.
-    pub fn new(policy: &'p Configured, lanes: usize) -> Self {
+    pub fn new(policy: &'p ConfiguredPolicy, lanes: usize) -> Self {
         Self { policy, lanes: lanes.max(1) }
     }
 }
@@ -41,19 +41,19 @@ impl Asking for Fresh<'_> {
         self.lanes
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
-        Ok(followed(question, self.policy.evaluate(question).result))
+    fn ask(&self, _: usize, question: &PolicyRequest) -> Result<PolicyAnswer, StatefulPolicyError> {
+        Ok(validate_answer(question, self.policy.evaluate(question).result))
     }
 }
 
 /// An instance a lane, kept from question to question.
 pub struct Kept<'p> {
-    lanes: Vec<Mutex<Reusing<'p>>>,
+    lanes: Vec<Mutex<ReusedInstance<'p>>>,
 }
 
 impl<'p> Kept<'p> {
     /// So many instances, or as many as leave the policy places for fresh ones; none where that is none.
-    pub fn new(policy: &'p Configured, lanes: usize) -> Option<Self> {
+    pub fn new(policy: &'p ConfiguredPolicy, lanes: usize) -> Option<Self> {
         let lanes = lanes.min(policy.most_kept());
         (lanes > 0).then(|| Self { lanes: (0..lanes).map(|_| Mutex::new(policy.reusing())).collect() })
     }
@@ -64,25 +64,26 @@ impl Asking for Kept<'_> {
         self.lanes.len()
     }
 
-    fn ask(&self, lane: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
+    fn ask(&self, lane: usize, question: &PolicyRequest) -> Result<PolicyAnswer, StatefulPolicyError> {
         let lane = &self.lanes[lane % self.lanes.len()];
         let answer = lane.lock().unwrap_or_else(PoisonError::into_inner).evaluate(question)?;
-        Ok(followed(question, answer))
+        Ok(validate_answer(question, answer))
     }
 
     fn compared(&self) -> Option<u64> {
-        let lane = |lane: &Mutex<Reusing<'_>>| lane.lock().unwrap_or_else(PoisonError::into_inner).compared();
+        let lane =
+            |lane: &Mutex<ReusedInstance<'_>>| lane.lock().unwrap_or_else(PoisonError::into_inner).compared();
         Some(self.lanes.iter().map(lane).sum())
     }
 }
 
 /// A function of the question, in one lane.
-impl<F: Fn(&Question) -> PolicyAnswer + Sync> Asking for F {
+impl<F: Fn(&PolicyRequest) -> PolicyAnswer + Sync> Asking for F {
     fn lanes(&self) -> usize {
         1
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
+    fn ask(&self, _: usize, question: &PolicyRequest) -> Result<PolicyAnswer, StatefulPolicyError> {
         Ok(self(question))
     }
 }

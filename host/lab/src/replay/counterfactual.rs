@@ -9,7 +9,7 @@ use std::thread;
 
 use baton_core::RunId;
 use baton_core::observation::Capability;
-use baton_engine::{PolicyAnswer, Remembers};
+use baton_engine::{PolicyAnswer, StatefulPolicyError};
 use baton_store::Journal;
 use rayon::prelude::*;
 
@@ -62,7 +62,7 @@ pub enum ReplayError {
     Lab(#[from] LabError),
     /// The candidate has to be asked with fresh instances.
     #[error(transparent)]
-    Remembers(#[from] Remembers),
+    Remembers(#[from] StatefulPolicyError),
 }
 
 /// Puts the questions of a recorded run to a candidate.
@@ -97,7 +97,7 @@ pub fn counterfactual(
         let answered = read.iter().try_for_each(|portion| {
             let answers = ask_all(&portion, asked, candidate)?;
             portion.into_iter().zip(answers).for_each(|(event, answer)| account.take(event, answer));
-            Ok::<_, Remembers>(())
+            Ok::<_, StatefulPolicyError>(())
         });
         drop(read);
         // A reader that panicked has told so; what is there of the run is not the run.
@@ -139,7 +139,7 @@ fn ask(
     asked: &Asked,
     candidate: &dyn Asking,
     lane: usize,
-) -> Result<Option<PolicyAnswer>, Remembers> {
+) -> Result<Option<PolicyAnswer>, StatefulPolicyError> {
     match event {
         Event::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
@@ -153,9 +153,9 @@ fn ask_all(
     portion: &[Event],
     asked: &Asked,
     candidate: &dyn Asking,
-) -> Result<Vec<Option<PolicyAnswer>>, Remembers> {
+) -> Result<Vec<Option<PolicyAnswer>>, StatefulPolicyError> {
     let of_a_lane = portion.len().div_ceil(candidate.lanes()).max(1);
-    let parts: Result<Vec<Vec<_>>, Remembers> = portion
+    let parts: Result<Vec<Vec<_>>, StatefulPolicyError> = portion
         .par_chunks(of_a_lane)
         .enumerate()
         .map(|(lane, part)| part.iter().map(|event| ask(event, asked, candidate, lane)).collect())

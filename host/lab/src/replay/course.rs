@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::agreement::{Agreement, same_course};
-use baton_core::decision::{Decision, Fault, Label};
-use baton_core::observation::{Capability, Question};
+use baton_core::decision::{Decision, Fault, Provenance};
+use baton_core::decision_diff::{DecisionMatch, same_course};
+use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::{Digest, PhaseId, RequestId, Run, Seq};
 use baton_engine::PolicyAnswer;
 
@@ -31,13 +31,13 @@ impl Tally {
     }
 
     /// One more.
-    pub fn count(&mut self, agreement: Agreement) {
+    pub fn count(&mut self, agreement: DecisionMatch) {
         *match agreement {
-            Agreement::Same => &mut self.same,
-            Agreement::OtherWords => &mut self.other_words,
-            Agreement::Differs => &mut self.differs,
-            Agreement::Fault => &mut self.faults,
-            Agreement::Abstained => &mut self.abstained,
+            DecisionMatch::Same => &mut self.same,
+            DecisionMatch::OtherWords => &mut self.other_words,
+            DecisionMatch::Differs => &mut self.differs,
+            DecisionMatch::Fault => &mut self.faults,
+            DecisionMatch::Abstained => &mut self.abstained,
         } += 1;
     }
 }
@@ -82,11 +82,11 @@ pub struct Difference {
     /// About which phase; absent where nobody waited for the answer any more.
     pub phase: Option<PhaseId>,
     /// What was asked.
-    pub question: Question,
+    pub question: PolicyRequest,
     /// The recorded answer.
     pub recorded: Result<Decision, Fault>,
     /// Who gave it.
-    pub label: Label,
+    pub label: Provenance,
     /// The candidate's.
     pub candidate: Result<Decision, Fault>,
     /// It came after the candidate had left the course of the run.
@@ -139,7 +139,7 @@ impl About {
     pub(crate) fn of(run: &Run, request: RequestId) -> Self {
         Self {
             phases: run.asked_about(request).into_iter().cloned().collect(),
-            is_of_others_work: run.is_asked_of_others_work(request),
+            is_of_others_work: run.is_review_or_merge(request),
         }
     }
 }
@@ -152,11 +152,11 @@ pub(crate) struct Met {
     /// What it was about.
     pub(crate) about: About,
     /// What was asked.
-    pub(crate) question: Question,
+    pub(crate) question: PolicyRequest,
     /// What was answered.
     pub(crate) recorded: Result<Decision, Fault>,
     /// By whom.
-    pub(crate) label: Box<Label>,
+    pub(crate) label: Box<Provenance>,
 }
 
 /// Follows a candidate beside a recorded run. Keeps some differences, however long the run was.
@@ -187,7 +187,7 @@ impl Course {
     }
 
     /// Whether the candidate is to be asked this.
-    pub(crate) fn is_for(&self, question: &Question) -> bool {
+    pub(crate) fn is_for(&self, question: &PolicyRequest) -> bool {
         self.decides.contains(&question.ask.capability())
     }
 
@@ -210,17 +210,18 @@ impl Course {
     }
 
     /// A question that was not put to it.
-    pub(crate) fn not_asked(&mut self, question: &Question) {
+    pub(crate) fn not_asked(&mut self, question: &PolicyRequest) {
         self.found.functions.entry(question.ask.function()).or_default().not_asked += 1;
     }
 
     /// Sets its answer beside the recorded one.
     pub(crate) fn set_beside(&mut self, met: Met, candidate: PolicyAnswer) {
         let off_course = self.has_left(&met.about);
-        let agreement = Agreement::of(&met.question.ask, &met.recorded, &candidate);
+        let agreement = DecisionMatch::of(&met.question.ask, &met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
-        if let (Agreement::Abstained, false, Some(component)) = (agreement, off_course, &met.label.component)
+        if let (DecisionMatch::Abstained, false, Some(component)) =
+            (agreement, off_course, &met.label.component)
         {
             *self.found.abstained_from.entry(component.clone()).or_default() += 1;
         }

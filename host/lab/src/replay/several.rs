@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use baton_core::RunId;
-use baton_core::observation::Question;
-use baton_engine::{Configured, PolicyAnswer, Remembers};
+use baton_core::observation::PolicyRequest;
+use baton_engine::{ConfiguredPolicy, PolicyAnswer, StatefulPolicyError};
 use baton_store::{ArtifactStore, Journal};
 use rayon::prelude::*;
 
@@ -58,7 +58,7 @@ pub struct Replayed {
     /// With kept instances: how many answers were held to those of fresh ones.
     pub compared: Option<u64>,
     /// Instances were to be kept, and it was seen that they must not be; everything was asked again with fresh ones.
-    pub remembers: Option<Remembers>,
+    pub remembers: Option<StatefulPolicyError>,
 }
 
 /// One run of several.
@@ -96,7 +96,7 @@ pub enum Instances {
 pub fn replay(
     runs: &[Recorded],
     asked: &Asked,
-    candidate: &Configured,
+    candidate: &ConfiguredPolicy,
     instances: Instances,
 ) -> Result<Replayed, ReplayError> {
     let lanes = rayon::current_num_threads();
@@ -154,7 +154,7 @@ impl Asking for OwnLane<'_> {
         1
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
+    fn ask(&self, _: usize, question: &PolicyRequest) -> Result<PolicyAnswer, StatefulPolicyError> {
         self.0.ask(rayon::current_thread_index().unwrap_or_default(), question)
     }
 }

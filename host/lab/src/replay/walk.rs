@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use baton_core::action::Action;
-use baton_core::observation::Ask;
-use baton_core::{Input, Intent, Run, RunId, Stamped};
+use baton_core::observation::PolicyQuery;
+use baton_core::{Input, Intent, JournaledInput, Run, RunId};
 use baton_store::{Entries, Journal, Sealed, SealedIntent};
 
 use super::course::{About, Met};
@@ -89,7 +89,7 @@ impl Walk {
         let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
         let about = About::of(&self.run, request);
         let context = match question.ask {
-            Ask::Assess(_) => about.phases.first().and_then(|phase| self.fates.of_phase(phase)),
+            PolicyQuery::Assess(_) => about.phases.first().and_then(|phase| self.fates.of_phase(phase)),
             _ => None,
         };
         self.pairing.put(request, question, Put { about, context });
@@ -97,7 +97,7 @@ impl Walk {
     }
 
     /// Gives back the question that it answers.
-    fn input(&mut self, stamped: Stamped) -> Result<Option<Event>, LabError> {
+    fn input(&mut self, stamped: JournaledInput) -> Result<Option<Event>, LabError> {
         let intents = self.run.apply(&stamped).map_err(|why| LabError::Refused {
             run: self.pairing.run().clone(),
             seq: stamped.seq,

@@ -6,16 +6,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::decision::{AbstentionRecord, Decision, Fault, FaultRecord, Label, LinkOutcome, LinkRecord};
+use baton_core::decision::{
+    AbstentionRecord, Decision, Fault, FaultRecord, LinkOutcome, LinkRecord, Provenance,
+};
 use baton_core::grants::Grants;
-use baton_core::input::{Pin, PinnedLink};
-use baton_core::observation::Question;
+use baton_core::input::{BindingLink, PolicyBinding};
+use baton_core::observation::PolicyRequest;
 use baton_core::workflow::GivenSetting;
-use baton_core::{Digest, Input, Stamped};
+use baton_core::{Digest, Input, JournaledInput};
 use baton_engine::limits::ARTIFACT_READ_BYTES;
 use baton_engine::{
-    ArtifactSource, BUILTIN_NAME, Configured, Engine, Grants as Granted, answer_without_component,
-    builtin_bytes, followed,
+    ArtifactSource, BUILTIN_NAME, ComponentGrants as Granted, ConfiguredPolicy, Engine,
+    answer_without_component, builtin_bytes, validate_answer,
 };
 use baton_store::{ArtifactStore, Journal};
 
@@ -57,7 +59,7 @@ type Loads = BTreeMap<Key, Result<Loaded, String>>;
 
 #[derive(Clone)]
 struct Loaded {
-    configured: Configured,
+    configured: ConfiguredPolicy,
     shown: Arc<Shown>,
 }
 
@@ -105,9 +107,9 @@ impl<'j> Witnesses<'j> {
         Self { engine, built_in, journal, artifacts, known: Vec::new(), own: Loads::new(), shelf }
     }
 
-    fn learn(&mut self, pins: &[Pin]) {
-        for link in pins.iter().flat_map(Pin::links) {
-            let PinnedLink { policy, component, settings, grants, .. } = link;
+    fn learn(&mut self, pins: &[PolicyBinding]) {
+        for link in pins.iter().flat_map(PolicyBinding::links) {
+            let BindingLink { policy, component, settings, grants, .. } = link;
             let known = Known { policy, component, settings, grants };
             // The newest last: whoever has just been put in place is asked next.
             self.known.retain(|other| *other != known);
@@ -117,7 +119,7 @@ impl<'j> Witnesses<'j> {
 
     /// Asks with each of the grants that it was pinned with, the newest first, until it comes out as recorded. The label does not
     /// say which of them it had, and hardly ever were there two.
-    fn ask(&mut self, question: &Question, asked: &Whom<'_>) -> Answer {
+    fn ask(&mut self, question: &PolicyRequest, asked: &Whom<'_>) -> Answer {
         let mut candidates: Vec<Known> =
             self.known.iter().rev().filter(|known| asked.is(known)).cloned().collect();
         if candidates.is_empty() && asked.policy == BUILTIN_NAME && *asked.component == self.built_in {
@@ -146,7 +148,7 @@ impl<'j> Witnesses<'j> {
         })
     }
 
-    fn ask_known(&mut self, question: &Question, asked: &Whom<'_>, known: &Known) -> Answer {
+    fn ask_known(&mut self, question: &PolicyRequest, asked: &Whom<'_>, known: &Known) -> Answer {
         let loaded = self.load(asked.policy, known);
         let loaded = loaded.and_then(|first| Ok((first, self.links(asked.behind)?)));
         let (first, behind) = match loaded {
@@ -167,7 +169,7 @@ impl<'j> Witnesses<'j> {
         }
         // Earlier hosts passed such an answer on to core, so only what is recorded as refused is held to the rules of a run again.
         let result = match asked.fault {
-            Some(Fault::Refused { .. }) => followed(question, evaluation.result),
+            Some(Fault::Refused { .. }) => validate_answer(question, evaluation.result),
             _ => evaluation.result,
         };
         match is_same_engine {
@@ -322,7 +324,7 @@ impl Whom<'_> {
 }
 
 impl Witness for Witnesses<'_> {
-    fn sees(&mut self, stamped: &Stamped) {
+    fn sees(&mut self, stamped: &JournaledInput) {
         match &stamped.input {
             Input::Started { pins, .. } => {
                 self.known.clear();
@@ -333,7 +335,7 @@ impl Witness for Witnesses<'_> {
         }
     }
 
-    fn answer(&mut self, question: &Question, label: &Label) -> Answer {
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer {
         let (Some(component), Some(settings)) = (&label.component, &label.settings) else {
             return Answer::Impossible { why: format!("the label of {} names no settings", label.policy) };
         };
@@ -352,7 +354,7 @@ impl Witness for Witnesses<'_> {
         )
     }
 
-    fn fault(&mut self, question: &Question, label: &Label, record: &FaultRecord) -> Answer {
+    fn fault(&mut self, question: &PolicyRequest, label: &Provenance, record: &FaultRecord) -> Answer {
         self.ask(
             question,
             &Whom {
@@ -368,7 +370,12 @@ impl Witness for Witnesses<'_> {
         )
     }
 
-    fn abstention(&mut self, question: &Question, label: &Label, record: &AbstentionRecord) -> Answer {
+    fn abstention(
+        &mut self,
+        question: &PolicyRequest,
+        label: &Provenance,
+        record: &AbstentionRecord,
+    ) -> Answer {
         self.ask(
             question,
             &Whom {
@@ -384,7 +391,7 @@ impl Witness for Witnesses<'_> {
         )
     }
 
-    fn native(&mut self, question: &Question) -> Option<Result<Decision, Fault>> {
+    fn native(&mut self, question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
         Some(answer_without_component(question, self.engine.limits()))
     }
 }

@@ -8,8 +8,10 @@ mod words;
 use std::collections::BTreeMap;
 
 use baton_core::action::SpawnSpec;
-use baton_core::facts::{AgentEvent, Billed, Capabilities, CompactionTrigger, Exit, OccupancySource};
-use baton_core::observation::{BriefKind, ItemKind, ItemView};
+use baton_core::facts::{
+    AgentEvent, Capabilities, CompactionTrigger, OccupancySource, ProcessExit, TokenUsage,
+};
+use baton_core::observation::{ContextItem, ContextItemKind, PromptKind};
 use baton_core::workflow::AgentKind;
 use baton_core::{DurationMs, ObjectiveId};
 
@@ -39,7 +41,7 @@ const ENDS_MS: u64 = 400;
 /// A prompt that is worked on.
 #[derive(Clone, Debug)]
 struct Job {
-    kind: BriefKind,
+    kind: PromptKind,
     focus: Vec<ObjectiveId>,
     at: usize,
     /// Turns of what is no objective of the workflow: a review, a merge.
@@ -117,7 +119,7 @@ impl Agent {
     /// It gets a prompt.
     pub(super) fn prompted(
         &mut self,
-        kind: BriefKind,
+        kind: PromptKind,
         focus: &[ObjectiveId],
         text_bytes: u64,
         around: &mut Around<'_>,
@@ -127,7 +129,7 @@ impl Agent {
         self.used += text_bytes as f64 / BYTES_PER_TOKEN;
         let model = around.model;
         // Asked whether it is done, it has nothing to do over unless a check has found something.
-        let is_asked = kind == BriefKind::Nudged && !around.found.contains_key(&self.spec.tree);
+        let is_asked = kind == PromptKind::Nudged && !around.found.contains_key(&self.spec.tree);
         let focus = self.meant(kind, focus, around);
         for objective in &focus {
             let needed = around.needed(objective);
@@ -146,7 +148,7 @@ impl Agent {
         if self.prompts == 1 && self.spec.continuation > 0 {
             self.settling = self.settling.max(model.handoff.turns);
         }
-        let left = if matches!(kind, BriefKind::Reviewing | BriefKind::Merging) {
+        let left = if matches!(kind, PromptKind::Reviewing | PromptKind::Merging) {
             model.work.review_turns
         } else {
             0.0
@@ -172,8 +174,8 @@ impl Agent {
     }
 
     /// What a prompt is really about: what a check found wrong, whatever objective the host has put in focus for it.
-    fn meant(&self, kind: BriefKind, focus: &[ObjectiveId], around: &mut Around<'_>) -> Vec<ObjectiveId> {
-        if matches!(kind, BriefKind::Reviewing | BriefKind::Merging) {
+    fn meant(&self, kind: PromptKind, focus: &[ObjectiveId], around: &mut Around<'_>) -> Vec<ObjectiveId> {
+        if matches!(kind, PromptKind::Reviewing | PromptKind::Merging) {
             return focus.to_vec();
         }
         let mut meant = around.found.remove(&self.spec.tree).unwrap_or_default();
@@ -198,7 +200,10 @@ impl Agent {
         self.epoch += 1;
         self.job = None;
         let mut step = Step::default();
-        step.after(DurationMs(ENDS_MS), Act::Exit(Exit { code: Some(0), signal: None, by_host: true }));
+        step.after(
+            DurationMs(ENDS_MS),
+            Act::Exit(ProcessExit { code: Some(0), signal: None, by_host: true }),
+        );
         step
     }
 
@@ -258,7 +263,10 @@ impl Agent {
             [_, true, _] => {
                 self.job = None;
                 step.say(words::last_words());
-                step.after(DurationMs(1), Act::Exit(Exit { code: Some(1), signal: None, by_host: false }));
+                step.after(
+                    DurationMs(1),
+                    Act::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }),
+                );
                 return step;
             }
             [.., true] => {
@@ -322,7 +330,7 @@ impl Agent {
             });
             results.push((id, tokens));
         }
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: self.used as u64,
             output_tokens: writes,
             cost_microusd: self.capabilities().reports_cost.then(|| self.cost(writes, model)),
@@ -337,9 +345,9 @@ impl Agent {
         for (id, tokens) in results {
             let bytes = (tokens as f64 * BYTES_PER_TOKEN) as u64;
             if self.offers && tokens >= OFFERED_TOKENS {
-                let item = ItemView {
+                let item = ContextItem {
                     id: format!("{} {id}", self.spec.session),
-                    kind: ItemKind::ToolResult,
+                    kind: ContextItemKind::ToolResult,
                     tokens,
                 };
                 self.offered.insert(item.id.clone(), tokens);
@@ -418,7 +426,7 @@ impl Agent {
         let before = self.used;
         self.used = self.start + (before - self.start).max(0.0) * model.compaction.remains;
         self.compactions += 1;
-        let billed = Billed {
+        let billed = TokenUsage {
             input_tokens: before as u64,
             output_tokens: SUMMARY_TOKENS,
             cost_microusd: self.capabilities().reports_cost.then(|| self.cost(SUMMARY_TOKENS, model)),

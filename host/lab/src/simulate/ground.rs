@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts};
-use baton_core::{Action, Digest, ObjectiveId, Outcome, PhaseId, Tree, Workflow};
+use baton_core::{Action, Digest, ObjectiveId, Outcome, PhaseId, Workflow, WorktreeName};
 
 use super::dice::Dice;
 use super::model::Model;
@@ -27,9 +27,9 @@ pub(super) struct Piece {
 #[derive(Clone, Debug, Default)]
 struct Place {
     pieces: BTreeMap<ObjectiveId, Piece>,
-    merged: BTreeSet<Tree>,
+    merged: BTreeSet<WorktreeName>,
     /// A merge of this tree stands open in it; resolved, or not.
-    open: Option<(Tree, bool)>,
+    open: Option<(WorktreeName, bool)>,
     moves: u32,
 }
 
@@ -38,10 +38,10 @@ struct Place {
 pub(super) struct Ground {
     git: bool,
     files: BTreeMap<ObjectiveId, Vec<String>>,
-    trees: BTreeMap<Tree, Place>,
+    trees: BTreeMap<WorktreeName, Place>,
     commits: Vec<BTreeMap<ObjectiveId, Piece>>,
-    checkpoints: BTreeMap<Tree, String>,
-    landed: BTreeSet<Tree>,
+    checkpoints: BTreeMap<WorktreeName, String>,
+    landed: BTreeSet<WorktreeName>,
     /// What lay there when a phase began.
     baselines: BTreeMap<PhaseId, BTreeMap<ObjectiveId, Piece>>,
 }
@@ -54,7 +54,7 @@ impl Ground {
             files: objectives
                 .map(|objective| (objective.id.clone(), files_of(&objective.id, &objective.files)))
                 .collect(),
-            trees: BTreeMap::from([(Tree::workspace(), Place::default())]),
+            trees: BTreeMap::from([(WorktreeName::workspace(), Place::default())]),
             commits: Vec::new(),
             checkpoints: BTreeMap::new(),
             landed: BTreeSet::new(),
@@ -68,30 +68,35 @@ impl Ground {
     }
 
     /// How the work on an objective stands where somebody works.
-    pub(super) fn piece(&self, tree: &Tree, objective: &ObjectiveId) -> Piece {
+    pub(super) fn piece(&self, tree: &WorktreeName, objective: &ObjectiveId) -> Piece {
         self.trees.get(tree).and_then(|place| place.pieces.get(objective)).copied().unwrap_or_default()
     }
 
     /// Changes it. Work in a tree that is gone is lost with it.
-    pub(super) fn work(&mut self, tree: &Tree, objective: &ObjectiveId, change: impl FnOnce(&mut Piece)) {
+    pub(super) fn work(
+        &mut self,
+        tree: &WorktreeName,
+        objective: &ObjectiveId,
+        change: impl FnOnce(&mut Piece),
+    ) {
         if let Some(place) = self.trees.get_mut(tree) {
             change(place.pieces.entry(objective.clone()).or_default());
         }
     }
 
     /// Of these objectives, so many are right in a tree.
-    pub(super) fn right<'o>(&self, tree: &Tree, of: impl Iterator<Item = &'o ObjectiveId>) -> u32 {
+    pub(super) fn right<'o>(&self, tree: &WorktreeName, of: impl Iterator<Item = &'o ObjectiveId>) -> u32 {
         of.map(|objective| u32::from(self.piece(tree, objective).finished == Some(true))).sum()
     }
 
     /// A session resolved the merge that stands open there, where one does.
-    pub(super) fn resolve(&mut self, tree: &Tree) {
+    pub(super) fn resolve(&mut self, tree: &WorktreeName) {
         if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
         }
     }
 
-    pub(super) fn is_open(&self, tree: &Tree) -> bool {
+    pub(super) fn is_open(&self, tree: &WorktreeName) -> bool {
         self.trees.get(tree).is_some_and(|place| matches!(place.open, Some((_, false))))
     }
 
@@ -101,7 +106,7 @@ impl Ground {
         phase: &PhaseId,
         baseline: bool,
         expected: &[String],
-        tree: &Tree,
+        tree: &WorktreeName,
     ) -> Outcome {
         let none = BTreeMap::new();
         let now = self.trees.get(tree).map_or(&none, |place| &place.pieces);
@@ -168,12 +173,12 @@ impl Ground {
         done.unwrap_or_else(|error| Outcome::Failed { error })
     }
 
-    fn place(&mut self, tree: &Tree) -> Result<&mut Place, String> {
+    fn place(&mut self, tree: &WorktreeName) -> Result<&mut Place, String> {
         self.trees.get_mut(tree).ok_or_else(|| format!("there is no tree {tree}"))
     }
 
     /// Nobody changes a tree after it was committed here, so that the tree is the commit.
-    fn commit(&mut self, tree: &Tree, files: &[String]) -> Result<Outcome, String> {
+    fn commit(&mut self, tree: &WorktreeName, files: &[String]) -> Result<Outcome, String> {
         let place = self.place(tree)?;
         match place.open {
             Some((_, false)) => return Ok(conflicted()),
@@ -186,7 +191,7 @@ impl Ground {
         Ok(Outcome::Committed { commit: "3".repeat(40), missing, ignored: Vec::new(), unseen: Vec::new() })
     }
 
-    fn checkpoint(&mut self, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {
+    fn checkpoint(&mut self, tree: &WorktreeName, joining: &WorktreeName) -> Result<Outcome, String> {
         if !self.git {
             return Ok(Outcome::Checkpointed { base: None });
         }
@@ -202,7 +207,7 @@ impl Ground {
         Ok(Outcome::Checkpointed { base: Some(base) })
     }
 
-    fn branch(&mut self, tree: &Tree, base: &str) -> Result<Outcome, String> {
+    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<Outcome, String> {
         let commit = usize::from_str_radix(base, 16).ok().and_then(|n| self.commits.get(n));
         let pieces = commit.ok_or_else(|| format!("{base} is no commit"))?.clone();
         self.landed.remove(tree);
@@ -210,7 +215,13 @@ impl Ground {
         Ok(Outcome::Branched)
     }
 
-    fn merge(&mut self, tree: &Tree, into: &Tree, dice: &mut Dice, model: &Model) -> Result<Outcome, String> {
+    fn merge(
+        &mut self,
+        tree: &WorktreeName,
+        into: &WorktreeName,
+        dice: &mut Dice,
+        model: &Model,
+    ) -> Result<Outcome, String> {
         let pieces = self.place(tree)?.pieces.clone();
         let place = self.place(into)?;
         if !place.merged.contains(tree) {
@@ -232,9 +243,9 @@ impl Ground {
 
     fn land(
         &mut self,
-        tree: &Tree,
-        into: &Tree,
-        merged: &[Tree],
+        tree: &WorktreeName,
+        into: &WorktreeName,
+        merged: &[WorktreeName],
         dice: &mut Dice,
         model: &Model,
     ) -> Result<Outcome, String> {

@@ -5,11 +5,11 @@ mod effects;
 
 use std::collections::BTreeMap;
 
-use baton_core::input::Choice;
+use baton_core::input::PauseAnswer;
 use baton_core::view::RunStatus;
 use baton_core::{
-    Action, ActionId, DurationMs, Input, Intent, ObjectiveId, PhaseId, Run, RunId, Seq, SessionId, Stamped,
-    Tree, UnixMs, Workflow,
+    Action, ActionId, DurationMs, Input, Intent, JournaledInput, ObjectiveId, PhaseId, Run, RunId, Seq,
+    SessionId, UnixMs, Workflow, WorktreeName,
 };
 use baton_engine::Router;
 use baton_store::Entry;
@@ -70,7 +70,7 @@ pub(super) struct World<'a> {
     times: BTreeMap<String, u32>,
     /// Objectives that sessions of a phase were asked about.
     held: BTreeMap<PhaseId, Vec<ObjectiveId>>,
-    found: BTreeMap<Tree, Vec<ObjectiveId>>,
+    found: BTreeMap<WorktreeName, Vec<ObjectiveId>>,
     patience: f64,
     reports: u64,
     idle_ticks: u32,
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
                 break if self.run.ending().is_some() { Ends::Over } else { Ends::Waiting };
             }
         };
-        let workspace = Tree::workspace();
+        let workspace = WorktreeName::workspace();
         let right = self.ground.right(&workspace, self.asked.iter());
         let nothing = || SimulateError::Broken {
             arm: self.arm.to_owned(),
@@ -219,7 +219,7 @@ impl<'a> World<'a> {
         self.seq = self.seq.next();
         self.inputs += 1;
         self.now = self.now + DurationMs(1);
-        let stamped = Stamped { seq: self.seq, at: self.now, input };
+        let stamped = JournaledInput { seq: self.seq, at: self.now, input };
         let intents = self.run.apply(&stamped).map_err(|illegal| SimulateError::Broken {
             arm: self.arm.to_owned(),
             seed: self.seed,
@@ -310,16 +310,19 @@ impl<'a> World<'a> {
         else {
             return Ok(());
         };
-        let again =
-            row.choices.iter().find(|choice| matches!(choice, Choice::Retry | Choice::Raise)).copied();
+        let again = row
+            .choices
+            .iter()
+            .find(|choice| matches!(choice, PauseAnswer::Retry | PauseAnswer::Raise))
+            .copied();
         let tries = self.dice("person", "choice").chance(self.model.person.retries);
         let choice = match again {
             Some(again) if tries && self.patience >= 1.0 => {
                 self.patience -= 1.0;
                 again
             }
-            _ if row.choices.contains(&Choice::Skip) => Choice::Skip,
-            _ => Choice::Stop,
+            _ if row.choices.contains(&PauseAnswer::Skip) => PauseAnswer::Skip,
+            _ => PauseAnswer::Stop,
         };
         self.take(Input::Answered { question, choice, message: None })
     }

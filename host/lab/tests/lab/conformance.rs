@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::guests::{ANSWER, DECISION, Guest};
-use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Limits, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, DecisionLimits, Engine, EngineConfig, builtin_bytes};
 use baton_lab::conformance::{Plan, Report, check};
 
 /// Few, since the engine is not optimised here; `baton policy check` asks ten thousand.
@@ -13,7 +13,7 @@ const FEW: Plan = Plan { seed: 1, questions: 210 };
 /// Among fewer questions those that cost the built-in policy most were not found.
 const MANY: Plan = Plan { seed: 1, questions: 2_500 };
 
-fn checked(bytes: &[u8], limits: Limits, plan: Plan) -> Report {
+fn checked(bytes: &[u8], limits: DecisionLimits, plan: Plan) -> Report {
     let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("aot-conformance"));
     let engine =
         Engine::new(EngineConfig { cache_dir, limits, ..EngineConfig::default() }).expect("an engine");
@@ -27,13 +27,13 @@ fn checked(bytes: &[u8], limits: Limits, plan: Plan) -> Report {
 
 fn broken(guest: &Guest) -> Vec<String> {
     // Little fuel makes the endless ones quick.
-    let limits = Limits { fuel: 1_000_000, memory_bytes: 8 << 20, ..Limits::default() };
+    let limits = DecisionLimits { fuel: 1_000_000, memory_bytes: 8 << 20, ..DecisionLimits::default() };
     checked(&guest.build(), limits, FEW).broken().map(|rule| rule.name.clone()).collect()
 }
 
 #[test]
 fn the_built_in_policy_is_fit() {
-    let report = checked(builtin_bytes(), Limits::default(), MANY);
+    let report = checked(builtin_bytes(), DecisionLimits::default(), MANY);
     assert!(report.is_fit(), "{:#?}", report.broken().collect::<Vec<_>>());
     assert_eq!(report.functions.len(), 10);
 }
@@ -49,7 +49,7 @@ fn the_reference_policies_are_fit() {
         if path.extension().is_none_or(|extension| extension != "wasm") || name == BUILTIN_NAME {
             continue;
         }
-        let report = checked(&std::fs::read(&path).unwrap(), Limits::default(), MANY);
+        let report = checked(&std::fs::read(&path).unwrap(), DecisionLimits::default(), MANY);
         assert!(report.is_fit(), "{name}: {:#?}", report.broken().collect::<Vec<_>>());
         let mute: Vec<_> = report.mute().map(|function| &function.function).collect();
         assert!(mute.is_empty() || name == "rules", "{name} abstains from {mute:?}");

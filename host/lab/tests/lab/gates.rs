@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use baton_core::decision::{QuotaCause, Verdict};
-use baton_core::facts::{Channel, Exit};
+use baton_core::facts::{ProcessExit, SignalSource};
 use baton_core::time::UnixMs;
 use baton_engine::{Engine, EngineConfig, Router};
 use baton_lab::{Classified, Moment, StreamFormat, classify, classify_remark};
@@ -61,7 +61,7 @@ fn judge_recording(name: &str, exit: i32) -> Classified {
         moment(),
         &mut stdout,
         stderr.as_mut().map(|stderr| stderr as &mut dyn Read),
-        Some(Exit { code, signal, by_host: false }),
+        Some(ProcessExit { code, signal, by_host: false }),
     )
     .unwrap()
 }
@@ -95,13 +95,13 @@ struct Row {
 }
 
 /// The names of the collection, as `data/README` of the corpus maps them.
-fn channel(name: &str) -> Channel {
+fn channel(name: &str) -> SignalSource {
     match name {
-        "agent_event" => Channel::AgentEvent,
-        "api_error" => Channel::ProviderError,
-        "agent_text" => Channel::AgentText,
-        "log" => Channel::Terminal,
-        "tool_output" => Channel::ToolOutput,
+        "agent_event" => SignalSource::AgentEvent,
+        "api_error" => SignalSource::ProviderError,
+        "agent_text" => SignalSource::AgentText,
+        "log" => SignalSource::Terminal,
+        "tool_output" => SignalSource::ToolOutput,
         other => panic!("{other} is no channel"),
     }
 }
@@ -111,7 +111,7 @@ fn rows(file: &str) -> Vec<Row> {
     rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-fn verdict(row: &Row, channel: Channel) -> Verdict {
+fn verdict(row: &Row, channel: SignalSource) -> Verdict {
     classify_remark(router(), moment(), channel, &row.text).unwrap().assessment.verdict
 }
 
@@ -163,7 +163,7 @@ fn the_corpus_of_real_texts_gets_its_verdicts() {
 fn what_a_tool_printed_is_never_evidence() {
     for file in ["exhaustion-corpus.jsonl", "wordings.jsonl"] {
         for row in rows(file) {
-            let found = verdict(&row, Channel::ToolOutput);
+            let found = verdict(&row, SignalSource::ToolOutput);
             assert!(matches!(found, Verdict::Healthy | Verdict::Answered), "{}: {}", found.name(), row.text);
         }
     }
@@ -184,7 +184,7 @@ fn no_text_costs_more_fuel_than_there_is() {
         let noise = piece.repeat(16 * 1024 / piece.len());
         let lines: String =
             noise.as_bytes().chunks(1024).map(|line| String::from_utf8_lossy(line) + "\n").collect();
-        let exit = Exit { code: Some(1), signal: None, by_host: false };
+        let exit = ProcessExit { code: Some(1), signal: None, by_host: false };
         let mut stderr = lines.as_bytes();
         let stderr = Some(&mut stderr as &mut dyn Read);
         let found =

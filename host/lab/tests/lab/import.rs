@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_core::UnixMs;
-use baton_core::action::Ending;
-use baton_core::facts::Exit;
+use baton_core::action::RunOutcome;
+use baton_core::facts::ProcessExit;
 use baton_core::view::RunStatus;
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, builtin_bytes};
 use baton_lab::{
@@ -27,11 +27,11 @@ fn engine() -> Engine {
     Engine::new(EngineConfig::default()).unwrap()
 }
 
-fn exit_of(code: i64) -> Exit {
+fn exit_of(code: i64) -> ProcessExit {
     let code = i32::try_from(code).unwrap();
     match code {
-        ..0 => Exit { code: None, signal: Some(-code), by_host: false },
-        code => Exit { code: Some(code), signal: None, by_host: false },
+        ..0 => ProcessExit { code: None, signal: Some(-code), by_host: false },
+        code => ProcessExit { code: Some(code), signal: None, by_host: false },
     }
 }
 
@@ -137,7 +137,7 @@ fn a_log_of_turns_is_a_run_with_its_sessions_prompts_and_times() {
     let report = made.report().clone();
     assert_eq!(verdicts(&made), ["completed", "exhausted", "completed"], "{report:#?}");
     assert_eq!((report.sessions, report.prompts, report.prompts_recorded), (2, 3, 3));
-    assert_eq!(report.status, RunStatus::Ended(Ending::Done), "{report:#?}");
+    assert_eq!(report.status, RunStatus::Ended(RunOutcome::Done), "{report:#?}");
     assert!(!report.imported.times_are_made_up && report.stopped.is_none(), "{report:#?}");
     let run = made.run().clone();
     made.keep(&state).unwrap();
@@ -209,7 +209,7 @@ fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_e
     let stopped = report.stopped.clone().unwrap();
     assert_eq!((stopped.line, report.prompts, report.prompts_recorded), (5, 2, 3), "{report:#?}");
     assert!(stopped.what.contains("goes on in the same session"), "{stopped:?}");
-    assert_eq!(report.status, RunStatus::Ended(Ending::Unfinished));
+    assert_eq!(report.status, RunStatus::Ended(RunOutcome::Unfinished));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_recording_that_ends_in_a_wait_is_set_aside() {
 "#;
     let made = import(&importer, "limit.jsonl", limit.as_bytes()).unwrap();
     assert_eq!(verdicts(&made), ["quota"]);
-    assert_eq!(made.report().status, RunStatus::Ended(Ending::Interrupted));
+    assert_eq!(made.report().status, RunStatus::Ended(RunOutcome::Interrupted));
     let stopped = made.report().stopped.clone().unwrap();
     assert!(stopped.what.contains("while a provider's limit is waited for"), "{stopped:?}");
     let run = made.run().clone();

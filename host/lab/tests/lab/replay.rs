@@ -5,10 +5,10 @@ use std::path::Path;
 
 use baton_core::action::Action;
 use baton_core::decision::{Assessment, Decision, Fault, Verdict};
-use baton_core::observation::{Ask, Capability, Question};
+use baton_core::observation::{Capability, PolicyQuery, PolicyRequest};
 use baton_core::workflow::SettingValue;
-use baton_core::{Digest, Input, RunId, Stamped};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, builtin_bytes};
+use baton_core::{Digest, Input, JournaledInput, RunId};
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, builtin_bytes};
 use baton_lab::replay::{
     Alarm, Asked, Fate, Instances, Recorded, Replayed, Shelf, Witnesses, replay, replay_with, verify_all,
 };
@@ -54,7 +54,7 @@ fn engine() -> Engine {
     Engine::new(EngineConfig { cache_dir, decisions_in_flight: 12, ..EngineConfig::default() }).unwrap()
 }
 
-fn built_in(engine: &Engine, settings: &[(&str, SettingValue)]) -> Configured {
+fn built_in(engine: &Engine, settings: &[(&str, SettingValue)]) -> ConfiguredPolicy {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
     engine.load(BUILTIN_NAME, builtin_bytes()).unwrap().configure(&settings).unwrap()
 }
@@ -73,7 +73,7 @@ fn sources(journal: &Journal, runs: &[RunId]) -> Vec<Recorded> {
 }
 
 /// Says of every session at work that it is well, and warns or does not.
-fn warner(warns: impl Fn(&Question) -> bool) -> impl Fn(&Question) -> PolicyAnswer {
+fn warner(warns: impl Fn(&PolicyRequest) -> bool) -> impl Fn(&PolicyRequest) -> PolicyAnswer {
     move |question| {
         Ok(Some(Decision::Assess(Assessment {
             verdict: Verdict::Healthy,
@@ -86,7 +86,7 @@ fn warner(warns: impl Fn(&Question) -> bool) -> impl Fn(&Question) -> PolicyAnsw
 
 fn decided(entries: &mut [Entry]) -> impl Iterator<Item = &mut Input> {
     entries.iter_mut().filter_map(|entry| match entry {
-        Entry::Input(Stamped { input: input @ Input::Decided { .. }, .. }) => Some(input),
+        Entry::Input(JournaledInput { input: input @ Input::Decided { .. }, .. }) => Some(input),
         _ => None,
     })
 }
@@ -216,7 +216,7 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
     let sums = never.candidate.unwrap();
     assert_eq!((sums.hits, sums.misses, sums.false_alarms, sums.censored_warned), (0, 2, 0, 0));
     // What a session at its end is asked about comes too late to be a lead.
-    let at_work = |question: &Question| matches!(&question.ask, Ask::Assess(seen) if seen.session.turns == 0);
+    let at_work = |question: &PolicyRequest| matches!(&question.ask, PolicyQuery::Assess(seen) if seen.session.turns == 0);
     let early = replay_with(&runs, &asked, &warner(at_work)).unwrap();
     for (_, context) in &early.contexts {
         if let Some(Alarm::Hit { lead }) = context.candidate {
@@ -272,7 +272,10 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
     let mut entries = recorded(&[Does::Finish, Does::Exhaust]);
     let assessed = |entry: &mut Entry| match entry {
         Entry::Intent { intent, .. } => match &mut intent.action {
-            Action::RequestDecision { question: Question { ask: Ask::Assess(seen), .. }, .. } => {
+            Action::RequestDecision {
+                question: PolicyRequest { ask: PolicyQuery::Assess(seen), .. },
+                ..
+            } => {
                 seen.attributes.push(("written".to_owned(), "by an earlier version".to_owned()));
                 true
             }
@@ -283,7 +286,7 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
     let changed = entries.iter_mut().filter_map(|entry| assessed(entry).then_some(())).take(2).count();
     let (_folder, journal, runs) = journal_of([entries]);
     let as_recorded = warner(|question| match &question.ask {
-        Ask::Assess(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
+        PolicyQuery::Assess(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
         _ => false,
     });
     let asked = Asked { decides: [Capability::Exhaustion].into(), kept: KEPT };

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::decision::{Decision, Fault, Order, SplitAction, SplitDecision, SubPhase};
-use baton_core::observation::{Ask, Capability, Question, SplitOccasion};
+use baton_core::decision::{Decision, Fault, SplitAction, SplitDecision, SubPhase, WorkStyle};
+use baton_core::observation::{Capability, PolicyQuery, PolicyRequest, SplitTrigger};
 use baton_core::workflow::SettingValue;
-use baton_core::{Input, PhaseId, RunId, Seq, Stamped, UnixMs};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, Router, builtin_bytes};
+use baton_core::{Input, JournaledInput, PhaseId, RunId, Seq, UnixMs};
+use baton_engine::{
+    BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, Router, builtin_bytes,
+};
 use baton_lab::{Function, LabError, Tally, Tried, candidate, try_on};
 use baton_store::Entry;
 
@@ -19,7 +21,7 @@ fn tried(
     entries: Vec<Entry>,
     decides: &[Capability],
     kept: usize,
-    ask: impl FnMut(&Question) -> PolicyAnswer,
+    ask: impl FnMut(&PolicyRequest) -> PolicyAnswer,
 ) -> Tried {
     let (_folder, journal) = journal_of(entries);
     try_on(&journal, &run_id(), decides.iter().copied(), kept, ask).unwrap()
@@ -35,13 +37,13 @@ fn sum(tried: &Tried, of: impl Fn(&Function) -> Tally) -> Tally {
 }
 
 /// Splits what begins, once.
-fn splitter(question: &Question) -> Decision {
+fn splitter(question: &PolicyRequest) -> Decision {
     match &question.ask {
-        Ask::Split(seen) if seen.occasion == SplitOccasion::PhaseStart && seen.phase.depth == 0 => {
+        PolicyQuery::Split(seen) if seen.occasion == SplitTrigger::PhaseStart && seen.phase.depth == 0 => {
             let part = |id: &str| SubPhase {
                 title: id.into(),
                 objectives: vec![id.into()],
-                order: Order::Direct,
+                order: WorkStyle::Direct,
                 max_turns: None,
             };
             let action = SplitAction::Split { sub_phases: vec![part("a"), part("b")] };
@@ -67,7 +69,7 @@ fn with_reason(mut decision: Decision, words: &str) -> Decision {
     decision
 }
 
-fn built_in(settings: &[(&str, SettingValue)]) -> Configured {
+fn built_in(settings: &[(&str, SettingValue)]) -> ConfiguredPolicy {
     let engine = Engine::new(EngineConfig::default()).unwrap();
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
     engine.load(BUILTIN_NAME, builtin_bytes()).unwrap().configure(&settings).unwrap()
@@ -104,7 +106,7 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
 #[test]
 fn another_reason_and_a_fault_leave_the_candidate_on_course() {
     let found = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| match question.ask {
-        Ask::Brief(_) => Err(Fault::OutOfFuel { limit: 7 }),
+        PolicyQuery::Brief(_) => Err(Fault::OutOfFuel { limit: 7 }),
         _ => Ok(Some(with_reason(stub(question), "Other words."))),
     });
     let all = sum(&found, |function| function.on_course);
@@ -145,7 +147,7 @@ fn differences_on_course_are_kept_before_the_others() {
     assert_eq!(all.differences.len(), 1, "it splits one phase once");
 
     // Everything differs from the first question on: the first alone is on course.
-    let otherwise = |question: &Question| -> PolicyAnswer {
+    let otherwise = |question: &PolicyRequest| -> PolicyAnswer {
         match (splitter(question), &question.ask) {
             (Decision::Brief(mut brief), _) => {
                 brief.prompt.push('!');
@@ -164,7 +166,7 @@ fn differences_on_course_are_kept_before_the_others() {
 
 #[test]
 fn a_journal_that_makes_no_sense_is_an_error() {
-    let nobody = |_: &Question| -> PolicyAnswer { panic!("nobody is asked") };
+    let nobody = |_: &PolicyRequest| -> PolicyAnswer { panic!("nobody is asked") };
     let (_folder, journal) = journal_of(recorded_with_stub());
     let absent = try_on(&journal, &RunId::new("absent"), [], KEPT, nobody);
     assert!(matches!(absent, Err(LabError::NoRun { .. })));
@@ -172,7 +174,7 @@ fn a_journal_that_makes_no_sense_is_an_error() {
     let mut entries = recorded_with_stub();
     let seq = Seq(entries.len() as u64 + 1);
     let input = Input::Agent { session: "nobody".into(), event: baton_core::facts::AgentEvent::Compacting };
-    entries.push(Entry::Input(Stamped { seq, at: UnixMs(0), input }));
+    entries.push(Entry::Input(JournaledInput { seq, at: UnixMs(0), input }));
     let (_folder, journal) = journal_of(entries);
     let refused = try_on(&journal, &run_id(), [], KEPT, nobody).unwrap_err();
     assert!(matches!(refused, LabError::Refused { seq: at, .. } if at == seq), "{refused}");

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use baton_core::action::{Action, Intent};
-use baton_core::decision::{DecidedBy, Fault, Label};
+use baton_core::decision::{DecisionSource, Fault, Provenance};
 use baton_core::facts::AgentEvent;
-use baton_core::observation::{Ask, Question};
-use baton_core::{Digest, Input, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_core::observation::{PolicyQuery, PolicyRequest};
+use baton_core::{Digest, Input, JournaledInput, RunId, Seq, SessionId, UnixMs};
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
 use baton_lab::{Answer, Divergence, LabError, ask_again, refold, verify};
 use baton_store::Entry;
@@ -17,13 +17,13 @@ fn recorded_with_stub() -> Vec<Entry> {
     record(|question| (Ok(stub(question)), label(question)))
 }
 
-fn again(question: &Question, _: &Label) -> Answer {
+fn again(question: &PolicyRequest, _: &Provenance) -> Answer {
     Answer::Given { result: Ok(Some(stub(question))), fuel: 100 }
 }
 
 fn decisions(entries: &[Entry]) -> u64 {
     let is_decision =
-        |entry: &&Entry| matches!(entry, Entry::Input(Stamped { input: Input::Decided { .. }, .. }));
+        |entry: &&Entry| matches!(entry, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. }));
     entries.iter().filter(is_decision).count() as u64
 }
 
@@ -73,7 +73,7 @@ fn an_input_that_core_refuses_is_named() {
     let mut entries = recorded_with_stub();
     let seq = Seq(entries.len() as u64 + 1);
     let input = Input::Agent { session: SessionId::new("nobody"), event: AgentEvent::Compacting };
-    entries.push(Entry::Input(Stamped { seq, at: UnixMs(0), input }));
+    entries.push(Entry::Input(JournaledInput { seq, at: UnixMs(0), input }));
     let (_folder, journal) = journal_of(entries);
     let divergence = refold(&journal, &run_id()).unwrap().unwrap_err();
     assert!(matches!(divergence, Divergence::Refused { seq: at, .. } if at == seq), "{divergence}");
@@ -84,15 +84,17 @@ fn another_answer_and_other_fuel_are_found() {
     let entries = recorded_with_stub();
     let asked = decisions(&entries);
     let (_folder, journal) = journal_of(entries);
-    let slower =
-        |question: &Question, _: &Label| Answer::Given { result: Ok(Some(stub(question))), fuel: 101 };
+    let slower = |question: &PolicyRequest, _: &Provenance| Answer::Given {
+        result: Ok(Some(stub(question))),
+        fuel: 101,
+    };
     let found = verify(&journal, &run_id(), slower).unwrap();
     assert!(found.refold.is_ok() && !found.is_exact());
     assert_eq!((found.decisions.same, found.decisions.differences), (0, asked));
     assert!(found.decisions.changed[0].is_fuel_only());
 
-    let broken = |question: &Question, label: &Label| match question.ask {
-        Ask::Brief(_) => Answer::Given { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 },
+    let broken = |question: &PolicyRequest, label: &Provenance| match question.ask {
+        PolicyQuery::Brief(_) => Answer::Given { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 },
         _ => again(question, label),
     };
     let found = verify(&journal, &run_id(), broken).unwrap().decisions;
@@ -107,12 +109,13 @@ fn another_answer_and_other_fuel_are_found() {
 #[test]
 fn what_no_component_decided_is_not_asked_again() {
     let native = record(|question| {
-        let label = Label { by: DecidedBy::Native, component: None, settings: None, ..label(question) };
+        let label =
+            Provenance { by: DecisionSource::Native, component: None, settings: None, ..label(question) };
         (Ok(stub(question)), label)
     });
     let asked = decisions(&native);
     let (_folder, journal) = journal_of(native);
-    let nobody = |_: &Question, _: &Label| -> Answer { panic!("nobody is asked") };
+    let nobody = |_: &PolicyRequest, _: &Provenance| -> Answer { panic!("nobody is asked") };
     assert_eq!(verify(&journal, &run_id(), nobody).unwrap().decisions.native, asked);
 
     let mut calls = 0;
@@ -133,8 +136,9 @@ fn a_journal_that_makes_no_sense_is_an_error() {
     assert!(matches!(verify(&journal, &RunId::new("absent"), again), Err(LabError::NoRun { .. })));
 
     let mut entries = recorded_with_stub();
-    let at =
-        entries.iter().position(|e| matches!(e, Entry::Input(Stamped { input: Input::Decided { .. }, .. })));
+    let at = entries
+        .iter()
+        .position(|e| matches!(e, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. })));
     let Entry::Input(mut orphan) = entries[at.unwrap()].clone() else { panic!("an input") };
     orphan.seq = Seq(entries.len() as u64 + 1);
     entries.push(Entry::Input(orphan));

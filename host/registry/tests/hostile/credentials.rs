@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use baton_core::Digest;
-use baton_registry::{Artifact, Credentials, Options, Registry, RegistryError};
+use baton_registry::{Artifact, ClientOptions, Credentials, Registry, RegistryError};
 
 use crate::fake::{Fake, Reply};
 use crate::{COMPONENT, Scene, is_component, options};
@@ -19,7 +19,8 @@ fn ada(folder: &Path, host: &str) -> Credentials {
 fn credentials_go_to_their_registry_and_nowhere_else() {
     let (scene, elsewhere) = (Scene::new(), Fake::start());
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    let registry =
+        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
     let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(COMPONENT));
     elsewhere.put(&blob, "application/octet-stream", COMPONENT);
 
@@ -49,7 +50,8 @@ fn credentials_go_to_their_registry_and_nowhere_else() {
         let admitted = seen.authorization.as_deref() == Some("Bearer abc");
         (!admitted).then(|| Reply::of(401, "").with("www-authenticate", challenge))
     });
-    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    let registry =
+        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
     assert_eq!(registry.pull(&scene.reference).unwrap().bytes, COMPONENT);
     let anonymous = Registry::new(options()).pull(&scene.reference).unwrap_err();
     assert!(matches!(anonymous, RegistryError::Unauthorized { had_credentials: false, .. }), "{anonymous}");
@@ -65,7 +67,8 @@ fn credentials_go_to_their_registry_and_nowhere_else() {
         "POST" => Some(Reply::of(202, "").with("location", other.clone())),
         _ => None,
     });
-    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    let registry =
+        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
     registry.push(&scene.reference, &Artifact::new(b"\0asm: new".to_vec(), &[], &[])).unwrap();
     let seen = elsewhere.seen();
     assert!(!seen.is_empty() && seen.iter().all(|seen| seen.authorization.is_none()), "{seen:?}");

@@ -12,8 +12,8 @@ use std::time::Duration;
 use baton_core::Digest;
 use baton_registry::trust::{Rules, Trust, TrustError, TrustedKey, Verdict};
 use baton_registry::{
-    Artifact, Depot, MANIFEST_TYPE, OciPin, OciReference, Options, Patience, Registry, RegistryError,
-    SigningKey, Store,
+    Artifact, ClientOptions, ContentStore, MANIFEST_TYPE, OciPin, OciReference, Patience, PolicyResolver,
+    Registry, RegistryError, SigningKey,
 };
 
 use fake::{Fake, Reply, Then};
@@ -32,8 +32,8 @@ fn artifact() -> Artifact {
     Artifact::new(COMPONENT.to_vec(), &["baton:policy/types@0.1.0".into()], &[])
 }
 
-fn options() -> Options {
-    Options::default()
+fn options() -> ClientOptions {
+    ClientOptions::default()
 }
 
 impl Scene {
@@ -45,8 +45,8 @@ impl Scene {
         Self { fake, state: tempfile::tempdir().unwrap(), reference, manifest }
     }
 
-    fn depot(&self, trust: Trust) -> Depot {
-        Depot::new(Registry::new(options()), Store::below(self.state.path()), trust)
+    fn depot(&self, trust: Trust) -> PolicyResolver {
+        PolicyResolver::new(Registry::new(options()), ContentStore::below(self.state.path()), trust)
     }
 
     /// What pulling fails with; nothing must be kept of it, and the next pull from a good registry must do.
@@ -56,8 +56,9 @@ impl Scene {
     }
 
     #[track_caller]
-    fn fails_with(&self, options: Options, trust: Trust) -> RegistryError {
-        let depot = Depot::new(Registry::new(options), Store::below(self.state.path()), trust);
+    fn fails_with(&self, options: ClientOptions, trust: Trust) -> RegistryError {
+        let depot =
+            PolicyResolver::new(Registry::new(options), ContentStore::below(self.state.path()), trust);
         let error = depot.get(&self.reference, None).unwrap_err();
         assert_eq!(files(self.state.path()), Vec::<String>::new(), "something is left of: {error}");
         self.fake.behave();
@@ -205,7 +206,7 @@ fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
                 continue;
             }
             let patience = Patience { silence: Duration::from_millis(200), ..Patience::default() };
-            let error = scene.fails_with(Options { patience, ..options() }, Trust::default());
+            let error = scene.fails_with(ClientOptions { patience, ..options() }, Trust::default());
             assert!(matches!(error, RegistryError::TimedOut { .. }), "{error}");
         }
     }
@@ -319,7 +320,8 @@ fn rules_hold_for_what_is_kept_too() {
     // Signed after it was pulled: the signature is fetched, kept, and enough without a network.
     Registry::new(options()).sign(&scene.reference, &ours).unwrap();
     let trust = || Trust::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
-    let (depot, believed) = (scene.depot(trust()), |depot: &Depot| depot.get(&scene.reference, Some(&pin)));
+    let (depot, believed) =
+        (scene.depot(trust()), |depot: &PolicyResolver| depot.get(&scene.reference, Some(&pin)));
     assert!(!believed(&depot).unwrap().fetched);
     scene.fake.seen();
     assert!(believed(&depot).is_ok() && scene.fake.seen().is_empty());
@@ -336,7 +338,11 @@ fn a_tag_that_moved_leads_to_what_was_pinned() {
     assert_eq!(depot.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
     // Also for somebody who never pulled it.
     let elsewhere = tempfile::tempdir().unwrap();
-    let fresh = Depot::new(Registry::new(options()), Store::below(elsewhere.path()), Trust::default());
+    let fresh = PolicyResolver::new(
+        Registry::new(options()),
+        ContentStore::below(elsewhere.path()),
+        Trust::default(),
+    );
     assert_eq!(fresh.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
     assert_eq!(depot.get(&scene.reference, None).unwrap().pin.manifest, newer.digest());
 

@@ -1,32 +1,32 @@
 //! Other policies, put in place while the run goes on (M3): loaded beside the loop, journaled, and in place before the next
 //! question is put. Those that are asked already finish on the old one.
 
-use baton_core::input::ChangeCause;
+use baton_core::input::PolicyChangeCause;
 use baton_core::observation::Capability;
-use baton_core::workflow::Scope;
+use baton_core::workflow::PolicyScope;
 use baton_core::{Input, RunId};
 use baton_store::Journal;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::control::ControlReply;
 use crate::error::RuntimeError;
-use crate::policies::Bench;
-use crate::swap::{self, Deciding, PolicyChange, UsePolicy};
-use crate::watch::Changed;
+use crate::policies::PolicyRegistry;
+use crate::policy_swap::{self, PolicyChange, PolicyUseRequest, ScopeBindings};
+use crate::policy_watcher::ChangedPolicyFile;
 
 use super::{EventLoop, RESULTS};
 
 /// A component that was loaded, or refused, with the way back to whoever wants it.
-pub(super) struct Loaded {
+pub(super) struct PolicyLoadResult {
     reference: String,
-    cause: ChangeCause,
-    result: Result<swap::LoadedPins, RuntimeError>,
+    cause: PolicyChangeCause,
+    result: Result<policy_swap::LoadedPins, RuntimeError>,
     reply: Option<oneshot::Sender<ControlReply>>,
 }
 
 /// What is being loaded.
 pub(super) struct Swaps {
-    pub(super) loaded: (mpsc::Sender<Box<Loaded>>, mpsc::Receiver<Box<Loaded>>),
+    pub(super) loaded: (mpsc::Sender<Box<PolicyLoadResult>>, mpsc::Receiver<Box<PolicyLoadResult>>),
     pub(super) under_way: u32,
     /// The changes of pins that the router has followed.
     followed: u64,
@@ -40,15 +40,15 @@ impl Swaps {
 
 impl EventLoop {
     /// A person wants another policy in place.
-    pub(super) fn take_use(&mut self, wanted: UsePolicy, reply: oneshot::Sender<ControlReply>) {
+    pub(super) fn on_use_policy(&mut self, wanted: PolicyUseRequest, reply: oneshot::Sender<ControlReply>) {
         match wanted.check(self.scribe.run()) {
             Ok(()) => {
-                let deciding = Deciding::of(self.scribe.run(), &wanted.scope);
+                let deciding = ScopeBindings::of(self.scribe.run(), &wanted.scope);
                 self.load(
-                    ChangeCause::Command,
+                    PolicyChangeCause::Command,
                     Some(reply),
                     wanted.reference.clone(),
-                    move |bench, journal| swap::load_over(bench, journal, &deciding, wanted),
+                    move |bench, journal| policy_swap::load_over(bench, journal, &deciding, wanted),
                 );
             }
             Err(why) => self.replies.push((reply, ControlReply::Refused { why })),
@@ -56,21 +56,26 @@ impl EventLoop {
     }
 
     /// Files that are watched have changed.
-    pub(super) fn take_changed_files(&mut self) {
+    pub(super) fn on_changed_files(&mut self) {
         for changed in self.watch.look(self.scribe.run()) {
-            let Changed { reference, wanted } = changed;
-            self.load(ChangeCause::File, None, reference, move |bench, journal| {
-                Ok(swap::LoadedPins { pins: swap::load(bench, journal, &wanted?)?, ..Default::default() })
+            let ChangedPolicyFile { reference, wanted } = changed;
+            self.load(PolicyChangeCause::File, None, reference, move |bench, journal| {
+                Ok(policy_swap::LoadedPins {
+                    pins: policy_swap::load(bench, journal, &wanted?)?,
+                    ..Default::default()
+                })
             });
         }
     }
 
     fn load(
         &mut self,
-        cause: ChangeCause,
+        cause: PolicyChangeCause,
         reply: Option<oneshot::Sender<ControlReply>>,
         reference: String,
-        load: impl FnOnce(&Bench, &Journal) -> Result<swap::LoadedPins, RuntimeError> + Send + 'static,
+        load: impl FnOnce(&PolicyRegistry, &Journal) -> Result<policy_swap::LoadedPins, RuntimeError>
+        + Send
+        + 'static,
     ) {
         self.swaps.under_way += 1;
         let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
@@ -78,18 +83,18 @@ impl EventLoop {
         self.actuator.compute(move || {
             let result = load(&bench, &journal);
             // Nobody listens only where the host is ending; whoever asked then hears so.
-            let _ = loaded.blocking_send(Box::new(Loaded { reference, cause, result, reply }));
+            let _ = loaded.blocking_send(Box::new(PolicyLoadResult { reference, cause, result, reply }));
         });
     }
 
-    pub(super) fn take_loaded(&mut self, loaded: Loaded) -> Result<(), RuntimeError> {
+    pub(super) fn on_policy_loaded(&mut self, loaded: PolicyLoadResult) -> Result<(), RuntimeError> {
         self.swaps.under_way -= 1;
-        let Loaded { reference, cause, result, reply } = loaded;
+        let PolicyLoadResult { reference, cause, result, reply } = loaded;
         let answer = match result {
             Ok(loaded) => {
                 let change = PolicyChange::of(self.scribe.run(), loaded, cause);
                 if let Some(input) = change.input(cause) {
-                    self.take_own(input)?;
+                    self.record_input(input)?;
                 }
                 ControlReply::Changed(change.taken_by(self.scribe.run()))
             }
@@ -98,7 +103,7 @@ impl EventLoop {
                     RuntimeError::PolicyRefused { policy, why } => (policy, why),
                     other => (reference, other.to_string()),
                 };
-                self.take_own(Input::PolicyRefused { policy: policy.clone(), why: why.clone() })?;
+                self.record_input(Input::PolicyRefused { policy: policy.clone(), why: why.clone() })?;
                 ControlReply::PolicyRefused { policy, why }
             }
         };
@@ -110,12 +115,12 @@ impl EventLoop {
     pub(super) fn roll_back(
         &mut self,
         run: Option<&RunId>,
-        scope: &Scope,
+        scope: &PolicyScope,
         decides: &[Capability],
     ) -> Result<ControlReply, String> {
-        let pins = swap::behind(self.scribe.run(), run, scope, decides)?;
-        let input = Input::PolicyChanged { pins: pins.clone(), cause: ChangeCause::Rollback };
-        self.scribe.take(input).map_err(|illegal| illegal.to_string())?;
+        let pins = policy_swap::rollback_targets(self.scribe.run(), run, scope, decides)?;
+        let input = Input::PolicyChanged { pins: pins.clone(), cause: PolicyChangeCause::Rollback };
+        self.scribe.record(input).map_err(|illegal| illegal.to_string())?;
         let change = PolicyChange { pins, ..PolicyChange::default() };
         Ok(ControlReply::Changed(change.taken_by(self.scribe.run())))
     }

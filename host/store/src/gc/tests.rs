@@ -1,7 +1,7 @@
 //! Removing runs from stores of any shape, broken off anywhere: what another run refers to stays, and nothing of the
 //! removed one is left.
 
-use baton_core::{Input, Seq, Stamped, Workflow};
+use baton_core::{Input, JournaledInput, Seq, Workflow};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,7 +24,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open(state).unwrap();
     let run = run_id(n);
     let shared = journal.put_blob(vec![blob; 40]).unwrap();
-    let pin = baton_core::input::Pin {
+    let pin = baton_core::input::PolicyBinding {
         capability: baton_core::observation::Capability::Handoff,
         policy: "p".into(),
         component: shared,
@@ -43,7 +43,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
         utc_offset_minutes: 0,
         assignments: Vec::new(),
     };
-    let entry = Entry::Input(Stamped { seq: Seq(1), at: UnixMs(n as u64 + 1), input });
+    let entry = Entry::Input(JournaledInput { seq: Seq(1), at: UnixMs(n as u64 + 1), input });
     journal.append_wait(&run, vec![entry], Durability::Durable).unwrap();
     let store = ArtifactStore::open(state).unwrap();
     for content in artifacts {
@@ -61,7 +61,9 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
 fn is_whole(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open_read_only(state).unwrap();
     let entries: Vec<_> = journal.read(&run_id(n)).unwrap().collect::<Result<_, _>>().unwrap();
-    let Entry::Input(Stamped { input: Input::Started { pins, .. }, .. }) = &entries[0] else { panic!() };
+    let Entry::Input(JournaledInput { input: Input::Started { pins, .. }, .. }) = &entries[0] else {
+        panic!()
+    };
     assert_eq!(journal.blob(&pins[0].component).unwrap().unwrap(), vec![blob; 40]);
     assert_eq!(journal.blob(&pins[0].settings).unwrap().unwrap(), format!("settings of {n}").into_bytes());
     let store = ArtifactStore::open_read_only(state).unwrap();

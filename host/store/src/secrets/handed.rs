@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
-use super::Found;
+use super::SecretMatch;
 
 /// How such a value is called in a masked text.
 pub(super) const KIND: &str = "environment";
@@ -25,10 +25,12 @@ pub fn hand_over(values: impl IntoIterator<Item = String>) {
     }
 }
 
-pub(super) fn scan(text: &str, offset: usize, found: &mut Vec<Found>) {
+pub(super) fn scan(text: &str, offset: usize, found: &mut Vec<SecretMatch>) {
     for value in VALUES.read().unwrap_or_else(PoisonError::into_inner).iter() {
         let spans = text.match_indices(value.as_str());
-        found.extend(spans.map(|(at, _)| Found { kind: KIND, span: offset + at..offset + at + value.len() }));
+        found.extend(
+            spans.map(|(at, _)| SecretMatch { kind: KIND, span: offset + at..offset + at + value.len() }),
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Found;
+use super::SecretMatch;
 
 /// The kind of what is found here. Every rule of a set knows more.
 pub(super) const KIND: &str = "generic-password";
@@ -71,14 +71,14 @@ const NO_PASSWORDS: [&str; 42] = [
 ];
 
 /// Adds the passwords of a piece that begins at `offset` of its text.
-pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<Found>) {
+pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
     for set in SET.captures_iter(piece) {
         let (Some(whole), Some(name)) = (set.get(0), set.get(1)) else { continue };
         if !is_name(&piece[..name.start()], name.as_str()) {
             continue;
         }
         if let Some(span) = value(piece, whole.end()) {
-            found.push(Found { kind: KIND, span: offset + span.start..offset + span.end });
+            found.push(SecretMatch { kind: KIND, span: offset + span.start..offset + span.end });
         }
     }
 }

@@ -9,7 +9,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::Found;
+use super::SecretMatch;
 
 /// Three of the expressions need more than the 10 MiB that the crate allows by itself; none needs as much as this.
 const PROGRAM_BYTES: usize = 64 * 1024 * 1024;
@@ -135,7 +135,7 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 }
 
 /// Adds what all rules find in a piece that begins at `offset` of its text.
-pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<Found>) {
+pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
     let rules: &'static Rules = &RULES;
     let mut met = vec![0_u8; rules.rules.len()];
     for keyword in rules.keywords.find_overlapping_iter(piece) {
@@ -150,7 +150,7 @@ pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<Found>) {
 }
 
 impl Rule {
-    fn find(&'static self, lists: &[List], piece: &str, offset: usize, found: &mut Vec<Found>) {
+    fn find(&'static self, lists: &[List], piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
         let Some(regex) = self.regex.get(&self.raw.pattern) else { return };
         for captures in regex.captures_iter(piece.as_bytes()) {
             let Some(whole) = captures.get(0) else { continue };
@@ -168,7 +168,7 @@ impl Rule {
             let line = line_of(piece, &whole);
             if !self.raw.allow.iter().any(|&list| lists[list].allows(text, &piece[whole.clone()], line)) {
                 let span = offset + secret.start..offset + secret.end;
-                found.push(Found { kind: &self.raw.id, span });
+                found.push(SecretMatch { kind: &self.raw.id, span });
             }
         }
     }

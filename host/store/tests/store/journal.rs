@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::channel;
 
-use baton_core::action::{Action, Ending, OffloadedInput};
+use baton_core::action::{Action, OffloadedInput, RunOutcome};
 use baton_core::input::Outcome;
-use baton_core::{ActionId, Digest, Input, Intent, PhaseId, RunId, Seq, Text, UnixMs};
+use baton_core::{ActionId, Digest, Input, Intent, PhaseId, RunId, Seq, TextBlob, UnixMs};
 use baton_store::{Durability, Entry, Journal, JournalOptions, Sealed, StoreError};
 
 use crate::{Place, input, intent, prompt, read, said, samples, started};
@@ -86,7 +86,7 @@ fn what_is_kept_out_of_a_prompt_is_read_back_whole() {
     // C4: a host that died before it was saved saves it again.
     let place = Place::new();
     let run = RunId::new("r");
-    let item = |name: &str, text: &str| OffloadedInput { name: name.into(), text: Text::new(text) };
+    let item = |name: &str, text: &str| OffloadedInput { name: name.into(), text: TextBlob::new(text) };
     let items =
         vec![item("inputs/phase-1/findings.md", "expected 4"), item("inputs/phase-1/b.md", "Write b.")];
     let entries = vec![started(&run), intent(2, 1, Action::Offload { phase: PhaseId::new("1"), items })];
@@ -94,7 +94,7 @@ fn what_is_kept_out_of_a_prompt_is_read_back_whole() {
     let back = read(&Journal::open_read_only(&place.state).unwrap(), &run);
     assert_eq!(back, entries);
     let Entry::Intent { intent, .. } = &back[1] else { panic!("{back:?}") };
-    let bodies: Vec<_> = intent.action.texts().into_iter().map(Text::body).collect();
+    let bodies: Vec<_> = intent.action.texts().into_iter().map(TextBlob::body).collect();
     assert_eq!(bodies, [Some("expected 4"), Some("Write b.")]);
 }
 
@@ -107,13 +107,13 @@ fn runs_are_listed_with_their_state() {
     let finish = |ending| intent(2, 7, Action::Finish { ending });
     let announced = input(3, Input::Outcome { action: ActionId(7), outcome: Outcome::Announced });
 
-    journal.append_wait(&done, vec![started(&done), finish(Ending::Unfinished)], DURABLE).unwrap();
+    journal.append_wait(&done, vec![started(&done), finish(RunOutcome::Unfinished)], DURABLE).unwrap();
     assert!(
         !journal.latest().unwrap().unwrap().ended,
         "the intent alone ends nothing: it may not be performed yet"
     );
     journal.append_wait(&done, vec![announced.clone()], DURABLE).unwrap();
-    let interrupted = vec![started(&stopped), finish(Ending::Interrupted), announced];
+    let interrupted = vec![started(&stopped), finish(RunOutcome::Interrupted), announced];
     journal.append_wait(&stopped, interrupted, DURABLE).unwrap();
 
     let runs = journal.runs().unwrap();
@@ -132,7 +132,7 @@ fn a_finish_that_was_lost_with_its_host_ends_nothing() {
     let journal = place.journal();
     let run = RunId::new("r");
     let lost = input(3, Input::Outcome { action: ActionId(7), outcome: Outcome::Lost });
-    let entries = vec![started(&run), intent(2, 7, Action::Finish { ending: Ending::Done }), lost];
+    let entries = vec![started(&run), intent(2, 7, Action::Finish { ending: RunOutcome::Done }), lost];
     journal.append_wait(&run, entries, DURABLE).unwrap();
     assert!(!journal.latest().unwrap().unwrap().ended);
 }

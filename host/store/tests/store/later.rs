@@ -4,18 +4,20 @@
 use std::path::Path;
 
 use baton_core::action::OffloadedInput;
-use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label, SplitAction, SplitDecision};
+use baton_core::decision::{
+    Decision, DecisionSource, Fault, FaultRecord, Provenance, SplitAction, SplitDecision,
+};
 use baton_core::experiment::Assignment;
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, RequestId};
-use baton_core::input::{ChangeCause, Outcome, Pin, Report, ReportedHandoff};
-use baton_core::observation::{Capability, ItemKind, ItemView};
-use baton_core::view::CommitRow;
+use baton_core::input::{Outcome, PolicyBinding, PolicyChangeCause, Report, ReportedHandoff};
+use baton_core::observation::{Capability, ContextItem, ContextItemKind};
+use baton_core::view::CommitSummary;
 use baton_core::workflow::{
-    AgentKind, CommitTime, Commits, Imported, ImportedFile, Layer, Limits, Notify, Objective, Origin, Phase,
-    Repeat, ReviewBy, Role, Scope,
+    AgentKind, CommitSettings, CommitTime, ConfigLayer, ConfigSource, ImportedFile, ImportedRecording,
+    Limits, NotifySettings, Objective, PhaseLoop, PhaseSpec, PolicyScope, ReviewRequirement, Role,
 };
-use baton_core::{Action, Digest, Input, RunId, SessionId, Text, Tree, Workflow};
+use baton_core::{Action, Digest, Input, RunId, SessionId, TextBlob, Workflow, WorktreeName};
 use baton_store::{Durability, Entry};
 use serde_json::Value;
 
@@ -29,8 +31,9 @@ fn run() -> RunId {
 }
 
 fn actions() -> Vec<Action> {
-    let (phase, tree, joining) = ("20a".into(), Tree::of(&"20a".into()), Tree::joining(&"20".into(), 1));
-    let text = |body: &str| Text::from(body);
+    let (phase, tree, joining) =
+        ("20a".into(), WorktreeName::for_phase(&"20a".into()), WorktreeName::integration(&"20".into(), 1));
+    let text = |body: &str| TextBlob::from(body);
     vec![
         Action::Inspect {
             phase: "20a".into(),
@@ -43,7 +46,7 @@ fn actions() -> Vec<Action> {
             phase: "20a".into(),
             items: vec![OffloadedInput { name: "inputs/20a-1.md".into(), text: text("long\n") }],
         },
-        Action::Checkpoint { phase: "20".into(), tree: Tree::workspace(), joining: joining.clone() },
+        Action::Checkpoint { phase: "20".into(), tree: WorktreeName::workspace(), joining: joining.clone() },
         Action::Branch {
             phase: "20a".into(),
             tree: tree.clone(),
@@ -68,7 +71,7 @@ fn actions() -> Vec<Action> {
         Action::Land {
             phase: "20".into(),
             tree: joining,
-            into: Tree::workspace(),
+            into: WorktreeName::workspace(),
             base: "abc".into(),
             merged: vec![tree],
             round: 1,
@@ -118,7 +121,7 @@ fn inputs() -> Vec<Input> {
         }),
         Input::Offered {
             session: session.clone(),
-            item: ItemView { id: "s3-1".into(), kind: ItemKind::ToolResult, tokens: 30_000 },
+            item: ContextItem { id: "s3-1".into(), kind: ContextItemKind::ToolResult, tokens: 30_000 },
         },
         Input::SetAside,
     ]
@@ -127,20 +130,20 @@ fn inputs() -> Vec<Input> {
 /// Of policies that are chosen by layers, swapped, and granted something.
 fn of_policies() -> Vec<Input> {
     let grants = Grants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(96) };
-    let pin = Pin {
+    let pin = PolicyBinding {
         capability: Capability::Splitting,
         policy: "my-split".into(),
         component: Digest::of("component"),
         settings: Digest::of("settings"),
-        scope: Scope::Phase { phase: "20".into() },
+        scope: PolicyScope::Phase { phase: "20".into() },
         wants: grants.clone(),
         grants,
-        from: Origin { layer: Layer::Workspace, file: "baton.toml".into(), line: 3 },
+        from: ConfigSource { layer: ConfigLayer::Workspace, file: "baton.toml".into(), line: 3 },
         then: Vec::new(),
     };
-    let shadow = Pin { scope: Scope::Shadow { policy: "candidate".into() }, ..pin.clone() };
-    let label = Label {
-        by: DecidedBy::Configured,
+    let shadow = PolicyBinding { scope: PolicyScope::Shadow { policy: "candidate".into() }, ..pin.clone() };
+    let label = Provenance {
+        by: DecisionSource::Configured,
         capability: Capability::Splitting,
         policy: "my-split".into(),
         component: Some(Digest::of("component")),
@@ -155,7 +158,7 @@ fn of_policies() -> Vec<Input> {
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it is small".into() };
     vec![
-        Input::PolicyChanged { pins: vec![pin, shadow], cause: ChangeCause::File },
+        Input::PolicyChanged { pins: vec![pin, shadow], cause: PolicyChangeCause::File },
         Input::PolicyRefused { policy: "my-split.wasm".into(), why: "it is no component".into() },
         Input::Decided { request: RequestId(3), result: Ok(Decision::Split(kept)), label: Box::new(label) },
     ]
@@ -169,7 +172,7 @@ fn workflow() -> Workflow {
         files: Vec::new(),
         verify: Some("make lexer-test".into()),
     };
-    let phase = Phase {
+    let phase = PhaseSpec {
         id: "20".into(),
         title: "Parser".into(),
         depends_on: Vec::new(),
@@ -185,8 +188,8 @@ fn workflow() -> Workflow {
         continuations: None,
         setup: vec!["npm ci".into()],
         context: Vec::new(),
-        review: Some(ReviewBy { role: "reviewer".into(), score: 70 }),
-        repeat: Some(Repeat { from: "20".into(), at_most: 5 }),
+        review: Some(ReviewRequirement { role: "reviewer".into(), score: 70 }),
+        repeat: Some(PhaseLoop { from: "20".into(), at_most: 5 }),
         commit: None,
     };
     Workflow {
@@ -201,7 +204,7 @@ fn workflow() -> Workflow {
         phases: vec![phase],
         turns: [("executor".into(), 40)].into(),
         providers: [("anthropic".to_owned(), 4)].into(),
-        notify: Notify { command: Some("notify-send \"$BATON_TEXT\"".into()), bell: true },
+        notify: NotifySettings { command: Some("notify-send \"$BATON_TEXT\"".into()), bell: true },
         ..Workflow::default()
     }
 }
@@ -231,7 +234,7 @@ fn in_experiment() -> Vec<Entry> {
 /// A run that was made from a recording, with a decision of the recording and a fault that can be made again.
 fn imported() -> Vec<Entry> {
     let file = ImportedFile { name: "a.jsonl".into(), digest: Digest::of("a"), bytes: 12 };
-    let imported = Imported { format: "turns".into(), files: vec![file], times_are_made_up: true };
+    let imported = ImportedRecording { format: "turns".into(), files: vec![file], times_are_made_up: true };
     let started = Input::Started {
         run: "imported".into(),
         workflow: Box::new(Workflow { imported: Some(imported), ..workflow() }),
@@ -241,7 +244,7 @@ fn imported() -> Vec<Entry> {
         assignments: Vec::new(),
     };
     let fault = FaultRecord {
-        by: DecidedBy::Configured,
+        by: DecisionSource::Configured,
         policy: "my-split".into(),
         component: Digest::of("component"),
         fault: Fault::OutOfFuel { limit: 9 },
@@ -250,8 +253,8 @@ fn imported() -> Vec<Entry> {
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
         behind: Vec::new(),
     };
-    let label = Label {
-        by: DecidedBy::Recording,
+    let label = Provenance {
+        by: DecisionSource::Recording,
         capability: Capability::Splitting,
         policy: "recording".into(),
         component: None,
@@ -272,7 +275,7 @@ fn imported() -> Vec<Entry> {
 
 /// A run whose work is committed in the workspace.
 fn committed() -> Vec<Entry> {
-    let commits = Commits { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
+    let commits = CommitSettings { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
     let mut workflow = Workflow { commits, ..workflow() };
     workflow.phases[0].commit = Some(CommitTime::Objective);
     let started = Input::Started {
@@ -290,7 +293,7 @@ fn committed() -> Vec<Entry> {
         branch: Some("work/committed".into()),
         only: Some(vec!["src/parser.rs".into()]),
     };
-    let commit = CommitRow {
+    let commit = CommitSummary {
         id: "abc".into(),
         subject: "Parser".into(),
         branch: "work/committed".into(),

@@ -14,8 +14,8 @@ use std::sync::mpsc::{Sender, channel};
 use baton_core::action::{Action, Intent};
 use baton_core::facts::AgentEvent;
 use baton_core::ids::ActionId;
-use baton_core::observation::BriefKind;
-use baton_core::{Input, RunId, Seq, SessionId, Stamped, UnixMs, Workflow};
+use baton_core::observation::PromptKind;
+use baton_core::{Input, JournaledInput, RunId, Seq, SessionId, UnixMs, Workflow};
 use baton_store::{Durability, Entry, Journal, JournalOptions, StateDir, StoreError};
 use tempfile::TempDir;
 
@@ -58,7 +58,7 @@ impl Place {
 }
 
 fn input(seq: u64, input: Input) -> Entry {
-    Entry::Input(Stamped { seq: Seq(seq), at: UnixMs(1_000 * seq), input })
+    Entry::Input(JournaledInput { seq: Seq(seq), at: UnixMs(1_000 * seq), input })
 }
 
 fn started(run: &RunId) -> Entry {
@@ -90,7 +90,7 @@ fn intent(seq: u64, id: u64, action: Action) -> Entry {
 fn prompt(seq: u64, id: u64, text: &str) -> Entry {
     let session = SessionId::new("s1");
     let action =
-        Action::Prompt { session, prompt: 1, kind: BriefKind::First, focus: Vec::new(), text: text.into() };
+        Action::Prompt { session, prompt: 1, kind: PromptKind::First, focus: Vec::new(), text: text.into() };
     intent(seq, id, action)
 }
 

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::action::{Action, Ending, SpawnSpec};
+use baton_core::action::{Action, RunOutcome, SpawnSpec};
 use baton_core::decision::{
-    Assessment, DecidedBy, Decision, Evidence, Fault, FaultRecord, Label, QuotaCause, Verdict,
+    Assessment, Decision, DecisionSource, Evidence, Fault, FaultRecord, Provenance, QuotaCause, Verdict,
 };
 use baton_core::facts::{
-    AgentEvent, Billed, Capabilities, ChangedFile, Channel, Exit, GitFacts, OccupancySource, Signal,
-    WorkspaceFacts,
+    AgentEvent, Capabilities, ChangedFile, ErrorSignal, GitFacts, OccupancySource, ProcessExit, SignalSource,
+    TokenUsage, WorkspaceFacts,
 };
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
-use baton_core::input::{ArtifactRef, Choice, Outcome, Pin, Report};
+use baton_core::input::{ArtifactRef, Outcome, PauseAnswer, PolicyBinding, Report};
 use baton_core::observation::{
-    Ask, BriefKind, Capability, ItemKind, ItemView, ObjectiveStatus, OccupancyView, OffloadingObservation,
-    OriginView, PhaseView, Question, SessionState, SessionView, TurnView,
+    Capability, ContextItem, ContextItemKind, ObjectiveStatus, OccupancyView, OffloadingObservation,
+    OriginView, PhaseView, PolicyQuery, PolicyRequest, PromptKind, SessionState, SessionView, TurnView,
 };
 use baton_core::workflow::{
-    AgentKind, Objective, Origin, Permission, Phase, Policies, PolicyChoice, PolicyLayer, Role, Scope,
-    SettingValue,
+    AgentKind, ConfigSource, Objective, Permission, PhaseSpec, Policies, PolicyChoice, PolicyLayer,
+    PolicyScope, Role, SettingValue,
 };
-use baton_core::{Digest, Input, RunId, SessionId, Text, Tree, UnixMs, Workflow};
+use baton_core::{Digest, Input, RunId, SessionId, TextBlob, UnixMs, Workflow, WorktreeName};
 use baton_store::Entry;
 
 use crate::{input, intent};
@@ -54,7 +54,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         vec![
             Input::SessionEnded {
                 session: session.clone(),
-                exit: Exit { code: None, signal: Some(9), by_host: true },
+                exit: ProcessExit { code: None, signal: Some(9), by_host: true },
             },
             decided(),
             Input::Decided {
@@ -71,7 +71,7 @@ pub(crate) fn entries() -> Vec<Entry> {
                     note: "all tests pass".into(),
                 },
             },
-            Input::Answered { question: ActionId(11), choice: Choice::Retry, message: None },
+            Input::Answered { question: ActionId(11), choice: PauseAnswer::Retry, message: None },
             Input::StopRequested,
             Input::Resumed,
         ],
@@ -124,7 +124,7 @@ fn workflow() -> Workflow {
             }],
             ..Policies::default()
         },
-        phases: vec![Phase {
+        phases: vec![PhaseSpec {
             id: PhaseId::new("20"),
             title: "Parser".into(),
             depends_on: vec![PhaseId::new("10")],
@@ -153,22 +153,22 @@ fn workflow() -> Workflow {
     }
 }
 
-fn pin() -> Pin {
-    Pin {
+fn pin() -> PolicyBinding {
+    PolicyBinding {
         capability: Capability::Exhaustion,
         policy: "resilience".into(),
         component: Digest::of("component"),
         settings: Digest::of("settings"),
-        scope: Scope::Run,
+        scope: PolicyScope::Run,
         wants: Default::default(),
         grants: Grants::default(),
-        from: Origin::default(),
+        from: ConfigSource::default(),
         then: Vec::new(),
     }
 }
 
 fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
-    let text = |body: &str| Text::from(body);
+    let text = |body: &str| TextBlob::from(body);
     vec![
         Action::Spawn(SpawnSpec {
             session: session.clone(),
@@ -181,13 +181,13 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             checks: Vec::new(),
             conversation: None,
             continues: None,
-            billed_before: Billed::default(),
-            tree: Tree::workspace(),
+            billed_before: TokenUsage::default(),
+            tree: WorktreeName::workspace(),
         }),
         Action::Prompt {
             session: session.clone(),
             prompt: 1,
-            kind: BriefKind::Continuing,
+            kind: PromptKind::Continuing,
             focus: vec![ObjectiveId::new("parser")],
             text: text("## Your objective\n- [parser] Write the parser.\n"),
         },
@@ -198,12 +198,12 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             phase: phase.clone(),
             baseline: true,
             expected: vec!["src/parser.rs".into()],
-            tree: Tree::workspace(),
+            tree: WorktreeName::workspace(),
         },
         Action::RequestDecision {
             request: RequestId(1),
             question: question(session, phase),
-            scope: Scope::Run,
+            scope: PolicyScope::Run,
         },
         Action::WriteHandoff {
             phase: phase.clone(),
@@ -220,18 +220,18 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             phase: phase.clone(),
             command: "cargo test".into(),
             attempt: 1,
-            tree: Tree::workspace(),
+            tree: WorktreeName::workspace(),
         },
         Action::Ask {
             phase: Some(phase.clone()),
             question: "Try again?".into(),
-            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
+            choices: vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop],
         },
-        Action::Finish { ending: Ending::Done },
+        Action::Finish { ending: RunOutcome::Done },
     ]
 }
 
-fn question(session: &SessionId, phase: &PhaseId) -> Question {
+fn question(session: &SessionId, phase: &PhaseId) -> PolicyRequest {
     let session = SessionView {
         agent: format!("rehearsal {session}"),
         role: "executor".into(),
@@ -273,10 +273,13 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
         iteration: None,
         tree: None,
     };
-    let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
+    let items = vec![ContextItem { id: "call-1".into(), kind: ContextItemKind::ToolResult, tokens: 20_001 }];
     let attributes = vec![("key".to_owned(), "value".to_owned())];
     let observation = OffloadingObservation { session, phase, items, attributes };
-    Question::new(Ask::Offload(Box::new(observation)), vec![Text::from("the last lines"), "".into()])
+    PolicyRequest::new(
+        PolicyQuery::Offload(Box::new(observation)),
+        vec![TextBlob::from("the last lines"), "".into()],
+    )
 }
 
 fn capabilities() -> Capabilities {
@@ -284,7 +287,7 @@ fn capabilities() -> Capabilities {
 }
 
 fn agent_events() -> Vec<AgentEvent> {
-    let billed = Billed { input_tokens: 10, output_tokens: 20, cost_microusd: Some(30) };
+    let billed = TokenUsage { input_tokens: 10, output_tokens: 20, cost_microusd: Some(30) };
     vec![
         AgentEvent::Ready { agent_session: Some("abc".into()), model: None, version: Some("1.0".into()) },
         AgentEvent::Text { text: "I begin – with \"quotes\".\n".into() },
@@ -308,8 +311,8 @@ fn agent_events() -> Vec<AgentEvent> {
             source: OccupancySource::Agent,
         },
         AgentEvent::Billing(billed),
-        AgentEvent::Signal(Signal {
-            channel: Channel::ProviderError,
+        AgentEvent::Signal(ErrorSignal {
+            channel: SignalSource::ProviderError,
             code: "rate_limit_error".into(),
             status: Some(429),
             resets_at: Some(UnixMs(1_770_892_200_000)),
@@ -325,7 +328,7 @@ fn decided() -> Input {
     let assessment = Assessment {
         verdict: Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: Some(UnixMs(1_770_892_200_000)) },
         evidence: vec![Evidence {
-            channel: Channel::ProviderError,
+            channel: SignalSource::ProviderError,
             seq: Some(baton_core::Seq(22)),
             text: "rate_limit_error".into(),
         }],
@@ -339,9 +342,9 @@ fn decided() -> Input {
     }
 }
 
-fn label() -> Label {
-    Label {
-        by: DecidedBy::LastGood,
+fn label() -> Provenance {
+    Provenance {
+        by: DecisionSource::LastGood,
         capability: Capability::Compaction,
         policy: "resilience".into(),
         component: Some(Digest::of("component")),
@@ -351,7 +354,7 @@ fn label() -> Label {
         duration_us: 67,
         artifacts: Default::default(),
         faults: vec![FaultRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "strict".into(),
             component: Digest::of("strict"),
             fault: Fault::Trap { message: "unreachable".into() },

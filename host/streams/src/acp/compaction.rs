@@ -3,7 +3,7 @@
 use baton_core::facts::{AgentEvent, CompactionTrigger, SIGNAL_TEXT_BYTES};
 
 use super::wire::{Returned, Update};
-use crate::cut::cut;
+use crate::truncate::cut;
 
 /// A compaction under way.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use super::wire::{Returned, Update};
-use crate::cut::{command_line, cut};
+use crate::truncate::{command_line, cut};
 use crate::wire::{Output, Raw, short};
 
 /// Calls open at a time are few; an agent that never finishes one must not grow the list.

@@ -7,7 +7,7 @@ use crate::wire::{Amount, CommandLine, Count, In, Lax, List, Output, Present, Ra
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
-    struct Message<'a> {
+    struct AcpMessage<'a> {
         id: Raw<'a> = "id",
         method: Text<'a> = "method",
         params: Params<'a> = "params",

@@ -2,11 +2,11 @@
 
 use baton_core::facts::AgentEvent;
 
-use super::wire::{Block, Input};
-use crate::cut::command_line;
+use super::wire::{ClaudeBlock, Input};
+use crate::truncate::command_line;
 
 /// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
-pub(super) fn tool_call(block: Block<'_>, main: bool) -> AgentEvent {
+pub(super) fn tool_call(block: ClaudeBlock<'_>, main: bool) -> AgentEvent {
     let (name, input) = (block.name.str(), &block.input);
     let path = input.file_path.some().or(input.notebook_path.some());
     let reads = match name {

@@ -4,14 +4,14 @@ use crate::wire::{Amount, Count, Flag, List, Named, Output, Present, Text, wire}
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
-    struct Line<'a> {
+    struct ClaudeLine<'a> {
         kind: Text<'a> = "type",
         subtype: Text<'a> = "subtype",
         session_id: Text<'a> = "session_id",
         model: Text<'a> = "model",
         version: Text<'a> = "claude_code_version",
         parent: Text<'a> = "parent_tool_use_id",
-        message: Option<Message<'a>> = "message",
+        message: Option<ClaudeMessage<'a>> = "message",
         error: Text<'a> = "error",
         error_status: Count = "error_status",
         api_error: Text<'a> = "api_error",
@@ -36,15 +36,15 @@ wire! {
     }
 
     /// A message of the model or to it.
-    struct Message<'a> {
+    struct ClaudeMessage<'a> {
         id: Text<'a> = "id",
         model: Text<'a> = "model",
-        content: List<Block<'a>> = "content",
+        content: List<ClaudeBlock<'a>> = "content",
         usage: Usage = "usage",
     }
 
     /// A block of a message.
-    struct Block<'a> {
+    struct ClaudeBlock<'a> {
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
         id: Text<'a> = "id",

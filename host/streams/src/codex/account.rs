@@ -1,6 +1,6 @@
 //! Limits of the account that Codex runs under, as `codex app-server` reports them.
 
-use baton_core::facts::{AgentEvent, Channel, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource};
 use baton_core::time::UnixMs;
 
 use super::rpc::Limits;
@@ -47,8 +47,8 @@ impl Account {
         let reached = Some(Reached { code: kind(&[code]), resets_at });
         if reached != self.reached {
             self.reached = reached;
-            let told = signal(Channel::AgentEvent, code, None, &text);
-            out.push(AgentEvent::Signal(Signal { resets_at, ..told }));
+            let told = signal(SignalSource::AgentEvent, code, None, &text);
+            out.push(AgentEvent::Signal(ErrorSignal { resets_at, ..told }));
         }
     }
 }

@@ -7,19 +7,21 @@
 //!   [`AgentEvent::Compacted`] or [`AgentEvent::CompactionFailed`], and in no [`AgentEvent::PromptEnded`].
 //! - Sub-agents are threads too. What they say and fill is not this session's; what they bill is.
 
-use baton_core::facts::{AgentEvent, Billed, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{
+    AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SIGNAL_TEXT_BYTES, TokenUsage,
+};
 
 use super::CodexError;
 use super::account::Account;
-use super::rpc::{Answered, Failure, Item, Message, Params, Thread, Turn, Usage, is_known};
+use super::rpc::{Answered, Item, RpcFailure, RpcMessage, RpcParams, Thread, Turn, Usage, is_known};
 use super::tools::Calls;
 use crate::Decoder;
 use crate::apart::Apart;
-use crate::cut::cut;
-use crate::growth::Growth;
-use crate::requests::Requests;
+use crate::cumulative::Growth;
+use crate::pending_requests::Requests;
 use crate::signal::{provider_error, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::cut;
 use crate::wire::{Raw, kind, read};
 
 /// Decodes one process's stdout. Fed with what the host sends as well ([`CodexAppServerDecoder::sent`]), it knows whose
@@ -32,7 +34,7 @@ pub struct CodexAppServerDecoder {
     prompt: Prompt,
     /// `thread/compact/start` was answered: the next turn is its.
     compaction_due: bool,
-    compaction: Option<Compaction>,
+    compaction: Option<CodexCompaction>,
     calls: Calls,
     used_tokens: Option<u64>,
     window_tokens: Option<u64>,
@@ -71,7 +73,7 @@ enum Prompt {
 
 /// A compaction under way, or done in a turn that is not over.
 #[derive(Debug, Default)]
-struct Compaction {
+struct CodexCompaction {
     done: bool,
     before_tokens: Option<u64>,
     after_tokens: Option<u64>,
@@ -86,7 +88,7 @@ impl CodexAppServerDecoder {
     /// Takes a line that the host sends.
     pub fn sent(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         let mut repaired = String::new();
-        let Some(message) = read::<Message<'_>>(line, &mut repaired) else { return };
+        let Some(message) = read::<RpcMessage<'_>>(line, &mut repaired) else { return };
         if message.id.0.is_none() {
             return;
         }
@@ -108,8 +110,8 @@ impl CodexAppServerDecoder {
         self.requests.made(message.id, request);
     }
 
-    fn take(&mut self, message: Message<'_>, out: &mut Vec<AgentEvent>) {
-        let Message { id, method, params, result, error } = message;
+    fn take(&mut self, message: RpcMessage<'_>, out: &mut Vec<AgentEvent>) {
+        let RpcMessage { id, method, params, result, error } = message;
         match method.str() {
             "" => {
                 let request = self.requests.answered(id);
@@ -131,7 +133,7 @@ impl CodexAppServerDecoder {
     }
 
     /// Whether this is about a thread that is not the session's.
-    fn is_foreign(&self, params: &Params<'_>) -> bool {
+    fn is_foreign(&self, params: &RpcParams<'_>) -> bool {
         params.thread_id.some().is_some_and(|id| self.thread.as_deref().is_some_and(|own| own != id))
     }
 
@@ -166,11 +168,11 @@ impl CodexAppServerDecoder {
     }
 
     /// An error in place of an answer.
-    fn refused(&mut self, error: &Failure<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+    fn refused(&mut self, error: &RpcFailure<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
         let told = provider_error(None, error.message.str());
         let code = error.code.name().unwrap_or_default();
         let named = if told.code.is_empty() { code.clone() } else { told.code };
-        out.push(AgentEvent::Signal(Signal { code: named, ..told }));
+        out.push(AgentEvent::Signal(ErrorSignal { code: named, ..told }));
         match request {
             Some(Request::Compaction) => out.push(failed(error.message.str())),
             Some(Request::Prompt) => out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true }),
@@ -183,7 +185,7 @@ impl CodexAppServerDecoder {
     }
 
     /// The agent wants something of the host.
-    fn request(&mut self, method: &str, id: Raw<'_>, params: &Params<'_>, out: &mut Vec<AgentEvent>) {
+    fn request(&mut self, method: &str, id: Raw<'_>, params: &RpcParams<'_>, out: &mut Vec<AgentEvent>) {
         let fallback = match method {
             "item/fileChange/requestApproval" | "applyPatchApproval" => "to change files",
             "item/tool/requestUserInput" | "mcpServer/elicitation/request" => "a question",
@@ -196,7 +198,7 @@ impl CodexAppServerDecoder {
         out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
     }
 
-    fn notice(&mut self, method: &str, params: Params<'_>, out: &mut Vec<AgentEvent>) {
+    fn notice(&mut self, method: &str, params: RpcParams<'_>, out: &mut Vec<AgentEvent>) {
         match method {
             "thread/started" => {
                 if let Some(thread) = params.thread.filter(|_| self.thread.is_none()) {
@@ -236,7 +238,7 @@ impl CodexAppServerDecoder {
             "contextCompaction" if completed => self.compacted(out),
             "contextCompaction" => {
                 self.compaction =
-                    Some(Compaction { before_tokens: self.used_tokens, ..Compaction::default() });
+                    Some(CodexCompaction { before_tokens: self.used_tokens, ..CodexCompaction::default() });
                 out.push(AgentEvent::Compacting);
             }
             // Its pieces came before it.
@@ -284,7 +286,7 @@ impl CodexAppServerDecoder {
         // The first number of a thread that was resumed is not of this process.
         let turn = called && self.prompt != Prompt::None;
         if turn {
-            let billed = Billed { input_tokens, output_tokens, cost_microusd: None };
+            let billed = TokenUsage { input_tokens, output_tokens, cost_microusd: None };
             out.push(AgentEvent::Turn { used_tokens, billed });
         }
         let window_tokens = usage.window.0.or(self.window_tokens);
@@ -324,7 +326,7 @@ impl CodexAppServerDecoder {
             self.error(error, out);
         }
         let compaction = self.compaction.take();
-        if let Some(Compaction { done: false, after_tokens: Some(used), .. }) = &compaction {
+        if let Some(CodexCompaction { done: false, after_tokens: Some(used), .. }) = &compaction {
             // Not what was left, but how full it was found.
             let (used_tokens, window_tokens) = (Some(*used), self.window_tokens);
             out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent });
@@ -348,7 +350,7 @@ impl CodexAppServerDecoder {
     }
 }
 
-impl Compaction {
+impl CodexCompaction {
     fn ended(self, trigger: CompactionTrigger) -> AgentEvent {
         let Self { before_tokens, after_tokens, .. } = self;
         AgentEvent::Compacted { trigger, before_tokens, after_tokens }
@@ -357,7 +359,7 @@ impl Compaction {
 
 impl Decoder for CodexAppServerDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Message<'_>>(line, &mut String::new()) {
+        match read::<RpcMessage<'_>>(line, &mut String::new()) {
             Some(message) => {
                 self.garbage.flush(out);
                 let from = out.len();
@@ -382,7 +384,7 @@ fn failed(text: &str) -> AgentEvent {
 }
 
 fn bill(input_tokens: u64, output_tokens: u64, out: &mut Vec<AgentEvent>) {
-    let billed = Billed { input_tokens, output_tokens, cost_microusd: None };
+    let billed = TokenUsage { input_tokens, output_tokens, cost_microusd: None };
     if billed.tokens() > 0 {
         out.push(AgentEvent::Billing(billed));
     }

@@ -5,14 +5,14 @@
 //! - A compaction of the agent's own accord is not shown at all.
 //! - Errors are texts without a code. That the agent retries is in the text too: "Reconnecting... 1/5".
 
-use baton_core::facts::{AgentEvent, Billed, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage};
 
 use super::tools::{Answer, Call, Calls, Change, Failed};
 use crate::Decoder;
 use crate::apart::Apart;
-use crate::cut::cut;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
+use crate::truncate::cut;
 use crate::turns::Turns;
 use crate::wire::{Count, List, Output, Text, kind, read, wire};
 
@@ -21,7 +21,7 @@ const RETRYING: &str = "Reconnecting...";
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
-    struct Line<'a> {
+    struct CodexLine<'a> {
         kind: Text<'a> = "type",
         thread_id: Text<'a> = "thread_id",
         message: Text<'a> = "message",
@@ -71,7 +71,7 @@ impl CodexExecDecoder {
         Self::default()
     }
 
-    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, line: CodexLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.kind.str() {
             "thread.started" if !std::mem::replace(&mut self.ready, true) => {
                 let agent_session = line.thread_id.owned();
@@ -84,7 +84,7 @@ impl CodexExecDecoder {
             "item.updated" => {}
             "error" => self.error(line.message.str(), out),
             "turn.completed" => {
-                let billed = Billed {
+                let billed = TokenUsage {
                     input_tokens: line.usage.input.or_zero(),
                     output_tokens: line.usage.output.or_zero(),
                     cost_microusd: None,
@@ -122,7 +122,7 @@ impl CodexExecDecoder {
             "todo_list" => {}
             // A note of the agent's, by which nothing ends.
             "error" => {
-                out.push(AgentEvent::Signal(signal(Channel::AgentEvent, "", None, item.message.str())))
+                out.push(AgentEvent::Signal(signal(SignalSource::AgentEvent, "", None, item.message.str())))
             }
             tool if is_tool(tool) => {
                 self.started(&item, out);
@@ -136,7 +136,7 @@ impl CodexExecDecoder {
     fn error(&mut self, message: &str, out: &mut Vec<AgentEvent>) {
         self.last_error = cut(message, SIGNAL_TEXT_BYTES).to_owned();
         let retrying = message.starts_with(RETRYING);
-        out.push(AgentEvent::Signal(Signal { retrying, ..provider_error(None, message) }));
+        out.push(AgentEvent::Signal(ErrorSignal { retrying, ..provider_error(None, message) }));
     }
 
     fn end_prompt(&mut self, stop_reason: &str, out: &mut Vec<AgentEvent>) {
@@ -148,7 +148,7 @@ impl CodexExecDecoder {
 
 impl Decoder for CodexExecDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<Line<'_>>(line, &mut String::new()) {
+        match read::<CodexLine<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
                 let from = out.len();

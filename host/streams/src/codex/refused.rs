@@ -3,7 +3,7 @@
 use baton_core::facts::{COMMAND_BYTES, Refusal, RefusalKind, SIGNAL_TEXT_BYTES};
 
 use super::tools::inner_command;
-use crate::cut::cut;
+use crate::truncate::cut;
 
 /// The module that says it, and its word for it.
 const MODULE: &str = "codex_core::tools";

@@ -6,16 +6,16 @@ use crate::wire::{Amount, CommandLine, Count, Flag, List, Output, Raw, Text, Wor
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
-    struct Message<'a> {
+    struct RpcMessage<'a> {
         id: Raw<'a> = "id",
         method: Text<'a> = "method",
-        params: Params<'a> = "params",
+        params: RpcParams<'a> = "params",
         result: Raw<'a> = "result",
-        error: Option<Failure<'a>> = "error",
+        error: Option<RpcFailure<'a>> = "error",
     }
 
     /// An error in place of an answer.
-    struct Failure<'a> {
+    struct RpcFailure<'a> {
         code: Word<'a> = "code",
         message: Text<'a> = "message",
     }
@@ -37,7 +37,7 @@ wire! {
     }
 
     /// What comes with a method.
-    struct Params<'a> {
+    struct RpcParams<'a> {
         thread_id: Text<'a> = "threadId",
         thread: Option<Thread<'a>> = "thread",
         turn: Turn<'a> = "turn",

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
-use crate::cut::{command_line, cut};
+use crate::truncate::{command_line, cut};
 use crate::wire::{Count, List, Output, Text, short, wire};
 
 /// Shells that Codex starts a command with.

@@ -4,7 +4,7 @@ use baton_core::facts::SIGNAL_TEXT_BYTES;
 use serde::de::SeqAccess;
 
 use super::{Lax, Raw, Take, Text, wire};
-use crate::cut::cut;
+use crate::truncate::cut;
 
 /// What a tool returned: how much it was, and its beginning. A text, a list of blocks with texts, or anything else.
 #[derive(Debug, Default)]

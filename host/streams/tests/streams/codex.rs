@@ -1,6 +1,8 @@
 //! `codex app-server`, where the recordings do not reach: who asked, whose thread it is, which limit was reached.
 
-use baton_core::facts::{AgentEvent, Billed, Channel, CompactionTrigger, OccupancySource, Signal};
+use baton_core::facts::{
+    AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SignalSource, TokenUsage,
+};
 use baton_core::time::UnixMs;
 use baton_streams::{CodexAppServerDecoder, Decoder};
 use serde_json::{Value, json};
@@ -12,8 +14,8 @@ fn decode(lines: &[Value]) -> Vec<AgentEvent> {
     out
 }
 
-fn signals(events: &[AgentEvent]) -> Vec<&Signal> {
-    fn signal(event: &AgentEvent) -> Option<&Signal> {
+fn signals(events: &[AgentEvent]) -> Vec<&ErrorSignal> {
+    fn signal(event: &AgentEvent) -> Option<&ErrorSignal> {
         if let AgentEvent::Signal(signal) = event { Some(signal) } else { None }
     }
     events.iter().filter_map(signal).collect()
@@ -64,7 +66,7 @@ fn a_compaction_that_was_asked_for_and_fails_ends_in_that_and_in_no_prompt() {
     assert_eq!(events.last(), Some(&AgentEvent::CompactionFailed { text: "out of room".to_owned() }));
     assert!(!events.iter().any(|event| matches!(event, AgentEvent::PromptEnded { .. })));
     let [told] = signals(&events)[..] else { panic!("{events:?}") };
-    assert_eq!((told.channel, told.code.as_str()), (Channel::AgentEvent, "contextWindowExceeded"));
+    assert_eq!((told.channel, told.code.as_str()), (SignalSource::AgentEvent, "contextWindowExceeded"));
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn a_compaction_in_the_middle_of_a_prompt_is_the_agents_own() {
         before_tokens: Some(90),
         after_tokens: Some(7),
     };
-    let summary = Billed { input_tokens: 95, ..Billed::default() };
+    let summary = TokenUsage { input_tokens: 95, ..TokenUsage::default() };
     let prompt = AgentEvent::PromptEnded { stop_reason: "completed".to_owned(), is_error: false };
     assert_eq!(
         decode(&lines)[2..],
@@ -112,7 +114,7 @@ fn the_total_of_a_thread_is_never_its_fill_and_a_resumed_one_has_no_turn_yet() {
         decode(&[thread(), usage(500, 90_000), notice("turn/started", json!({})), usage(600, 90_600)]);
     let resumed =
         AgentEvent::Occupancy { used_tokens: Some(500), window_tokens: None, source: OccupancySource::Agent };
-    let billed = Billed { input_tokens: 600, ..Billed::default() };
+    let billed = TokenUsage { input_tokens: 600, ..TokenUsage::default() };
     assert_eq!(events[1..], [resumed, AgentEvent::Turn { used_tokens: Some(600), billed }]);
 }
 
@@ -129,7 +131,7 @@ fn what_a_sub_agent_says_is_not_the_sessions_but_its_bill_is() {
     ] {
         lines.push(json!({ "method": method, "params": params }));
     }
-    let billed = Billed { input_tokens: 40, output_tokens: 2, cost_microusd: None };
+    let billed = TokenUsage { input_tokens: 40, output_tokens: 2, cost_microusd: None };
     assert_eq!(decode(&lines)[1..], [AgentEvent::Billing(billed)]);
 }
 
@@ -164,10 +166,10 @@ fn an_error_has_its_name_and_status_or_is_the_providers() {
         (signal.channel, signal.code.clone(), signal.status, signal.retrying)
     };
     let info = json!({ "responseStreamDisconnected": { "httpStatusCode": 429 } });
-    let named = (Channel::AgentEvent, "responseStreamDisconnected".to_owned(), Some(429), true);
+    let named = (SignalSource::AgentEvent, "responseStreamDisconnected".to_owned(), Some(429), true);
     assert_eq!(told(json!({ "message": "Reconnecting... 1/5", "codexErrorInfo": info })), named);
     let body = r#"unexpected status: {"error":{"type":"tokens","code":"rate_limit_exceeded","message":"m"}}"#;
-    let provider = (Channel::ProviderError, "rate_limit_exceeded".to_owned(), None, true);
+    let provider = (SignalSource::ProviderError, "rate_limit_exceeded".to_owned(), None, true);
     assert_eq!(told(json!({ "message": body, "codexErrorInfo": "other" })), provider);
 }
 

@@ -1,6 +1,6 @@
 //! OpenCode, Gemini, `codex exec` and plain text, where the recordings do not reach; and what all formats bear.
 
-use baton_core::facts::{AgentEvent, Billed, Channel, OccupancySource, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, OccupancySource, SignalSource, TokenUsage};
 use baton_core::time::UnixMs;
 use baton_streams::{ClaudeDecoder, Decoder, Format};
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ fn decode(format: Format, lines: &[Value]) -> Vec<AgentEvent> {
     bytes(format, &lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-fn signals(events: &[AgentEvent]) -> Vec<&Signal> {
-    fn signal(event: &AgentEvent) -> Option<&Signal> {
+fn signals(events: &[AgentEvent]) -> Vec<&ErrorSignal> {
+    fn signal(event: &AgentEvent) -> Option<&ErrorSignal> {
         if let AgentEvent::Signal(signal) = event { Some(signal) } else { None }
     }
     events.iter().filter_map(signal).collect()
@@ -33,7 +33,10 @@ fn opencode_tells_when_its_provider_wants_to_be_asked_again() {
     let events =
         decode(Format::Opencode, &[json!({ "type": "error", "timestamp": 1_000_000, "error": error })]);
     let [own, provider] = signals(&events)[..] else { panic!("{events:?}") };
-    assert_eq!((own.channel, own.code.as_str(), own.status), (Channel::AgentEvent, "APIError", Some(429)));
+    assert_eq!(
+        (own.channel, own.code.as_str(), own.status),
+        (SignalSource::AgentEvent, "APIError", Some(429))
+    );
     assert_eq!((provider.text.as_str(), provider.resets_at), ("slow down", Some(UnixMs(1_090_000))));
 }
 
@@ -86,7 +89,7 @@ fn plain_text_is_the_answer_and_a_usage_line_is_not() {
     let usage = br#"{"baton":{"used_tokens":41200,"window_tokens":200000,"input_tokens":41000,"output_tokens":200,"cost_usd":0.5}}"#;
     let events = bytes(Format::Text, &[b"working", usage, br#"{"baton":"a relay"}"#, b"caf\xff"]);
     let text = |text: &str| AgentEvent::Text { text: text.to_owned() };
-    let billed = Billed { input_tokens: 41_000, output_tokens: 200, cost_microusd: Some(500_000) };
+    let billed = TokenUsage { input_tokens: 41_000, output_tokens: 200, cost_microusd: Some(500_000) };
     let expected = [
         text("working\n"),
         AgentEvent::Occupancy {
@@ -127,9 +130,9 @@ fn a_resumed_conversation_of_claude_is_not_billed_twice() {
             "modelUsage": { "m": { "inputTokens": input, "outputTokens": output } }
         })
     };
-    let billed = |before: Billed, results: &[Value]| {
+    let billed = |before: TokenUsage, results: &[Value]| {
         let mut decoder = ClaudeDecoder::of_session("s").resuming(before);
-        let mut sum = Billed::default();
+        let mut sum = TokenUsage::default();
         let lines = [call.clone()].into_iter().chain(results.iter().cloned());
         for line in lines {
             let mut out = Vec::new();
@@ -142,9 +145,12 @@ fn a_resumed_conversation_of_claude_is_not_billed_twice() {
         }
         sum
     };
-    let before = Billed { input_tokens: 96_300, output_tokens: 400, cost_microusd: Some(114_100) };
-    let of =
-        |input_tokens, output_tokens, cost| Billed { input_tokens, output_tokens, cost_microusd: Some(cost) };
+    let before = TokenUsage { input_tokens: 96_300, output_tokens: 400, cost_microusd: Some(114_100) };
+    let of = |input_tokens, output_tokens, cost| TokenUsage {
+        input_tokens,
+        output_tokens,
+        cost_microusd: Some(cost),
+    };
     // Totals of the whole conversation, and what came on top in the second prompt.
     let (first, second) = (result(127_000, 450, 0.1315), result(160_000, 500, 0.2));
     assert_eq!(billed(before, std::slice::from_ref(&first)), of(30_700, 50, 17_400));
@@ -152,7 +158,7 @@ fn a_resumed_conversation_of_claude_is_not_billed_twice() {
     // An agent that was killed begins its totals anew, and so does every new conversation.
     let anew = result(30_700, 50, 0.0174);
     assert_eq!(billed(before, std::slice::from_ref(&anew)), of(30_700, 50, 17_400));
-    assert_eq!(billed(Billed::default(), &[anew]), of(30_700, 50, 17_400));
+    assert_eq!(billed(TokenUsage::default(), &[anew]), of(30_700, 50, 17_400));
 }
 
 #[test]

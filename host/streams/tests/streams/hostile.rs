@@ -1,6 +1,6 @@
 //! Streams that no agent should print: never an error, never a panic, always bounded.
 
-use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES};
+use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_core::time::UnixMs;
 use baton_streams::{AcpDecoder, ClaudeDecoder, Decoder, Stream};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn prompt(id: u32, text: &str) -> Value {
 fn garbage_on_stdout_is_terminal_text() {
     for event in claude(&[json!("a string"), json!([1, 2]), json!(null)]) {
         let AgentEvent::Signal(signal) = event else { panic!("{event:?}") };
-        assert_eq!(signal.channel, Channel::Terminal);
+        assert_eq!(signal.channel, SignalSource::Terminal);
     }
 }
 
@@ -43,7 +43,7 @@ fn a_hundred_megabytes_on_one_line_are_one_signal() {
     stream.push(b"\n{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"m\"}\n", &mut out);
     stream.end(&mut out);
     let [AgentEvent::Signal(signal), AgentEvent::Ready { .. }] = out.as_slice() else { panic!("{out:?}") };
-    assert_eq!((signal.channel, signal.code.as_str()), (Channel::Terminal, "line-too-long"));
+    assert_eq!((signal.channel, signal.code.as_str()), (SignalSource::Terminal, "line-too-long"));
     assert_eq!(signal.text.len(), SIGNAL_TEXT_BYTES);
 }
 
@@ -102,7 +102,7 @@ fn codex_gives_up_with_end_turn_and_no_usage() {
         .iter()
         .find_map(|event| if let AgentEvent::Signal(signal) = event { Some(signal) } else { None });
     let signal = signal.unwrap();
-    assert_eq!(signal.channel, Channel::ProviderError);
+    assert_eq!(signal.channel, SignalSource::ProviderError);
     assert!(signal.text.contains("context_length_exceeded"));
     assert_eq!(
         events.last(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES};
+use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, Format, Stream};
 
 fn fixtures() -> PathBuf {
@@ -256,7 +256,7 @@ fn stdout_alone_ends_every_labelled_prompt_as_it_ended() {
             _ => None,
         });
         let told = events.iter().any(|event| match event {
-            AgentEvent::Signal(signal) => !signal.retrying && signal.channel <= Channel::ProviderError,
+            AgentEvent::Signal(signal) => !signal.retrying && signal.channel <= SignalSource::ProviderError,
             _ => false,
         });
         match label["label"].as_str().unwrap() {

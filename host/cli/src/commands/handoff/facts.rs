@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use baton_runtime::core::workflow::paths::archived;
-use baton_runtime::core::{ObjectiveId, named};
+use baton_runtime::core::{ObjectiveId, path_mentions};
 use baton_runtime::read_plain;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ impl Facts {
 
     /// The facts that a document refers to, where they are: beside the file, in the workspace, or in its archive.
     pub(super) fn beside(workspace: &Path, file: &Path, document: &str) -> Option<Self> {
-        let named = named::paths(document).into_iter().find(|path| path.ends_with(FACTS))?;
+        let named = path_mentions::extract_paths(document).into_iter().find(|path| path.ends_with(FACTS))?;
         let name = Path::new(&named).file_name()?;
         let beside = file.parent().unwrap_or(Path::new("")).join(name);
         let places = [beside, workspace.join(&named), workspace.join(archived(&named))];

@@ -10,9 +10,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_lab::{candidate, try_on};
 use baton_runtime::core::RunId;
-use baton_runtime::core::observation::{Capability, Question};
+use baton_runtime::core::observation::{Capability, PolicyRequest};
 use baton_runtime::core::workflow::{GivenSetting, SettingValue};
-use baton_runtime::engine::{Configured, Engine, Router};
+use baton_runtime::engine::{ConfiguredPolicy, Engine, Router};
 use baton_runtime::journal_of;
 use clap::{Args, ValueHint};
 
@@ -93,7 +93,7 @@ pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
 
 fn on_run(
     args: &TryArgs,
-    policy: &Configured,
+    policy: &ConfiguredPolicy,
     decides: &BTreeSet<Capability>,
     run: Option<&RunId>,
 ) -> anyhow::Result<Exit> {
@@ -113,10 +113,10 @@ fn on_run(
 fn on_question(
     args: &TryArgs,
     engine: &Engine,
-    policy: &Configured,
+    policy: &ConfiguredPolicy,
     decides: &BTreeSet<Capability>,
     file: &Path,
-    question: &Question,
+    question: &PolicyRequest,
 ) -> anyhow::Result<Exit> {
     let asked = question.ask.capability();
     if !decides.contains(&asked) {
@@ -145,7 +145,10 @@ fn on_question(
 }
 
 /// What a policy is asked about: what it decides, and of that what was named, if anything was.
-pub(crate) fn asked_about(policy: &Configured, named: &[Decides]) -> anyhow::Result<BTreeSet<Capability>> {
+pub(crate) fn asked_about(
+    policy: &ConfiguredPolicy,
+    named: &[Decides],
+) -> anyhow::Result<BTreeSet<Capability>> {
     let can = policy.policy().decides();
     let named: BTreeSet<Capability> = named.iter().map(|decides| decides.capability()).collect();
     let both: BTreeSet<Capability> =

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use baton_lab::conformance::{self, FunctionReport, Plan, Report, RuleReport};
 use baton_runtime::core::Digest;
-use baton_runtime::core::grants::Wants;
+use baton_runtime::core::grants::RequestedGrants;
 use baton_runtime::core::workflow::GivenSetting;
-use baton_runtime::engine::{ArtifactSource, Engine, EngineConfig, Grants, Outline};
+use baton_runtime::engine::{ArtifactSource, ComponentGrants, ComponentInterface, Engine, EngineConfig};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::json;
@@ -77,9 +77,9 @@ struct Checked {
     bytes: usize,
     decides: Vec<&'static str>,
     #[serde(flatten)]
-    outline: Outline,
-    #[serde(skip_serializing_if = "Wants::is_empty")]
-    wants: Wants,
+    outline: ComponentInterface,
+    #[serde(skip_serializing_if = "RequestedGrants::is_empty")]
+    wants: RequestedGrants,
     settings: usize,
     /// Those of a file of rules that it was asked with.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -138,13 +138,14 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let Named { name, bytes, rules, .. } = named;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     // It is held to what it asks for; the workflow that names it has to grant that.
-    let load = |Grants { artifacts, .. }: Grants| {
-        let grants = Grants { artifacts, ..Grants::for_trial(&bytes) };
+    let load = |ComponentGrants { artifacts, .. }: ComponentGrants| {
+        let grants = ComponentGrants { artifacts, ..ComponentGrants::for_trial(&bytes) };
         engine
             .load_granted(&name, &bytes, grants)
             .map_err(|error| anyhow::Error::new(refused(reference, &error)))
     };
-    let policy = load(Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() })?;
+    let policy =
+        load(ComponentGrants { artifacts: Some(Arc::new(NoArtifacts)), ..ComponentGrants::default() })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
     let configured = policy.configure(&asked_with).map_err(|error| refused(reference, &error))?;
     let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
@@ -354,10 +355,10 @@ fn functions(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use baton_lab::conformance::{Answer, Bounds, Counterexample};
-    use baton_runtime::core::Text;
-    use baton_runtime::core::observation::{Ask, Question, ReviewObservation, TextId};
+    use baton_runtime::core::TextBlob;
+    use baton_runtime::core::observation::{PolicyQuery, PolicyRequest, ReviewObservation, TextId};
     use baton_runtime::core::workflow::SettingValue;
-    use baton_runtime::engine::Import;
+    use baton_runtime::engine::ImportedInterface;
 
     use super::*;
 
@@ -374,7 +375,11 @@ mod tests {
         let example = Counterexample {
             index: 16,
             why: "its reason is empty".to_owned(),
-            question: (&Question::new(Ask::Review(Box::new(seen)), vec![Text::from("# Handoff")])).into(),
+            question: (&PolicyRequest::new(
+                PolicyQuery::Review(Box::new(seen)),
+                vec![TextBlob::from("# Handoff")],
+            ))
+                .into(),
             answer: Answer { decision: None, fault: None, fuel: 12 },
             changed: None,
             second_answer: None,
@@ -415,19 +420,19 @@ mod tests {
                 watchdog_ms: 2000,
             },
         };
-        let import = |name: &str, needs_grant| Import { name: name.to_owned(), needs_grant };
+        let import = |name: &str, needs_grant| ImportedInterface { name: name.to_owned(), needs_grant };
         Checked {
             name: "careful".to_owned(),
             bytes: 61_234,
             decides: vec!["handoff"],
-            outline: Outline {
+            outline: ComponentInterface {
                 imports: vec![
                     import("baton:policy/types@0.1.0", false),
                     import("baton:policy/artifacts@0.1.0", true),
                 ],
                 exports: vec!["baton:policy/handoff@0.1.0".to_owned()],
             },
-            wants: Wants::default(),
+            wants: RequestedGrants::default(),
             settings: 0,
             rules: BTreeMap::new(),
             set: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use baton_runtime::core::Digest;
-use baton_runtime::engine::{Engine, EngineConfig, Setting};
+use baton_runtime::engine::{Engine, EngineConfig, SettingSpec};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
@@ -37,7 +37,7 @@ struct Inspected {
     decides: Vec<&'static str>,
     /// The questions that it asks the next policy, as a layer.
     asks_next: Vec<&'static str>,
-    settings: Vec<Setting>,
+    settings: Vec<SettingSpec>,
 }
 
 pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
@@ -94,7 +94,7 @@ fn text(found: &Inspected, look: &Look) -> String {
 }
 
 /// "  (0 to 100)", "  (one of eco, turbo)".
-fn allowed(setting: &Setting) -> String {
+fn allowed(setting: &SettingSpec) -> String {
     match (setting.minimum, setting.maximum) {
         (Some(min), Some(max)) => format!("  ({min} to {max})"),
         (Some(min), None) => format!("  (at least {min})"),
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn settings_are_shown_as_they_are_written() {
-        let setting = |key: &str, default, minimum, maximum, choices: &[&str]| Setting {
+        let setting = |key: &str, default, minimum, maximum, choices: &[&str]| SettingSpec {
             key: key.into(),
             doc: format!("What `{key}` is for."),
             default,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use baton_registry::trust::Verdict;
-use baton_registry::{Depot, LOCK_FILE, Lock, OciReference};
+use baton_registry::{LOCK_FILE, Lock, OciReference, PolicyResolver};
 use baton_runtime::core::Digest;
 use clap::Args;
 use serde::Serialize;
@@ -115,7 +115,7 @@ fn nothing(lock: &Path) -> String {
 }
 
 /// By reference and manifest: a tag may have led to several, and one manifest may have several tags.
-fn rows(place: &PlaceArgs, depot: &Depot, lock: &Lock) -> anyhow::Result<Vec<Row>> {
+fn rows(place: &PlaceArgs, depot: &PolicyResolver, lock: &Lock) -> anyhow::Result<Vec<Row>> {
     let mut found: BTreeMap<(String, Option<Digest>), Row> = BTreeMap::new();
     for (reference, component, manifest) in lock.pins() {
         let row = Row::pinned(reference, component, manifest);

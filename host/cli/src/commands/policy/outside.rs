@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_registry::{OciReference, SigningKey};
-use baton_runtime::engine::{Grants, Outline, Policy};
+use baton_runtime::engine::{ComponentGrants, ComponentInterface, Policy};
 
 use super::check::NoArtifacts;
 use crate::args::PlaceArgs;
@@ -18,7 +18,7 @@ const KEY_BYTES_MAX: u64 = 16 * 1024;
 /// The outside of a component.
 pub(super) struct Outside {
     pub(super) decides: Vec<&'static str>,
-    pub(super) outline: Outline,
+    pub(super) outline: ComponentInterface,
 }
 
 /// Loads a component as a run would that grants it everything; what is no policy is refused.
@@ -29,7 +29,7 @@ pub(super) fn outside(
     bytes: &[u8],
 ) -> anyhow::Result<Outside> {
     let engine = policies::engine(place)?;
-    let grants = Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() };
+    let grants = ComponentGrants { artifacts: Some(Arc::new(NoArtifacts)), ..ComponentGrants::default() };
     let policy: Policy = engine.load_granted(name, bytes, grants).map_err(|e| refused(reference, &e))?;
     Ok(Outside {
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),

@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use baton_runtime::core::grants::{Grants, Wants};
+use baton_runtime::core::grants::{Grants, RequestedGrants};
 use baton_runtime::core::workflow::rules::RULES_FILE;
-use baton_runtime::core::workflow::{GivenSetting, Scope};
+use baton_runtime::core::workflow::{GivenSetting, PolicyScope};
 use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
 use baton_runtime::{
-    Control, ControlReply, OwnPolicies, PolicyChange, UsePolicy, use_policy as put_in_place,
+    ControlMessage, ControlReply, OwnPolicies, PolicyChange, PolicyUseRequest, use_policy as put_in_place,
 };
 use clap::Args;
 use clap::ValueHint;
@@ -94,14 +94,14 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
     let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, live) = current_is(&place, run.as_ref())?;
     let scope = match (&args.phase, &args.role) {
-        (Some(phase), _) => Scope::Phase { phase: PhaseId::new(phase) },
-        (None, Some(role)) => Scope::Role { role: RoleName::new(role) },
-        (None, None) => Scope::Run,
+        (Some(phase), _) => PolicyScope::Phase { phase: PhaseId::new(phase) },
+        (None, Some(role)) => PolicyScope::Role { role: RoleName::new(role) },
+        (None, None) => PolicyScope::Run,
     };
     let decides = Decides::capabilities(&args.decides);
     let run = Some(view.run.clone());
     let change = match &args.policy {
-        None => match ask_host(&place, Control::RollBackPolicy { run, scope, decides })? {
+        None => match ask_host(&place, ControlMessage::RollBackPolicy { run, scope, decides })? {
             ControlReply::Changed(change) => change,
             _ => anyhow::bail!("the host answered another question than it was asked"),
         },
@@ -120,7 +120,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
                 }
             }
             let Named { name, bytes, .. } = named;
-            let wanted = UsePolicy {
+            let wanted = PolicyUseRequest {
                 run,
                 reference: reference.clone(),
                 name,
@@ -170,10 +170,10 @@ fn said(
         let Some(pin) = group.first() else { continue };
         let decides: Vec<_> = group.iter().map(|pin| pin.capability).collect();
         let place = match &pin.scope {
-            Scope::Run => format!("run {run}"),
-            Scope::Role { role } => format!("the phases of {role}, run {run}"),
-            Scope::Phase { phase } => format!("phase {phase}, run {run}"),
-            Scope::Shadow { .. } => format!("the shadow of run {run}"),
+            PolicyScope::Run => format!("run {run}"),
+            PolicyScope::Role { role } => format!("the phases of {role}, run {run}"),
+            PolicyScope::Phase { phase } => format!("phase {phase}, run {run}"),
+            PolicyScope::Shadow { .. } => format!("the shadow of run {run}"),
         };
         let place = if *follows { format!("{place}, as in the rest of the run") } else { place };
         let (policy, digest) = (&pin.policy, pin.component.short());
@@ -210,7 +210,7 @@ fn said(
 }
 
 /// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": what grants this; `of` stands before each key.
-pub(crate) fn flags_of(refused: &Wants, of: &str) -> String {
+pub(crate) fn flags_of(refused: &RequestedGrants, of: &str) -> String {
     let artifacts = refused.artifacts.iter().map(|pattern| format!("--grant '{of}artifacts={pattern}'"));
     let fuel = refused.fuel.map(|fuel| format!("--grant {of}fuel={fuel}"));
     let memory = refused.memory_mib.map(|mib| format!("--grant {of}memory_mib={mib}"));
@@ -256,10 +256,10 @@ pub(crate) fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
 mod tests {
     use super::*;
     use crate::render::samples::pin;
-    use baton_runtime::core::input::Pin;
+    use baton_runtime::core::input::PolicyBinding;
     use baton_runtime::core::observation::Capability;
 
-    fn of(pins: impl Into<Vec<Pin>>) -> PolicyChange {
+    fn of(pins: impl Into<Vec<PolicyBinding>>) -> PolicyChange {
         PolicyChange { pins: pins.into(), ..PolicyChange::default() }
     }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_said_with_the_flags_that_grant_it() {
         // M6
-        let mut js = pin("js", Capability::Compaction, Scope::Run);
+        let mut js = pin("js", Capability::Compaction, PolicyScope::Run);
         js.wants.fuel = Some(200_000_000);
         let text = said(&of([js.clone()]), &[], "r", true, "");
         let refused = "js asks for fuel 200000000; granted: nothing; refused: fuel 200000000. To grant it, repeat the command \
@@ -300,11 +300,11 @@ mod tests {
     #[test]
     fn it_says_who_decides_what_from_now_on() {
         // M3
-        let build = Scope::Phase { phase: PhaseId::new("build") };
+        let build = PolicyScope::Phase { phase: PhaseId::new("build") };
         let pins = [
             pin("my-split", Capability::Splitting, build.clone()),
             pin("my-split", Capability::Handoff, build),
-            pin("resilience", Capability::Exhaustion, Scope::Run),
+            pin("resilience", Capability::Exhaustion, PolicyScope::Run),
         ];
         insta::assert_snapshot!("use_live", said(&of(pins.clone()), &[], "20260212-103000", true, ""));
         let apart = OwnPolicies { scope: pins[0].scope.clone(), decides: vec![Capability::Exhaustion] };

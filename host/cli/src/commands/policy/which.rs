@@ -5,7 +5,7 @@ mod gather;
 
 use std::path::PathBuf;
 
-use baton_runtime::core::workflow::{Policies, Scope};
+use baton_runtime::core::workflow::{Policies, PolicyScope};
 use baton_runtime::core::{PhaseId, RoleName, RunId, Workflow};
 use clap::{Args, ValueHint};
 
@@ -120,7 +120,7 @@ fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<Which> {
 }
 
 /// The one scope that is asked about, if one is.
-fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<Scope>, Usage> {
+fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<PolicyScope>, Usage> {
     let unknown = |what: &str, name: &str, known: Vec<&str>| match known.as_slice() {
         [] => Usage(format!("--{what} is about a workflow: name its file, or a run with --run")),
         known => Usage(format!("there is no {what} {name}; one of: {}", known.join(", "))),
@@ -134,12 +134,12 @@ fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<Scope>, Usage> 
                 workflow.phases.iter().map(|phase| phase.id.as_str()).collect(),
             ));
         }
-        return Ok(Some(Scope::Phase { phase: PhaseId::new(name.as_str()) }));
+        return Ok(Some(PolicyScope::Phase { phase: PhaseId::new(name.as_str()) }));
     }
     let Some(name) = &args.role else { return Ok(None) };
     let role = RoleName::from(name.as_str());
     if !workflow.roles.contains_key(&role) {
         return Err(unknown("role", name, workflow.roles.keys().map(RoleName::as_str).collect()));
     }
-    Ok(Some(Scope::Role { role }))
+    Ok(Some(PolicyScope::Role { role }))
 }

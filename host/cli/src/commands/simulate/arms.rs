@@ -8,10 +8,10 @@ use baton_lab::experiment::enrol;
 use baton_lab::simulate::Arm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
-use baton_runtime::core::input::PinnedLink;
+use baton_runtime::core::input::BindingLink;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{GivenSetting, Layer, Origin, PolicyChoice, PolicyLayer};
-use baton_runtime::{PolicyBundle, PolicySource, cast};
+use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, GivenSetting, PolicyChoice, PolicyLayer};
+use baton_runtime::{PolicyBundle, PolicySource, load_policies};
 
 use crate::args::PlaceArgs;
 use crate::commands::policy::setting;
@@ -52,12 +52,12 @@ pub(super) fn arms(
 ) -> anyhow::Result<Loaded> {
     let config = Place::here(place)?.config;
     let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<Arm> {
-        let cast =
-            cast(&config, &workflow, bundle).map_err(|error| placed(&workflow.policies)(error.into()))?;
+        let cast = load_policies(&config, &workflow, bundle)
+            .map_err(|error| placed(&workflow.policies)(error.into()))?;
         let (pins, blobs, cast) = (cast.pins().to_vec(), cast.blobs().to_vec(), Arc::new(cast));
         let loaded = {
             let cast = Arc::clone(&cast);
-            Box::new(move |link: &PinnedLink| cast.policy(link))
+            Box::new(move |link: &BindingLink| cast.policy(link))
         };
         Ok(Arm { name, workflow, pins, blobs, router: Box::new(move || cast.router()), loaded })
     };
@@ -88,7 +88,7 @@ pub(super) fn arms(
             settings,
             // It may use what it asks for: nothing that it decides here reaches anybody. Artifacts there are none.
             grants: Grants { artifacts: Vec::new(), ..wants },
-            from: Origin { layer: Layer::Experiment, file: String::new(), line: 0 },
+            from: ConfigSource { layer: ConfigLayer::Experiment, file: String::new(), line: 0 },
             ..PolicyChoice::default()
         };
         decided.extend(decides.iter().copied());

@@ -1,7 +1,7 @@
 //! Who gets which arm, and whether the arms got their shares.
 
 use baton_lab::stats::srm;
-use baton_runtime::core::bucket;
+use baton_runtime::core::bucketing;
 use clap::Args;
 
 use super::{Answered, units};
@@ -47,7 +47,7 @@ pub(crate) struct BucketArgs {
 
 impl BucketArgs {
     pub(super) fn answer(&self) -> Answered {
-        let bucket = bucket::hash(&self.seed, &self.value, self.hash_version).ok_or_else(|| {
+        let bucket = bucketing::hash(&self.seed, &self.value, self.hash_version).ok_or_else(|| {
             Usage(format!("there is no version {} of the hash; there are 1 and 2", self.hash_version))
         })?;
         let weights = (!self.weights.is_empty()).then_some(self.weights.as_slice());
@@ -55,8 +55,8 @@ impl BucketArgs {
         if arms > usize::from(ARMS_MAX) {
             return Err(Usage(format!("{arms} arms are more than {ARMS_MAX}")));
         }
-        let ranges = bucket::ranges(arms, self.coverage, weights);
-        let arm = bucket::choose(bucket, &ranges);
+        let ranges = bucketing::ranges(arms, self.coverage, weights);
+        let arm = bucketing::choose(bucket, &ranges);
         let sentence = match arm {
             Some(arm) => {
                 format!("{} is in bucket {}, which is arm {arm} (from 0)", self.value, number(bucket))

@@ -1,8 +1,8 @@
 //! The calls that roles, and agents by their own rules, did not allow, in a report.
 
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::facts::RefusalKind;
-use baton_runtime::core::input::Choice;
+use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::{RunStatus, RunView};
 
 use super::which;
@@ -49,13 +49,13 @@ fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String>
         return (!ways.is_empty()).then(|| ONLY_ALL.to_owned());
     }
     let (run, flags) = (&view.run, flags.join(" "));
-    let retry = view.questions.iter().find(|question| question.choices.contains(&Choice::Retry));
+    let retry = view.questions.iter().find(|question| question.choices.contains(&PauseAnswer::Retry));
     Some(match (view.status, retry) {
         (RunStatus::Paused, Some(question)) => {
             let which = which(view, question);
             format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
         }
-        (RunStatus::Ended(Ending::Interrupted), _) => {
+        (RunStatus::Ended(RunOutcome::Interrupted), _) => {
             format!("to allow: baton resume {run} {flags}{}", place.flags)
         }
         _ => format!("a new run allows it with {flags}, or `allow` in the role"),

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::render::samples;
-use baton_runtime::core::Tree;
 use baton_runtime::core::UnixMs;
+use baton_runtime::core::WorktreeName;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 
 #[test]
@@ -59,9 +59,9 @@ fn a_wait_for_a_limit_tells_its_day_and_believes_no_date_that_is_too_far_away() 
 #[test]
 fn what_a_run_leaves_behind_and_what_its_roles_refused_is_told() {
     let mut view = samples::split();
-    view.status = RunStatus::Ended(Ending::Unfinished);
+    view.status = RunStatus::Ended(RunOutcome::Unfinished);
     let part = view.phases.iter_mut().find(|phase| !phase.sessions.is_empty()).unwrap();
-    part.tree = Tree::of(&part.id);
+    part.tree = WorktreeName::for_phase(&part.id);
     part.status = PhaseStatus::Skipped;
     part.sessions[0].refused_calls = 3;
     let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
@@ -122,7 +122,7 @@ fn a_refused_command_is_allowed_where_the_run_goes_on() {
     let paused = said(&samples::paused(), "Bash echo 'a b' >> log; ls");
     let typed = r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --question 41 --resume --state-dir /srv/state";
     assert!(paused.contains(&format!("to allow: {typed}\n")), "{paused}");
-    let stopped = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+    let stopped = RunView { status: RunStatus::Ended(RunOutcome::Interrupted), ..samples::running() };
     let stopped = said(&stopped, "Bash make lint");
     assert!(stopped.contains("baton resume r-7f --allow 'make lint' --state-dir /srv/state\n"), "{stopped}");
     let none = said(&samples::paused(), "Bash rm *.o");
@@ -133,7 +133,7 @@ fn a_refused_command_is_allowed_where_the_run_goes_on() {
 
 #[test]
 fn an_interrupted_run_tells_how_to_go_on() {
-    let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+    let view = RunView { status: RunStatus::Ended(RunOutcome::Interrupted), ..samples::running() };
     let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
     assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
 }
@@ -171,7 +171,7 @@ fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
 
 #[test]
 fn a_run_whose_agents_are_being_ended_is_stopping() {
-    let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+    let view = RunView { status: RunStatus::Ended(RunOutcome::Interrupted), ..samples::running() };
     let said = |live| status(&Look::bare(100), &view, &samples::place(), is_stopping(&view, live));
     let stopping = said(Some(true));
     assert!(stopping.contains("Baton is stopping: it gives the agents up to 5s to finish"), "{stopping}");

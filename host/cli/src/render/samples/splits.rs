@@ -1,22 +1,22 @@
 //! Runs with sub-phases: one of everything that a split leads to, and a crowd.
 
-use baton_runtime::core::action::Ending;
+use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{Origin, PhaseRow, PhaseStatus, RunStatus, RunView, SessionRow};
-use baton_runtime::core::{PhaseId, Tree};
+use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunStatus, RunView, SessionSummary};
+use baton_runtime::core::{PhaseId, WorktreeName};
 
 use super::{phase, running, session};
 
 /// A part of a phase, with one objective in a work tree of its own.
-fn part(parent: &str, id: &str, title: &str, status: PhaseStatus) -> PhaseRow {
+fn part(parent: &str, id: &str, title: &str, status: PhaseStatus) -> PhaseSummary {
     let done = match status {
         PhaseStatus::Done => ObjectiveStatus::Done,
         _ => ObjectiveStatus::Open,
     };
-    PhaseRow {
+    PhaseSummary {
         parent: Some(parent.into()),
-        origin: Origin::Split,
-        tree: Tree::of(&PhaseId::new(id)),
+        origin: PhaseOrigin::Split,
+        tree: WorktreeName::for_phase(&PhaseId::new(id)),
         ..phase(id, title, status, &[(&format!("do-{id}"), done, "")])
     }
 }
@@ -25,8 +25,8 @@ fn part(parent: &str, id: &str, title: &str, status: PhaseStatus) -> PhaseRow {
 pub(crate) fn split() -> RunView {
     use ObjectiveStatus::{Done, Open};
     use PhaseStatus::{Merging, UnderReview, Working};
-    let at_work = |id: &str, last: &str| SessionRow { last: last.into(), ..session(id, 0, "", 4, 3_100) };
-    let parent = PhaseRow {
+    let at_work = |id: &str, last: &str| SessionSummary { last: last.into(), ..session(id, 0, "", 4, 3_100) };
+    let parent = PhaseSummary {
         split: 3,
         sessions: vec![session("s1", 0, "completed", 2, 2_000)],
         turns: 2,
@@ -44,7 +44,7 @@ pub(crate) fn split() -> RunView {
             ],
         )
     };
-    let reviewed = PhaseRow {
+    let reviewed = PhaseSummary {
         verified: Some(true),
         score: Some(64),
         sessions: vec![session("s2", 0, "completed", 6, 4_000)],
@@ -53,31 +53,31 @@ pub(crate) fn split() -> RunView {
         iteration: 2,
         ..part("20", "20a", "Reading", UnderReview)
     };
-    let review = PhaseRow {
-        origin: Origin::Review,
+    let review = PhaseSummary {
+        origin: PhaseOrigin::Review,
         sessions: vec![at_work("s6", "Read src/reader.rs")],
         turns: 4,
         ..part("20a", "20a-review", "review of 20a", Working)
     };
-    let again = PhaseRow {
+    let again = PhaseSummary {
         split: 2,
         ..phase("20b", "Writing", Merging, &[("do-20b-a", Done, ""), ("do-20b-b", Done, "")])
     };
-    let again = PhaseRow { parent: Some("20".into()), origin: Origin::Split, ..again };
-    let done = |id: &str, title: &str, score| PhaseRow {
+    let again = PhaseSummary { parent: Some("20".into()), origin: PhaseOrigin::Split, ..again };
+    let done = |id: &str, title: &str, score| PhaseSummary {
         verified: Some(true),
         score,
         sessions: vec![session("s4", 0, "completed", 5, 3_900)],
         turns: 5,
         ..part("20b", id, title, PhaseStatus::Done)
     };
-    let merge = PhaseRow {
-        origin: Origin::Merge,
+    let merge = PhaseSummary {
+        origin: PhaseOrigin::Merge,
         sessions: vec![at_work("s7", "Edit src/writer.rs")],
         turns: 4,
         ..part("20b", "20b-merge-20b-b", "bringing 20b-b together", Working)
     };
-    let failed = PhaseRow {
+    let failed = PhaseSummary {
         verified: Some(false),
         sessions: vec![at_work("s5", "Write src/printer.rs")],
         turns: 4,
@@ -100,7 +100,7 @@ pub(crate) fn split() -> RunView {
 /// The same, as far as it went, at its end.
 pub(crate) fn split_and_done() -> RunView {
     let mut view = split();
-    view.status = RunStatus::Ended(Ending::Done);
+    view.status = RunStatus::Ended(RunOutcome::Done);
     for phase in &mut view.phases {
         phase.status = PhaseStatus::Done;
         phase.iteration = 1;
@@ -114,7 +114,8 @@ pub(crate) fn split_and_done() -> RunView {
 /// One phase in so many parts: a few are done, a few at work, one waits for a person, and the rest is still to come.
 pub(crate) fn crowd(parts: usize) -> RunView {
     let title = "Everything at once";
-    let mut phases = vec![PhaseRow { split: parts as u32, ..phase("20", title, PhaseStatus::Split, &[]) }];
+    let mut phases =
+        vec![PhaseSummary { split: parts as u32, ..phase("20", title, PhaseStatus::Split, &[]) }];
     for (n, letter) in ('a'..='z').take(parts).enumerate() {
         let id = format!("20{letter}");
         let status = match n {
@@ -126,7 +127,7 @@ pub(crate) fn crowd(parts: usize) -> RunView {
         let part = part("20", &id, "One of many", status);
         let working = matches!(status, PhaseStatus::Working);
         let sessions = working.then(|| session(&format!("s{n}"), 0, "", 3, 3_000)).into_iter().collect();
-        phases.push(PhaseRow { sessions, turns: if working { 3 } else { 0 }, ..part });
+        phases.push(PhaseSummary { sessions, turns: if working { 3 } else { 0 }, ..part });
     }
     RunView { phases, ..running() }
 }

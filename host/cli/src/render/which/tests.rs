@@ -2,22 +2,22 @@
 
 use super::*;
 
-fn at(layer: Layer, file: &str, line: u32) -> Origin {
-    Origin { layer, file: file.to_owned(), line }
+fn at(layer: ConfigLayer, file: &str, line: u32) -> ConfigSource {
+    ConfigSource { layer, file: file.to_owned(), line }
 }
 
-fn stands(policy: &str, from: Origin) -> Stands {
+fn stands(policy: &str, from: ConfigSource) -> Stands {
     Stands { policy: policy.to_owned(), component: Digest::of(policy), from }
 }
 
-fn decides(policy: &str, from: Origin) -> Decides {
+fn decides(policy: &str, from: ConfigSource) -> Decides {
     Decides {
         policy: policy.to_owned(),
         component: Digest::of(policy),
         bytes: Some(338_412),
         from,
         set: Vec::new(),
-        asked: Wants::default(),
+        asked: RequestedGrants::default(),
         granted: Grants::default(),
         asks_next: Vec::new(),
     }
@@ -25,34 +25,35 @@ fn decides(policy: &str, from: Origin) -> Decides {
 
 fn which(of: Of) -> Which {
     let run = |capability, decides, behind| Seat {
-        scope: Scope::Run,
+        scope: PolicyScope::Run,
         capability,
         decides,
         then: Vec::new(),
         behind,
         faults_in_row: 0,
     };
-    let built_in = || decides("resilience", Origin::default());
-    let user = || at(Layer::User, "/home/ada/.config/baton/config.toml", 2);
+    let built_in = || decides("resilience", ConfigSource::default());
+    let user = || at(ConfigLayer::User, "/home/ada/.config/baton/config.toml", 2);
     let mut compaction = built_in();
     compaction.set = vec![Set {
         key: "compact-at-percent".into(),
         value: SettingValue::Integer(75),
         default: SettingValue::Integer(70),
-        from: at(Layer::Workflow, "flow.toml", 9),
+        from: at(ConfigLayer::Workflow, "flow.toml", 9),
     }];
-    let mut reader = decides("reader", at(Layer::Phase, "flow.toml", 21));
-    reader.asked = Wants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: None };
+    let mut reader = decides("reader", at(ConfigLayer::Phase, "flow.toml", 21));
+    reader.asked =
+        RequestedGrants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: None };
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
-    let behind = || vec![stands("resilience", Origin::default())];
-    let phase = Scope::Phase { phase: "build".into() };
+    let behind = || vec![stands("resilience", ConfigSource::default())];
+    let phase = PolicyScope::Phase { phase: "build".into() };
     let drawn = || "experiment late: a run draws one of control 50 %, late 50 %".to_owned();
     let experiments = if matches!(of, Of::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
     Which {
         of,
         files: vec![
-            (Layer::User, "/home/ada/.config/baton/config.toml".into(), true),
-            (Layer::Workspace, "/home/ada/app/baton.toml".into(), false),
+            (ConfigLayer::User, "/home/ada/.config/baton/config.toml".into(), true),
+            (ConfigLayer::Workspace, "/home/ada/app/baton.toml".into(), false),
         ],
         seats: vec![
             run(Capability::Exhaustion, built_in(), Vec::new()),
@@ -68,8 +69,12 @@ fn which(of: Of) -> Which {
             Seat { scope: phase, faults_in_row: 2, ..run(Capability::Handoff, reader, Vec::new()) },
         ],
         shadows: vec![Seat {
-            scope: Scope::Shadow { policy: "next".into() },
-            ..run(Capability::Splitting, decides("next", at(Layer::Workflow, "flow.toml", 12)), Vec::new())
+            scope: PolicyScope::Shadow { policy: "next".into() },
+            ..run(
+                Capability::Splitting,
+                decides("next", at(ConfigLayer::Workflow, "flow.toml", 12)),
+                Vec::new(),
+            )
         }],
         watch: true,
         breaker: 3,
@@ -92,11 +97,11 @@ fn what_decides_is_shown_with_the_file_that_says_so() {
 fn of_two_pins_for_a_seat_the_later_decides() {
     // M3
     use crate::render::samples::pin;
-    let build = || Scope::Phase { phase: "build".into() };
+    let build = || PolicyScope::Phase { phase: "build".into() };
     let pins = [
-        pin("resilience", Capability::Handoff, Scope::Run),
-        pin("mine", Capability::Handoff, Scope::Run),
-        pin("resilience", Capability::Splitting, Scope::Run),
+        pin("resilience", Capability::Handoff, PolicyScope::Run),
+        pin("mine", Capability::Handoff, PolicyScope::Run),
+        pin("resilience", Capability::Splitting, PolicyScope::Run),
         pin("other", Capability::Handoff, build()),
     ];
     let names: Vec<_> = in_place(&pins).into_iter().map(|pin| pin.policy.as_str()).collect();
@@ -120,8 +125,9 @@ fn settings_of_a_policy_that_stands_twice_behind_another_say_which_one_is_meant(
     let mut which = which(Of::Everything);
     let set = which.seats[1].decides.set.clone();
     which.seats.retain(|seat| seat.decides.policy == "eager-split");
-    let workflow = Decides { set: set.clone(), ..decides("resilience", at(Layer::Workflow, "flow.toml", 9)) };
-    which.seats[0].then = vec![workflow, Decides { set, ..decides("resilience", Origin::default()) }];
+    let workflow =
+        Decides { set: set.clone(), ..decides("resilience", at(ConfigLayer::Workflow, "flow.toml", 9)) };
+    which.seats[0].then = vec![workflow, Decides { set, ..decides("resilience", ConfigSource::default()) }];
     let text = which.text(&Look::bare(100));
     for whose in [
         "  resilience (workflow): compact-at-percent = 75",

@@ -9,7 +9,7 @@ fn session() -> Session {
 fn turn(used: u64) -> AgentEvent {
     AgentEvent::Turn {
         used_tokens: Some(used),
-        billed: Billed { input_tokens: used, output_tokens: 10, cost_microusd: None },
+        billed: TokenUsage { input_tokens: used, output_tokens: 10, cost_microusd: None },
     }
 }
 
@@ -54,8 +54,8 @@ fn rereads_are_counted_turn_by_turn_and_forgotten_by_a_compaction() {
 
 #[test]
 fn a_retry_is_shown_until_the_provider_answers_or_something_else_is_done() {
-    let refused = Signal {
-        channel: Channel::AgentEvent,
+    let refused = ErrorSignal {
+        channel: SignalSource::AgentEvent,
         code: "authentication_failed".into(),
         status: Some(401),
         resets_at: None,
@@ -67,7 +67,7 @@ fn a_retry_is_shown_until_the_provider_answers_or_something_else_is_done() {
     assert_eq!(s.last, "retries: 401 Invalid key");
     s.observe(Seq(1), UnixMs(0), &turn(1));
     assert_eq!(s.last, "");
-    s.show_retry(&Signal { status: None, ..refused });
+    s.show_retry(&ErrorSignal { status: None, ..refused });
     assert_eq!(s.last, "retries: authentication_failed Invalid key");
     s.observe(Seq(2), UnixMs(0), &read("a"));
     s.observe(Seq(3), UnixMs(0), &turn(2));
@@ -143,8 +143,8 @@ fn what_is_kept_stays_bounded() {
     let mut s = session();
     let long = "ä".repeat(1000);
     for i in 0..200 {
-        let signal = Signal {
-            channel: Channel::Terminal,
+        let signal = ErrorSignal {
+            channel: SignalSource::Terminal,
             code: String::new(),
             status: None,
             resets_at: None,
@@ -163,10 +163,10 @@ fn what_is_kept_stays_bounded() {
 #[test]
 fn what_a_prompt_took_that_was_cut_off_is_not_known_whole() {
     // The first prompt had a price, and the second one was cut off: the sum looked like the whole.
-    let ended = Exit { code: None, signal: Some(9), by_host: true };
+    let ended = ProcessExit { code: None, signal: Some(9), by_host: true };
     let answered = AgentEvent::PromptEnded { stop_reason: "completed".into(), is_error: false };
     let price =
-        AgentEvent::Billing(Billed { input_tokens: 0, output_tokens: 5, cost_microusd: Some(110_000) });
+        AgentEvent::Billing(TokenUsage { input_tokens: 0, output_tokens: 5, cost_microusd: Some(110_000) });
     let mut s = session();
     s.begin_prompt(UnixMs(1));
     for event in [turn(1000), turn(1500)] {
@@ -187,7 +187,7 @@ fn what_a_prompt_took_that_was_cut_off_is_not_known_whole() {
     // One that could not begin took nothing.
     let mut never = session();
     never.begin_prompt(UnixMs(1));
-    never.end(Exit { by_host: false, ..ended }, "");
+    never.end(ProcessExit { by_host: false, ..ended }, "");
     assert_eq!(never.cut_prompts, 0);
 }
 
@@ -201,10 +201,10 @@ fn a_prompt_that_ended_early_took_at_least_what_its_agent_named() {
         s.cut_prompts
     };
     let billed = |tokens, cost| {
-        AgentEvent::Billing(Billed { input_tokens: tokens, output_tokens: 0, cost_microusd: cost })
+        AgentEvent::Billing(TokenUsage { input_tokens: tokens, output_tokens: 0, cost_microusd: cost })
     };
     let said = AgentEvent::Text { text: "I look at it".into() };
-    let unbilled = AgentEvent::Turn { used_tokens: None, billed: Billed::default() };
+    let unbilled = AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() };
     // ACP: a price comes while it works, tokens with an answer alone.
     let work = [said.clone(), billed(0, Some(90_000)), unbilled];
     assert_eq!(of(&work, "-32603", true), 1);

@@ -3,8 +3,8 @@
 use super::world::workflow;
 use crate::facts::{ChangedFile, WorkspaceFacts, WrittenFile};
 use crate::ids::SessionId;
-use crate::observation::{Basis, FileState, ObjectiveStatus};
-use crate::run::phase::{Goal, Phase, Reported};
+use crate::observation::{EvidenceKind, FileState, ObjectiveStatus};
+use crate::run::phase::{ObjectiveReport, ObjectiveState, Phase};
 use crate::workflow::Objective;
 
 /// Two objectives that name one file, which was changed.
@@ -23,9 +23,9 @@ fn a_file_that_another_objective_was_done_by_shows_nothing_of_this_one() {
     assert_eq!(phase.changed_for(&[1]), 1, "it may have been done ahead");
     phase.goals[0].status = ObjectiveStatus::Done;
     phase.before_focus = (vec![1], phase.facts.clone());
-    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (0, Basis::Answer));
+    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (0, EvidenceKind::Answer));
     phase.facts.changed[0].bytes = 9;
-    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (1, Basis::Files));
+    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (1, EvidenceKind::Files));
 }
 
 #[test]
@@ -72,21 +72,21 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
     let session = SessionId::from("s1");
     phase.session = Some(session.clone());
     let objective = |id: &str| Objective { id: id.into(), ..phase.goals[0].spec.clone() };
-    let done = |id: &str, by: &SessionId, is_unjudged, basis| Goal {
+    let done = |id: &str, by: &SessionId, is_unjudged, basis| ObjectiveState {
         status: ObjectiveStatus::Done,
         by: Some(by.clone()),
         is_unjudged,
         done_by: Some(basis),
-        ..Goal::new(objective(id))
+        ..ObjectiveState::new(objective(id))
     };
     let other = SessionId::from("s0");
     let goals = vec![
-        Goal::new(objective("open")),
-        done("beside", &session, true, Basis::Reported),
-        done("earlier", &session, false, Basis::Answer),
-        done("of-another", &other, true, Basis::Reported),
-        done("checked", &session, true, Basis::Checked),
-        done("accepted", &session, false, Basis::Accepted),
+        ObjectiveState::new(objective("open")),
+        done("beside", &session, true, EvidenceKind::Reported),
+        done("earlier", &session, false, EvidenceKind::Answer),
+        done("of-another", &other, true, EvidenceKind::Reported),
+        done("checked", &session, true, EvidenceKind::Checked),
+        done("accepted", &session, false, EvidenceKind::Accepted),
     ];
     phase.goals = goals;
     assert_eq!(phase.to_judge(vec![0], ""), [0, 1]);
@@ -94,7 +94,7 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
     assert_eq!(phase.to_judge(vec![0], "The one before lacks two cases, says earlier."), [0, 1, 2]);
     let note = "five lines; but earlier lacks two".to_owned();
     phase.goals[1].reported =
-        Some(Reported { status: ObjectiveStatus::Done, note, by: None, before_prompt: None });
+        Some(ObjectiveReport { status: ObjectiveStatus::Done, note, by: None, before_prompt: None });
     assert_eq!(phase.to_judge(vec![0], ""), [0, 1, 2], "a note speaks of it");
     phase.goals[1].reported = None;
     phase.goals[2].spec.id = "a".into();

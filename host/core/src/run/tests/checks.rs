@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::action::{Action, Ending};
+use crate::action::{Action, RunOutcome};
 use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
-use crate::input::Choice;
-use crate::notice::Notice;
-use crate::observation::{Ask, Basis, FileState, ObjectiveStatus};
+use crate::input::PauseAnswer;
+use crate::observation::{EvidenceKind, FileState, ObjectiveStatus, PolicyQuery};
+use crate::progress::ProgressEvent;
 use crate::run::phase::Phase;
 use crate::run::step::Step;
 use crate::run::tests::splits::wide;
-use crate::run::tests::world::{Does, World, workflow};
+use crate::run::tests::world::{ScriptedTurn, TestRun, workflow};
 use crate::workflow::{Acceptance, Workflow};
 
 #[test]
@@ -21,11 +21,11 @@ fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
         objective.verify = Some(format!("test -f {}", objective.id));
     }
     workflow.phases[0].verify = Some("make test".into());
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.verdicts = [false, true, false].into();
     world.findings = "no such file".into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let worked: Vec<_> = ["o0", "o1", "o2"].map(|id| world.worked[&id.into()]).into();
     assert_eq!(worked, [2, 1, 2], "what its own command passed is not worked on again");
     let commands: Vec<&str> = world
@@ -49,8 +49,8 @@ fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
             && !text.contains("The verification of o1")
     });
     assert!(both, "{told:#?}");
-    let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
-    let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, .. }));
+    let failed = world.count(|n| matches!(n, ProgressEvent::Verified { passed: false, attempt: 1, .. }));
+    let passed = world.count(|n| matches!(n, ProgressEvent::Verified { passed: true, .. }));
     assert_eq!((failed, passed), (1, 1), "a round is told once");
 }
 
@@ -59,15 +59,15 @@ fn what_has_a_check_that_never_passed_is_not_done_when_its_phase_is_left() {
     // A11
     let mut workflow = workflow(&[("1", &["a", "b", "c"])]);
     workflow.phases[0].objectives[0].verify = Some("test -s a".into());
-    let mut world = World::new(workflow);
-    world.script = [Does::Finish(300), Does::Exhaust, Does::Exhaust].into();
+    let mut world = TestRun::new(workflow);
+    world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Exhaust, ScriptedTurn::Exhaust].into();
     world.go();
-    let status = |world: &World| world.run.view(world.now).unwrap().phases[0].objectives[0].status;
+    let status = |world: &TestRun| world.run.view(world.now).unwrap().phases[0].objectives[0].status;
     assert_eq!(status(&world), ObjectiveStatus::Done);
-    world.answer(Choice::Skip);
-    assert_eq!(world.ending(), Some(Ending::Unfinished));
+    world.answer(PauseAnswer::Skip);
+    assert_eq!(world.ending(), Some(RunOutcome::Unfinished));
     assert_eq!(status(&world), ObjectiveStatus::InProgress);
-    let told = |n: &Notice| matches!(n, Notice::Reopened { because, .. } if because.contains("its check has not passed"));
+    let told = |n: &ProgressEvent| matches!(n, ProgressEvent::Reopened { because, .. } if because.contains("its check has not passed"));
     assert_eq!(world.count(told), 1);
 }
 
@@ -79,11 +79,11 @@ fn a_check_that_runs_what_the_work_changed_is_told_at_the_end_of_the_phase() {
     workflow.phases[0].verify = Some("make test && cargo test".into());
     workflow.phases[0].objectives[0].files = vec!["Makefile".into(), "src/a.rs".into()];
     workflow.phases[0].objectives[1].files = vec!["src/check.sh".into()];
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let told = |notice: &Notice| match notice {
-        Notice::CheckChanged { command, files, .. } => {
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let told = |notice: &ProgressEvent| match notice {
+        ProgressEvent::CheckChanged { command, files, .. } => {
             assert_eq!(
                 (command.as_str(), files.as_slice()),
                 ("make test && cargo test", &["Makefile".to_owned()][..])
@@ -102,7 +102,7 @@ fn commands_that_never_pass_are_all_named_to_the_person_who_is_asked() {
     for objective in &mut workflow.phases[0].objectives {
         objective.verify = Some(format!("test -f {}", objective.id));
     }
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.verdicts = [false; 20].into();
     world.findings = "no such file".into();
     world.go();
@@ -122,31 +122,31 @@ fn checked_first() -> Workflow {
     workflow
 }
 
-fn ended(workflow: Workflow, verdicts: &[bool]) -> World {
-    let mut world = World::new(workflow);
+fn ended(workflow: Workflow, verdicts: &[bool]) -> TestRun {
+    let mut world = TestRun::new(workflow);
     world.verdicts = verdicts.iter().copied().collect();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     world
 }
 
 #[test]
 fn a_command_that_passed_before_the_work_shows_nothing_of_it() {
     // A11, D3
-    let shown = |world: &World| {
+    let shown = |world: &TestRun| {
         let view = world.run.view(world.now).unwrap();
         let objective = &view.phases[0].objectives[0];
         (objective.done_by, objective.check_passed, objective.passed_before)
     };
     let green = ended(checked_first(), &[true, true]);
-    assert_eq!(shown(&green), (Some(Basis::Answer), Some(true), true));
+    assert_eq!(shown(&green), (Some(EvidenceKind::Answer), Some(true), true));
     let red = ended(checked_first(), &[false, true]);
-    assert_eq!(shown(&red), (Some(Basis::Checked), Some(true), false));
+    assert_eq!(shown(&red), (Some(EvidenceKind::Checked), Some(true), false));
     let told: Vec<bool> = red
         .notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::CheckedFirst { command, passed, code: Some(1), .. } if command == "make test" => {
+            ProgressEvent::CheckedFirst { command, passed, code: Some(1), .. } if command == "make test" => {
                 Some(*passed)
             }
             _ => None,
@@ -157,13 +157,13 @@ fn a_command_that_passed_before_the_work_shows_nothing_of_it() {
     content.accept = Some(Acceptance::Checked);
     assert_eq!(
         shown(&ended(content, &[true, true])).0,
-        Some(Basis::Checked),
+        Some(EvidenceKind::Checked),
         "its author takes a check for done"
     );
     let mut usual = checked_first();
     usual.verify_first = false;
     let usual = ended(usual, &[true]);
-    assert_eq!(shown(&usual), (Some(Basis::Checked), Some(true), false), "nobody looked before");
+    assert_eq!(shown(&usual), (Some(EvidenceKind::Checked), Some(true), false), "nobody looked before");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_check_whose_program_is_not_there_is_told_before_an_agent_starts() {
     let begun = |command: &str, findings: &str| {
         let mut workflow = checked_first();
         workflow.phases[0].verify = Some(command.into());
-        let mut world = World::new(workflow);
+        let mut world = TestRun::new(workflow);
         (world.verdicts, world.exit_code, world.findings) = ([false].into(), 127, findings.into());
         world.go();
         world
@@ -182,13 +182,13 @@ fn a_check_whose_program_is_not_there_is_told_before_an_agent_starts() {
     let question = &view.questions[0];
     assert!(question.text.contains("`pytest` was not found, so `pytest -q`"), "{}", question.text);
     assert!(view.phases[0].sessions.is_empty(), "no agent was started for it");
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done), "it is looked for again");
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done), "it is looked for again");
     // What the work is to make, and what another program misses, is no mistake of whoever typed it.
     for (command, findings) in
         [("./check.sh", "sh: 1: ./check.sh: not found\n"), ("npm test", "sh: 1: vitest: not found\n")]
     {
-        assert_eq!(begun(command, findings).ending(), Some(Ending::Done), "{command}");
+        assert_eq!(begun(command, findings).ending(), Some(RunOutcome::Done), "{command}");
     }
 }
 
@@ -211,13 +211,13 @@ fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
     assert_eq!(course, ["test -f a 0", "make test 0", "baseline", "spawn", "test -f a 1", "make test 1"]);
     let phase = &world.run.phases[0];
     assert!(!phase.passed_before(0), "one of the two failed before");
-    assert_eq!(phase.goals[0].done_by, Some(Basis::Checked));
+    assert_eq!(phase.goals[0].done_by, Some(EvidenceKind::Checked));
 }
 
 #[test]
 fn a_person_is_told_that_a_command_failed_before_the_work_too() {
     // D3
-    let mut world = World::new(checked_first());
+    let mut world = TestRun::new(checked_first());
     world.verdicts = [false; 20].into();
     world.findings = "test_old failed".into();
     world.go();
@@ -234,7 +234,7 @@ fn a_policy_is_told_what_a_command_said_before_the_work() {
         let world = ended(workflow, &[before, !before, true, true]);
         let judged = world.actions.iter().find_map(|action| match action {
             Action::RequestDecision { question, .. } => match &question.ask {
-                Ask::Complete(seen) => Some(seen.session.clone()),
+                PolicyQuery::Complete(seen) => Some(seen.session.clone()),
                 _ => None,
             },
             _ => None,
@@ -244,7 +244,7 @@ fn a_policy_is_told_what_a_command_said_before_the_work() {
         assert_eq!(judged.phase.check_passed, Some(!before));
         let briefed = world.actions.iter().find_map(|action| match action {
             Action::RequestDecision { question, .. } => match &question.ask {
-                Ask::Brief(seen) => Some(seen.clone()),
+                PolicyQuery::Brief(seen) => Some(seen.clone()),
                 _ => None,
             },
             _ => None,
@@ -278,7 +278,7 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     assert_eq!(phase.contrary(0).as_deref(), Some("USAGE.md has not changed"));
     phase.changed_earlier = BTreeSet::from([path.clone()]);
     assert_eq!((phase.state_of(&path), phase.contrary(0)), (FileState::Rewritten, None));
-    assert_eq!((phase.changed_for(&[0]), phase.basis(0)), (0, Basis::Answer));
+    assert_eq!((phase.changed_for(&[0]), phase.basis(0)), (0, EvidenceKind::Answer));
     phase.facts.missing = vec![path.clone()];
     assert_eq!(phase.state_of(&path), FileState::Missing, "it is gone since");
 

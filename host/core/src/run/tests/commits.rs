@@ -1,27 +1,27 @@
 //! What is verified and reviewed is what is merged and lands: one commit (D3, D12).
 
-use crate::action::{Action, Ending};
-use crate::decision::{Order, SplitAction, SubPhase};
-use crate::input::{Choice, Outcome};
-use crate::notice::Notice;
+use crate::action::{Action, RunOutcome};
+use crate::decision::{SplitAction, SubPhase, WorkStyle};
+use crate::input::{Outcome, PauseAnswer};
+use crate::progress::ProgressEvent;
 use crate::view::RunStatus;
 use crate::workflow::Workflow;
 
-use super::world::{World, workflow};
+use super::world::{TestRun, workflow};
 
 /// Phase "20", split into a part for each of two objectives, which name `o0.txt` and `o1.txt`.
-fn split(change: impl FnOnce(&mut Workflow)) -> World {
+fn split(change: impl FnOnce(&mut Workflow)) -> TestRun {
     let mut workflow = workflow(&[("20", &["o0", "o1"])]);
     workflow.review_parts = Some(false);
     for objective in &mut workflow.phases[0].objectives {
         objective.files = vec![format!("{}.txt", objective.id)];
     }
     change(&mut workflow);
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     let part = |id: &str| SubPhase {
         title: format!("part {id}"),
         objectives: vec![id.into()],
-        order: Order::Direct,
+        order: WorkStyle::Direct,
         max_turns: None,
     };
     world.split = Some(SplitAction::Split { sub_phases: vec![part("o0"), part("o1")] });
@@ -44,7 +44,7 @@ fn restored(changed: &[&str], gone: &[&str], added: &[&str]) -> Outcome {
 }
 
 /// The commits that were merged and landed, with the phase of each.
-fn taken(world: &World) -> Vec<(String, String)> {
+fn taken(world: &TestRun) -> Vec<(String, String)> {
     let taken = |action: &Action| match action {
         Action::Merge { phase, commit, .. } | Action::Land { phase, commit, .. } => {
             Some((phase.to_string(), commit.clone().unwrap_or_default()))
@@ -63,7 +63,7 @@ fn what_is_merged_and_lands_is_what_was_committed_before_its_checks() {
     let mut world = split(|_| ());
     world.commits = ["a", "b", "whole"].map(|commit| committed(commit, &[], &[])).into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(taken(&world), [pair("20a", "a"), pair("20b", "b"), pair("20", "whole")]);
     let named = world.actions.iter().find_map(|action| match action {
         Action::Commit { phase, files, .. } if phase.as_str() == "20" => Some(files.clone()),
@@ -79,8 +79,8 @@ fn a_file_that_got_lost_where_the_parts_came_together_is_made_there_before_it_la
     let whole = committed("whole", &["o1.txt"], &[]);
     world.commits = [committed("a", &[], &[]), committed("b", &[], &[]), whole].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let reopened = |notice: &Notice| matches!(notice, Notice::Reopened { because, .. } if because == "o1.txt is missing");
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let reopened = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Reopened { because, .. } if because == "o1.txt is missing");
     assert_eq!(world.count(reopened), 1);
     assert_eq!(world.worked[&"o1".into()], 2);
 }
@@ -94,8 +94,8 @@ fn a_file_that_git_ignores_is_asked_about() {
     let view = world.run.view(world.now).unwrap();
     assert!(view.questions[0].text.contains("o0.txt, which git ignores or"), "{:?}", view.questions);
     assert!(taken(&world).iter().all(|(phase, _)| phase != "20a"), "nothing of it is merged");
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
@@ -107,10 +107,9 @@ fn what_a_command_changes_is_verified_once_more_and_never_for_ever() {
     world.commits = ["before", "b", "formatted"].map(|commit| committed(commit, &[], &[])).into();
     world.restored = [restored(&["src/lib.rs"], &[], &["coverage.out"])].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert!(taken(&world).contains(&pair("20a", "formatted")), "{:?}", taken(&world));
-    let left_out =
-        |notice: &Notice| matches!(notice, Notice::LeftOut { files, .. } if files == &["coverage.out"]);
+    let left_out = |notice: &ProgressEvent| matches!(notice, ProgressEvent::LeftOut { files, .. } if files == &["coverage.out"]);
     assert_eq!(world.count(left_out), 1, "people are told what is no part of the work");
 
     let mut world = split(verified);
@@ -128,10 +127,9 @@ fn a_reviewer_that_changes_any_file_of_the_work_is_not_counted() {
     world.reviews = [Some(95); 6].into();
     world.restored = [restored(&["shared.txt"], &[], &["evil.py"])].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let because = "its review changed what it looked at: shared.txt is changed";
-    let reopened =
-        |notice: &Notice| matches!(notice, Notice::Reopened { because: why, .. } if why == because);
+    let reopened = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Reopened { because: why, .. } if why == because);
     assert_eq!(world.count(reopened), 1);
 }
 
@@ -139,7 +137,7 @@ fn a_reviewer_that_changes_any_file_of_the_work_is_not_counted() {
 fn what_a_session_made_of_a_conflict_is_reviewed_where_nothing_else_looks_at_it() {
     // D12: the merge session took one side, and the work of a part that was reviewed landed without it.
     let conflicted = || Outcome::Conflicted { files: vec!["shared.txt".into()] };
-    let reviews = |world: &World| {
+    let reviews = |world: &TestRun| {
         let is_review =
             |action: &&Action| matches!(action, Action::Spawn(spec) if spec.phase.as_str() == "20-review");
         world.actions.iter().filter(is_review).count()
@@ -147,7 +145,7 @@ fn what_a_session_made_of_a_conflict_is_reviewed_where_nothing_else_looks_at_it(
     let mut world = split(|workflow| workflow.review_parts = Some(true));
     (world.merges, world.reviews) = ([conflicted()].into(), [Some(95); 6].into());
     world.go();
-    assert_eq!((world.ending(), reviews(&world)), (Some(Ending::Done), 1));
+    assert_eq!((world.ending(), reviews(&world)), (Some(RunOutcome::Done), 1));
 
     let mut world = split(|workflow| {
         workflow.review_parts = Some(true);
@@ -155,7 +153,7 @@ fn what_a_session_made_of_a_conflict_is_reviewed_where_nothing_else_looks_at_it(
     });
     (world.merges, world.reviews) = ([conflicted()].into(), [Some(95); 6].into());
     world.go();
-    assert_eq!((world.ending(), reviews(&world)), (Some(Ending::Done), 0), "a command looks at it");
+    assert_eq!((world.ending(), reviews(&world)), (Some(RunOutcome::Done), 0), "a command looks at it");
 }
 
 #[test]
@@ -164,7 +162,7 @@ fn a_command_that_takes_the_work_away_is_heard_within_bounds() {
     let mut workflow = workflow(&[("10", &["o0"])]);
     workflow.phases[0].objectives[0].files = vec!["o0.txt".into()];
     workflow.phases[0].objectives[0].verify = Some("test -s o0.txt; rm o0.txt".into());
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.taken_by_checks = vec!["o0.txt".into()];
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);

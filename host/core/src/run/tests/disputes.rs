@@ -1,17 +1,17 @@
 //! What is reported against an objective whose phase is over (A11).
 
-use super::world::{World, workflow};
-use crate::action::{Action, Ending};
+use super::world::{TestRun, workflow};
+use crate::action::{Action, RunOutcome};
 use crate::ids::Digest;
-use crate::input::{Choice, Input, Report, ReportedHandoff};
-use crate::notice::Notice;
-use crate::observation::{Ask, ObjectiveStatus};
+use crate::input::{Input, PauseAnswer, Report, ReportedHandoff};
+use crate::observation::{ObjectiveStatus, PolicyQuery};
+use crate::progress::ProgressEvent;
 use crate::view::RunStatus;
-use crate::workflow::Repeat;
+use crate::workflow::PhaseLoop;
 
 /// Two phases of one objective each; the session of the second reports these when it has begun.
-fn walked(reports: Vec<Report>) -> World {
-    let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+fn walked(reports: Vec<Report>) -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
     while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
         assert!(world.step());
     }
@@ -27,7 +27,7 @@ fn update(status: ObjectiveStatus) -> Report {
     Report::ObjectiveUpdate { objective: "a".into(), status, note: "it drops quotes".into() }
 }
 
-fn status_of_a(world: &World) -> ObjectiveStatus {
+fn status_of_a(world: &TestRun) -> ObjectiveStatus {
     world.run.view(world.now).unwrap().phases[0].objectives[0].status
 }
 
@@ -40,34 +40,36 @@ fn a_report_against_work_that_is_closed_is_put_to_a_person() {
         let question = &view.questions[0];
         assert!(question.text.contains("Session s2 reported objective a as"), "{}", question.text);
         assert!(question.text.contains("after its phase was over: \"it drops quotes\""), "{}", question.text);
-        assert!(question.choices.contains(&Choice::Accept) && question.choices.contains(&Choice::Retry));
+        assert!(
+            question.choices.contains(&PauseAnswer::Accept) && question.choices.contains(&PauseAnswer::Retry)
+        );
     }
 }
 
 #[test]
 fn what_a_person_says_to_it_holds() {
     let mut accepted = walked(vec![update(ObjectiveStatus::Failed)]);
-    accepted.answer(Choice::Accept);
-    assert_eq!((accepted.ending(), status_of_a(&accepted)), (Some(Ending::Done), ObjectiveStatus::Done));
+    accepted.answer(PauseAnswer::Accept);
+    assert_eq!((accepted.ending(), status_of_a(&accepted)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
     assert_eq!(accepted.worked[&"a".into()], 1);
 
     let mut mended = walked(vec![update(ObjectiveStatus::Failed)]);
-    mended.answer(Choice::Retry);
-    assert_eq!((mended.ending(), status_of_a(&mended)), (Some(Ending::Done), ObjectiveStatus::Done));
+    mended.answer(PauseAnswer::Retry);
+    assert_eq!((mended.ending(), status_of_a(&mended)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
     assert_eq!(mended.worked[&"a".into()], 2);
 
     let mut skipped = walked(vec![update(ObjectiveStatus::Failed)]);
-    skipped.answer(Choice::Skip);
+    skipped.answer(PauseAnswer::Skip);
     assert_eq!(
         (skipped.ending(), status_of_a(&skipped)),
-        (Some(Ending::Unfinished), ObjectiveStatus::Failed)
+        (Some(RunOutcome::Unfinished), ObjectiveStatus::Failed)
     );
 }
 
 #[test]
 fn whoever_takes_it_back_leaves_nothing_to_ask() {
     let world = walked(vec![update(ObjectiveStatus::Failed), update(ObjectiveStatus::Done)]);
-    assert_eq!((world.ending(), status_of_a(&world)), (Some(Ending::Done), ObjectiveStatus::Done));
+    assert_eq!((world.ending(), status_of_a(&world)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
 }
 
 #[test]
@@ -88,12 +90,12 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
         "{text}"
     );
     assert!(world.worked[&"b".into()] >= 1);
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     // Whoever takes it up is told what the handoff says.
     let briefs = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Brief(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
+            PolicyQuery::Brief(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
             _ => None,
         },
         _ => None,
@@ -106,7 +108,7 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
 fn what_is_gone_at_the_end_is_put_to_a_person() {
     let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
     flow.phases[0].objectives[0].files = vec!["a.txt".into()];
-    let mut world = World::new(flow);
+    let mut world = TestRun::new(flow);
     world.absent = Vec::new();
     while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
         assert!(world.step());
@@ -119,23 +121,23 @@ fn what_is_gone_at_the_end_is_put_to_a_person() {
         text,
         "a.txt of objective a is missing, and was there when its phase ended. Is the work done?"
     );
-    world.answer(Choice::Accept);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Accept);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
 fn only_the_last_look_says_what_is_gone_and_once() {
-    for (comes_back, status) in [(false, RunStatus::Paused), (true, RunStatus::Ended(Ending::Done))] {
+    for (comes_back, status) in [(false, RunStatus::Paused), (true, RunStatus::Ended(RunOutcome::Done))] {
         let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
         flow.phases[0].objectives[0].files = vec!["a.txt".into()];
         flow.phases[1].verify = Some("true".into());
-        let mut world = World::new(flow);
+        let mut world = TestRun::new(flow);
         world.verdicts = [false, true].into();
         while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
             assert!(world.step());
         }
         world.absent = vec!["a.txt".into()];
-        while world.count(|notice| matches!(notice, Notice::Verified { .. })) == 0 {
+        while world.count(|notice| matches!(notice, ProgressEvent::Verified { .. })) == 0 {
             assert!(world.step());
         }
         if comes_back {
@@ -155,13 +157,13 @@ fn only_the_last_look_says_what_is_gone_and_once() {
 }
 
 /// What the first prompts of a phase are told of what others learnt, one prompt after the other.
-fn lessons(world: &World, phase: &str) -> Vec<Vec<String>> {
+fn lessons(world: &TestRun, phase: &str) -> Vec<Vec<String>> {
     let asks = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => Some(&question.ask),
         _ => None,
     });
     let briefs = asks.filter_map(|ask| match ask {
-        Ask::Brief(seen) if seen.phase.id.as_str() == phase => Some(&seen.lessons),
+        PolicyQuery::Brief(seen) if seen.phase.id.as_str() == phase => Some(&seen.lessons),
         _ => None,
     });
     briefs.map(|lessons| lessons.iter().map(|lesson| lesson.text.clone()).collect()).collect()
@@ -187,7 +189,7 @@ fn what_the_last_session_of_a_phase_handed_off_is_told_to_later_phases() {
         note: String::new(),
     };
     for reports in [[done(), handoff()], [handoff(), done()]] {
-        let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
         while world.run.live_sessions().is_empty() {
             assert!(world.step());
         }
@@ -196,7 +198,7 @@ fn what_the_last_session_of_a_phase_handed_off_is_told_to_later_phases() {
             world.put(Input::Reported { session: Some("s1".into()), digest, report });
         }
         world.go();
-        assert_eq!(world.ending(), Some(Ending::Done));
+        assert_eq!(world.ending(), Some(RunOutcome::Done));
         assert_eq!(lessons(&world, "2")[0], TOLD);
     }
 }
@@ -205,9 +207,9 @@ fn what_the_last_session_of_a_phase_handed_off_is_told_to_later_phases() {
 fn what_a_round_of_a_loop_learnt_is_told_to_the_next_one() {
     // B10, C22
     let mut flow = workflow(&[("plan", &["a"]), ("check", &["b"])]);
-    flow.phases[1].repeat = Some(Repeat { from: "plan".into(), at_most: 2 });
+    flow.phases[1].repeat = Some(PhaseLoop { from: "plan".into(), at_most: 2 });
     flow.phases[1].verify = Some("true".into());
-    let mut world = World::new(flow);
+    let mut world = TestRun::new(flow);
     world.verdicts = [false, true].into();
     while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
         assert!(world.step());
@@ -218,7 +220,7 @@ fn what_a_round_of_a_loop_learnt_is_told_to_the_next_one() {
         world.put(Input::Reported { session: Some("s2".into()), digest, report });
     }
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let told = lessons(&world, "plan");
     assert!(told[0].is_empty(), "{told:?}");
     let again = told.last().unwrap();

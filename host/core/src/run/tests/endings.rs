@@ -1,27 +1,27 @@
 //! How sessions end that were not stopped by a verdict, and what the view says of objectives meanwhile.
 
-use super::world::{Does, World, workflow};
-use crate::action::{Action, Ending};
+use super::world::{ScriptedTurn, TestRun, workflow};
+use crate::action::{Action, RunOutcome};
 use crate::decision::{RecoveryAction, Verdict};
 use crate::facts::AgentEvent;
 use crate::ids::Digest;
-use crate::input::{Choice, Input, Report, SplitGroupReport};
-use crate::notice::Notice;
-use crate::observation::{Ask, BriefKind, ObjectiveStatus};
-use crate::view::{ObjectiveRow, RunStatus};
+use crate::input::{Input, PauseAnswer, Report, SplitGroupReport};
+use crate::observation::{ObjectiveStatus, PolicyQuery, PromptKind};
+use crate::progress::ProgressEvent;
+use crate::view::{ObjectiveSummary, RunStatus};
 
-fn endings(world: &World) -> Vec<String> {
+fn endings(world: &TestRun) -> Vec<String> {
     let view = world.run.view(world.now).unwrap();
     view.phases.iter().flat_map(|phase| &phase.sessions).map(|session| session.ending.clone()).collect()
 }
 
-fn until_at_work(world: &mut World, session: &str) {
+fn until_at_work(world: &mut TestRun, session: &str) {
     while !world.run.live_sessions().iter().any(|live| live.as_str() == session) {
         assert!(world.step());
     }
 }
 
-fn report(world: &mut World, session: &str, report: Report) {
+fn report(world: &mut TestRun, session: &str, report: Report) {
     let digest = Digest::of(format!("{session} {report:?}"));
     world.put(Input::Reported { session: Some(session.into()), digest, report });
 }
@@ -29,20 +29,20 @@ fn report(world: &mut World, session: &str, report: Report) {
 // C26
 #[test]
 fn a_hand_off_by_choice_of_another_policy_is_called_so() {
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
     world.hands_off_from = Some(800);
-    world.script = [Does::Finish(300), Does::Finish(900)].into();
+    world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Finish(900)].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(endings(&world), ["policy-handoff", "done"]);
 }
 
 // A8 C21
 #[test]
 fn the_policy_alone_says_how_much_comes_before_a_hand_off_and_idle_ones_come_to_an_end() {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
     world.hands_off_from = Some(0);
-    world.script = vec![Does::Nothing; 10].into();
+    world.script = vec![ScriptedTurn::Nothing; 10].into();
     for session in ["s1", "s2"] {
         until_at_work(&mut world, session);
         let group = SplitGroupReport { title: "one".into(), objectives: vec!["a".into()] };
@@ -59,8 +59,8 @@ fn the_policy_alone_says_how_much_comes_before_a_hand_off_and_idle_ones_come_to_
 // C19
 #[test]
 fn an_objective_has_its_note_and_its_times() {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
-    let a = |world: &World| -> ObjectiveRow {
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
+    let a = |world: &TestRun| -> ObjectiveSummary {
         world.run.view(world.now).unwrap().phases[0].objectives[0].clone()
     };
     until_at_work(&mut world, "s1");
@@ -81,9 +81,9 @@ fn an_objective_has_its_note_and_its_times() {
 }
 
 /// A session that is given its work, says this of it, and dies with its host before its prompt ends.
-fn cut_off(status: ObjectiveStatus, unfinished: u32) -> World {
-    let mut world = World::new(workflow(&[("1", &["a"])]));
-    world.script = [Does::Finish(300)].into();
+fn cut_off(status: ObjectiveStatus, unfinished: u32) -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
+    world.script = [ScriptedTurn::Finish(300)].into();
     while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
         assert!(world.step());
     }
@@ -93,21 +93,21 @@ fn cut_off(status: ObjectiveStatus, unfinished: u32) -> World {
     world.unfinished.set(unfinished);
     world.crash();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     world
 }
 
 // A11 C23
 #[test]
 fn what_was_reported_as_done_before_the_host_died_is_judged_first() {
-    let is_reopened = |notice: &Notice| matches!(notice, Notice::Reopened { .. });
+    let is_reopened = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Reopened { .. });
     let doubted = cut_off(ObjectiveStatus::Done, 1);
     assert_eq!((doubted.count(is_reopened), doubted.worked[&"a".into()]), (1, 2));
     // Nothing that holds is done again, and nobody is to blame for the end of the host.
     let held = cut_off(ObjectiveStatus::Done, 0);
     assert_eq!((held.count(is_reopened), held.worked[&"a".into()]), (0, 1));
     for world in [doubted, held, cut_off(ObjectiveStatus::InProgress, 0)] {
-        assert_eq!(world.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+        assert_eq!(world.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })), 0);
     }
 }
 
@@ -115,7 +115,7 @@ fn what_was_reported_as_done_before_the_host_died_is_judged_first() {
 #[test]
 fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
     let at_work = |nudged: bool| {
-        let mut world = World::new(workflow(&[("1", &["a"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a"])]));
         while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
             assert!(world.step());
         }
@@ -134,17 +134,17 @@ fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
     };
     for nudged in [false, true] {
         let world = at_work(nudged);
-        assert_eq!(world.ending(), Some(Ending::Done));
-        assert_eq!(world.prompts_of(BriefKind::Nudged).len(), 1, "it is asked once, then its answer counts");
+        assert_eq!(world.ending(), Some(RunOutcome::Done));
+        assert_eq!(world.prompts_of(PromptKind::Nudged).len(), 1, "it is asked once, then its answer counts");
         assert_eq!(reported_of_a(&world), Some((ObjectiveStatus::InProgress, String::new(), true)));
     }
 }
 
 /// What policies were told last that agents had reported of it, and whether that was before the prompt.
-fn reported_of_a(world: &World) -> Option<(ObjectiveStatus, String, bool)> {
+fn reported_of_a(world: &TestRun) -> Option<(ObjectiveStatus, String, bool)> {
     let told = world.actions.iter().rev().find_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Complete(seen) => seen.session.objectives[0].reported.clone(),
+            PolicyQuery::Complete(seen) => seen.session.objectives[0].reported.clone(),
             _ => None,
         },
         _ => None,
@@ -161,7 +161,7 @@ fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
         ("Not done: b, which waits", false),
         ("Done: a", false),
     ] {
-        let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
         while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
             assert!(world.step());
         }
@@ -171,7 +171,7 @@ fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
         world.queue.extend(rest);
         world.unfinished.set(1);
         world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
-        while world.prompts_of(BriefKind::Nudged).is_empty() || reported_of_a(&world).is_none() {
+        while world.prompts_of(PromptKind::Nudged).is_empty() || reported_of_a(&world).is_none() {
             if !world.step() {
                 break;
             }
@@ -190,13 +190,13 @@ fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
 #[test]
 fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
     for (line, is_there, first) in [
-        ("Not done: a: there is no key", true, Choice::Retry),
-        ("I looked at it.", true, Choice::Accept),
-        ("I looked at it.", false, Choice::Retry),
+        ("Not done: a: there is no key", true, PauseAnswer::Retry),
+        ("I looked at it.", true, PauseAnswer::Accept),
+        ("I looked at it.", false, PauseAnswer::Retry),
     ] {
         let mut workflow = workflow(&[("1", &["a"])]);
         workflow.phases[0].objectives[0].files = vec!["a.txt".into()];
-        let mut world = World::new(workflow);
+        let mut world = TestRun::new(workflow);
         if !is_there {
             world.absent.push("a.txt".into());
         }
@@ -212,8 +212,12 @@ fn what_its_agent_calls_not_done_is_not_offered_as_done_first() {
         world.go();
         let choices = world.run.view(world.now).unwrap().questions[0].choices.clone();
         assert_eq!(choices[0], first, "{line}: {choices:?}");
-        assert!(choices.contains(&Choice::Accept), "a person may know better");
-        assert_eq!(choices.last() == Some(&Choice::Accept), first == Choice::Retry, "{line}: {choices:?}");
+        assert!(choices.contains(&PauseAnswer::Accept), "a person may know better");
+        assert_eq!(
+            choices.last() == Some(&PauseAnswer::Accept),
+            first == PauseAnswer::Retry,
+            "{line}: {choices:?}"
+        );
     }
 }
 
@@ -227,7 +231,7 @@ fn what_a_person_says_to_a_question_reaches_the_next_session() {
 }
 
 fn person_answers(policy: &'static str, reads: &str) {
-    let mut world = World::new(workflow(&[("1", &["a"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
     (world.policy, world.unfinished) = (policy, 1.into());
     world.recovery =
         Some((Verdict::Answered, RecoveryAction::AskPerson { question: "Which format?".into() }));
@@ -237,12 +241,12 @@ fn person_answers(policy: &'static str, reads: &str) {
     assert_eq!(question.text.contains("The policy team asks"), policy == "team", "{}", question.text);
     let question = question.id;
     let message = Some("CSV, with a header line".to_owned());
-    world.put(Input::Answered { question, choice: Choice::Retry, message });
+    world.put(Input::Answered { question, choice: PauseAnswer::Retry, message });
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let seen = world.actions.iter().rev().find_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Brief(seen) => Some(seen),
+            PolicyQuery::Brief(seen) => Some(seen),
             _ => None,
         },
         _ => None,
@@ -257,7 +261,7 @@ fn person_answers(policy: &'static str, reads: &str) {
 // A11
 #[test]
 fn what_is_reported_beside_a_prompt_is_judged_with_it() {
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
     world.unfinished.set(1);
     until_at_work(&mut world, "s1");
     let (objective, status, note) = ("b".into(), ObjectiveStatus::Done, "only a stub so far".to_owned());
@@ -265,7 +269,7 @@ fn what_is_reported_beside_a_prompt_is_judged_with_it() {
     world.go();
     let judged = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Complete(seen) => Some(&seen.session.objectives),
+            PolicyQuery::Complete(seen) => Some(&seen.session.objectives),
             _ => None,
         },
         _ => None,
@@ -273,8 +277,7 @@ fn what_is_reported_beside_a_prompt_is_judged_with_it() {
     let judged: Vec<Vec<&str>> =
         judged.map(|of| of.iter().map(|objective| objective.id.as_str()).collect()).collect();
     assert_eq!(judged, [vec!["a", "b"], vec!["a"], vec!["b"], vec!["c"]]);
-    let is_reopened =
-        |notice: &Notice| matches!(notice, Notice::Reopened { objective, .. } if objective.as_str() == "b");
+    let is_reopened = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Reopened { objective, .. } if objective.as_str() == "b");
     assert_eq!(world.count(is_reopened), 1);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }

@@ -2,53 +2,54 @@
 
 use proptest::prelude::*;
 
-use super::world::{Does, World, workflow};
-use crate::action::{Action, Ending};
+use super::world::{ScriptedTurn, TestRun, workflow};
+use crate::action::{Action, RunOutcome};
 use crate::decision::Staleness;
 use crate::facts::AgentEvent;
 use crate::ids::Digest;
-use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff};
-use crate::notice::Notice;
+use crate::input::{Input, Outcome, PauseAnswer, Report, ReportedHandoff};
 use crate::observation::{
-    Ask, BriefKind, CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus, Withheld,
+    CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus, PolicyQuery, PromptKind,
+    WithheldCounts,
 };
+use crate::progress::ProgressEvent;
 use crate::run::Run;
-use crate::view::{HandoffRow, Repair};
+use crate::view::{HandoffRepair, HandoffSummary};
 
-fn exhausted() -> World {
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
-    world.script = [Does::Finish(300), Does::Exhaust].into();
+fn exhausted() -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
+    world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Exhaust].into();
     world
 }
 
-fn report(world: &mut World, report: Report) {
+fn report(world: &mut TestRun, report: Report) {
     let digest = Digest::of(format!("{report:?}"));
     world.put(Input::Reported { session: Some("s1".into()), digest, report });
 }
 
-fn rows(world: &World) -> Vec<HandoffRow> {
+fn rows(world: &TestRun) -> Vec<HandoffSummary> {
     let mut rows = world.run.view(world.now).unwrap().phases[0].handoffs.clone();
     rows.retain(|row| !row.closes);
     rows
 }
 
-fn composed(world: &World) -> Vec<&HandoffObservation> {
+fn composed(world: &TestRun) -> Vec<&HandoffObservation> {
     let asks = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => Some(&question.ask),
         _ => None,
     });
-    asks.filter_map(|ask| if let Ask::Compose(seen) = ask { Some(&**seen) } else { None }).collect()
+    asks.filter_map(|ask| if let PolicyQuery::Compose(seen) = ask { Some(&**seen) } else { None }).collect()
 }
 
-fn briefed(world: &World) -> Vec<&HandoffObservation> {
+fn briefed(world: &TestRun) -> Vec<&HandoffObservation> {
     let asks = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => Some(&question.ask),
         _ => None,
     });
-    asks.filter_map(|ask| if let Ask::Brief(seen) = ask { Some(&**seen) } else { None }).collect()
+    asks.filter_map(|ask| if let PolicyQuery::Brief(seen) = ask { Some(&**seen) } else { None }).collect()
 }
 
-fn names(world: &World) -> Vec<&'static str> {
+fn names(world: &TestRun) -> Vec<&'static str> {
     world.actions.iter().map(Action::name).collect()
 }
 
@@ -63,9 +64,9 @@ fn a_handoff_is_inspected_and_reviewed_before_a_successor_starts() {
     let spawns: Vec<usize> = (0..names.len()).filter(|n| names[*n] == "spawn").collect();
     assert!(at("end") < at("inspect") && at("write-handoff") < spawns[1], "{names:?}");
     let row = &rows(&world)[0];
-    assert_eq!((row.repair, row.review.as_ref().unwrap().score), (Repair::None, 100));
+    assert_eq!((row.repair, row.review.as_ref().unwrap().score), (HandoffRepair::None, 100));
     assert!(row.facts.ends_with("-facts.json") && row.predecessor.is_none());
-    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { .. })), 0);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::HandoffRepaired { .. })), 0);
 }
 
 #[test]
@@ -73,19 +74,21 @@ fn a_phase_that_is_over_leaves_a_handoff_to_those_after_it() {
     // C23
     let mut workflow = workflow(&[("1", &["a"]), ("2", &["b"])]);
     workflow.phases[1].depends_on = vec!["1".into()];
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let view = world.run.view(world.now).unwrap();
-    let left: Vec<&HandoffRow> = view.phases.iter().flat_map(|phase| &phase.handoffs).collect();
-    assert!(left.len() == 2 && left.iter().all(|row| row.closes && row.repair == Repair::None));
+    let left: Vec<&HandoffSummary> = view.phases.iter().flat_map(|phase| &phase.handoffs).collect();
+    assert!(left.len() == 2 && left.iter().all(|row| row.closes && row.repair == HandoffRepair::None));
     let first = world.actions.iter().find_map(|action| match action {
         Action::WriteHandoff { document, .. } => document.body(),
         _ => None,
     });
     assert!(first.unwrap().contains("- [x] a (") && first.unwrap().contains("Phase 2: "), "{first:?}");
     // No policy is asked, and no session is said to take over.
-    assert!(composed(&world).is_empty() && world.count(|n| matches!(n, Notice::HandedOff { .. })) == 0);
+    assert!(
+        composed(&world).is_empty() && world.count(|n| matches!(n, ProgressEvent::HandedOff { .. })) == 0
+    );
     // The index of the run leads to it.
     let index =
         |seen: &&HandoffObservation| seen.entry_points.iter().any(|entry| entry.path.ends_with("/index.md"));
@@ -96,7 +99,7 @@ fn a_phase_that_is_over_leaves_a_handoff_to_those_after_it() {
 #[test]
 fn a_report_that_was_not_taken_keeps_its_objective_open() {
     // A11
-    let mut world = World::new(workflow(&[("1", &["a"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
     while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
         assert!(world.step());
     }
@@ -104,16 +107,16 @@ fn a_report_that_was_not_taken_keeps_its_objective_open() {
     report(&mut world, Report::Refused { why: "\"in_progress\" is no status".into() });
     world.queue.extend(waiting);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let asked = world.prompts_of(BriefKind::Nudged);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let asked = world.prompts_of(PromptKind::Nudged);
     assert_eq!(asked.len(), 1, "it is asked once more, and reports nothing wrong then");
-    assert_eq!(world.count(|n| matches!(n, Notice::ObjectiveDone { .. })), 1);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::ObjectiveDone { .. })), 1);
 }
 
 #[test]
 fn a_report_that_comes_while_a_phase_closes_reopens_it() {
     // A11
-    let mut world = World::new(workflow(&[("1", &["a"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
     while !matches!(world.actions.last(), Some(Action::WriteHandoff { .. })) {
         assert!(world.step());
     }
@@ -122,7 +125,7 @@ fn a_report_that_comes_while_a_phase_closes_reopens_it() {
     report(&mut world, Report::ObjectiveUpdate { objective, status, note: "one case is left".into() });
     world.queue.extend(waiting);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(world.worked.values().sum::<u32>(), 2, "it was worked on once more");
 }
 
@@ -151,9 +154,9 @@ fn a_stop_leaves_a_handoff_and_the_next_host_a_better_one() {
     assert!(document.unwrap().contains("the run was stopped while s1 had the phase"), "{document:?}");
     world.put(Input::Resumed);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let newer = rows(&world);
-    assert!(newer.len() > 1 && newer.iter().all(|row| row.repair == Repair::None), "{newer:#?}");
+    assert!(newer.len() > 1 && newer.iter().all(|row| row.repair == HandoffRepair::None), "{newer:#?}");
     assert_eq!(newer[newer.len() - 2].predecessor.as_ref(), Some(&newer[newer.len() - 1].path));
 }
 
@@ -170,7 +173,7 @@ fn a_handoff_of_a_stop_that_was_not_written_is_written_by_the_next_host() {
     }
     world.crash();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let paths: std::collections::BTreeSet<String> = rows(&world).into_iter().map(|row| row.path).collect();
     assert_eq!(paths.len(), rows(&world).len(), "no two share a name");
 }
@@ -185,19 +188,19 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     }
     report(&mut world, Report::AttemptRecord { approach: "by hand".into(), outcome: "too slow".into() });
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let asked = composed(&world);
     assert_eq!(asked.len(), 2);
     assert_eq!((asked[0].attempts.len(), asked[0].words_withheld), (1, None));
-    let withheld = Some(Withheld { attempts: 1, ..Withheld::default() });
+    let withheld = Some(WithheldCounts { attempts: 1, ..WithheldCounts::default() });
     assert_eq!((asked[1].attempts.len(), asked[1].words_withheld), (0, withheld));
     let row = &rows(&world)[0];
-    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::FromFacts, 40));
+    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (HandoffRepair::FromFacts, 40));
     assert_eq!(row.review.as_ref().unwrap().score, 100);
-    let told = |n: &Notice| matches!(n, Notice::HandoffRepaired { score: Some(40), by: Some(by), repair: Repair::FromFacts, findings, .. } if findings.len() == 1 && by == "test");
+    let told = |n: &ProgressEvent| matches!(n, ProgressEvent::HandoffRepaired { score: Some(40), by: Some(by), repair: HandoffRepair::FromFacts, findings, .. } if findings.len() == 1 && by == "test");
     assert_eq!(world.count(told), 1);
     // Nor do they reach the successor by its prompt; the facts have them.
-    let continuing = briefed(&world).into_iter().find(|seen| seen.kind == BriefKind::Continuing).unwrap();
+    let continuing = briefed(&world).into_iter().find(|seen| seen.kind == PromptKind::Continuing).unwrap();
     assert_eq!((continuing.attempts.len(), continuing.words_withheld.is_some()), (0, true));
     let facts = world.actions.iter().find_map(|action| match action {
         Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
@@ -255,9 +258,9 @@ fn a_handoff_that_is_refused_twice_is_written_by_the_host_itself() {
     let mut world = exhausted();
     world.scores = std::cell::RefCell::new([40, 60].into());
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let row = &rows(&world)[0];
-    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::Plain, 40));
+    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (HandoffRepair::Plain, 40));
     let document = world.actions.iter().find_map(|action| match action {
         Action::WriteHandoff { document, .. } => document.body(),
         _ => None,
@@ -272,7 +275,7 @@ fn a_secret_is_refused_whatever_the_policy_says() {
     let mut world = exhausted();
     world.secrets = [vec!["aws-access-token".to_owned()]].into();
     world.go();
-    assert_eq!(rows(&world)[0].repair, Repair::FromFacts);
+    assert_eq!(rows(&world)[0].repair, HandoffRepair::FromFacts);
     assert_eq!(composed(&world).len(), 2);
 }
 
@@ -286,27 +289,27 @@ fn a_handoff_that_nobody_could_inspect_keeps_the_words_of_agents_back() {
     world.forget();
     world.put(Input::Outcome { action: open, outcome: Outcome::Failed { error: "no disk".into() } });
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let row = &rows(&world)[0];
-    assert_eq!(row.repair, Repair::FromFacts);
+    assert_eq!(row.repair, HandoffRepair::FromFacts);
     assert!(row.refused.as_ref().unwrap().findings[0].text.contains("no disk"));
-    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { score: None, by: None, .. })), 1);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::HandoffRepaired { score: None, by: None, .. })), 1);
 }
 
 #[test]
 fn after_a_while_a_handoff_is_looked_at_again_and_its_age_reaches_the_successor() {
     // C9
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
-    world.script = [Does::Exhaust, Does::Exhaust].into();
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
+    world.script = [ScriptedTurn::Exhaust, ScriptedTurn::Exhaust].into();
     world.go(); // The second continuation finished nothing: a person is asked.
     assert_eq!(names(&world).iter().filter(|name| **name == "inspect").count(), 2);
     world.commits_since = 7;
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
-    assert_eq!(world.count(|n| matches!(n, Notice::HandoffReviewed { commits_since: 7, .. })), 1);
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::HandoffReviewed { commits_since: 7, .. })), 1);
     let kinds: Vec<_> = briefed(&world)
         .into_iter()
-        .filter(|seen| seen.kind == BriefKind::Continuing)
+        .filter(|seen| seen.kind == PromptKind::Continuing)
         .map(|seen| seen.newest_handoff.as_ref().unwrap())
         .map(|newest| (newest.staleness, newest.found.map(|found| found.commits_since)))
         .collect();
@@ -319,17 +322,17 @@ fn the_lead_gets_all_that_is_left_and_is_shown_as_such() {
     let mut world = exhausted();
     world.lead = true;
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let merged: Vec<_> = world
         .notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::Prompted { kind: BriefKind::Merging, focus, .. } => Some(focus.len()),
+            ProgressEvent::Prompted { kind: PromptKind::Merging, focus, .. } => Some(focus.len()),
             _ => None,
         })
         .collect();
     assert_eq!(merged, [2]);
-    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { lead: true, .. })), 1);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::SessionStarted { lead: true, .. })), 1);
     let phase = &world.run.view(world.now).unwrap().phases[0];
     assert_eq!(phase.sessions.iter().map(|session| session.lead).collect::<Vec<_>>(), [false, true]);
 }
@@ -340,8 +343,8 @@ fn a_lead_of_its_own_role_is_that_roles_agent() {
     let mut flow = workflow(&[("1", &["a", "b"])]);
     let role = flow.roles[&crate::ids::RoleName::new("executor")].clone();
     flow.roles.insert("lead".into(), role);
-    let mut world = World::new(flow);
-    world.script = [Does::Exhaust].into();
+    let mut world = TestRun::new(flow);
+    world.script = [ScriptedTurn::Exhaust].into();
     world.lead = true;
     world.go();
     let roles: Vec<_> = world
@@ -385,18 +388,18 @@ fn what_is_not_in_the_window_of_a_policy_is_in_the_facts() {
     assert_eq!(facts["reported_handoff"]["current_state"], "half");
 }
 
-fn does() -> impl Strategy<Value = Does> {
+fn does() -> impl Strategy<Value = ScriptedTurn> {
     prop_oneof![
-        4 => (100u64..900).prop_map(Does::Finish),
-        3 => Just(Does::Exhaust),
-        1 => Just(Does::Quota(None)),
-        1 => Just(Does::Die),
-        1 => Just(Does::Hang),
+        4 => (100u64..900).prop_map(ScriptedTurn::Finish),
+        3 => Just(ScriptedTurn::Exhaust),
+        1 => Just(ScriptedTurn::Quota(None)),
+        1 => Just(ScriptedTurn::Die),
+        1 => Just(ScriptedTurn::Hang),
     ]
 }
 
-fn world(script: &[Does], scores: &[u32], lead: bool) -> World {
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"]), ("2", &["d", "e"])]));
+fn world(script: &[ScriptedTurn], scores: &[u32], lead: bool) -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"]), ("2", &["d", "e"])]));
     world.script = script.iter().copied().collect();
     world.scores = std::cell::RefCell::new(scores.iter().copied().collect());
     world.lead = lead;
@@ -427,9 +430,9 @@ proptest! {
             if world.run.status() != crate::view::RunStatus::Paused {
                 break;
             }
-            world.answer(Choice::Retry);
+            world.answer(PauseAnswer::Retry);
         }
-        prop_assert_eq!(world.ending(), Some(Ending::Done));
+        prop_assert_eq!(world.ending(), Some(RunOutcome::Done));
         let mut again = Run::new();
         for stamped in &world.journal {
             again.apply(stamped).unwrap();
@@ -447,9 +450,9 @@ proptest! {
 #[test]
 fn what_an_agent_left_reaches_whoever_goes_on_until_something_is_finished() {
     // C23
-    for (receiver, expected) in [(Does::Die, true), (Does::Finish(300), false)] {
-        let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
-        world.script = [Does::Exhaust, receiver, Does::Exhaust].into();
+    for (receiver, expected) in [(ScriptedTurn::Die, true), (ScriptedTurn::Finish(300), false)] {
+        let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
+        world.script = [ScriptedTurn::Exhaust, receiver, ScriptedTurn::Exhaust].into();
         while world.run.live_sessions().is_empty() {
             assert!(world.step());
         }

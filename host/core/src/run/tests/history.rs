@@ -1,12 +1,12 @@
 //! What goes with a question of what came before (C12, C13, B9).
 
 use crate::action::Action;
-use crate::observation::Facts;
+use crate::observation::QueryFacts;
 
-use super::world::{Does, World, workflow};
+use super::world::{ScriptedTurn, TestRun, workflow};
 
 /// The facts of every question, in order.
-fn told(world: &World) -> Vec<Facts> {
+fn told(world: &TestRun) -> Vec<QueryFacts> {
     let facts = |action: &Action| match action {
         Action::RequestDecision { question, .. } => Some(question.facts.clone()),
         _ => None,
@@ -16,12 +16,17 @@ fn told(world: &World) -> Vec<Facts> {
 
 #[test]
 fn a_question_knows_what_came_before_in_its_phase() {
-    let mut world = World::new(workflow(&[("one", &["a", "b", "c", "d"])]));
-    world.script =
-        [Does::Finish(300), Does::Forget { finishes: true }, Does::Quota(Some(1)), Does::Exhaust].into();
+    let mut world = TestRun::new(workflow(&[("one", &["a", "b", "c", "d"])]));
+    world.script = [
+        ScriptedTurn::Finish(300),
+        ScriptedTurn::Forget { finishes: true },
+        ScriptedTurn::Quota(Some(1)),
+        ScriptedTurn::Exhaust,
+    ]
+    .into();
     world.go();
     let facts = told(&world);
-    assert_eq!(facts[0], Facts::default(), "nothing came before the first question");
+    assert_eq!(facts[0], QueryFacts::default(), "nothing came before the first question");
     let newest = facts.last().unwrap();
 
     // The session before, with its compaction, is still known to its successor.
@@ -33,7 +38,7 @@ fn a_question_knows_what_came_before_in_its_phase() {
     assert_eq!((compaction.before_tokens, compaction.after_tokens), (Some(300), Some(200)));
 
     // Turns are those of the session itself, newest first, with what each cost.
-    let ordinals = |facts: &Facts| facts.turns_taken.iter().map(|turn| turn.ordinal).collect::<Vec<_>>();
+    let ordinals = |facts: &QueryFacts| facts.turns_taken.iter().map(|turn| turn.ordinal).collect::<Vec<_>>();
     assert!(facts.iter().any(|facts| ordinals(facts) == [4, 3, 2, 1]));
     let [turn, ..] = &newest.turns_taken[..] else { panic!("it took no turn") };
     assert_eq!((turn.billed_input_tokens, turn.cost_microusd), (300, Some(1000)));
@@ -56,8 +61,8 @@ fn a_question_knows_what_came_before_in_its_phase() {
 fn of_each_kind_only_the_newest_are_told() {
     let ids: Vec<String> = (0..20).map(|n| format!("o{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let mut world = World::new(workflow(&[("one", &ids)]));
-    world.script = vec![Does::Forget { finishes: true }; 20].into();
+    let mut world = TestRun::new(workflow(&[("one", &ids)]));
+    world.script = vec![ScriptedTurn::Forget { finishes: true }; 20].into();
     world.go();
     let newest = told(&world).pop().unwrap();
     let turns: Vec<u32> = newest.turns_taken.iter().map(|turn| turn.ordinal).collect();

@@ -1,27 +1,29 @@
 //! What the policy of a test world answers: the thresholds of the sources, as plain as can be.
 
 use crate::decision::*;
-use crate::observation::{Ask, ObjectiveView, Occasion, SplitOccasion, TurnsSpent};
+use crate::observation::{AssessTrigger, ObjectiveView, PolicyQuery, SplitTrigger, TurnUsage};
 use crate::time::DurationMs;
 
-use super::world::World;
+use super::world::TestRun;
 
 /// Why it decides anything.
 pub(super) const REASON: &str = "the test says so";
 
-impl World {
-    pub(super) fn decide(&self, ask: &Ask) -> Decision {
+impl TestRun {
+    pub(super) fn decide(&self, ask: &PolicyQuery) -> Decision {
         let reason = REASON.to_owned();
         match ask {
-            Ask::Assess(o) => {
+            PolicyQuery::Assess(o) => {
                 let code =
                     o.signals.iter().rfind(|s| s.prompt == o.session.prompts).and_then(|s| s.code.as_deref());
                 let verdict = match (o.occasion, code) {
-                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => Verdict::Stalled,
-                    (Occasion::Turn | Occasion::Signal | Occasion::Heartbeat, _) => Verdict::Healthy,
+                    (AssessTrigger::Heartbeat, _) if o.session.idle_ms >= 300_000 => Verdict::Stalled,
+                    (AssessTrigger::Turn | AssessTrigger::Signal | AssessTrigger::Heartbeat, _) => {
+                        Verdict::Healthy
+                    }
                     (_, Some("done")) => Verdict::Answered,
                     // What it had reported by then is doubted.
-                    (Occasion::SessionEnded, None) if self.unfinished.get() > 0 => Verdict::Answered,
+                    (AssessTrigger::SessionEnded, None) if self.unfinished.get() > 0 => Verdict::Answered,
                     (_, Some("exhausted")) => Verdict::Exhausted,
                     (_, Some("quota")) => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
                     (_, Some("quota-until")) => {
@@ -35,14 +37,14 @@ impl World {
                 let warning = (used >= 850).then(|| "nearly full".to_owned());
                 Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, reason })
             }
-            Ask::Complete(o) => {
+            PolicyQuery::Complete(o) => {
                 let left = self.unfinished.get();
                 self.unfinished.set(left.saturating_sub(1));
                 let done = o.session.objectives.iter().filter(|_| left == 0);
                 let done = done.map(|objective| objective.id.clone()).collect();
                 Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
             }
-            Ask::Recover(o) => {
+            PolicyQuery::Recover(o) => {
                 let told = self.recovery.as_ref().filter(|(verdict, _)| *verdict == o.assessment.verdict);
                 let action = match o.assessment.verdict {
                     _ if let Some((_, action)) = told => action.clone(),
@@ -54,7 +56,7 @@ impl World {
                 };
                 Decision::Recover(RecoveryDecision { action, reason })
             }
-            Ask::Compaction(o) => {
+            PolicyQuery::Compaction(o) => {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let action = if self.hands_off_from.is_some_and(|from| used >= from) {
                     CompactionAction::HandOff
@@ -65,7 +67,7 @@ impl World {
                 };
                 Decision::Compaction(CompactionDecision { action, reason })
             }
-            Ask::Offload(o) => {
+            PolicyQuery::Offload(o) => {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let all = || o.items.iter().map(|item| item.id.clone()).collect();
                 let items = if used >= self.offload_from {
@@ -75,11 +77,10 @@ impl World {
                 };
                 Decision::Offload(OffloadingDecision { items, reason })
             }
-            Ask::Split(o) => {
-                let asked =
-                    matches!(o.occasion, SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations);
-                let may = o.occasion == SplitOccasion::PhaseStart && o.objectives.len() > 1;
-                let asked_for = o.occasion == SplitOccasion::Requested && self.split_on_request;
+            PolicyQuery::Split(o) => {
+                let asked = matches!(o.occasion, SplitTrigger::PhaseStart | SplitTrigger::OutOfContinuations);
+                let may = o.occasion == SplitTrigger::PhaseStart && o.objectives.len() > 1;
+                let asked_for = o.occasion == SplitTrigger::Requested && self.split_on_request;
                 let action = match &self.split {
                     _ if asked_for => self.split_of(&o.objectives),
                     _ if self.split_each && may && o.phase.depth < 2 => self.split_of(&o.objectives),
@@ -88,9 +89,9 @@ impl World {
                 };
                 Decision::Split(SplitDecision { action, reason })
             }
-            Ask::Budget(o) => {
+            PolicyQuery::Budget(o) => {
                 let more = o.phase.budget.turns_used + o.base_turns.unwrap_or(0);
-                let is_given = |spent: &TurnsSpent| {
+                let is_given = |spent: &TurnUsage| {
                     let moved = spent.files_changed > 0 || spent.objectives_done > 0;
                     self.gives_turns && (moved || spent.idle_grants < self.idle_grants)
                 };
@@ -98,7 +99,7 @@ impl World {
                     if o.spent.as_ref().is_some_and(is_given) { Some(more) } else { o.base_turns };
                 Decision::Budget(TurnBudget { max_turns, reason })
             }
-            Ask::Brief(o) => Decision::Brief(Brief {
+            PolicyQuery::Brief(o) => Decision::Brief(PromptDraft {
                 prompt: format!(
                     "{:?} {:?} {:?} {:?} {:?} {:?}",
                     o.kind, o.focus, o.phase.iteration, o.result_file, o.result_files, o.conflict
@@ -106,14 +107,14 @@ impl World {
                 left_out: Vec::new(),
                 reason,
             }),
-            Ask::Compose(o) => Decision::Compose(Composition {
+            PolicyQuery::Compose(o) => Decision::Compose(HandoffDraft {
                 document: format!("{:?}", o.attempts),
                 index: "index".into(),
-                continuer: if self.lead { Continuer::Lead } else { Continuer::Successor },
+                continuer: if self.lead { SuccessorKind::Lead } else { SuccessorKind::Successor },
                 left_out: Vec::new(),
                 reason,
             }),
-            Ask::Review(o) => {
+            PolicyQuery::Review(o) => {
                 let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
                 let finding = |text: &str| Finding { cost: 100 - score, line: None, text: text.into() };
                 Decision::Review(Review {
@@ -132,7 +133,7 @@ impl World {
         let part = |chunk: &[ObjectiveView]| SubPhase {
             title: "part".into(),
             objectives: chunk.iter().map(|objective| objective.id.clone()).collect(),
-            order: Order::Direct,
+            order: WorkStyle::Direct,
             max_turns: None,
         };
         SplitAction::Split { sub_phases: objectives.chunks(size).map(part).collect() }

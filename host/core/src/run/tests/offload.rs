@@ -1,15 +1,15 @@
 //! What becomes of tool results that are offered (C3).
 
-use super::world::{World, label, workflow, wrong_answer};
+use super::world::{TestRun, label, workflow, wrong_answer};
 use crate::action::Action;
 use crate::decision::{Decision, Fault, OffloadingDecision};
 use crate::ids::RequestId;
-use crate::input::{Input, Stamped};
-use crate::notice::Notice;
-use crate::observation::{Ask, Capability, ItemKind, ItemView};
+use crate::input::{Input, JournaledInput};
+use crate::observation::{Capability, ContextItem, ContextItemKind, PolicyQuery};
+use crate::progress::ProgressEvent;
 
-fn item(n: usize) -> ItemView {
-    ItemView { id: format!("tool-result-{n}"), kind: ItemKind::ToolResult, tokens: 25_000 }
+fn item(n: usize) -> ContextItem {
+    ContextItem { id: format!("tool-result-{n}"), kind: ContextItemKind::ToolResult, tokens: 25_000 }
 }
 
 fn offload(items: &[&str]) -> Result<Decision, Fault> {
@@ -18,20 +18,20 @@ fn offload(items: &[&str]) -> Result<Decision, Fault> {
 }
 
 /// A run whose only session works, with nothing under way but its prompt.
-fn at_work() -> World {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
-    while !world.notices.iter().any(|notice| matches!(notice, Notice::Prompted { .. })) {
+fn at_work() -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
+    while !world.notices.iter().any(|notice| matches!(notice, ProgressEvent::Prompted { .. })) {
         assert!(world.step(), "a session begins");
     }
     world
 }
 
-fn apply(world: &mut World, input: Input) -> Vec<Action> {
-    let stamped = Stamped { seq: world.run.seq().next(), at: world.now, input };
+fn apply(world: &mut TestRun, input: Input) -> Vec<Action> {
+    let stamped = JournaledInput { seq: world.run.seq().next(), at: world.now, input };
     world.run.apply(&stamped).unwrap().into_iter().map(|intent| intent.action).collect()
 }
 
-fn offer(world: &mut World, n: usize) -> Vec<Action> {
+fn offer(world: &mut TestRun, n: usize) -> Vec<Action> {
     let session = world.run.live_sessions()[0].clone();
     apply(world, Input::Offered { session, item: item(n) })
 }
@@ -39,14 +39,14 @@ fn offer(world: &mut World, n: usize) -> Vec<Action> {
 fn asked(actions: &[Action]) -> RequestId {
     match actions {
         [Action::RequestDecision { request, question, .. }] => {
-            assert!(matches!(&question.ask, Ask::Offload(o) if o.items.len() == 1));
+            assert!(matches!(&question.ask, PolicyQuery::Offload(o) if o.items.len() == 1));
             *request
         }
         other => panic!("{other:?}"),
     }
 }
 
-fn decide(world: &mut World, request: RequestId, result: Result<Decision, Fault>) -> Vec<Action> {
+fn decide(world: &mut TestRun, request: RequestId, result: Result<Decision, Fault>) -> Vec<Action> {
     apply(world, Input::Decided { request, result, label: Box::new(label(Capability::Offloading)) })
 }
 
@@ -78,7 +78,7 @@ fn what_the_policy_offloads_is_replaced_and_everything_else_stays() {
 fn an_offer_of_nobody_is_answered_at_once() {
     let mut world = at_work();
     let kept = |n| [Action::Place { item: format!("tool-result-{n}"), offload: false }];
-    for n in 0..super::super::offload::WAITING {
+    for n in 0..super::super::tool_result_offload::WAITING {
         asked(&offer(&mut world, n));
     }
     assert_eq!(offer(&mut world, 1), kept(1), "one that waits already");

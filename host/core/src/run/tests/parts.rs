@@ -1,28 +1,28 @@
 //! What is asked of a part before it is merged (D12, D3), which objectives a repair is about, and how a session ends that asked for a
 //! split (C26, D2).
 
-use crate::action::{Action, Ending};
-use crate::decision::{Order, SplitAction, SubPhase};
+use crate::action::{Action, RunOutcome};
+use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::{Digest, SessionId};
-use crate::input::{Choice, Input, Report, SplitGroupReport};
-use crate::observation::{BriefKind, ObjectiveStatus};
-use crate::view::{Origin, PhaseStatus, RunStatus};
-use crate::workflow::{AgentKind, Repeat, ReviewBy, Role, Workflow};
+use crate::input::{Input, PauseAnswer, Report, SplitGroupReport};
+use crate::observation::{ObjectiveStatus, PromptKind};
+use crate::view::{PhaseOrigin, PhaseStatus, RunStatus};
+use crate::workflow::{AgentKind, PhaseLoop, ReviewRequirement, Role, Workflow};
 
-use super::world::{Does, World, workflow};
+use super::world::{ScriptedTurn, TestRun, workflow};
 
 /// One phase "20" that a policy splits into a part for each of so many objectives.
-fn split_in(count: usize, change: impl FnOnce(&mut Workflow)) -> World {
+fn split_in(count: usize, change: impl FnOnce(&mut Workflow)) -> TestRun {
     let ids: Vec<String> = (0..count).map(|n| format!("o{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut workflow = workflow(&[("20", &ids)]);
     workflow.review_parts = Some(true);
     change(&mut workflow);
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     let part = |id: &&str| SubPhase {
         title: format!("part {id}"),
         objectives: vec![(*id).into()],
-        order: Order::Direct,
+        order: WorkStyle::Direct,
         max_turns: None,
     };
     world.split = Some(SplitAction::Split { sub_phases: ids.iter().map(part).collect() });
@@ -30,7 +30,7 @@ fn split_in(count: usize, change: impl FnOnce(&mut Workflow)) -> World {
 }
 
 /// Reviews, each with the role that it is done in.
-fn reviews(world: &World) -> Vec<(String, String)> {
+fn reviews(world: &TestRun) -> Vec<(String, String)> {
     let spawned = |action: &Action| match action {
         Action::Spawn(spec) => Some((spec.phase.to_string(), spec.role.to_string())),
         _ => None,
@@ -39,7 +39,7 @@ fn reviews(world: &World) -> Vec<(String, String)> {
 }
 
 /// The objectives of each prompt that was given in a phase, in order.
-fn asked_in(world: &World, phase: &str) -> Vec<Vec<String>> {
+fn asked_in(world: &TestRun, phase: &str) -> Vec<Vec<String>> {
     let sessions: Vec<SessionId> = world
         .actions
         .iter()
@@ -58,7 +58,7 @@ fn asked_in(world: &World, phase: &str) -> Vec<Vec<String>> {
 }
 
 /// Where something is in the list of actions.
-fn place(world: &World, is: impl Fn(&Action) -> bool) -> usize {
+fn place(world: &TestRun, is: impl Fn(&Action) -> bool) -> usize {
     world.actions.iter().position(is).unwrap()
 }
 
@@ -68,10 +68,10 @@ fn a_part_with_an_objective_that_nothing_checks_is_reviewed_before_it_is_merged(
     let mut world =
         split_in(2, |workflow| workflow.phases[0].objectives[0].verify = Some("test -f 0".into()));
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(reviews(&world), [("20b-review".to_owned(), "executor".to_owned())]);
     let reviewed =
-        place(&world, |action| matches!(action, Action::Prompt { kind: BriefKind::Reviewing, .. }));
+        place(&world, |action| matches!(action, Action::Prompt { kind: PromptKind::Reviewing, .. }));
     let merged =
         place(&world, |action| matches!(action, Action::Merge { phase, .. } if phase.as_str() == "20b"));
     assert!(reviewed < merged);
@@ -104,7 +104,7 @@ fn the_default_reviewer_has_the_role_of_that_name_or_else_the_agent_of_the_phase
 fn the_phases_own_review_looks_at_each_part_and_none_does_where_the_workflow_leaves_it_out() {
     // D12
     let own = |workflow: &mut Workflow| {
-        workflow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: 50 });
+        workflow.phases[0].review = Some(ReviewRequirement { role: "executor".into(), score: 50 });
     };
     let mut world = split_in(2, own);
     world.go();
@@ -117,11 +117,11 @@ fn the_phases_own_review_looks_at_each_part_and_none_does_where_the_workflow_lea
     });
     world.go();
     assert_eq!(reviews(&world), [("20-review".to_owned(), "executor".to_owned())]);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 
     let mut world = split_in(2, |workflow| workflow.review_parts = Some(false));
     world.go();
-    assert_eq!((reviews(&world).len(), world.ending()), (0, Some(Ending::Done)));
+    assert_eq!((reviews(&world).len(), world.ending()), (0, Some(RunOutcome::Done)));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_a_review_of_a_part_finds_goes_back_to_that_part_alone_and_within_bounds(
     let mut world = split_in(3, |_| {});
     world.reviews = [Some(40)].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let mut worked: Vec<u32> = (0..3).map(|n| world.worked[&format!("o{n}").as_str().into()]).collect();
     worked.sort_unstable();
     assert_eq!(worked, [1, 1, 2]);
@@ -164,8 +164,8 @@ fn a_part_that_nobody_scored_is_merged_by_a_person_alone_whatever_checks_the_who
         assert_eq!(question.contains("`score` is missing"), refuses_reviews, "{question}");
         assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
         if !refuses_reviews {
-            world.answer(Choice::Accept);
-            assert_eq!(world.ending(), Some(Ending::Done));
+            world.answer(PauseAnswer::Accept);
+            assert_eq!(world.ending(), Some(RunOutcome::Done));
         }
     }
 }
@@ -179,8 +179,8 @@ fn a_part_that_nobody_could_review_and_nothing_checks_is_merged_by_a_person_alon
     let view = world.run.view(world.now).unwrap();
     assert!(view.questions[0].text.contains("The review of 20a has no score"), "{}", view.questions[0].text);
     assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
-    world.answer(Choice::Accept);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Accept);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(reviews(&world).len(), 2, "a person's word is the last one");
 }
 
@@ -192,7 +192,7 @@ fn a_part_of_a_part_is_reviewed_by_default_for_itself() {
     });
     (world.split, world.split_each, world.halves) = (None, true, true);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let mut phases: Vec<String> = reviews(&world).into_iter().map(|(phase, _)| phase).collect();
     phases.sort();
     assert_eq!(phases, ["20b-b-review", "20b-review"]);
@@ -213,7 +213,7 @@ fn a_repair_of_the_whole_is_asked_of_the_objective_that_the_finding_names() {
         world.verdicts = [false].into();
         world.findings = findings.into();
         world.go();
-        assert_eq!(world.ending(), Some(Ending::Done));
+        assert_eq!(world.ending(), Some(RunOutcome::Done));
         assert_eq!(asked_in(&world, "20"), [["o2"]], "{findings}");
         assert!(world.texts_of_prompts().iter().any(|text| text.contains(findings)));
         let again: Vec<&str> =
@@ -232,12 +232,12 @@ fn a_repair_of_the_whole_is_about_all_of_it_where_the_finding_names_nothing() {
     world.verdicts = [false].into();
     world.findings = "one test of six failed".into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(asked_in(&world, "20"), [["o0", "o1", "o2", "o3", "o4", "o5"]]);
 }
 
 /// Three parts whose whole fails its verification three times because of `o1`, until a person is asked.
-fn never_right() -> World {
+fn never_right() -> TestRun {
     let mut world = split_in(3, |workflow| {
         workflow.review_parts = Some(false);
         workflow.phases[0].verify = Some("make test".into());
@@ -248,7 +248,7 @@ fn never_right() -> World {
     world
 }
 
-fn landings(world: &World) -> usize {
+fn landings(world: &TestRun) -> usize {
     world.actions.iter().filter(|action| matches!(action, Action::Land { .. })).count()
 }
 
@@ -257,8 +257,8 @@ fn another_try_mends_what_came_together_and_nothing_lands_before_it_is_verified(
     // D12 D3
     let mut world = never_right();
     assert_eq!((landings(&world), asked_in(&world, "20")), (0, vec![vec!["o1".to_owned()]; 2]));
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!((landings(&world), asked_in(&world, "20")), (1, vec![vec!["o1".to_owned()]; 3]));
 }
 
@@ -274,12 +274,12 @@ fn what_was_done_before_the_split_is_mended_before_the_whole_lands_as_well() {
     if let Some(SplitAction::Split { sub_phases }) = &mut world.split {
         sub_phases.remove(0);
     }
-    world.script = [Does::Finish(100), Does::Exhaust].into();
+    world.script = [ScriptedTurn::Finish(100), ScriptedTurn::Exhaust].into();
     (world.verdicts, world.findings) = ([false, false, false].into(), "not ok: o0".into());
     world.go();
     assert_eq!((world.run.status(), landings(&world)), (RunStatus::Paused, 0));
-    world.answer(Choice::Retry);
-    assert_eq!((world.ending(), landings(&world)), (Some(Ending::Done), 1));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!((world.ending(), landings(&world)), (Some(RunOutcome::Done), 1));
     assert_eq!(world.worked[&"o0".into()], 4);
 }
 
@@ -291,16 +291,16 @@ fn what_came_together_is_mended_where_it_is_and_not_split_again() {
         workflow.phases[0].verify = Some("make test".into());
         workflow.phases[0].continuations = Some(0);
     });
-    (world.verdicts, world.script) = ([false].into(), [100, 100, 100].map(Does::Finish).into());
-    world.script.push_back(Does::Exhaust);
+    (world.verdicts, world.script) = ([false].into(), [100, 100, 100].map(ScriptedTurn::Finish).into());
+    world.script.push_back(ScriptedTurn::Exhaust);
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
     assert!(view.questions[0].text.contains("its parts are together already"), "{:?}", view.questions);
     let checkpoints = world.actions.iter().filter(|action| matches!(action, Action::Checkpoint { .. }));
     assert_eq!(checkpoints.count(), 1);
-    world.answer(Choice::Retry);
-    assert_eq!((world.ending(), landings(&world)), (Some(Ending::Done), 1));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!((world.ending(), landings(&world)), (Some(RunOutcome::Done), 1));
 }
 
 #[test]
@@ -331,18 +331,18 @@ fn a_loop_that_a_split_phase_closes_begins_again_with_what_there_is() {
     let mut workflow = workflow(&[("plan", &["p"]), ("check", &["o0", "o1"])]);
     workflow.phases[1].depends_on = vec!["plan".into()];
     workflow.phases[1].verify = Some("make check".into());
-    workflow.phases[1].repeat = Some(Repeat { from: "plan".into(), at_most: 3 });
-    let mut world = World::new(workflow);
+    workflow.phases[1].repeat = Some(PhaseLoop { from: "plan".into(), at_most: 3 });
+    let mut world = TestRun::new(workflow);
     (world.split_each, world.verdicts) = (true, [false].into());
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(landings(&world), 2);
     assert!(world.worked.values().all(|times| *times == 2), "{:?}", world.worked);
 }
 
 /// The first session asks for a split of the two objectives.
-fn asking(does: Does) -> World {
-    let mut world = World::new(workflow(&[("20", &["o0", "o1"])]));
+fn asking(does: ScriptedTurn) -> TestRun {
+    let mut world = TestRun::new(workflow(&[("20", &["o0", "o1"])]));
     world.script = [does].into();
     world.split_on_request = true;
     while world.run.live_sessions().is_empty() {
@@ -357,10 +357,10 @@ fn asking(does: Does) -> World {
 #[test]
 fn a_session_that_is_split_as_it_asked_ends_by_that() {
     // C26 D2
-    for does in [Does::Finish(100), Does::Nothing, Does::Exhaust, Does::Die] {
+    for does in [ScriptedTurn::Finish(100), ScriptedTurn::Nothing, ScriptedTurn::Exhaust, ScriptedTurn::Die] {
         let mut world = asking(does);
         world.go();
-        assert_eq!(world.ending(), Some(Ending::Done), "{does:?}");
+        assert_eq!(world.ending(), Some(RunOutcome::Done), "{does:?}");
         let view = world.run.view(world.now).unwrap();
         let endings: Vec<&str> = view
             .phases
@@ -375,11 +375,11 @@ fn a_session_that_is_split_as_it_asked_ends_by_that() {
 #[test]
 fn a_request_that_is_refused_leaves_the_ending_as_it_was() {
     // C26
-    let mut world = asking(Does::Exhaust);
+    let mut world = asking(ScriptedTurn::Exhaust);
     world.split_on_request = false;
     world.go();
     let view = world.run.view(world.now).unwrap();
     assert_eq!(view.phases[0].sessions[0].ending, "exhausted");
-    assert!(view.phases.iter().all(|phase| phase.origin == Origin::Workflow));
+    assert!(view.phases.iter().all(|phase| phase.origin == PhaseOrigin::Workflow));
     assert!(view.phases.iter().all(|phase| phase.status == PhaseStatus::Done));
 }

@@ -4,29 +4,29 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::world::{Does, World, workflow, wrong_answer};
-use crate::action::{Action, Ending};
-use crate::decision::{Order, SplitAction, SubPhase};
+use super::world::{ScriptedTurn, TestRun, workflow, wrong_answer};
+use crate::action::{Action, RunOutcome};
+use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::ObjectiveId;
-use crate::input::{Choice, Input, Stamped};
-use crate::notice::Notice;
+use crate::input::{Input, JournaledInput, PauseAnswer};
 use crate::observation::Capability;
+use crate::progress::ProgressEvent;
 use crate::run::Run;
 use crate::view::RunStatus;
 
-fn does() -> impl Strategy<Value = Does> {
+fn does() -> impl Strategy<Value = ScriptedTurn> {
     prop_oneof![
-        4 => (100u64..900).prop_map(Does::Finish),
-        2 => Just(Does::Exhaust),
-        1 => Just(Does::Quota(None)),
-        1 => Just(Does::Quota(Some(1))),
-        1 => Just(Does::Nothing),
-        1 => Just(Does::Die),
-        1 => Just(Does::Hang),
+        4 => (100u64..900).prop_map(ScriptedTurn::Finish),
+        2 => Just(ScriptedTurn::Exhaust),
+        1 => Just(ScriptedTurn::Quota(None)),
+        1 => Just(ScriptedTurn::Quota(Some(1))),
+        1 => Just(ScriptedTurn::Nothing),
+        1 => Just(ScriptedTurn::Die),
+        1 => Just(ScriptedTurn::Hang),
     ]
 }
 
-fn world(script: Vec<Does>, verdicts: Vec<bool>) -> World {
+fn world(script: Vec<ScriptedTurn>, verdicts: Vec<bool>) -> TestRun {
     let mut flow = workflow(&[("1", &["a", "b", "c"]), ("2", &["d", "e"])]);
     flow.phases[1].depends_on = vec!["1".into()];
     flow.phases[1].verify = Some("check".into());
@@ -34,7 +34,7 @@ fn world(script: Vec<Does>, verdicts: Vec<bool>) -> World {
     for (phase, goal) in [(0, 1), (0, 2), (1, 1)] {
         flow.phases[phase].objectives[goal].description = "Do it well.\n".repeat(500);
     }
-    let mut world = World::new(flow);
+    let mut world = TestRun::new(flow);
     world.offload_from = 400;
     world.findings = "expected 4, found 5\n".repeat(200);
     world.script = script.into();
@@ -43,13 +43,13 @@ fn world(script: Vec<Does>, verdicts: Vec<bool>) -> World {
 }
 
 /// To the end, with a person who always says "again".
-fn finish(world: &mut World) {
+fn finish(world: &mut TestRun) {
     world.go();
     for _ in 0..200 {
         if world.run.status() != RunStatus::Paused {
             break;
         }
-        world.answer(Choice::Retry);
+        world.answer(PauseAnswer::Retry);
     }
 }
 
@@ -64,7 +64,7 @@ proptest! {
     ) {
         let mut world = world(script, verdicts);
         finish(&mut world);
-        prop_assert_eq!(world.ending(), Some(Ending::Done));
+        prop_assert_eq!(world.ending(), Some(RunOutcome::Done));
     }
 
     /// The same inputs give the same intents and the same state.
@@ -96,11 +96,11 @@ proptest! {
         let done: BTreeSet<ObjectiveId> = done_objectives(&world.notices);
         world.crash();
         finish(&mut world);
-        prop_assert_eq!(world.ending(), Some(Ending::Done));
+        prop_assert_eq!(world.ending(), Some(RunOutcome::Done));
         for notice in &world.notices[before..] {
-            if let Notice::Prompted { focus, kind, .. } = notice {
+            if let ProgressEvent::Prompted { focus, kind, .. } = notice {
                 // After a failed verification the last objective is looked at once more.
-                let looked_at = *kind == crate::observation::BriefKind::Nudged;
+                let looked_at = *kind == crate::observation::PromptKind::Nudged;
                 prop_assert!(looked_at || focus.iter().all(|id| !done.contains(id)), "{:?} again", focus);
             }
         }
@@ -112,7 +112,7 @@ proptest! {
         let mut world = world(script, vec![]);
         let mut answers = 0;
         while world.step() {
-            let Some(Stamped { input: Input::Decided { request, result, label }, seq, at: time }) = world.journal.last()
+            let Some(JournaledInput { input: Input::Decided { request, result, label }, seq, at: time }) = world.journal.last()
             else { continue };
             answers += 1;
             if answers <= at {
@@ -120,7 +120,7 @@ proptest! {
             }
             let input = Input::Decided { request: *request, result: result.clone(), label: label.clone() };
             let mut run = world.run.clone();
-            let intents = run.apply(&Stamped { seq: seq.next(), at: *time, input }).unwrap();
+            let intents = run.apply(&JournaledInput { seq: seq.next(), at: *time, input }).unwrap();
             prop_assert!(intents.is_empty(), "{:?}", intents);
             prop_assert_eq!(run.view(*time), world.run.view(*time));
             break;
@@ -137,18 +137,18 @@ proptest! {
             .map(|ids| SubPhase {
                 title: "part".into(),
                 objectives: ids.iter().map(|id| (*id).into()).collect(),
-                order: Order::MiniPlan,
+                order: WorkStyle::MiniPlan,
                 max_turns: None,
             })
             .collect();
         let mut named: Vec<&str> = parts.iter().flatten().copied().collect();
         named.sort_unstable();
         let sound = named == ["a", "b", "c"] && parts.len() > 1 && parts.iter().all(|part| !part.is_empty());
-        let mut world = World::new(workflow(&[("1", &["a", "b", "c"]), ("2", &["d"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"]), ("2", &["d"])]));
         world.split = Some(SplitAction::Split { sub_phases });
         finish(&mut world);
-        prop_assert_eq!(world.ending(), Some(Ending::Done));
-        let forked = world.count(|n| matches!(n, Notice::Split { phase, .. } if phase.as_str() == "1"));
+        prop_assert_eq!(world.ending(), Some(RunOutcome::Done));
+        let forked = world.count(|n| matches!(n, ProgressEvent::Split { phase, .. } if phase.as_str() == "1"));
         prop_assert_eq!(forked, usize::from(sound));
         prop_assert_eq!(world.worked.len(), 4);
         prop_assert!(world.worked.values().all(|times| *times == 1));
@@ -159,7 +159,7 @@ proptest! {
 #[test]
 fn a_first_answer_of_the_wrong_kind_falls_back() {
     for capability in Capability::ALL {
-        let mut world = world(vec![Does::Exhaust], vec![]);
+        let mut world = world(vec![ScriptedTurn::Exhaust], vec![]);
         let mut spoiled = false;
         loop {
             let wanted = world.run.clone();
@@ -180,7 +180,7 @@ fn a_first_answer_of_the_wrong_kind_falls_back() {
                 label: label.clone(),
             };
             let mut run = wanted;
-            let intents = run.apply(&Stamped { seq: last.seq, at: last.at, input }).unwrap();
+            let intents = run.apply(&JournaledInput { seq: last.seq, at: last.at, input }).unwrap();
             // A handoff is never given up: the host writes its own where nobody composes one, and a review that nobody could give
             // refuses nothing.
             let harmful = intents.iter().find(|intent| match intent.action {
@@ -196,11 +196,11 @@ fn a_first_answer_of_the_wrong_kind_falls_back() {
     }
 }
 
-fn done_objectives(notices: &[Notice]) -> BTreeSet<ObjectiveId> {
+fn done_objectives(notices: &[ProgressEvent]) -> BTreeSet<ObjectiveId> {
     notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::ObjectiveDone { objective, .. } => Some(objective.clone()),
+            ProgressEvent::ObjectiveDone { objective, .. } => Some(objective.clone()),
             _ => None,
         })
         .collect()

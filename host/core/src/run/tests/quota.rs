@@ -1,19 +1,19 @@
 //! What is told of a wait for a provider, and what the prompt after it says (B4–B8).
 
-use super::world::{Does, World, workflow};
+use super::world::{ScriptedTurn, TestRun, workflow};
 use crate::action::Action;
 use crate::decision::{Assessment, Evidence, QuotaCause, Verdict};
-use crate::facts::{Channel, Signal};
+use crate::facts::{ErrorSignal, SignalSource};
 use crate::ids::Seq;
-use crate::notice::Notice;
-use crate::observation::Ask;
+use crate::observation::PolicyQuery;
+use crate::progress::ProgressEvent;
 use crate::run::quota::words_of;
 use crate::time::{DurationMs, UnixMs};
 
 /// A run whose only session has been given its first prompt.
-fn at_work() -> World {
-    let mut world = World::new(workflow(&[("1", &["a"])]));
-    world.script = [Does::Hang].into();
+fn at_work() -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
+    world.script = [ScriptedTurn::Hang].into();
     while world.run.phases.is_empty() || world.run.session(0).is_none_or(|session| session.prompts == 0) {
         assert!(world.step());
     }
@@ -22,9 +22,9 @@ fn at_work() -> World {
 }
 
 /// The waits that were told, as: who tries again, whether by itself, and the words.
-fn told(world: &mut World) -> Vec<(Option<UnixMs>, bool, String)> {
+fn told(world: &mut TestRun) -> Vec<(Option<UnixMs>, bool, String)> {
     let told = world.run.out.drain(..).filter_map(|intent| match intent.action {
-        Action::Notify(Notice::QuotaWait { retry_at, by_itself, said, .. }) => {
+        Action::Notify(ProgressEvent::QuotaWait { retry_at, by_itself, said, .. }) => {
             Some((retry_at, by_itself, said))
         }
         _ => None,
@@ -49,7 +49,7 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     // Whose judgment it is, if another policy called it a limit.
     let mut world = at_work();
     world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
-    let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(Notice::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
+    let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(ProgressEvent::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
     assert!(world.run.out.iter().any(is_named));
 
     // A reset that was told already is not told again.
@@ -65,8 +65,8 @@ fn an_agent_that_retries_is_told_from_one_that_does_not() {
     // B4
     let mut world = at_work();
     let text = "the agent retries by itself: 1 of 2, in 500 ms".to_owned();
-    let retry = Signal {
-        channel: Channel::ProviderError,
+    let retry = ErrorSignal {
+        channel: SignalSource::ProviderError,
         code: "rate_limit".into(),
         status: Some(429),
         resets_at: None,
@@ -81,7 +81,7 @@ fn an_agent_that_retries_is_told_from_one_that_does_not() {
 
 #[test]
 fn the_words_that_explain_a_code_are_those_of_the_wait() {
-    let evidence = |text: &str| Evidence { channel: Channel::AgentEvent, seq: None, text: text.into() };
+    let evidence = |text: &str| Evidence { channel: SignalSource::AgentEvent, seq: None, text: text.into() };
     let assessment = Assessment {
         verdict: Verdict::Quota { cause: QuotaCause::Billing, resets_at_ms: None },
         evidence: vec![evidence("billing_error"), evidence("Credit balance is too low")],
@@ -101,13 +101,13 @@ fn the_prompt_after_a_wait_says_that_it_goes_on() {
         (Some(1), "house.wasm", judged),
         (None, "house.wasm", judged),
     ] {
-        let mut world = World::new(workflow(&[("1", &["a"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a"])]));
         world.policy = policy;
-        world.script = [Does::Quota(reset)].into();
+        world.script = [ScriptedTurn::Quota(reset)].into();
         world.go();
         let asked = world.actions.iter().filter_map(|action| match action {
             Action::RequestDecision { question, .. } => match &question.ask {
-                Ask::Brief(seen) => seen.because.clone(),
+                PolicyQuery::Brief(seen) => seen.because.clone(),
                 _ => None,
             },
             _ => None,

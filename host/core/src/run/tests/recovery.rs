@@ -1,32 +1,32 @@
 //! What a policy may do about a session that could go no further, and about a prompt whose objectives are not done.
 
 use super::mind::REASON;
-use super::world::{Does, World, workflow};
-use crate::action::{Action, Ending};
+use super::world::{ScriptedTurn, TestRun, workflow};
+use crate::action::{Action, RunOutcome};
 use crate::decision::{
     Assessment, CompletionDecision, Decision, Evidence, RecoveryAction, RecoveryDecision, Verdict,
 };
-use crate::facts::Channel;
+use crate::facts::SignalSource;
 use crate::ids::{Digest, Seq};
-use crate::input::{Choice, Input, Report, ReportedHandoff, SplitGroupReport};
-use crate::notice::Notice;
-use crate::observation::{Ask, ObjectiveStatus, Occasion, SplitOccasion};
+use crate::input::{Input, PauseAnswer, Report, ReportedHandoff, SplitGroupReport};
+use crate::observation::{AssessTrigger, ObjectiveStatus, PolicyQuery, SplitTrigger};
+use crate::progress::ProgressEvent;
 use crate::run::judgment::Judgment;
 use crate::run::step::Step;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
 
 /// A world of one phase whose policy answers this after such a verdict.
-fn world(verdict: Verdict, action: RecoveryAction, script: &[Does]) -> World {
+fn world(verdict: Verdict, action: RecoveryAction, script: &[ScriptedTurn]) -> TestRun {
     let mut flow = workflow(&[("1", &["a", "b"])]);
     flow.roles.insert("senior".into(), Role { window_tokens: Some(1000), ..Role::of(AgentKind::Claude) });
-    let mut world = World::new(flow);
+    let mut world = TestRun::new(flow);
     world.recovery = Some((verdict, action));
     world.script = script.to_vec().into();
     world
 }
 
-fn roles(world: &World) -> Vec<String> {
+fn roles(world: &TestRun) -> Vec<String> {
     let spawned = world.actions.iter().filter_map(|action| match action {
         Action::Spawn(spec) => Some(spec.role.to_string()),
         _ => None,
@@ -38,11 +38,12 @@ fn roles(world: &World) -> Vec<String> {
 #[test]
 fn another_role_continues_an_exhausted_session() {
     let senior = RecoveryAction::OtherRole { role: "senior".into() };
-    let mut world = world(Verdict::Exhausted, senior, &[Does::Finish(300), Does::Exhaust]);
+    let mut world = world(Verdict::Exhausted, senior, &[ScriptedTurn::Finish(300), ScriptedTurn::Exhaust]);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(roles(&world), ["executor", "senior"]);
-    let retries = world.notices.iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count();
+    let retries =
+        world.notices.iter().filter(|notice| matches!(notice, ProgressEvent::Retrying { .. })).count();
     assert_eq!(retries, 0, "it is a continuation, and no retry");
 }
 
@@ -53,21 +54,26 @@ fn a_person_is_asked_instead_of_waiting_for_a_provider() {
     let mut world = world(
         Verdict::Quota { cause: crate::decision::QuotaCause::Rate, resets_at_ms: None },
         ask,
-        &[Does::Quota(None)],
+        &[ScriptedTurn::Quota(None)],
     );
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
     assert_eq!(view.questions[0].text, "The policy test asks: \"Buy more?\"");
-    assert!(!view.questions[0].choices.contains(&Choice::Accept), "nobody can say that the work is done");
+    assert!(
+        !view.questions[0].choices.contains(&PauseAnswer::Accept),
+        "nobody can say that the work is done"
+    );
 }
 
 // A11
 #[test]
 fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
     let ask = || RecoveryAction::AskPerson { question: "CSV or JSON?".into() };
-    for (verdict, first) in [(Verdict::NeedsInput, Choice::Retry), (Verdict::Truncated, Choice::Accept)] {
-        let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+    for (verdict, first) in
+        [(Verdict::NeedsInput, PauseAnswer::Retry), (Verdict::Truncated, PauseAnswer::Accept)]
+    {
+        let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
         while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
             assert!(world.step());
         }
@@ -75,13 +81,13 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         session.answer_bytes = 20;
         let assessment =
             Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
-        world.run.take_verdict(0, Occasion::PromptEnded, &[0], &assessment);
+        world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
         let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
         world.run.take_recovery(0, &[0], &judgment, &ask());
         world.go();
         let question = &world.run.view(world.now).unwrap().questions[0];
         assert_eq!(question.choices[0], first, "{question:?}");
-        assert!(question.choices.contains(&Choice::Accept));
+        assert!(question.choices.contains(&PauseAnswer::Accept));
     }
 }
 
@@ -89,14 +95,14 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
 #[test]
 fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
     let asked = |judged_by: Option<&str>| {
-        let mut world = world(Verdict::Exhausted, RecoveryAction::HandOff, &[Does::Hang]);
+        let mut world = world(Verdict::Exhausted, RecoveryAction::HandOff, &[ScriptedTurn::Hang]);
         while world.run.phases.is_empty() {
             assert!(world.step());
         }
         world.run.phases[0].judged_by = judged_by.map(str::to_owned);
         let asked = world.run.asked_of_ending(
             0,
-            SplitOccasion::OutOfContinuations,
+            SplitTrigger::OutOfContinuations,
             "Two sessions used up their windows.",
         );
         asked.for_people().to_owned()
@@ -110,9 +116,9 @@ fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
 // A4
 #[test]
 fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker() {
-    let shown = |text: &str, channel: Channel, by: Option<&str>| {
+    let shown = |text: &str, channel: SignalSource, by: Option<&str>| {
         let ask = || RecoveryAction::AskPerson { question: "What now?".into() };
-        let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+        let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
         while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
             assert!(world.step());
         }
@@ -123,34 +129,36 @@ fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker()
         let judgment = Judgment::of(&assessment, by.map(str::to_owned));
         world.run.take_recovery(0, &[0], &judgment, &ask());
         world.go();
-        let seq_of = |notice: &Notice| match notice {
-            Notice::Stopped { evidence, .. } => Some(evidence[0].seq),
+        let seq_of = |notice: &ProgressEvent| match notice {
+            ProgressEvent::Stopped { evidence, .. } => Some(evidence[0].seq),
             _ => None,
         };
         world.notices.iter().find_map(seq_of).unwrap()
     };
     let other = Some("falsy.wasm");
-    assert_eq!(shown("so I stop", Channel::AgentText, other), Some(Seq(7)));
-    assert_eq!(shown("usage limit reached", Channel::AgentText, other), None);
-    assert_eq!(shown("so I stop", Channel::ProviderError, other), None);
-    assert_eq!(shown("usage limit reached", Channel::ProviderError, None), Some(Seq(7)), "Baton's own");
+    assert_eq!(shown("so I stop", SignalSource::AgentText, other), Some(Seq(7)));
+    assert_eq!(shown("usage limit reached", SignalSource::AgentText, other), None);
+    assert_eq!(shown("so I stop", SignalSource::ProviderError, other), None);
+    assert_eq!(shown("usage limit reached", SignalSource::ProviderError, None), Some(Seq(7)), "Baton's own");
 }
 
 // A8
 #[test]
 fn a_session_that_failed_may_be_handed_off_and_that_is_a_continuation() {
-    let mut world = world(Verdict::Failed, RecoveryAction::HandOff, &[Does::Finish(300), Does::Die]);
+    let mut world =
+        world(Verdict::Failed, RecoveryAction::HandOff, &[ScriptedTurn::Finish(300), ScriptedTurn::Die]);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let retries = world.notices.iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count();
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let retries =
+        world.notices.iter().filter(|notice| matches!(notice, ProgressEvent::Retrying { .. })).count();
     assert_eq!(retries, 0);
 }
 
 /// What prompts and documents are made of, as a policy is asked for them.
-fn asked_for_agents(world: &World) -> Vec<String> {
+fn asked_for_agents(world: &TestRun) -> Vec<String> {
     let asked = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Brief(_) | Ask::Compose(_) => Some(serde_json::to_string(question).unwrap()),
+            PolicyQuery::Brief(_) | PolicyQuery::Compose(_) => Some(serde_json::to_string(question).unwrap()),
             _ => None,
         },
         _ => None,
@@ -161,24 +169,34 @@ fn asked_for_agents(world: &World) -> Vec<String> {
 // B6: a reason may be a stranger's, and is for people.
 #[test]
 fn the_reason_of_a_policy_reaches_no_prompt_and_no_handoff() {
-    for (verdict, action, script, known) in [
+    for (verdict, action, init_script, known) in [
         (
             Verdict::Exhausted,
             RecoveryAction::HandOff,
-            vec![Does::Finish(300), Does::Exhaust],
+            vec![ScriptedTurn::Finish(300), ScriptedTurn::Exhaust],
             "its context window is used up",
         ),
-        (Verdict::Failed, RecoveryAction::HandOff, vec![Does::Finish(300), Does::Die], "it failed"),
-        (Verdict::Failed, RecoveryAction::Retry, vec![Does::Finish(300), Does::Die], "it failed"),
+        (
+            Verdict::Failed,
+            RecoveryAction::HandOff,
+            vec![ScriptedTurn::Finish(300), ScriptedTurn::Die],
+            "it failed",
+        ),
+        (
+            Verdict::Failed,
+            RecoveryAction::Retry,
+            vec![ScriptedTurn::Finish(300), ScriptedTurn::Die],
+            "it failed",
+        ),
     ] {
-        let mut world = world(verdict, action, &script);
+        let mut world = world(verdict, action, &init_script);
         world.go();
-        assert_eq!(world.ending(), Some(Ending::Done));
+        assert_eq!(world.ending(), Some(RunOutcome::Done));
         let asked = asked_for_agents(&world);
         assert!(asked.iter().any(|question| question.contains(known)), "{asked:#?}");
         assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
     }
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
     world.unfinished.set(1);
     world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
     world.go();
@@ -194,11 +212,11 @@ fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
         let mut world = world(
             Verdict::Exhausted,
             RecoveryAction::OtherRole { role: "nobody".into() },
-            &[Does::Finish(300), Does::Exhaust],
+            &[ScriptedTurn::Finish(300), ScriptedTurn::Exhaust],
         );
         world.go();
         let question = world.run.questions.keys().next().copied().expect("a person is asked");
-        world.put(Input::Answered { question, choice: Choice::Retry, message: message.clone() });
+        world.put(Input::Answered { question, choice: PauseAnswer::Retry, message: message.clone() });
         world.go();
         let asked = asked_for_agents(&world);
         assert!(!asked.iter().any(|question| question.contains(REASON)), "{asked:#?}");
@@ -211,7 +229,7 @@ fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
 #[test]
 fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent() {
     let ask = || RecoveryAction::AskPerson { question: format!("The agent asks: {REASON}") };
-    let mut world = world(Verdict::Healthy, ask(), &[Does::Hang]);
+    let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
     while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
         assert!(world.step());
     }
@@ -222,7 +240,7 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
         reason: REASON.into(),
     };
     world.run.answering = Some("odd".to_owned());
-    world.run.take_verdict(0, Occasion::PromptEnded, &[0], &assessment);
+    world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
     world.run.answering = None;
     let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
     world.run.take_recovery(0, &[0], &judgment, &ask());
@@ -230,7 +248,8 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
     let (question, shown) = world.run.questions.iter().next().expect("a person is asked");
     let shown = shown.cause.for_people();
     assert!(shown.ends_with("(The policy odd judged it so.)"), "{shown:?}");
-    let answer = Input::Answered { question: *question, choice: Choice::Retry, message: Some("CSV".into()) };
+    let answer =
+        Input::Answered { question: *question, choice: PauseAnswer::Retry, message: Some("CSV".into()) };
     world.put(answer);
     world.go();
     let asked = asked_for_agents(&world);
@@ -241,19 +260,20 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
 // A11
 #[test]
 fn what_a_policy_does_not_call_done_is_asked_about_again() {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
     world.unfinished.set(1);
     world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let prompts = world.notices.iter().filter(|notice| matches!(notice, Notice::Prompted { .. })).count();
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let prompts =
+        world.notices.iter().filter(|notice| matches!(notice, ProgressEvent::Prompted { .. })).count();
     assert_eq!(prompts, 3, "the first of two objectives was prompted for twice");
 }
 
 // A11
 #[test]
 fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
-    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b", "c"])]));
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
@@ -268,7 +288,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         warning: None,
         reason: "it answered".into(),
     };
-    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], answered, &decision);
+    world.run.take_completion(0, AssessTrigger::PromptEnded, &[0, 1, 2], answered, &decision);
     let Step::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
         panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
     };
@@ -280,18 +300,18 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
 // A4
 #[test]
 fn an_answer_about_a_stall_that_is_over_ends_nothing() {
-    let mut world = World::new(workflow(&[("1", &["a"])]));
-    world.script = [Does::Hang].into();
+    let mut world = TestRun::new(workflow(&[("1", &["a"])]));
+    world.script = [ScriptedTurn::Hang].into();
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
-    let asked = |world: &World| world.run.session(0)?.at_work.recovering();
+    let asked = |world: &TestRun| world.run.session(0)?.at_work.recovering();
     while asked(&world).is_none() {
         assert!(world.step());
     }
     let request = asked(&world).unwrap();
     // Meanwhile its prompt has ended.
-    world.run.judge(0, Occasion::PromptEnded, vec![0]);
+    world.run.judge(0, AssessTrigger::PromptEnded, vec![0]);
     let step = world.run.phases[0].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
     world.run.take_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
@@ -301,7 +321,7 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
 // A11
 #[test]
 fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
@@ -317,9 +337,10 @@ fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
     let groups = vec![group("a"), group("b")];
     world.put(reported(Report::SplitRequest { groups, rationale: "too large".into() }));
     world.go();
-    let reopened = world.notices.iter().filter(|notice| matches!(notice, Notice::Reopened { .. })).count();
+    let reopened =
+        world.notices.iter().filter(|notice| matches!(notice, ProgressEvent::Reopened { .. })).count();
     assert_eq!(reopened, 2);
-    assert_eq!(world.ending(), Some(Ending::Done), "each was worked on after that");
+    assert_eq!(world.ending(), Some(RunOutcome::Done), "each was worked on after that");
     assert!(["a", "b"].map(Into::into).iter().all(|id| world.worked.contains_key(id)), "{:?}", world.worked);
 }
 
@@ -327,7 +348,7 @@ fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
 #[test]
 fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
     let handed_off = |next: &str| {
-        let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+        let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
         while world.run.live_sessions().is_empty() {
             assert!(world.step());
         }
@@ -342,8 +363,8 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
         };
         world.put(reported(Report::HandoffWrite(Box::new(handoff))));
         world.go();
-        let is_reopened = world.notices.iter().any(|notice| matches!(notice, Notice::Reopened { .. }));
-        assert_eq!(world.ending(), Some(Ending::Done), "a successor does the rest");
+        let is_reopened = world.notices.iter().any(|notice| matches!(notice, ProgressEvent::Reopened { .. }));
+        assert_eq!(world.ending(), Some(RunOutcome::Done), "a successor does the rest");
         (is_reopened, world.worked.contains_key(&"a".into()))
     };
     assert_eq!(handed_off("Write the second half of a."), (true, true));
@@ -354,15 +375,15 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
 // A11, C23
 #[test]
 fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done() {
-    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
-    let seen = |world: &World| world.run.session_observation(0, Occasion::PromptEnded, &[0]).0;
+    let seen = |world: &TestRun| world.run.session_observation(0, AssessTrigger::PromptEnded, &[0]).0;
     let before = seen(&world);
     assert_eq!((before.handoff_reported, before.handoff), (false, None));
     assert_eq!((before.others_open, before.phase_files_changed), (vec!["b".into()], 0));
-    let tell = |world: &mut World, report: Report, nth: u32| {
+    let tell = |world: &mut TestRun, report: Report, nth: u32| {
         let digest = Digest::of(format!("{nth}"));
         world.run.reported(Some(&"s1".into()), &digest, &report);
     };

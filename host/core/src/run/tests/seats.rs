@@ -1,19 +1,21 @@
 //! Who decides where, other policies put in place on the way, and the breaker (M3).
 
-use super::world::{World, label, workflow};
+use super::world::{TestRun, label, workflow};
 use crate::action::Action;
-use crate::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label, OffloadingDecision};
+use crate::decision::{
+    AbstentionRecord, Decision, DecisionSource, Fault, FaultRecord, OffloadingDecision, Provenance,
+};
 use crate::ids::{Digest, RequestId};
-use crate::input::{ChangeCause, Input, Pin, Stamped};
-use crate::notice::Notice;
-use crate::observation::{Capability, ItemKind, ItemView};
+use crate::input::{Input, JournaledInput, PolicyBinding, PolicyChangeCause};
+use crate::observation::{Capability, ContextItem, ContextItemKind};
+use crate::progress::ProgressEvent;
 use crate::run::Run;
-use crate::workflow::{Scope, Workflow};
+use crate::workflow::{PolicyScope, Workflow};
 
 const ASKED: Capability = Capability::Offloading;
 
-fn pin(policy: &str, scope: Scope) -> Pin {
-    Pin {
+fn pin(policy: &str, scope: PolicyScope) -> PolicyBinding {
+    PolicyBinding {
         capability: ASKED,
         policy: policy.to_owned(),
         component: Digest::of(policy),
@@ -26,39 +28,39 @@ fn pin(policy: &str, scope: Scope) -> Pin {
     }
 }
 
-fn in_phase(phase: &str) -> Scope {
-    Scope::Phase { phase: phase.into() }
+fn in_phase(phase: &str) -> PolicyScope {
+    PolicyScope::Phase { phase: phase.into() }
 }
 
 /// A run with these pins, whose only session works.
-fn at_work(workflow: Workflow, begins_with: &[Pin]) -> World {
-    let mut world = World::new(workflow);
+fn at_work(workflow: Workflow, begins_with: &[PolicyBinding]) -> TestRun {
+    let mut world = TestRun::new(workflow);
     let Some(Input::Started { pins, .. }) = world.queue.front_mut() else { panic!("it starts") };
     *pins = begins_with.to_vec();
-    while !world.notices.iter().any(|notice| matches!(notice, Notice::Prompted { .. })) {
+    while !world.notices.iter().any(|notice| matches!(notice, ProgressEvent::Prompted { .. })) {
         assert!(world.step(), "a session begins");
     }
     world
 }
 
-fn apply(world: &mut World, input: Input) -> Vec<Action> {
-    let stamped = Stamped { seq: world.run.seq().next(), at: world.now, input };
+fn apply(world: &mut TestRun, input: Input) -> Vec<Action> {
+    let stamped = JournaledInput { seq: world.run.seq().next(), at: world.now, input };
     world.run.apply(&stamped).unwrap().into_iter().map(|intent| intent.action).collect()
 }
 
 /// Makes it ask something.
-fn ask(world: &mut World, n: usize) -> (RequestId, Scope) {
+fn ask(world: &mut TestRun, n: usize) -> (RequestId, PolicyScope) {
     let session = world.run.live_sessions()[0].clone();
-    let item = ItemView { id: format!("result-{n}"), kind: ItemKind::ToolResult, tokens: 25_000 };
+    let item = ContextItem { id: format!("result-{n}"), kind: ContextItemKind::ToolResult, tokens: 25_000 };
     match apply(world, Input::Offered { session, item }).as_slice() {
         [Action::RequestDecision { request, scope, .. }] => (*request, scope.clone()),
         other => panic!("{other:?}"),
     }
 }
 
-fn by(policy: &str, faulty: &[&str]) -> Label {
+fn by(policy: &str, faulty: &[&str]) -> Provenance {
     let record = |policy: &&str| FaultRecord {
-        by: DecidedBy::Configured,
+        by: DecisionSource::Configured,
         policy: (*policy).to_owned(),
         component: Digest::of(*policy),
         fault: Fault::Trap { message: "unreachable".into() },
@@ -67,8 +69,8 @@ fn by(policy: &str, faulty: &[&str]) -> Label {
         artifacts: Default::default(),
         behind: Vec::new(),
     };
-    Label {
-        by: if faulty.is_empty() { DecidedBy::Configured } else { DecidedBy::BuiltIn },
+    Provenance {
+        by: if faulty.is_empty() { DecisionSource::Configured } else { DecisionSource::BuiltIn },
         policy: policy.to_owned(),
         component: Some(Digest::of(policy)),
         faults: faulty.iter().map(record).collect(),
@@ -76,24 +78,26 @@ fn by(policy: &str, faulty: &[&str]) -> Label {
     }
 }
 
-fn answer(world: &mut World, n: usize, label: Label) -> Vec<Action> {
+fn answer(world: &mut TestRun, n: usize, label: Provenance) -> Vec<Action> {
     let (request, _) = ask(world, n);
     let kept = OffloadingDecision { items: Vec::new(), reason: "small".into() };
     apply(world, Input::Decided { request, result: Ok(Decision::Offload(kept)), label: Box::new(label) })
 }
 
-fn deciding(world: &World) -> Vec<&str> {
+fn deciding(world: &TestRun) -> Vec<&str> {
     world.run.pins().map(|pin| pin.policy.as_str()).collect()
 }
 
 fn taken_back(actions: &[Action]) -> bool {
-    actions.iter().any(|action| matches!(action, Action::Notify(Notice::PolicyTakenBack { faults: 3, .. })))
+    actions
+        .iter()
+        .any(|action| matches!(action, Action::Notify(ProgressEvent::PolicyTakenBack { faults: 3, .. })))
 }
 
 #[test]
 fn after_three_faults_in_a_row_the_one_behind_decides_again() {
     // M3
-    let pins = [pin("built-in", Scope::Run), pin("mine", Scope::Run)];
+    let pins = [pin("built-in", PolicyScope::Run), pin("mine", PolicyScope::Run)];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
     assert_eq!(deciding(&world), ["mine"]);
     let course = [
@@ -120,7 +124,8 @@ fn the_breaker_can_be_set_and_turned_off() {
     for (breaker, faults) in [(1, Some(1)), (5, Some(5)), (0, None)] {
         let mut workflow = workflow(&[("1", &["a", "b"])]);
         workflow.policies.breaker = breaker;
-        let mut world = at_work(workflow, &[pin("built-in", Scope::Run), pin("mine", Scope::Run)]);
+        let mut world =
+            at_work(workflow, &[pin("built-in", PolicyScope::Run), pin("mine", PolicyScope::Run)]);
         let broke = (1..=10).find(|n| {
             answer(&mut world, *n, by("built-in", &["mine"]));
             deciding(&world) == ["built-in"]
@@ -132,15 +137,18 @@ fn the_breaker_can_be_set_and_turned_off() {
 #[test]
 fn faults_of_one_that_was_replaced_are_not_its_successors() {
     // M3
-    let mut world =
-        at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run), pin("old", Scope::Run)]);
+    let mut world = at_work(
+        workflow(&[("1", &["a", "b"])]),
+        &[pin("built-in", PolicyScope::Run), pin("old", PolicyScope::Run)],
+    );
     answer(&mut world, 1, by("built-in", &["old"]));
     answer(&mut world, 2, by("built-in", &["old"]));
     let (under_way, _) = ask(&mut world, 3);
-    let change = Input::PolicyChanged { pins: vec![pin("new", Scope::Run)], cause: ChangeCause::Command };
+    let change =
+        Input::PolicyChanged { pins: vec![pin("new", PolicyScope::Run)], cause: PolicyChangeCause::Command };
     let told = apply(&mut world, change);
     assert!(
-        matches!(&told[..], [Action::Notify(Notice::PolicyChanged { was, .. })] if *was == ["old"]),
+        matches!(&told[..], [Action::Notify(ProgressEvent::PolicyChanged { was, .. })] if *was == ["old"]),
         "{told:?}"
     );
     let fault = by("built-in", &["old"]);
@@ -162,12 +170,12 @@ fn faults_of_one_that_was_replaced_are_not_its_successors() {
 #[test]
 fn a_question_goes_to_the_narrowest_scope() {
     // M4
-    let role = Scope::Role { role: "executor".into() };
+    let role = PolicyScope::Role { role: "executor".into() };
     let cases = [
-        (vec![pin("run", Scope::Run)], Scope::Run),
-        (vec![pin("run", Scope::Run), pin("role", role.clone())], role.clone()),
-        (vec![pin("phase", in_phase("1")), pin("run", Scope::Run), pin("role", role)], in_phase("1")),
-        (vec![pin("run", Scope::Run), pin("other", in_phase("2"))], Scope::Run),
+        (vec![pin("run", PolicyScope::Run)], PolicyScope::Run),
+        (vec![pin("run", PolicyScope::Run), pin("role", role.clone())], role.clone()),
+        (vec![pin("phase", in_phase("1")), pin("run", PolicyScope::Run), pin("role", role)], in_phase("1")),
+        (vec![pin("run", PolicyScope::Run), pin("other", in_phase("2"))], PolicyScope::Run),
     ];
     for (pins, scope) in cases {
         let mut world = at_work(workflow(&[("1", &["a", "b"]), ("2", &["c"])]), &pins);
@@ -178,10 +186,11 @@ fn a_question_goes_to_the_narrowest_scope() {
 #[test]
 fn a_change_is_the_same_when_the_journal_is_folded_again() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
-    world
-        .queue
-        .push_back(Input::PolicyChanged { pins: vec![pin("mine", in_phase("1"))], cause: ChangeCause::File });
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    world.queue.push_back(Input::PolicyChanged {
+        pins: vec![pin("mine", in_phase("1"))],
+        cause: PolicyChangeCause::File,
+    });
     world
         .queue
         .push_back(Input::PolicyRefused { policy: "other.wasm".into(), why: "it is no component".into() });
@@ -197,8 +206,9 @@ fn a_change_is_the_same_when_the_journal_is_folded_again() {
 #[test]
 fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
     // M3
-    let of = |capability: Capability, policy: &str| Pin { capability, ..pin(policy, Scope::Run) };
-    let view_of = |pins: &[Pin]| {
+    let of =
+        |capability: Capability, policy: &str| PolicyBinding { capability, ..pin(policy, PolicyScope::Run) };
+    let view_of = |pins: &[PolicyBinding]| {
         let world = at_work(workflow(&[("1", &["a"])]), pins);
         world.run.view(world.now).unwrap().phases[0].policy.clone()
     };
@@ -215,26 +225,26 @@ fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
 }
 
 /// A policy with others behind it.
-fn chain(first: &str, then: &[&str]) -> Pin {
-    let link = |policy: &&str| pin(policy, Scope::Run).first();
-    Pin { then: then.iter().map(link).collect(), ..pin(first, Scope::Run) }
+fn chain(first: &str, then: &[&str]) -> PolicyBinding {
+    let link = |policy: &&str| pin(policy, PolicyScope::Run).first();
+    PolicyBinding { then: then.iter().map(link).collect(), ..pin(first, PolicyScope::Run) }
 }
 
 #[test]
 fn faults_of_any_link_count_and_abstaining_is_no_fault() {
     // M3
-    let pins = [pin("built-in", Scope::Run), chain("team", &["rules", "built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("team", &["rules", "built-in"])];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
     let fails = |policy: &str| {
         let mut label = by("built-in", &[policy]);
-        label.faults[0].by = DecidedBy::Next;
-        label.by = DecidedBy::Next;
+        label.faults[0].by = DecisionSource::Next;
+        label.by = DecisionSource::Next;
         label
     };
-    let abstains = |by_whom: DecidedBy| Label {
+    let abstains = |by_whom: DecisionSource| Provenance {
         by: by_whom,
         abstained: vec![AbstentionRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "team".into(),
             component: Digest::of("team"),
             settings: Digest::of("{}"),
@@ -246,9 +256,12 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
         ..by("built-in", &[])
     };
     for n in 0..6 {
-        assert!(!taken_back(&answer(&mut world, n, abstains(DecidedBy::Next))), "to abstain is its right");
+        assert!(
+            !taken_back(&answer(&mut world, n, abstains(DecisionSource::Next))),
+            "to abstain is its right"
+        );
     }
-    let decides = || Label { by: DecidedBy::Next, ..by("rules", &[]) };
+    let decides = || Provenance { by: DecisionSource::Next, ..by("rules", &[]) };
     for (n, label) in [fails("rules"), fails("rules"), decides()].into_iter().enumerate() {
         assert!(!taken_back(&answer(&mut world, 6 + n, label)));
     }
@@ -261,7 +274,7 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
 /// What is said when a policy is taken back: who, for whom, and whether that one has decided before.
 fn told_back(actions: &[Action]) -> (String, Vec<String>, bool) {
     let told = actions.iter().find_map(|action| match action {
-        Action::Notify(Notice::PolicyTakenBack { policy, to, again, .. }) => {
+        Action::Notify(ProgressEvent::PolicyTakenBack { policy, to, again, .. }) => {
             Some((policy.clone(), links(to), *again))
         }
         _ => None,
@@ -270,9 +283,9 @@ fn told_back(actions: &[Action]) -> (String, Vec<String>, bool) {
 }
 
 /// A label of a policy behind the first, after these faults of the whole chain.
-fn next(policy: &str, faulty: &[(&str, DecidedBy)]) -> Label {
+fn next(policy: &str, faulty: &[(&str, DecisionSource)]) -> Provenance {
     let names: Vec<&str> = faulty.iter().map(|(policy, _)| *policy).collect();
-    let mut label = Label { by: DecidedBy::Next, ..by(policy, &names) };
+    let mut label = Provenance { by: DecisionSource::Next, ..by(policy, &names) };
     for (record, (_, by)) in label.faults.iter_mut().zip(faulty) {
         record.by = *by;
     }
@@ -282,9 +295,9 @@ fn next(policy: &str, faulty: &[(&str, DecidedBy)]) -> Label {
 #[test]
 fn a_policy_that_keeps_failing_leaves_the_rest_of_its_list_in_place() {
     // M3, M4
-    let pins = [pin("built-in", Scope::Run), chain("bad", &["growth", "built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
-    let fault = ("bad", DecidedBy::Configured);
+    let fault = ("bad", DecisionSource::Configured);
     assert!(!taken_back(&answer(&mut world, 0, next("growth", &[fault]))));
     assert!(!taken_back(&answer(&mut world, 1, next("growth", &[fault]))));
     let told = answer(&mut world, 2, next("growth", &[fault]));
@@ -293,7 +306,7 @@ fn a_policy_that_keeps_failing_leaves_the_rest_of_its_list_in_place() {
     assert_eq!(links(seat.pin), ["growth", "built-in"]);
     assert_eq!((seat.proven, seat.behind.len()), (None, 1), "after a fault the rest of the list is asked");
     // The next one that fails is taken out as well; what is left is what the run has of its own.
-    let fault = ("growth", DecidedBy::Configured);
+    let fault = ("growth", DecisionSource::Configured);
     answer(&mut world, 3, next("built-in", &[fault]));
     answer(&mut world, 4, next("built-in", &[fault]));
     let told = answer(&mut world, 5, by("built-in", &["growth"]));
@@ -304,9 +317,9 @@ fn a_policy_that_keeps_failing_leaves_the_rest_of_its_list_in_place() {
 #[test]
 fn what_takes_over_decides_again_only_if_it_has_decided() {
     // M3
-    let pins = [pin("built-in", Scope::Run), chain("bad", &["growth", "built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
-    let both = [("bad", DecidedBy::Configured), ("growth", DecidedBy::Next)];
+    let both = [("bad", DecisionSource::Configured), ("growth", DecisionSource::Next)];
     answer(&mut world, 0, next("built-in", &both));
     answer(&mut world, 1, next("built-in", &both));
     let told = answer(&mut world, 2, next("built-in", &both));
@@ -316,9 +329,9 @@ fn what_takes_over_decides_again_only_if_it_has_decided() {
 #[test]
 fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
     // M3: rules stands first and abstains; its later answers are its own.
-    let pins = [pin("built-in", Scope::Run), chain("rules", &["bad", "built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("rules", &["bad", "built-in"])];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
-    let fault = ("bad", DecidedBy::Next);
+    let fault = ("bad", DecisionSource::Next);
     answer(&mut world, 0, next("built-in", &[fault]));
     answer(&mut world, 1, next("built-in", &[fault]));
     let told = answer(&mut world, 2, next("built-in", &[fault]));
@@ -326,16 +339,16 @@ fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
     assert_eq!(deciding(&world), ["rules"]);
 
     // A switch is not taken back for what stands behind it, and what it replaced loses the failing one as well.
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
     for policy in ["house", "rules"] {
-        let put = world.run.with_rest(pin(policy, Scope::Run), ChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+        let put = world.run.with_rest(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     }
-    let fault = ("house", DecidedBy::Next);
+    let fault = ("house", DecisionSource::Next);
     (0..3).for_each(|n| drop(answer(&mut world, n, next("built-in", &[fault]))));
     let seat = world.run.seats().next().unwrap();
     assert_eq!(links(seat.pin), ["rules", "built-in"]);
-    assert!(step_back(&mut world.run, Scope::Run));
+    assert!(step_back(&mut world.run, PolicyScope::Run));
     assert_eq!(deciding(&world), ["built-in"]);
 }
 
@@ -344,12 +357,12 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
     // M3
     let mut workflow = workflow(&[("1", &["a", "b"])]);
     workflow.policies.breaker = 3;
-    let pins = [pin("built-in", Scope::Run), chain("bad", &["built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
     let mut world = at_work(workflow, &pins);
-    let abstains = || Label {
-        by: DecidedBy::Next,
+    let abstains = || Provenance {
+        by: DecisionSource::Next,
         abstained: vec![AbstentionRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "bad".into(),
             component: Digest::of("bad"),
             settings: Digest::of("{}"),
@@ -359,7 +372,7 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
         }],
         ..by("built-in", &[])
     };
-    let fails = || Label { by: DecidedBy::Next, ..by("built-in", &["bad"]) };
+    let fails = || Provenance { by: DecisionSource::Next, ..by("built-in", &["bad"]) };
     for (n, label) in [fails(), abstains(), fails(), abstains()].into_iter().enumerate() {
         assert!(!taken_back(&answer(&mut world, n, label)));
     }
@@ -376,16 +389,17 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
 #[test]
 fn the_view_says_who_decided_even_if_it_decides_no_more() {
     // M3
-    let pins = [pin("built-in", Scope::Run), chain("bad", &["built-in"])];
+    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
-    let decided = |world: &World| -> Vec<(String, u32)> {
+    let decided = |world: &TestRun| -> Vec<(String, u32)> {
         let rows = world.run.view(world.now).unwrap().policy_decisions;
         rows.into_iter().map(|row| (row.policy, row.decided[&ASKED])).collect()
     };
     let before = decided(&world);
     answer(&mut world, 0, by("bad", &[]));
     answer(&mut world, 1, by("bad", &[]));
-    (2..5).for_each(|n| drop(answer(&mut world, n, next("built-in", &[("bad", DecidedBy::Configured)]))));
+    (2..5)
+        .for_each(|n| drop(answer(&mut world, n, next("built-in", &[("bad", DecisionSource::Configured)]))));
     assert_eq!(deciding(&world), ["built-in"]);
     let now = decided(&world);
     assert!(before.is_empty(), "nobody was asked yet");
@@ -396,44 +410,44 @@ fn the_view_says_who_decided_even_if_it_decides_no_more() {
 fn what_is_put_in_place_keeps_the_chain_behind_it() {
     // M3, M4: what it abstains from is decided as before.
     let run = run_of(&[chain("team", &["rules", "built-in"])]);
-    let put = |pin: Pin| links(&run.with_rest(pin, ChangeCause::Command));
-    assert_eq!(put(pin("mine", Scope::Run)), ["mine", "team", "rules", "built-in"]);
+    let put = |pin: PolicyBinding| links(&run.with_rest(pin, PolicyChangeCause::Command));
+    assert_eq!(put(pin("mine", PolicyScope::Run)), ["mine", "team", "rules", "built-in"]);
     assert_eq!(put(pin("mine", in_phase("1"))), ["mine", "team", "rules", "built-in"]);
     // Another build, or other settings, of one that decides takes its place.
-    let newer = |policy| Pin { component: Digest::of("newer"), ..pin(policy, Scope::Run) };
+    let newer = |policy| PolicyBinding { component: Digest::of("newer"), ..pin(policy, PolicyScope::Run) };
     assert_eq!(put(newer("team")), ["team", "rules", "built-in"]);
-    let set = Pin { settings: Digest::of("other"), ..pin("built-in", Scope::Run) };
+    let set = PolicyBinding { settings: Digest::of("other"), ..pin("built-in", PolicyScope::Run) };
     assert_eq!(put(set), ["built-in", "team", "rules"]);
     // A file that changed takes its own place, not that of another one.
-    let changed = run.with_rest(newer("rules"), ChangeCause::File);
+    let changed = run.with_rest(newer("rules"), PolicyChangeCause::File);
     assert_eq!(links(&changed), ["team", "rules", "built-in"]);
     assert_eq!(changed.then[0].component, Digest::of("newer"));
     // Where a chain grows too long, the last of all stays.
     let long = run_of(&[chain("a", &["b", "c", "d", "built-in"])]);
-    let longer = long.with_rest(pin("mine", Scope::Run), ChangeCause::Command);
+    let longer = long.with_rest(pin("mine", PolicyScope::Run), PolicyChangeCause::Command);
     assert_eq!(links(&longer), ["mine", "a", "b", "c", "built-in"]);
 }
 
-fn links(pin: &Pin) -> Vec<String> {
+fn links(pin: &PolicyBinding) -> Vec<String> {
     pin.links().map(|link| link.policy).collect()
 }
 
-fn run_of(pins: &[Pin]) -> Run {
+fn run_of(pins: &[PolicyBinding]) -> Run {
     let mut run = Run::new();
     run.workflow = workflow(&[("1", &["a"])]);
-    run.change_pins(pins, ChangeCause::Command);
+    run.change_pins(pins, PolicyChangeCause::Command);
     run
 }
 
 #[test]
 fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     // M3
-    let mut run = run_of(&[pin("resilience", Scope::Run)]);
-    let put = |run: &mut Run, pin: Pin| {
-        let pin = run.with_rest(pin, ChangeCause::Command);
-        run.change_pins(&[pin], ChangeCause::Command);
+    let mut run = run_of(&[pin("resilience", PolicyScope::Run)]);
+    let put = |run: &mut Run, pin: PolicyBinding| {
+        let pin = run.with_rest(pin, PolicyChangeCause::Command);
+        run.change_pins(&[pin], PolicyChangeCause::Command);
     };
-    put(&mut run, pin("house", Scope::Run));
+    put(&mut run, pin("house", PolicyScope::Run));
     put(&mut run, pin("trapper", in_phase("1")));
     let seat = |run: &Run| {
         let seat = run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
@@ -442,7 +456,7 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     let (decides, behind) = seat(&run);
     assert_eq!(decides, ["trapper", "house", "resilience"]);
     assert_eq!(behind, [["house", "resilience"]]);
-    run.change_pins(&[pin("resilience", Scope::Run)], ChangeCause::Rollback);
+    run.change_pins(&[pin("resilience", PolicyScope::Run)], PolicyChangeCause::Rollback);
     let (decides, behind) = seat(&run);
     assert_eq!(decides, ["trapper", "resilience"]);
     assert_eq!(behind, [["resilience"]]);
@@ -451,10 +465,10 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
 #[test]
 fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
     for policy in ["good", "bad"] {
-        let put = world.run.with_rest(pin(policy, Scope::Run), ChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+        let put = world.run.with_rest(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     }
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("good", &["bad"]))));
     assert_eq!(deciding(&world), ["good"]);
@@ -463,64 +477,67 @@ fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
     late.faults[0].settings = Some(Digest::of("others"));
     answer(&mut world, 4, late);
     assert_eq!(world.run.seats().next().unwrap().faults_in_row, 0);
-    assert!(step_back(&mut world.run, Scope::Run));
+    assert!(step_back(&mut world.run, PolicyScope::Run));
     assert_eq!(deciding(&world), ["built-in"]);
 }
 
 #[test]
 fn what_decides_already_is_no_step_and_stays_chosen_by_whom_it_was() {
     // M3
-    let from = crate::workflow::Origin { layer: crate::workflow::Layer::Workflow, ..Default::default() };
-    let mut world =
-        at_work(workflow(&[("1", &["a", "b"])]), &[Pin { from: from.clone(), ..pin("own", Scope::Run) }]);
+    let from =
+        crate::workflow::ConfigSource { layer: crate::workflow::ConfigLayer::Workflow, ..Default::default() };
+    let mut world = at_work(
+        workflow(&[("1", &["a", "b"])]),
+        &[PolicyBinding { from: from.clone(), ..pin("own", PolicyScope::Run) }],
+    );
     let told = apply(
         &mut world,
-        Input::PolicyChanged { pins: vec![pin("own", Scope::Run)], cause: ChangeCause::Command },
+        Input::PolicyChanged { pins: vec![pin("own", PolicyScope::Run)], cause: PolicyChangeCause::Command },
     );
     assert_eq!(told, []);
     assert_eq!(world.run.seats().next().unwrap().pin.from, from);
-    assert!(!step_back(&mut world.run, Scope::Run));
+    assert!(!step_back(&mut world.run, PolicyScope::Run));
     // In a phase it is a step of its own: what decides there is no longer what decides in the run.
     let told = apply(
         &mut world,
-        Input::PolicyChanged { pins: vec![pin("own", in_phase("1"))], cause: ChangeCause::Command },
+        Input::PolicyChanged { pins: vec![pin("own", in_phase("1"))], cause: PolicyChangeCause::Command },
     );
-    assert!(matches!(&told[..], [Action::Notify(Notice::PolicyChanged { .. })]), "{told:?}");
+    assert!(matches!(&told[..], [Action::Notify(ProgressEvent::PolicyChanged { .. })]), "{told:?}");
 }
 
 /// Takes one step back, as a person does.
-fn step_back(run: &mut Run, scope: Scope) -> bool {
+fn step_back(run: &mut Run, scope: PolicyScope) -> bool {
     let back = run.step_back(&scope, ASKED);
     let is_back = back.is_some();
-    run.change_pins(&Vec::from_iter(back), ChangeCause::Rollback);
+    run.change_pins(&Vec::from_iter(back), PolicyChangeCause::Rollback);
     is_back
 }
 
 #[test]
 fn a_phase_follows_the_run_again_after_the_last_step_back() {
     // M3
-    let begins_with = |pins: &[Pin]| at_work(workflow(&[("1", &["a"])]), pins).run;
-    let mut run = begins_with(&[pin("resilience", Scope::Run)]);
-    let put = |run: &mut Run, pin: Pin| {
-        let pin = run.with_rest(pin, ChangeCause::Command);
-        run.change_pins(&[pin], ChangeCause::Command);
+    let begins_with = |pins: &[PolicyBinding]| at_work(workflow(&[("1", &["a"])]), pins).run;
+    let mut run = begins_with(&[pin("resilience", PolicyScope::Run)]);
+    let put = |run: &mut Run, pin: PolicyBinding| {
+        let pin = run.with_rest(pin, PolicyChangeCause::Command);
+        run.change_pins(&[pin], PolicyChangeCause::Command);
     };
     let decides = |run: &Run| links(run.pin_for(0, ASKED).unwrap());
     put(&mut run, pin("team", in_phase("1")));
-    put(&mut run, pin("house", Scope::Run));
+    put(&mut run, pin("house", PolicyScope::Run));
     assert_eq!(decides(&run), ["team", "resilience"]);
-    assert_eq!(run.narrower(&Scope::Run, ASKED).collect::<Vec<_>>(), [&in_phase("1")]);
+    assert_eq!(run.narrower(&PolicyScope::Run, ASKED).collect::<Vec<_>>(), [&in_phase("1")]);
     assert!(step_back(&mut run, in_phase("1")));
     assert_eq!(decides(&run), ["house", "resilience"], "as in the run now, not as it was then");
-    assert_eq!(run.narrower(&Scope::Run, ASKED).count(), 0);
-    put(&mut run, pin("later", Scope::Run));
+    assert_eq!(run.narrower(&PolicyScope::Run, ASKED).count(), 0);
+    put(&mut run, pin("later", PolicyScope::Run));
     assert_eq!(decides(&run), ["later", "house", "resilience"]);
     assert!(!step_back(&mut run, in_phase("1")), "nothing was put in place there");
     // What the phase has by its workflow stays its own.
-    let own = Pin { scope: in_phase("1"), ..chain("own", &["house", "resilience"]) };
-    let mut run = begins_with(&[pin("resilience", Scope::Run), own]);
-    put(&mut run, pin("house", Scope::Run));
-    assert!(step_back(&mut run, Scope::Run));
+    let own = PolicyBinding { scope: in_phase("1"), ..chain("own", &["house", "resilience"]) };
+    let mut run = begins_with(&[pin("resilience", PolicyScope::Run), own]);
+    put(&mut run, pin("house", PolicyScope::Run));
+    assert!(step_back(&mut run, PolicyScope::Run));
     assert_eq!(decides(&run), ["own", "house", "resilience"]);
     put(&mut run, pin("team", in_phase("1")));
     assert!(step_back(&mut run, in_phase("1")));
@@ -531,26 +548,26 @@ fn a_phase_follows_the_run_again_after_the_last_step_back() {
 #[test]
 fn a_phase_follows_the_run_again_where_its_policy_keeps_failing() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
-    let put = world.run.with_rest(pin("mine", in_phase("1")), ChangeCause::Command);
-    apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    let put = world.run.with_rest(pin("mine", in_phase("1")), PolicyChangeCause::Command);
+    apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("built-in", &["mine"]))));
     assert_eq!(deciding(&world), ["built-in"], "the phase has none of its own");
-    assert_eq!(ask(&mut world, 4).1, Scope::Run);
+    assert_eq!(ask(&mut world, 4).1, PolicyScope::Run);
 }
 
 #[test]
 fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
     // M3: who stands before it did nothing wrong, and it does not come back in the place of that one.
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
-    for put in [pin("house", Scope::Run), pin("rules", in_phase("1"))] {
-        let pin = world.run.with_rest(put, ChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![pin], cause: ChangeCause::Command });
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    for put in [pin("house", PolicyScope::Run), pin("rules", in_phase("1"))] {
+        let pin = world.run.with_rest(put, PolicyChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![pin], cause: PolicyChangeCause::Command });
     }
     let fails = || {
         let mut label = by("built-in", &["house"]);
-        label.faults[0].by = DecidedBy::Next;
-        label.by = DecidedBy::Next;
+        label.faults[0].by = DecisionSource::Next;
+        label.by = DecisionSource::Next;
         label
     };
     (1..=3).for_each(|n| drop(answer(&mut world, n, fails())));

@@ -1,23 +1,23 @@
 //! Phases that are split: who works at once and where, how what they made comes together, and who is asked when it does
 //! not (D2–D4, C11), reviews (D3) and loops (B10).
 
-use crate::action::{Action, Ending};
-use crate::decision::{Order, SplitAction, SubPhase};
+use crate::action::{Action, RunOutcome};
+use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::{Digest, PhaseId};
-use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff, SplitGroupReport};
-use crate::notice::Notice;
-use crate::observation::{Ask, Basis, BriefKind, HandoffObservation, ObjectiveStatus};
+use crate::input::{Input, Outcome, PauseAnswer, Report, ReportedHandoff, SplitGroupReport};
+use crate::observation::{EvidenceKind, HandoffObservation, ObjectiveStatus, PolicyQuery, PromptKind};
+use crate::progress::ProgressEvent;
 use crate::time::UnixMs;
-use crate::view::{Origin, PhaseStatus, RunStatus};
-use crate::workflow::{ReviewBy, Workflow};
+use crate::view::{PhaseOrigin, PhaseStatus, RunStatus};
+use crate::workflow::{ReviewRequirement, Workflow};
 
-use super::world::{Does, World, workflow};
+use super::world::{ScriptedTurn, TestRun, workflow};
 
 fn parts(count: usize) -> SplitAction {
     let part = |n: usize| SubPhase {
         title: format!("part {n}"),
         objectives: vec![format!("o{n}").as_str().into()],
-        order: Order::Direct,
+        order: WorkStyle::Direct,
         max_turns: None,
     };
     SplitAction::Split { sub_phases: (0..count).map(part).collect() }
@@ -30,8 +30,8 @@ pub(super) fn wide(count: usize) -> Workflow {
     workflow(&[("20", &ids)])
 }
 
-fn world_of(workflow: Workflow, count: usize) -> World {
-    let mut world = World::new(workflow);
+fn world_of(workflow: Workflow, count: usize) -> TestRun {
+    let mut world = TestRun::new(workflow);
     world.split = Some(parts(count));
     world
 }
@@ -40,16 +40,16 @@ fn conflict() -> Outcome {
     Outcome::Conflicted { files: vec!["a.txt".into()] }
 }
 
-fn live(world: &World) -> usize {
+fn live(world: &TestRun) -> usize {
     world.run.live_sessions().len()
 }
 
-fn rows(world: &World) -> Vec<(String, PhaseStatus)> {
+fn rows(world: &TestRun) -> Vec<(String, PhaseStatus)> {
     let view = world.run.view(world.now).unwrap();
     view.phases.iter().map(|phase| (phase.id.to_string(), phase.status)).collect()
 }
 
-fn merges(world: &World) -> Vec<String> {
+fn merges(world: &TestRun) -> Vec<String> {
     let merge = |action: &Action| match action {
         Action::Merge { phase, .. } => Some(phase.to_string()),
         _ => None,
@@ -58,7 +58,7 @@ fn merges(world: &World) -> Vec<String> {
 }
 
 /// Goes on to the end, and says how many agents there were at most.
-fn go_and_count(world: &mut World) -> usize {
+fn go_and_count(world: &mut TestRun) -> usize {
     let mut most = 0;
     while world.step() {
         most = most.max(live(world));
@@ -73,7 +73,7 @@ fn parts_work_at_once_each_in_its_own_tree_and_are_merged_in_order() {
     workflow.limits.agents = 14;
     let mut world = world_of(workflow, 14);
     assert_eq!(go_and_count(&mut world), 14);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let trees: Vec<String> = world
         .actions
         .iter()
@@ -96,13 +96,13 @@ fn no_more_agents_work_than_may() {
     workflow.limits.agents = 4;
     let mut world = world_of(workflow, 9);
     assert_eq!(go_and_count(&mut world), 4);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 
     let mut workflow = wide(9);
     workflow.providers = [("rehearsal".to_owned(), 2)].into();
     let mut world = world_of(workflow, 9);
     assert_eq!(go_and_count(&mut world), 2);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn two_phases_that_are_split_share_the_places() {
     // after that is the other's, though parts of the first wait as well.
     let mut workflow = workflow(&[("1", &["o0", "o1", "o2", "o3"]), ("2", &["p0", "p1", "p2", "p3"])]);
     (workflow.limits.agents, workflow.limits.parallel) = (4, 2);
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.split_each = true;
     let mut begun: Vec<String> = Vec::new();
     while world.step() {
@@ -119,7 +119,7 @@ fn two_phases_that_are_split_share_the_places() {
             .notices
             .iter()
             .filter_map(|notice| match notice {
-                Notice::SessionStarted { phase, .. } => Some(phase.to_string()),
+                ProgressEvent::SessionStarted { phase, .. } => Some(phase.to_string()),
                 _ => None,
             })
             .collect();
@@ -129,7 +129,7 @@ fn two_phases_that_are_split_share_the_places() {
     }
     assert_eq!(begun, ["1a", "1b", "1c", "2a"]);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
@@ -138,15 +138,15 @@ fn a_conflict_becomes_a_session_and_then_the_merge_is_concluded() {
     let mut world = world_of(wide(3), 3);
     world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
     let view = world.run.view(world.now).unwrap();
-    let mending = view.phases.iter().find(|phase| phase.origin == Origin::Merge).unwrap();
+    let mending = view.phases.iter().find(|phase| phase.origin == PhaseOrigin::Merge).unwrap();
     assert_eq!((mending.id.as_str(), mending.status), ("20-merge-20b", PhaseStatus::Done));
     assert_eq!(mending.tree.as_str(), "20.merge");
-    let told = world.count(|n| matches!(n, Notice::Conflict { phase, .. } if phase.as_str() == "20b"));
+    let told = world.count(|n| matches!(n, ProgressEvent::Conflict { phase, .. } if phase.as_str() == "20b"));
     assert_eq!(told, 1);
-    assert!(world.prompts_of(BriefKind::Merging).iter().any(|text| text.contains("Some(ConflictView")));
+    assert!(world.prompts_of(PromptKind::Merging).iter().any(|text| text.contains("Some(ConflictView")));
 }
 
 #[test]
@@ -155,13 +155,16 @@ fn a_conflict_that_a_session_leaves_is_a_persons() {
     world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict(), conflict()].into();
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
-    world.answer(Choice::Skip);
+    world.answer(PauseAnswer::Skip);
     // The rest is brought back, and what stays apart is told.
-    assert_eq!(world.ending(), Some(Ending::Unfinished));
+    assert_eq!(world.ending(), Some(RunOutcome::Unfinished));
     assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
     let names: Vec<&str> = world.actions.iter().map(Action::name).collect();
     assert!(names.contains(&"unmerge") && names.contains(&"land"));
-    assert_eq!(world.count(|n| matches!(n, Notice::KeptApart { phase, .. } if phase.as_str() == "20b")), 1);
+    assert_eq!(
+        world.count(|n| matches!(n, ProgressEvent::KeptApart { phase, .. } if phase.as_str() == "20b")),
+        1
+    );
     let view = world.run.view(world.now).unwrap();
     let open: Vec<_> =
         view.phases[0].objectives.iter().filter(|o| o.by.is_none()).map(|o| o.id.as_str()).collect();
@@ -175,10 +178,10 @@ fn a_conflict_may_be_tried_again() {
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     world.merges = [conflict()].into();
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let view = world.run.view(world.now).unwrap();
-    assert_eq!(view.phases.iter().filter(|phase| phase.origin == Origin::Merge).count(), 2);
+    assert_eq!(view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Merge).count(), 2);
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn the_whole_is_verified_before_it_reaches_the_workspace_and_again_when_that_had
     world.verdicts = [false, true, true].into();
     world.landings = [Outcome::Updated].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let course: Vec<&str> = world
         .actions
         .iter()
@@ -207,9 +210,9 @@ fn the_whole_is_verified_before_it_reaches_the_workspace_and_again_when_that_had
     let view = world.run.view(world.now).unwrap();
     assert!(view.phases[0].tree.is_workspace());
     // A11: of an objective, its phase and its part say the same.
-    let of_the_work = view.phases.iter().filter(|phase| phase.origin != Origin::Merge);
+    let of_the_work = view.phases.iter().filter(|phase| phase.origin != PhaseOrigin::Merge);
     let bases: Vec<_> = of_the_work.flat_map(|phase| &phase.objectives).map(|row| row.done_by).collect();
-    assert_eq!(bases, [Some(Basis::Checked); 4]);
+    assert_eq!(bases, [Some(EvidenceKind::Checked); 4]);
 }
 
 #[test]
@@ -240,11 +243,13 @@ fn without_git_the_parts_share_the_folder_and_the_lead_synthesises() {
     world.base = None;
     world.absent = vec![".baton/r1/results/phase-20a.md".into()];
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let names: Vec<&str> = world.actions.iter().map(Action::name).collect();
     assert!(!names.iter().any(|name| ["branch", "merge", "land"].contains(name)));
-    assert!(world.prompts_of(BriefKind::First).iter().all(|text| text.contains("Some(\".baton/r1/results/")));
-    let merging = world.prompts_of(BriefKind::Merging);
+    assert!(
+        world.prompts_of(PromptKind::First).iter().all(|text| text.contains("Some(\".baton/r1/results/"))
+    );
+    let merging = world.prompts_of(PromptKind::Merging);
     assert_eq!(merging.len(), 1);
     assert!(merging[0].contains(".baton/r1/results/phase-20c.md"), "{}", merging[0]);
     // What no part wrote is not named; the host's own pages are always there.
@@ -256,7 +261,7 @@ fn without_git_the_parts_share_the_folder_and_the_lead_synthesises() {
 }
 
 /// Asks for a split of the two objectives, each for itself, in the first prompt.
-fn ask(world: &mut World) {
+fn ask(world: &mut TestRun) {
     while live(world) == 0 {
         assert!(world.step());
     }
@@ -269,13 +274,13 @@ fn ask(world: &mut World) {
 #[test]
 fn who_asks_for_a_split_instead_of_doing_the_work_is_no_failure() {
     // C26 D2
-    for does in [Does::Nothing, Does::Exhaust, Does::Die] {
-        let mut world = World::new(wide(2));
+    for does in [ScriptedTurn::Nothing, ScriptedTurn::Exhaust, ScriptedTurn::Die] {
+        let mut world = TestRun::new(wide(2));
         world.script = [does].into();
         world.split_on_request = true;
         ask(&mut world);
         world.go();
-        assert_eq!(world.ending(), Some(Ending::Done), "{does:?}");
+        assert_eq!(world.ending(), Some(RunOutcome::Done), "{does:?}");
         let view = world.run.view(world.now).unwrap();
         assert_eq!((view.phases[0].split, view.phases[0].continuation), (2, 0), "{does:?}");
         assert_eq!(view.phases[0].sessions[0].ending, "split-requested", "{does:?}");
@@ -284,11 +289,11 @@ fn who_asks_for_a_split_instead_of_doing_the_work_is_no_failure() {
 
 #[test]
 fn a_request_that_is_refused_costs_a_continuation_where_the_session_is_gone() {
-    let mut world = World::new(wide(2));
-    world.script = [Does::Exhaust].into();
+    let mut world = TestRun::new(wide(2));
+    world.script = [ScriptedTurn::Exhaust].into();
     ask(&mut world);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let view = world.run.view(world.now).unwrap();
     assert_eq!((view.phases[0].split, view.phases[0].continuation), (0, 1));
 }
@@ -296,9 +301,9 @@ fn a_request_that_is_refused_costs_a_continuation_where_the_session_is_gone() {
 #[test]
 fn who_asks_for_splits_for_ever_is_told_and_then_given_up() {
     // D2
-    let mut world = World::new(wide(2));
-    world.script = std::iter::repeat_n(Does::Nothing, 40).collect();
-    let asks = |world: &World| world.run.view(world.now).is_some_and(|view| !view.questions.is_empty());
+    let mut world = TestRun::new(wide(2));
+    world.script = std::iter::repeat_n(ScriptedTurn::Nothing, 40).collect();
+    let asks = |world: &TestRun| world.run.view(world.now).is_some_and(|view| !view.questions.is_empty());
     for n in 0..400 {
         if world.ending().is_some() || asks(&world) {
             break;
@@ -310,27 +315,27 @@ fn who_asks_for_splits_for_ever_is_told_and_then_given_up() {
         }
         world.step();
     }
-    let declined = world.count(|notice| matches!(notice, Notice::SplitDeclined { .. }));
+    let declined = world.count(|notice| matches!(notice, ProgressEvent::SplitDeclined { .. }));
     assert!(declined >= 1, "{declined}");
     assert!(asks(&world), "{:?}", world.ending());
-    assert!(!world.prompts_of(BriefKind::Nudged).is_empty());
+    assert!(!world.prompts_of(PromptKind::Nudged).is_empty());
 }
 
 #[test]
 fn a_part_may_be_split_again_and_no_deeper_than_allowed() {
     // D4 D11
-    let mut world = World::new(wide(4));
+    let mut world = TestRun::new(wide(4));
     world.split_each = true;
     world.halves = true;
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let ids: Vec<String> = rows(&world).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["20", "20a", "20a-a", "20a-b", "20b", "20b-a", "20b-b"]);
     let landed: Vec<PhaseId> = world
         .notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::Landed { phase, .. } => Some(phase.clone()),
+            ProgressEvent::Landed { phase, .. } => Some(phase.clone()),
             _ => None,
         })
         .collect();
@@ -345,8 +350,8 @@ fn a_tree_that_cannot_be_made_is_a_persons_and_may_be_tried_again() {
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
     assert!(view.questions[0].text.contains("npm ci: no network"));
-    world.answer(Choice::Retry);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    world.answer(PauseAnswer::Retry);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
@@ -357,7 +362,7 @@ fn where_the_parts_come_together_everything_is_ready_too() {
     workflow.phases[0].verify = Some("npm test".into());
     let mut world = world_of(workflow, 2);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let readied = |action: &Action| match action {
         Action::Branch { tree, setup, .. } => Some((tree.to_string(), setup.clone())),
         _ => None,
@@ -378,9 +383,9 @@ fn an_answer_waits_for_a_place() {
         assert!(world.step());
     }
     let question = world.run.view(world.now).unwrap().questions[0].id;
-    world.put(Input::Answered { question, choice: Choice::Retry, message: None });
+    world.put(Input::Answered { question, choice: PauseAnswer::Retry, message: None });
     assert_eq!(go_and_count(&mut world), 1);
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
 }
 
 #[test]
@@ -389,15 +394,15 @@ fn a_split_survives_a_restart_of_the_host_at_any_point() {
     let fresh = || {
         let mut workflow = wide(3);
         (workflow.limits.agents, workflow.phases[0].verify) = (2, Some("make test".into()));
-        workflow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: 70 });
+        workflow.phases[0].review = Some(ReviewRequirement { role: "executor".into(), score: 70 });
         let mut world = world_of(workflow, 3);
         world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
-        world.script = [Does::Finish(300), Does::Exhaust].into();
+        world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Exhaust].into();
         world
     };
     let mut whole = fresh();
     whole.go();
-    assert_eq!(whole.ending(), Some(Ending::Done));
+    assert_eq!(whole.ending(), Some(RunOutcome::Done));
     for at in 1..whole.journal.len() {
         let mut world = fresh();
         for _ in 0..at {
@@ -407,7 +412,7 @@ fn a_split_survives_a_restart_of_the_host_at_any_point() {
         world.crash();
         world.go();
         let view = world.run.view(world.now).unwrap();
-        assert_eq!(world.ending(), Some(Ending::Done), "after input {at}: {:?}", view.questions);
+        assert_eq!(world.ending(), Some(RunOutcome::Done), "after input {at}: {:?}", view.questions);
         let of_work = world.worked.iter().filter(|(id, _)| id.as_str().starts_with('o'));
         assert!(
             of_work.clone().count() == 3 && of_work.clone().all(|(_, times)| *times <= 2),
@@ -423,21 +428,21 @@ fn the_objective_whose_verification_fails_is_the_one_that_is_mended() {
     for objective in &mut workflow.phases[0].objectives {
         objective.verify = Some(format!("test -f {}", objective.id));
     }
-    let mut world = World::new(workflow);
+    let mut world = TestRun::new(workflow);
     world.verdicts = [true, false].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(world.worked.get(&"o1".into()), Some(&2));
-    let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
-    let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, attempt: 2, .. }));
+    let failed = world.count(|n| matches!(n, ProgressEvent::Verified { passed: false, attempt: 1, .. }));
+    let passed = world.count(|n| matches!(n, ProgressEvent::Verified { passed: true, attempt: 2, .. }));
     assert_eq!((failed, passed), (1, 1), "a round of verifications is told once");
 }
 
 /// What the first prompts of the parts were written from.
-fn first_briefs_of_parts(world: &World) -> Vec<&HandoffObservation> {
+fn first_briefs_of_parts(world: &TestRun) -> Vec<&HandoffObservation> {
     let briefs = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Brief(seen) => Some(&**seen),
+            PolicyQuery::Brief(seen) => Some(&**seen),
             _ => None,
         },
         _ => None,
@@ -448,9 +453,9 @@ fn first_briefs_of_parts(world: &World) -> Vec<&HandoffObservation> {
 #[test]
 fn the_parts_of_a_phase_go_on_from_what_its_last_session_left() {
     // C23 A8
-    let mut world = World::new(wide(2));
-    world.script = [Does::Exhaust, Does::Exhaust].into();
-    while world.prompts_of(BriefKind::Continuing).is_empty() {
+    let mut world = TestRun::new(wide(2));
+    world.script = [ScriptedTurn::Exhaust, ScriptedTurn::Exhaust].into();
+    while world.prompts_of(PromptKind::Continuing).is_empty() {
         assert!(world.step());
     }
     world.split = Some(parts(2));
@@ -465,14 +470,14 @@ fn the_parts_of_a_phase_go_on_from_what_its_last_session_left() {
         world.put(Input::Reported { session: Some("s2".into()), digest, report });
     }
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let view = world.run.view(world.now).unwrap();
     let left = &view.phases[0].handoffs;
     let left = left.iter().rfind(|row| row.session.as_str() == "s2").unwrap();
     let briefs = first_briefs_of_parts(&world);
     assert_eq!(briefs.len(), 2);
     for seen in briefs {
-        assert_eq!(seen.kind, BriefKind::Continuing);
+        assert_eq!(seen.kind, PromptKind::Continuing);
         assert_eq!(crate::workflow::paths::archived(&seen.newest_handoff.as_ref().unwrap().path), left.path);
         assert_eq!(seen.reported.as_ref().unwrap().current_state, "two cases of five");
         assert!(seen.because.as_ref().is_some_and(|because| !because.is_empty()));
@@ -490,12 +495,12 @@ fn the_parts_of_a_phase_go_on_from_what_its_last_session_left() {
 #[test]
 fn a_session_whose_phase_is_split_is_handed_off_first() {
     // C23 D2
-    let mut world = World::new(wide(2));
+    let mut world = TestRun::new(wide(2));
     world.split_on_request = true;
-    world.script = [Does::Nothing].into();
+    world.script = [ScriptedTurn::Nothing].into();
     ask(&mut world);
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let order = |name: &str| world.actions.iter().position(|action| action.name() == name).unwrap();
     assert!(order("write-handoff") < order("checkpoint"));
     assert!(first_briefs_of_parts(&world).iter().all(|seen| seen.newest_handoff.is_some()));

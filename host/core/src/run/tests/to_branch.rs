@@ -1,23 +1,23 @@
 //! What a phase changed is committed in the workspace: when, with which words, and what comes of it.
 
-use crate::action::{Action, Ending};
+use crate::action::{Action, RunOutcome};
 use crate::input::Outcome;
-use crate::notice::Notice;
-use crate::view::CommitRow;
-use crate::workflow::{CommitTime, Commits, Workflow};
+use crate::progress::ProgressEvent;
+use crate::view::CommitSummary;
+use crate::workflow::{CommitSettings, CommitTime, Workflow};
 
-use super::world::{World, workflow};
+use super::world::{TestRun, workflow};
 
-fn two_phases(change: impl FnOnce(&mut Workflow)) -> World {
+fn two_phases(change: impl FnOnce(&mut Workflow)) -> TestRun {
     let mut workflow = workflow(&[("10", &["o0", "o1"]), ("20", &["o2"])]);
-    workflow.commits = Commits { when: CommitTime::Phase, branch: None };
+    workflow.commits = CommitSettings { when: CommitTime::Phase, branch: None };
     workflow.phases[0].verify = Some("make test".into());
     change(&mut workflow);
-    World::new(workflow)
+    TestRun::new(workflow)
 }
 
 /// The commits that were asked for: of which phase, which one, and with which message.
-fn wanted(world: &World) -> Vec<(String, u32, String)> {
+fn wanted(world: &TestRun) -> Vec<(String, u32, String)> {
     let wanted = |action: &Action| match action {
         Action::CommitToBranch { phase, ordinal, message, .. } => {
             Some((phase.to_string(), *ordinal, message.clone()))
@@ -27,8 +27,8 @@ fn wanted(world: &World) -> Vec<(String, u32, String)> {
     world.actions.iter().filter_map(wanted).collect()
 }
 
-fn row(id: &str) -> CommitRow {
-    CommitRow {
+fn row(id: &str) -> CommitSummary {
+    CommitSummary {
         id: id.into(),
         subject: "Phase 10".into(),
         branch: "main".into(),
@@ -48,7 +48,7 @@ fn a_phase_is_committed_once_it_is_verified_with_what_shows_it() {
     };
     world.to_branch = [made].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let wanted = wanted(&world);
     let of: Vec<(&str, u32)> = wanted.iter().map(|(phase, ordinal, _)| (phase.as_str(), *ordinal)).collect();
     assert_eq!(of, [("10", 1), ("20", 1)]);
@@ -59,8 +59,7 @@ fn a_phase_is_committed_once_it_is_verified_with_what_shows_it() {
     let verified = place(|action| matches!(action, Action::Verify { .. }));
     assert!(verified < place(|action| matches!(action, Action::CommitToBranch { .. })));
     assert_eq!(world.run.view(world.now).unwrap().phases[0].commits, [row("abc")]);
-    let told =
-        |notice: &Notice| matches!(notice, Notice::CommittedToBranch { left, .. } if left == &["mine.txt"]);
+    let told = |notice: &ProgressEvent| matches!(notice, ProgressEvent::CommittedToBranch { left, .. } if left == &["mine.txt"]);
     assert_eq!(world.count(told), 1);
 }
 
@@ -72,7 +71,7 @@ fn an_objective_is_committed_before_the_next_prompt_and_the_last_with_its_phase(
         workflow.commits.branch = Some("work/{run}".into());
     });
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
     let wanted = wanted(&world);
     assert_eq!(wanted.len(), 2, "{wanted:?}");
     assert!(
@@ -96,8 +95,9 @@ fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
     let error = "a rebase is under way in the workspace".to_owned();
     world.to_branch = [Outcome::Failed { error: error.clone() }].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let told = |notice: &Notice| matches!(notice, Notice::NotCommitted { why, .. } if *why == error);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    let told =
+        |notice: &ProgressEvent| matches!(notice, ProgressEvent::NotCommitted { why, .. } if *why == error);
     assert_eq!(world.count(told), 1);
     let view = world.run.view(world.now).unwrap();
     assert_eq!(view.phases[0].commits, []);
@@ -113,14 +113,14 @@ fn a_later_commit_of_a_phase_makes_up_for_one_that_failed() {
         Outcome::CommittedToBranch { commit: Some(row("abc")), left: Vec::new(), by_checks: Vec::new() };
     world.to_branch = [failed, made].into();
     world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    assert_eq!(world.count(|notice| matches!(notice, Notice::NotCommitted { .. })), 1);
+    assert_eq!(world.ending(), Some(RunOutcome::Done));
+    assert_eq!(world.count(|notice| matches!(notice, ProgressEvent::NotCommitted { .. })), 1);
     assert_eq!(world.run.view(world.now).unwrap().not_committed().count(), 0);
 }
 
 #[test]
 fn nothing_is_committed_where_nobody_asked_for_it() {
-    let mut world = two_phases(|workflow| workflow.commits = Commits::default());
+    let mut world = two_phases(|workflow| workflow.commits = CommitSettings::default());
     world.go();
-    assert_eq!((world.ending(), wanted(&world)), (Some(Ending::Done), Vec::new()));
+    assert_eq!((world.ending(), wanted(&world)), (Some(RunOutcome::Done), Vec::new()));
 }

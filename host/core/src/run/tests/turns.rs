@@ -3,26 +3,26 @@
 use super::world::*;
 use crate::action::Action;
 use crate::facts::{AgentEvent, Refusal, RefusalKind};
-use crate::input::{Choice, Input};
-use crate::notice::Notice;
-use crate::observation::{Ask, BudgetingObservation, TurnsSpent};
+use crate::input::{Input, PauseAnswer};
+use crate::observation::{BudgetingObservation, PolicyQuery, TurnUsage};
+use crate::progress::ProgressEvent;
 use crate::view::PhaseStatus;
 
 /// One objective, with three turns to begin with, by an agent that works and works.
-fn long(turns_needed: u32) -> World {
+fn long(turns_needed: u32) -> TestRun {
     let mut workflow = workflow(&[("p", &["a"])]);
     workflow.roles.get_mut(&"executor".into()).unwrap().max_turns = Some(3);
-    let mut world = World::new(workflow);
-    world.script = [Does::Work { turns: turns_needed, moves: true }].into();
+    let mut world = TestRun::new(workflow);
+    world.script = [ScriptedTurn::Work { turns: turns_needed, moves: true }].into();
     world.gives_turns = true;
     world
 }
 
 /// What was asked about turns that were used up.
-fn asked(world: &World) -> Vec<TurnsSpent> {
+fn asked(world: &TestRun) -> Vec<TurnUsage> {
     let spent = |action: &Action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Budget(seen) => BudgetingObservation::clone(seen).spent,
+            PolicyQuery::Budget(seen) => BudgetingObservation::clone(seen).spent,
             _ => None,
         },
         _ => None,
@@ -30,7 +30,7 @@ fn asked(world: &World) -> Vec<TurnsSpent> {
     world.actions.iter().filter_map(spent).collect()
 }
 
-fn row(world: &World) -> crate::view::PhaseRow {
+fn row(world: &TestRun) -> crate::view::PhaseSummary {
     world.run.view(world.now).unwrap().phases[0].clone()
 }
 
@@ -40,11 +40,11 @@ fn a_prompt_of_many_turns_runs_to_its_end_in_one_session_while_files_move() {
     let mut world = long(14);
     world.go();
     assert_eq!(row(&world).status, PhaseStatus::Done);
-    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 1);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::SessionStarted { .. })), 1);
     let asked = asked(&world);
     assert!(asked.len() >= 3 && asked.iter().all(|spent| spent.files_changed > 0), "{asked:?}");
     assert!(asked.iter().all(|spent| spent.ceiling == Some(30)));
-    assert_eq!(world.count(|n| matches!(n, Notice::Stopped { .. } | Notice::Paused { .. })), 0);
+    assert_eq!(world.count(|n| matches!(n, ProgressEvent::Stopped { .. } | ProgressEvent::Paused { .. })), 0);
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn who_moves_a_file_each_turn_for_ever_ends_at_the_ceiling_and_a_person_is_told_
             && question.text.contains("`turn_ceiling` in [roles.executor]")
     );
     // A person lets it begin anew, and what is shown adds up.
-    world.script = [Does::Finish(100)].into();
-    world.answer(Choice::Retry);
+    world.script = [ScriptedTurn::Finish(100)].into();
+    world.answer(PauseAnswer::Retry);
     let row = super::turns::row(&world);
     assert_eq!((row.status, row.max_turns), (PhaseStatus::Done, 33));
     assert!(row.turns <= row.max_turns);
@@ -73,7 +73,7 @@ fn a_ceiling_that_a_person_writes_is_hard() {
     let role = workflow.roles.get_mut(&"executor".into()).unwrap();
     (role.max_turns, role.turn_ceiling) = (Some(3), Some(3));
     world.queue.clear();
-    let mut hard = World::new(workflow);
+    let mut hard = TestRun::new(workflow);
     (hard.script, hard.gives_turns) = (world.script.clone(), true);
     hard.go();
     assert_eq!((row(&hard).status, row(&hard).turns), (PhaseStatus::Paused, 3));
@@ -85,18 +85,22 @@ fn who_moves_nothing_is_continued_with_a_fresh_look_and_then_a_person_is_asked()
     // A8
     let mut world = long(0);
     world.gives_turns = false;
-    world.script =
-        [Does::Work { turns: u32::MAX, moves: false }, Does::Work { turns: u32::MAX, moves: false }].into();
+    world.script = [
+        ScriptedTurn::Work { turns: u32::MAX, moves: false },
+        ScriptedTurn::Work { turns: u32::MAX, moves: false },
+    ]
+    .into();
     world.go();
     let row = row(&world);
     assert_eq!((row.status, row.continuation, row.sessions.len()), (PhaseStatus::Paused, 1, 2));
     assert_eq!((row.turns, row.max_turns), (6, 6));
-    let stops = |n: &Notice| matches!(n, Notice::Stopped { verdict, .. } if verdict == "turn-limit");
+    let stops =
+        |n: &ProgressEvent| matches!(n, ProgressEvent::Stopped { verdict, .. } if verdict == "turn-limit");
     assert_eq!(world.count(stops), 2);
     // Its successor gets there.
     let mut world = long(0);
     world.gives_turns = false;
-    world.script = [Does::Work { turns: u32::MAX, moves: false }, Does::Finish(100)].into();
+    world.script = [ScriptedTurn::Work { turns: u32::MAX, moves: false }, ScriptedTurn::Finish(100)].into();
     world.go();
     assert_eq!(super::turns::row(&world).status, PhaseStatus::Done);
 }
@@ -106,7 +110,7 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
     // A1, A8: 573 turns and 16 million tokens, in which nothing came of anything.
     let mut world = long(0);
     (world.idle_grants, world.circles) = (1, true);
-    world.script = [Does::Work { turns: u32::MAX, moves: false }; 3].into();
+    world.script = [ScriptedTurn::Work { turns: u32::MAX, moves: false }; 3].into();
     world.go();
     let row = row(&world);
     assert_eq!(
@@ -114,12 +118,13 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
         (PhaseStatus::Paused, 2, 9),
         "a new session gets none for nothing"
     );
-    let told =
-        |of: fn(&Notice) -> Option<&String>| world.notices.iter().filter_map(of).cloned().collect::<Vec<_>>();
-    let budgets = told(|n| if let Notice::Budgeted { reason, .. } = n { Some(reason) } else { None });
+    let told = |of: fn(&ProgressEvent) -> Option<&String>| {
+        world.notices.iter().filter_map(of).cloned().collect::<Vec<_>>()
+    };
+    let budgets = told(|n| if let ProgressEvent::Budgeted { reason, .. } = n { Some(reason) } else { None });
     assert_eq!(budgets.len(), 1, "{budgets:?}");
     assert!(budgets[0].ends_with("; its context was compacted 3 times meanwhile"), "{budgets:?}");
-    let stops = told(|n| if let Notice::Stopped { reason, .. } = n { Some(reason) } else { None });
+    let stops = told(|n| if let ProgressEvent::Stopped { reason, .. } = n { Some(reason) } else { None });
     assert!(stops[0].starts_with("the 6 turns of the phase are used up: "), "{stops:?}");
     assert!(
         stops[1].starts_with("the 9 turns of the phase are used up, 3 of them by this session: "),
@@ -139,8 +144,8 @@ fn who_goes_in_circles_gets_more_turns_once_and_a_person_is_told_what_it_took() 
 fn a_person_is_told_what_the_last_session_was_refused_and_said() {
     let mut world = long(0);
     world.gives_turns = false;
-    world.script = [Does::Work { turns: u32::MAX, moves: false }; 2].into();
-    while world.count(|n| matches!(n, Notice::Prompted { .. })) < 2 && world.step() {}
+    world.script = [ScriptedTurn::Work { turns: u32::MAX, moves: false }; 2].into();
+    while world.count(|n| matches!(n, ProgressEvent::Prompted { .. })) < 2 && world.step() {}
     let session = row(&world).sessions[1].id.clone();
     for event in [
         AgentEvent::Refused(Refusal { kind: RefusalKind::Own, target: "git push: not allowed".to_owned() }),
@@ -152,7 +157,7 @@ fn a_person_is_told_what_the_last_session_was_refused_and_said() {
     let text = &world.run.view(world.now).unwrap().questions[0].text;
     let told = r#" Its last session was refused a call: "git push: not allowed". It said last: "I cannot \"push\" here."."#;
     assert!(text.ends_with(told), "{text}");
-    world.answer(Choice::Retry);
+    world.answer(PauseAnswer::Retry);
     let prompts = world.texts_of_prompts();
     assert!(prompts.iter().all(|prompt| !prompt.contains("It said last")), "{prompts:?}");
 }
@@ -161,9 +166,10 @@ fn a_person_is_told_what_the_last_session_was_refused_and_said() {
 fn an_exhausted_session_leaves_what_is_left_and_no_more() {
     // A6
     let mut world = long(0);
-    world.script = [Does::Exhaust, Does::Finish(100)].into();
+    world.script = [ScriptedTurn::Exhaust, ScriptedTurn::Finish(100)].into();
     world.go();
-    let continued = |n: &Notice| matches!(n, Notice::SessionStarted { continuation: 1, max_turns: 2, .. });
+    let continued =
+        |n: &ProgressEvent| matches!(n, ProgressEvent::SessionStarted { continuation: 1, max_turns: 2, .. });
     assert_eq!(world.count(continued), 1);
     assert_eq!(asked(&world), []);
 }
@@ -175,7 +181,7 @@ fn a_host_that_dies_while_turns_are_asked_for_asks_again() {
         for _ in 0..steps {
             world.step();
         }
-        world.script = [Does::Finish(100)].into();
+        world.script = [ScriptedTurn::Finish(100)].into();
         world.crash();
         world.go();
         assert_eq!(row(&world).status, PhaseStatus::Done, "after {steps} steps");

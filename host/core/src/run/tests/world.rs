@@ -3,22 +3,23 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::action::{Action, Ending};
+use crate::action::{Action, RunOutcome};
 use crate::decision::*;
 use crate::facts::{
-    AgentEvent, Billed, Capabilities, ChangedFile, CompactionTrigger, Exit, OccupancySource, WorkspaceFacts,
+    AgentEvent, Capabilities, ChangedFile, CompactionTrigger, OccupancySource, ProcessExit, TokenUsage,
+    WorkspaceFacts,
 };
 use crate::ids::{Digest, ObjectiveId, Seq, SessionId};
-use crate::input::{ArtifactRef, Choice, Input, Outcome, Report, Stamped};
-use crate::notice::Notice;
-use crate::observation::{Ask, BriefKind, Capability};
+use crate::input::{ArtifactRef, Input, JournaledInput, Outcome, PauseAnswer, Report};
+use crate::observation::{Capability, PolicyQuery, PromptKind};
+use crate::progress::ProgressEvent;
 use crate::run::Run;
 use crate::time::{DurationMs, UnixMs};
-use crate::workflow::{AgentKind, Limits, Objective, Phase, Policies, Role, Workflow};
+use crate::workflow::{AgentKind, Limits, Objective, PhaseSpec, Policies, Role, Workflow};
 
 /// What an agent does with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Does {
+pub(super) enum ScriptedTurn {
     /// Works and answers, at this occupancy.
     Finish(u64),
     /// Runs out of context.
@@ -37,12 +38,12 @@ pub(super) enum Does {
     Work { turns: u32, moves: bool },
 }
 
-pub(super) struct World {
+pub(super) struct TestRun {
     pub(super) run: Run,
     pub(super) now: UnixMs,
     pub(super) seq: u64,
     /// What agents do with prompt after prompt; then they finish.
-    pub(super) script: VecDeque<Does>,
+    pub(super) script: VecDeque<ScriptedTurn>,
     /// What `Verify` says, time after time; then it passes.
     pub(super) verdicts: VecDeque<bool>,
     /// The exit code of a `Verify` that does not pass.
@@ -112,8 +113,8 @@ pub(super) struct World {
     /// What an agent asks for is done.
     pub(super) split_on_request: bool,
     seq_of_reports: u64,
-    pub(super) journal: Vec<Stamped>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) journal: Vec<JournaledInput>,
+    pub(super) notices: Vec<ProgressEvent>,
     pub(super) actions: Vec<Action>,
     /// How often each objective was really worked on to its end.
     pub(super) worked: BTreeMap<ObjectiveId, u32>,
@@ -123,9 +124,9 @@ pub(super) struct World {
 
 pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
     let role = Role { window_tokens: Some(1000), ..Role::of(AgentKind::Rehearsal) };
-    let phases: Vec<Phase> = phases
+    let phases: Vec<PhaseSpec> = phases
         .iter()
-        .map(|(id, objectives)| Phase {
+        .map(|(id, objectives)| PhaseSpec {
             id: (*id).into(),
             title: format!("Phase {id}"),
             depends_on: Vec::new(),
@@ -165,7 +166,7 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
     }
 }
 
-impl World {
+impl TestRun {
     pub(super) fn new(workflow: Workflow) -> Self {
         let mut world = Self {
             run: Run::new(),
@@ -247,7 +248,7 @@ impl World {
         };
         self.seq += 1;
         self.now = self.now + DurationMs(10);
-        let stamped = Stamped { seq: Seq(self.seq), at: self.now, input };
+        let stamped = JournaledInput { seq: Seq(self.seq), at: self.now, input };
         let intents = self.run.apply(&stamped).unwrap_or_else(|e| panic!("{e}"));
         self.journal.push(stamped);
         for intent in intents {
@@ -262,7 +263,7 @@ impl World {
         if !self.run.live_sessions().contains(&&session) {
             return;
         }
-        let billed = Billed { input_tokens: 100, output_tokens: 10, cost_microusd: Some(1000) };
+        let billed = TokenUsage { input_tokens: 100, output_tokens: 10, cost_microusd: Some(1000) };
         self.moved += u32::from(moves);
         self.event(&session, AgentEvent::Turn { used_tokens: Some(100), billed });
         if self.circles {
@@ -296,7 +297,7 @@ impl World {
         self.queue.clear();
     }
 
-    pub(super) fn answer(&mut self, choice: Choice) {
+    pub(super) fn answer(&mut self, choice: PauseAnswer) {
         let question = self.run.view(self.now).unwrap().questions[0].id;
         self.put(Input::Answered { question, choice, message: None });
         self.go();
@@ -325,7 +326,7 @@ impl World {
     }
 
     /// What agents were told in prompts of this kind, as the test's policy writes them.
-    pub(super) fn prompts_of(&self, wanted: BriefKind) -> Vec<String> {
+    pub(super) fn prompts_of(&self, wanted: PromptKind) -> Vec<String> {
         let prompt = |action: &Action| match action {
             Action::Prompt { kind, text, .. } if *kind == wanted => text.body().map(str::to_owned),
             _ => None,
@@ -336,7 +337,7 @@ impl World {
     /// The long texts that the policy saw when it wrote prompts.
     pub(super) fn texts_of_prompts(&self) -> Vec<String> {
         let seen = |action: &Action| match action {
-            Action::RequestDecision { question, .. } if matches!(question.ask, Ask::Brief(_)) => {
+            Action::RequestDecision { question, .. } if matches!(question.ask, PolicyQuery::Brief(_)) => {
                 Some(question.texts.clone())
             }
             _ => None,
@@ -345,11 +346,11 @@ impl World {
         texts.filter_map(|text| text.body().map(str::to_owned)).collect()
     }
 
-    pub(super) fn ending(&self) -> Option<Ending> {
+    pub(super) fn ending(&self) -> Option<RunOutcome> {
         self.run.ending()
     }
 
-    pub(super) fn count(&self, is: impl Fn(&Notice) -> bool) -> usize {
+    pub(super) fn count(&self, is: impl Fn(&ProgressEvent) -> bool) -> usize {
         self.notices.iter().filter(|notice| is(notice)).count()
     }
 
@@ -367,7 +368,7 @@ impl World {
             Action::RequestDecision { request, question, .. } => {
                 let result = Ok(self.decide(&question.ask));
                 let policy = self.policy.into();
-                let label = Box::new(Label { policy, ..label(question.ask.capability()) });
+                let label = Box::new(Provenance { policy, ..label(question.ask.capability()) });
                 return self.put(Input::Decided { request, result, label });
             }
             // Nobody holds a tool result back here.
@@ -412,7 +413,7 @@ impl World {
                 Outcome::Delivered
             }
             Action::End { session, .. } => {
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.put(Input::SessionEnded { session, exit });
                 Outcome::Delivered
             }
@@ -502,34 +503,36 @@ impl World {
     }
 
     fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
-        let does = self.script.pop_front().unwrap_or(Does::Finish(300));
+        let does = self.script.pop_front().unwrap_or(ScriptedTurn::Finish(300));
         let used = match &does {
-            Does::Finish(used) => *used,
-            Does::Exhaust => 990,
+            ScriptedTurn::Finish(used) => *used,
+            ScriptedTurn::Exhaust => 990,
             _ => 200,
         };
         let word = match does {
-            Does::Finish(_) | Does::Forget { finishes: true } | Does::Work { .. } => "done",
-            Does::Exhaust => "exhausted",
-            Does::Quota(Some(_)) => "quota-until",
-            Does::Quota(None) => "quota",
-            Does::Nothing | Does::Forget { finishes: false } => "nothing",
-            Does::Die | Does::Hang => "silent",
+            ScriptedTurn::Finish(_) | ScriptedTurn::Forget { finishes: true } | ScriptedTurn::Work { .. } => {
+                "done"
+            }
+            ScriptedTurn::Exhaust => "exhausted",
+            ScriptedTurn::Quota(Some(_)) => "quota-until",
+            ScriptedTurn::Quota(None) => "quota",
+            ScriptedTurn::Nothing | ScriptedTurn::Forget { finishes: false } => "nothing",
+            ScriptedTurn::Die | ScriptedTurn::Hang => "silent",
         };
-        self.moved += u32::from(does == Does::Exhaust && self.exhausts_at_work);
+        self.moved += u32::from(does == ScriptedTurn::Exhaust && self.exhausts_at_work);
         self.last.insert(session.clone(), word);
-        if does == Does::Hang {
+        if does == ScriptedTurn::Hang {
             return;
         }
-        if let Does::Work { turns, moves } = does {
+        if let ScriptedTurn::Work { turns, moves } = does {
             self.at_work = Some((session.clone(), turns, moves));
             return;
         }
-        if does == Does::Die {
-            let exit = Exit { code: Some(1), signal: None, by_host: false };
+        if does == ScriptedTurn::Die {
+            let exit = ProcessExit { code: Some(1), signal: None, by_host: false };
             return self.put(Input::SessionEnded { session: session.clone(), exit });
         }
-        if let Does::Forget { .. } = does {
+        if let ScriptedTurn::Forget { .. } = does {
             let (trigger, before_tokens, after_tokens) = (CompactionTrigger::Auto, None, Some(200));
             self.event(session, AgentEvent::Compacted { trigger, before_tokens, after_tokens });
         }
@@ -539,28 +542,22 @@ impl World {
                 *self.worked.entry(id.clone()).or_default() += 1;
             }
         }
-        let billed = Billed { input_tokens: used, output_tokens: 10, cost_microusd: Some(1000) };
-        self.event(
-            session,
-            AgentEvent::Occupancy {
-                used_tokens: Some(used),
-                window_tokens: Some(1000),
-                source: OccupancySource::Agent,
-            },
-        );
+        let billed = TokenUsage { input_tokens: used, output_tokens: 10, cost_microusd: Some(1000) };
+        let (window_tokens, source) = (Some(1000), OccupancySource::Agent);
+        self.event(session, AgentEvent::Occupancy { used_tokens: Some(used), window_tokens, source });
         self.event(session, AgentEvent::Turn { used_tokens: Some(used), billed });
         if self.unpriced_tokens > 0 {
             let input_tokens = self.unpriced_tokens;
-            self.event(session, AgentEvent::Billing(Billed { input_tokens, ..Billed::default() }));
+            self.event(session, AgentEvent::Billing(TokenUsage { input_tokens, ..TokenUsage::default() }));
         }
         self.event(session, AgentEvent::PromptEnded { stop_reason: word.into(), is_error: false });
     }
 }
 
 /// Says that the test decided.
-pub(super) fn label(capability: Capability) -> Label {
-    Label {
-        by: DecidedBy::Configured,
+pub(super) fn label(capability: Capability) -> Provenance {
+    Provenance {
+        by: DecisionSource::Configured,
         capability,
         policy: "test".into(),
         component: None,

@@ -6,36 +6,36 @@
 use std::path::Path;
 
 use super::derive::derive;
+use super::diagnostic::Diagnostics;
 use super::limits::notify;
-use super::policies::Choices;
-use super::problem::Problems;
-use super::shape::{At, PhaseShape, WorkflowShape};
+use super::policies::PolicyTableReader;
+use super::schema::{LocatedValue, PhaseSchema, WorkflowSchema};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
-    AgentKind, AgentPlace, CommitTime, Commits, EXECUTOR, Layer, Limits, PoliciesSaid, Role, TickedPlan,
-    Workflow, WorkspaceChoice, branch_fault,
+    AgentKind, AgentSource, CommitSettings, CommitTime, ConfigLayer, EXECUTOR, Limits, PolicyLayerFile, Role,
+    TickedPlan, Workflow, WorkspaceChoice, branch_fault,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
-pub(super) type Reader<'r> = dyn FnMut(&str) -> Result<String, String> + 'r;
+pub(super) type FileReader<'r> = dyn FnMut(&str) -> Result<String, String> + 'r;
 
 /// Makes the model, and gives apart from it what the file says of policies for the whole run. What it returns is only good
 /// where no problem was added.
 pub(super) fn check(
-    mut shape: WorkflowShape,
+    mut shape: WorkflowSchema,
     base: &str,
-    read: &mut Reader<'_>,
-    problems: &mut Problems<'_>,
-) -> (Workflow, PoliciesSaid) {
+    read: &mut FileReader<'_>,
+    problems: &mut Diagnostics<'_>,
+) -> (Workflow, PolicyLayerFile) {
     derive(&mut shape, problems);
-    let mut choices = Choices::new(base, read, problems);
-    let said = choices.said(Layer::Workflow, std::mem::take(&mut shape.policies));
+    let mut choices = PolicyTableReader::new(base, read, problems);
+    let said = choices.said(ConfigLayer::Workflow, std::mem::take(&mut shape.policies));
     let policies = choices.scoped(&mut shape);
-    let mut checker = Checker { base, read, problems };
+    let mut checker = WorkflowChecker { base, read, problems };
     checker.id("name", "at the top level", &shape.name);
     let agent = shape.agent.as_ref().and_then(|agent| checker.agent("at the top level", agent));
-    let place = if shape.agent.is_some() { AgentPlace::Workflow } else { AgentPlace::Nowhere };
-    let cast = Cast { agent: agent.unwrap_or(AgentKind::Rehearsal), place };
+    let place = if shape.agent.is_some() { AgentSource::Workflow } else { AgentSource::Nowhere };
+    let cast = AgentDefault { agent: agent.unwrap_or(AgentKind::Rehearsal), place };
     let mut roles = checker.roles(shape.roles, &cast);
     checker.phase_ids(&shape.phases);
     checker.depends_on(&shape.phases);
@@ -58,7 +58,7 @@ pub(super) fn check(
         roles,
         limits: Limits { continuations: continuations.unwrap_or(limits.continuations), ..limits },
         policies,
-        accept: shape.accept.map(At::into_inner),
+        accept: shape.accept.map(LocatedValue::into_inner),
         verify_first: shape.verify_first,
         review_parts: Some(shape.review_parts.unwrap_or(true)),
         phases,
@@ -86,36 +86,36 @@ pub(super) fn join(base: &str, path: &str) -> String {
 }
 
 /// The role of a phase, where it names one.
-pub(super) fn role_of(phase: &PhaseShape) -> &str {
+pub(super) fn role_of(phase: &PhaseSchema) -> &str {
     phase.role.as_ref().map_or(EXECUTOR, |role| role.get())
 }
 
 /// Who plays a role that names no agent, and what says so.
-pub(super) struct Cast {
+pub(super) struct AgentDefault {
     pub(super) agent: AgentKind,
-    pub(super) place: AgentPlace,
+    pub(super) place: AgentSource,
 }
 
-impl Cast {
+impl AgentDefault {
     /// A role of which nothing is said.
     pub(super) fn role(&self) -> Role {
         Role { set_by: self.place, ..Role::of(self.agent.clone()) }
     }
 }
 
-pub(super) struct Checker<'a, 't> {
+pub(super) struct WorkflowChecker<'a, 't> {
     pub(super) base: &'a str,
-    pub(super) read: &'a mut Reader<'a>,
-    pub(super) problems: &'a mut Problems<'t>,
+    pub(super) read: &'a mut FileReader<'a>,
+    pub(super) problems: &'a mut Diagnostics<'t>,
 }
 
-impl Checker<'_, '_> {
+impl WorkflowChecker<'_, '_> {
     fn commits(
         &mut self,
         when: CommitTime,
-        branch: Option<&At<String>>,
-        phases: &[At<PhaseShape>],
-    ) -> Commits {
+        branch: Option<&LocatedValue<String>>,
+        phases: &[LocatedValue<PhaseSchema>],
+    ) -> CommitSettings {
         if let Some(branch) = branch {
             let name = branch.get();
             if let Some(fault) = branch_fault(name) {
@@ -123,16 +123,17 @@ impl Checker<'_, '_> {
                 let hint = "a name with the run in it fits every run: commit_branch = \"work/{run}\"";
                 self.problems.at(branch.span(), "commit_branch", what, hint);
             }
-            let of_phase = |phase: &At<PhaseShape>| phase.get().commit.unwrap_or(when) == CommitTime::Off;
+            let of_phase =
+                |phase: &LocatedValue<PhaseSchema>| phase.get().commit.unwrap_or(when) == CommitTime::Off;
             if phases.iter().all(of_phase) {
                 let what = "`commit_branch` names a branch, and nothing is committed".to_owned();
                 self.problems.at(branch.span(), "commit_branch", what, "add commit = \"phase\"");
             }
         }
-        Commits { when, branch: branch.map(|branch| branch.get().clone()) }
+        CommitSettings { when, branch: branch.map(|branch| branch.get().clone()) }
     }
 
-    pub(super) fn id(&mut self, key: &str, place: &str, id: &At<String>) {
+    pub(super) fn id(&mut self, key: &str, place: &str, id: &LocatedValue<String>) {
         if !is_id(id.get()) {
             let what = format!("`{key}` {place} cannot be \"{}\"", id.get().escape_debug());
             self.problems.at(id.span(), key, what, ID_RULE);

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::problem::Problems;
-use super::shape::{At, ObjectiveShape, PhaseShape, WorkflowShape};
+use super::diagnostic::Diagnostics;
+use super::schema::{LocatedValue, ObjectiveSchema, PhaseSchema, WorkflowSchema};
 use super::values::is_id;
 
 /// Characters of an id that is derived: it is a column of a table, and a word that people type.
@@ -24,7 +24,7 @@ const DANGLING: [&str; 24] = [
 const NAMELESS: &str = "workflow";
 
 /// Fills in what the file does not say.
-pub(super) fn derive(shape: &mut WorkflowShape, problems: &mut Problems<'_>) {
+pub(super) fn derive(shape: &mut WorkflowSchema, problems: &mut Diagnostics<'_>) {
     if shape.name.is_unsaid() {
         let name = name_of(problems.origin());
         shape.name = shape.name.with(name);
@@ -53,7 +53,7 @@ fn name_of(origin: &str) -> String {
 }
 
 /// `do` and `objectives` are one list.
-fn gather(phase: &mut At<PhaseShape>, problems: &mut Problems<'_>) {
+fn gather(phase: &mut LocatedValue<PhaseSchema>, problems: &mut Diagnostics<'_>) {
     let span = phase.span();
     let phase = phase.get_mut();
     let place = match (phase.id.is_unsaid(), &phase.title) {
@@ -76,8 +76,8 @@ fn gather(phase: &mut At<PhaseShape>, problems: &mut Problems<'_>) {
 }
 
 /// The title of each phase that has one, or whose id is to be made of what is to be done first.
-fn titles(phases: &[At<PhaseShape>]) -> Vec<Option<String>> {
-    let of = |phase: &PhaseShape| {
+fn titles(phases: &[LocatedValue<PhaseSchema>]) -> Vec<Option<String>> {
+    let of = |phase: &PhaseSchema| {
         let said =
             phase.title.as_ref().map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
         let first = || phase.objectives.first().map(|one| first_line(&one.get().description));
@@ -99,7 +99,7 @@ fn first_line(text: &str) -> String {
     format!("{}…", cut.trim_end())
 }
 
-fn ids_of_phases(phases: &mut [At<PhaseShape>]) {
+fn ids_of_phases(phases: &mut [LocatedValue<PhaseSchema>]) {
     let mut taken: BTreeSet<String> = said(phases.iter().map(|phase| &phase.get().id));
     for (index, phase) in phases.iter_mut().enumerate() {
         let span = phase.span();
@@ -113,12 +113,12 @@ fn ids_of_phases(phases: &mut [At<PhaseShape>]) {
             title
         });
         let id = unused(words(&title.unwrap_or_default()), &format!("phase-{}", index + 1), &mut taken);
-        phase.id = At::derived(span, id);
+        phase.id = LocatedValue::derived(span, id);
     }
 }
 
-fn ids_of_objectives(phases: &mut [At<PhaseShape>]) {
-    let objectives = |phases: &[At<PhaseShape>]| -> BTreeSet<String> {
+fn ids_of_objectives(phases: &mut [LocatedValue<PhaseSchema>]) {
+    let objectives = |phases: &[LocatedValue<PhaseSchema>]| -> BTreeSet<String> {
         said(phases.iter().flat_map(|phase| &phase.get().objectives).map(|one| &one.get().id))
     };
     let mut taken = objectives(phases);
@@ -128,22 +128,22 @@ fn ids_of_objectives(phases: &mut [At<PhaseShape>]) {
         above.truncate(above.trim_end_matches('-').len());
         for (index, objective) in phase.objectives.iter_mut().enumerate() {
             let span = objective.span();
-            let objective: &mut ObjectiveShape = objective.get_mut();
+            let objective: &mut ObjectiveSchema = objective.get_mut();
             if objective.id.is_unsaid() {
                 let id = unused(words(&objective.description), &format!("{above}-{}", index + 1), &mut taken);
-                objective.id = At::derived(span, id);
+                objective.id = LocatedValue::derived(span, id);
             }
         }
     }
 }
 
 /// The ids that the file says.
-fn said<'a>(ids: impl Iterator<Item = &'a At<String>>) -> BTreeSet<String> {
+fn said<'a>(ids: impl Iterator<Item = &'a LocatedValue<String>>) -> BTreeSet<String> {
     ids.filter(|id| !id.is_unsaid()).map(|id| id.get().clone()).collect()
 }
 
 /// Where a phase has no id, those that wait for it know it by its title.
-fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
+fn by_title(phases: &mut [LocatedValue<PhaseSchema>], titles: &[Option<String>]) {
     let ids: BTreeSet<String> = phases.iter().map(|phase| phase.get().id.get().clone()).collect();
     let mut known: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for (phase, title) in phases.iter().zip(titles) {
@@ -167,7 +167,7 @@ fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
 }
 
 /// Where no phase says what it waits for, each waits for the one above it, as in a plan.
-fn one_after_the_other(phases: &mut [At<PhaseShape>]) {
+fn one_after_the_other(phases: &mut [LocatedValue<PhaseSchema>]) {
     // Two phases of one id are a mistake of their own.
     let ids: BTreeSet<&str> = phases.iter().map(|phase| phase.get().id.get().as_str()).collect();
     if ids.len() < phases.len() || phases.iter().any(|phase| phase.get().depends_on.is_some()) {
@@ -176,7 +176,7 @@ fn one_after_the_other(phases: &mut [At<PhaseShape>]) {
     for later in 1..phases.len() {
         let above = phases[later - 1].get().id.get().clone();
         let span = phases[later].span();
-        phases[later].get_mut().depends_on = Some(vec![At::derived(span, above)]);
+        phases[later].get_mut().depends_on = Some(vec![LocatedValue::derived(span, above)]);
     }
 }
 

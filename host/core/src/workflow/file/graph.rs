@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::Checker;
-use super::problem::suggest;
-use super::shape::{At, PhaseShape};
+use super::check::WorkflowChecker;
+use super::diagnostic::suggest;
+use super::schema::{LocatedValue, PhaseSchema};
 use crate::workflow::Acceptance;
 
-impl Checker<'_, '_> {
-    pub(super) fn phase_ids(&mut self, phases: &[At<PhaseShape>]) {
+impl WorkflowChecker<'_, '_> {
+    pub(super) fn phase_ids(&mut self, phases: &[LocatedValue<PhaseSchema>]) {
         let mut seen = BTreeSet::new();
         for phase in phases {
             let id = &phase.get().id;
@@ -20,7 +20,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    pub(super) fn objective_ids(&mut self, phases: &[At<PhaseShape>]) {
+    pub(super) fn objective_ids(&mut self, phases: &[LocatedValue<PhaseSchema>]) {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         for phase in phases {
             let phase = phase.get();
@@ -44,8 +44,8 @@ impl Checker<'_, '_> {
     }
 
     /// Every name is a phase, and no phase waits for itself.
-    pub(super) fn depends_on(&mut self, phases: &[At<PhaseShape>]) {
-        let by_id: BTreeMap<&str, &PhaseShape> =
+    pub(super) fn depends_on(&mut self, phases: &[LocatedValue<PhaseSchema>]) {
+        let by_id: BTreeMap<&str, &PhaseSchema> =
             phases.iter().map(|phase| (phase.get().id.get().as_str(), phase.get())).collect();
         for phase in phases {
             for name in phase.get().depends_on.iter().flatten() {
@@ -60,7 +60,7 @@ impl Checker<'_, '_> {
         }
         if let Some(cycle) = find_cycle(&by_id) {
             let first = by_id[cycle[0]];
-            let span = first.depends_on.iter().flatten().next().map_or(first.id.span(), At::span);
+            let span = first.depends_on.iter().flatten().next().map_or(first.id.span(), LocatedValue::span);
             let what = match cycle.as_slice() {
                 [only] => format!("phase `{only}` depends on itself"),
                 _ => format!("phases wait for each other: {} -> {}", cycle.join(" -> "), cycle[0]),
@@ -71,12 +71,18 @@ impl Checker<'_, '_> {
     }
 
     /// Where only a check is enough, everything has one (A11).
-    pub(super) fn acceptance(&mut self, accept: Option<&At<Acceptance>>, phases: &[At<PhaseShape>]) {
+    pub(super) fn acceptance(
+        &mut self,
+        accept: Option<&LocatedValue<Acceptance>>,
+        phases: &[LocatedValue<PhaseSchema>],
+    ) {
         let Some(accept) = accept.filter(|accept| *accept.get() == Acceptance::Checked) else { return };
-        let unchecked = phases.iter().map(At::get).filter(|phase| phase.verify.is_none()).find_map(|phase| {
-            let objective = phase.objectives.iter().map(At::get).find(|one| one.verify.is_none())?;
-            Some((phase.id.get(), objective.id.get()))
-        });
+        let unchecked =
+            phases.iter().map(LocatedValue::get).filter(|phase| phase.verify.is_none()).find_map(|phase| {
+                let objective =
+                    phase.objectives.iter().map(LocatedValue::get).find(|one| one.verify.is_none())?;
+                Some((phase.id.get(), objective.id.get()))
+            });
         if let Some((phase, objective)) = unchecked {
             let what = format!(
                 "`accept = \"checked\"`, but nothing checks objective `{objective}` of phase `{phase}`"
@@ -87,7 +93,7 @@ impl Checker<'_, '_> {
     }
 
     /// Loops lead back to a phase that stands earlier, are decided by something, and lie beside or within each other (B10).
-    pub(super) fn loops(&mut self, phases: &[At<PhaseShape>]) {
+    pub(super) fn loops(&mut self, phases: &[LocatedValue<PhaseSchema>]) {
         let place_of = |id: &str| phases.iter().position(|phase| phase.get().id.get() == id);
         // The first and the last phase of each loop, by the order of the file.
         let mut walked: Vec<(usize, usize)> = Vec::new();
@@ -132,7 +138,7 @@ impl Checker<'_, '_> {
 }
 
 /// The first cycle of `depends_on`, as the ids on the way. Phases that do not exist are left out.
-fn find_cycle<'a>(phases: &BTreeMap<&'a str, &'a PhaseShape>) -> Option<Vec<&'a str>> {
+fn find_cycle<'a>(phases: &BTreeMap<&'a str, &'a PhaseSchema>) -> Option<Vec<&'a str>> {
     let mut finished: BTreeSet<&str> = BTreeSet::new();
     for &start in phases.keys() {
         // Depth first with a stack of its own, so that a long chain cannot exhaust the thread's.

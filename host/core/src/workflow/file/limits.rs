@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::Checker;
-use super::problem::suggest;
-use super::shape::{At, LimitsShape, NotifyShape, SpanText};
+use super::check::WorkflowChecker;
+use super::diagnostic::suggest;
+use super::schema::{DurationText, LimitsSchema, LocatedValue, NotifySchema};
 use super::values::{ID_RULE, duration, is_id, microusd};
 use crate::ids::RoleName;
 use crate::time::DurationMs;
-use crate::workflow::{AgentKind, Limits, Notify, Role};
+use crate::workflow::{AgentKind, Limits, NotifySettings, Role};
 
 /// Shortest silence that is looked at: below it a host would do nothing but look.
 const HEARTBEAT_MIN: DurationMs = DurationMs(100);
@@ -21,9 +21,9 @@ const WALL_TIME_MAX: DurationMs = DurationMs::from_mins(31 * 24 * 60);
 /// One second: below it no agent could start.
 const WALL_TIME_MIN: DurationMs = DurationMs::from_secs(1);
 
-impl Checker<'_, '_> {
+impl WorkflowChecker<'_, '_> {
     /// The bounds, each its default where the file does not say it.
-    pub(super) fn limits(&mut self, shape: &LimitsShape) -> Limits {
+    pub(super) fn limits(&mut self, shape: &LimitsSchema) -> Limits {
         let place = "in [limits]";
         let default = Limits::default();
         let heartbeat =
@@ -50,7 +50,7 @@ impl Checker<'_, '_> {
     /// pen; the kinds of agents are always known, since `--agent` may bring any of them in.
     pub(super) fn providers(
         &mut self,
-        shapes: &BTreeMap<String, At<u32>>,
+        shapes: &BTreeMap<String, LocatedValue<u32>>,
         roles: &BTreeMap<RoleName, Role>,
         elsewhere: &BTreeSet<String>,
     ) -> BTreeMap<String, u32> {
@@ -68,7 +68,7 @@ impl Checker<'_, '_> {
     }
 
     /// The provider that a role names.
-    pub(super) fn provider(&mut self, place: &str, shape: Option<&At<String>>) -> Option<String> {
+    pub(super) fn provider(&mut self, place: &str, shape: Option<&LocatedValue<String>>) -> Option<String> {
         let provider = shape?;
         if !is_id(provider.get()) {
             let what = format!("`provider` {place} cannot be \"{}\"", provider.get().escape_debug());
@@ -77,7 +77,11 @@ impl Checker<'_, '_> {
         Some(provider.get().clone())
     }
 
-    pub(super) fn wall_time(&mut self, place: &str, text: Option<&At<SpanText>>) -> Option<DurationMs> {
+    pub(super) fn wall_time(
+        &mut self,
+        place: &str,
+        text: Option<&LocatedValue<DurationText>>,
+    ) -> Option<DurationMs> {
         self.duration("wall_time", place, text, WALL_TIME_MIN, WALL_TIME_MAX)
     }
 
@@ -85,7 +89,7 @@ impl Checker<'_, '_> {
         &mut self,
         key: &str,
         place: &str,
-        text: Option<&At<SpanText>>,
+        text: Option<&LocatedValue<DurationText>>,
         min: DurationMs,
         max: DurationMs,
     ) -> Option<DurationMs> {
@@ -108,6 +112,6 @@ impl Checker<'_, '_> {
 }
 
 /// Who is told.
-pub(super) fn notify(shape: NotifyShape) -> Notify {
-    Notify { command: shape.command, bell: shape.bell }
+pub(super) fn notify(shape: NotifySchema) -> NotifySettings {
+    NotifySettings { command: shape.command, bell: shape.bell }
 }

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::check::{Cast, Checker, join};
-use super::problem::suggest;
+use super::check::{AgentDefault, WorkflowChecker, join};
+use super::diagnostic::suggest;
 use super::roles::{is_role, role_hint};
-use super::shape::{At, CONTINUATIONS_MAX, ModeShape, ModesShape, TURNS_MAX};
+use super::schema::{CONTINUATIONS_MAX, LocatedValue, ModeSchema, ModesSchema, TURNS_MAX};
 use crate::ids::RoleName;
-use crate::workflow::org::{self, ORG_BYTES_MAX, Outline, Property};
+use crate::workflow::org::{self, ORG_BYTES_MAX, OrgOutline, OrgProperty};
 use crate::workflow::turns::MODES;
 use crate::workflow::{Mode, Role};
 
@@ -23,7 +23,7 @@ const NOTHING: [&str; 4] = ["-", "–", "—", "nil"];
 
 /// What the mode of the workflow comes to.
 #[derive(Debug, Default)]
-pub(super) struct Active {
+pub(super) struct ActiveMode {
     /// Turns by role; the file's own before those of Org files.
     pub(super) turns: BTreeMap<RoleName, u32>,
     /// Continuations that the file names for its mode; wins over `[limits]`.
@@ -41,17 +41,17 @@ struct OrgMode {
     continuations: Option<(u32, usize)>,
 }
 
-impl Checker<'_, '_> {
+impl WorkflowChecker<'_, '_> {
     /// Takes over into `roles` what is different in the mode, and gives the rest.
     pub(super) fn modes(
         &mut self,
         mode: Mode,
-        shapes: ModesShape,
-        files: &[At<String>],
+        shapes: ModesSchema,
+        files: &[LocatedValue<String>],
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &Cast,
-    ) -> Active {
-        let mut active = Active::default();
+        cast: &AgentDefault,
+    ) -> ActiveMode {
+        let mut active = ActiveMode::default();
         for file in files {
             for (of, said) in self.mode_file(file, roles) {
                 if of == mode {
@@ -76,19 +76,22 @@ impl Checker<'_, '_> {
     fn mode(
         &mut self,
         mode: Mode,
-        shape: ModeShape,
+        shape: ModeSchema,
         roles: &BTreeMap<RoleName, Role>,
-        cast: &Cast,
+        cast: &AgentDefault,
         providers: &mut BTreeSet<String>,
-    ) -> Said {
+    ) -> ModeSettings {
         let table = format!("[modes.{}.turns]", mode.name());
         for (name, turns) in shape.turns.iter().filter(|(name, _)| !is_role(name, roles)) {
             let what = format!("{table} names `{}`, which is no role", name.escape_debug());
             self.problems.at(turns.span(), name, what, role_hint(name, roles));
         }
         let turns = shape.turns.into_iter().map(|(name, turns)| (RoleName::new(name), turns.into_inner()));
-        let mut said =
-            Said { turns: turns.collect(), continuations: shape.max_continuations, roles: BTreeMap::new() };
+        let mut said = ModeSettings {
+            turns: turns.collect(),
+            continuations: shape.max_continuations,
+            roles: BTreeMap::new(),
+        };
         for (name, shape) in shape.roles {
             let place = format!("in [modes.{}.roles.{name}]", mode.name());
             if !is_role(&name, roles) {
@@ -115,7 +118,11 @@ impl Checker<'_, '_> {
     }
 
     /// What an Org file says, by mode.
-    fn mode_file(&mut self, file: &At<String>, roles: &BTreeMap<RoleName, Role>) -> BTreeMap<Mode, OrgMode> {
+    fn mode_file(
+        &mut self,
+        file: &LocatedValue<String>,
+        roles: &BTreeMap<RoleName, Role>,
+    ) -> BTreeMap<Mode, OrgMode> {
         let path = join(self.base, file.get());
         let wrong = |line: Option<usize>, what: String| {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -148,23 +155,23 @@ impl Checker<'_, '_> {
 }
 
 /// What `[modes.…]` says of one mode.
-struct Said {
+struct ModeSettings {
     turns: BTreeMap<RoleName, u32>,
     continuations: Option<u32>,
     roles: BTreeMap<RoleName, Role>,
 }
 
 /// What is wrong, and what to do.
-type Fault = (String, String);
+type PropertyProblem = (String, String);
 
 /// Takes one property into the mode that it is about. Properties that are about something else pass.
 fn take(
-    outline: &Outline,
-    property: &Property,
+    outline: &OrgOutline,
+    property: &OrgProperty,
     path: &str,
     roles: &BTreeMap<RoleName, Role>,
     modes: &mut BTreeMap<Mode, OrgMode>,
-) -> Result<(), Fault> {
+) -> Result<(), PropertyProblem> {
     let name = property.name.to_ascii_uppercase();
     let role = name.strip_prefix(TURNS).map(|role| role.to_ascii_lowercase().replace('_', "-"));
     if role.is_none() && name != CONTINUATIONS {
@@ -210,7 +217,7 @@ fn take(
 }
 
 /// The mode that a property is about: what `MODE` says there or above, else the name of the file.
-fn mode_of(outline: &Outline, property: &Property, path: &str) -> Result<Mode, Fault> {
+fn mode_of(outline: &OrgOutline, property: &OrgProperty, path: &str) -> Result<Mode, PropertyProblem> {
     let of_word = |word: &str| MODES.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(word.trim()));
     let names = || MODES.map(Mode::name);
     if let Some(said) = outline.inherited(property.entry, MODE) {

@@ -3,21 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use super::check::Checker;
-use super::problem::suggest;
-use super::shape::{At, PathsShape};
+use super::check::WorkflowChecker;
+use super::diagnostic::suggest;
+use super::schema::{LocatedValue, PathsSchema};
 use super::values::path_fault;
-use crate::workflow::paths::{Key, Paths, RESERVED, TemplateFault};
+use crate::workflow::paths::{PathKey, PathTemplates, RESERVED, TemplateError};
 
-impl Checker<'_, '_> {
+impl WorkflowChecker<'_, '_> {
     /// The templates, each its default where the file does not name it.
-    pub(super) fn paths(&mut self, shape: &PathsShape) -> Paths {
-        let default = Paths::default();
-        let mut taken: BTreeMap<String, Key> = BTreeMap::new();
-        let mut take = |key: Key, given: &Option<At<String>>, default: String| {
+    pub(super) fn paths(&mut self, shape: &PathsSchema) -> PathTemplates {
+        let default = PathTemplates::default();
+        let mut taken: BTreeMap<String, PathKey> = BTreeMap::new();
+        let mut take = |key: PathKey, given: &Option<LocatedValue<String>>, default: String| {
             let template = given.as_ref().map_or(default, |given| given.get().clone());
             let clash = match key {
-                Key::Folder => None,
+                PathKey::Folder => None,
                 _ => taken.insert(key.sample(&template), key),
             };
             if let Some(given) = given {
@@ -27,50 +27,50 @@ impl Checker<'_, '_> {
             if let Some(other) = clash {
                 let name = other.name();
                 let given = given.as_ref().or(match other {
-                    Key::Handoff => shape.handoff.as_ref(),
-                    Key::Index => shape.index.as_ref(),
-                    Key::Summary => shape.summary.as_ref(),
-                    Key::Folder | Key::Results => None,
+                    PathKey::Handoff => shape.handoff.as_ref(),
+                    PathKey::Index => shape.index.as_ref(),
+                    PathKey::Summary => shape.summary.as_ref(),
+                    PathKey::Folder | PathKey::Results => None,
                 });
                 let what = format!("`{}` in [paths] is the same file as `{name}`", key.name());
                 let hint = "one would overwrite the other: give each a path of its own";
-                self.problems.at(given.map_or(0..0, At::span), key.name(), what, hint);
+                self.problems.at(given.map_or(0..0, LocatedValue::span), key.name(), what, hint);
             }
             template
         };
-        Paths {
-            folder: take(Key::Folder, &shape.folder, default.folder),
-            handoff: take(Key::Handoff, &shape.handoff, default.handoff),
-            index: take(Key::Index, &shape.index, default.index),
-            summary: take(Key::Summary, &shape.summary, default.summary),
-            results: take(Key::Results, &shape.results, default.results),
+        PathTemplates {
+            folder: take(PathKey::Folder, &shape.folder, default.folder),
+            handoff: take(PathKey::Handoff, &shape.handoff, default.handoff),
+            index: take(PathKey::Index, &shape.index, default.index),
+            summary: take(PathKey::Summary, &shape.summary, default.summary),
+            results: take(PathKey::Results, &shape.results, default.results),
         }
     }
 
-    fn template(&mut self, key: Key, given: &At<String>) {
+    fn template(&mut self, key: PathKey, given: &LocatedValue<String>) {
         let (name, template) = (key.name(), given.get().as_str());
         let braced =
             |names: &[&str]| names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
         let said = format!("`{name}` in [paths] cannot be \"{}\"", template.escape_debug());
         let (what, hint) = match key.fault(template) {
-            Some(TemplateFault::Brace) => {
+            Some(TemplateError::Brace) => {
                 (said, "a brace stands alone: write a placeholder as {phase}, and no other brace".to_owned())
             }
-            Some(TemplateFault::Unknown(unknown)) => {
+            Some(TemplateError::Unknown(unknown)) => {
                 let hint = match suggest(&unknown, key.placeholders().iter().copied()) {
                     meant if meant.starts_with("did you mean") => meant,
                     _ => format!("here you can write {}", braced(key.placeholders())),
                 };
                 (format!("{said}: there is no {{{}}}", unknown.escape_debug()), hint)
             }
-            Some(TemplateFault::NoValueHere(word)) => (
+            Some(TemplateError::NoValueHere(word)) => (
                 format!("{said}: {{{word}}} has no value there"),
                 format!("here you can write {}", braced(key.placeholders())),
             ),
-            Some(TemplateFault::Phases) => (
+            Some(TemplateError::Phases) => (
                 format!("{said}: two phases would write to the same file"),
                 match key {
-                    Key::Handoff => "write {phase} or {session} into it".to_owned(),
+                    PathKey::Handoff => "write {phase} or {session} into it".to_owned(),
                     _ => "write {phase} into it".to_owned(),
                 },
             ),
@@ -84,21 +84,21 @@ impl Checker<'_, '_> {
 }
 
 /// Why a path cannot lie there, if so.
-fn shape_fault(key: Key, path: &str) -> Option<String> {
+fn shape_fault(key: PathKey, path: &str) -> Option<String> {
     if path.contains('\\') || path.chars().any(char::is_control) {
         return Some("has a character that no file name should have".to_owned());
     }
     let below = match key {
         // The folder of Baton is the one place that `path_fault` keeps agents out of and that is meant for this.
-        Key::Folder => path.strip_prefix(".baton/").unwrap_or(path),
+        PathKey::Folder => path.strip_prefix(".baton/").unwrap_or(path),
         _ => path,
     };
     if let Some(fault) = path_fault(below) {
-        let base = if key == Key::Folder { "the workspace" } else { "the task folder" };
+        let base = if key == PathKey::Folder { "the workspace" } else { "the task folder" };
         return Some(fault.replace("the workspace", base));
     }
     let first = path.split('/').next().unwrap_or_default();
-    if key != Key::Folder && RESERVED.contains(&first) {
+    if key != PathKey::Folder && RESERVED.contains(&first) {
         return Some(format!("is `{first}`, which Baton fills itself; choose another name"));
     }
     None

@@ -1,20 +1,20 @@
 //! One phase of a workflow file, from its shape to the model. Opens no file.
 
-use super::check::{Checker, role_of};
-use super::shape::{At, ContextShape, ObjectiveShape, PhaseShape, ReviewShape};
+use super::check::{WorkflowChecker, role_of};
+use super::schema::{ContextSchema, LocatedValue, ObjectiveSchema, PhaseSchema, ReviewSchema};
 use super::values::{microusd, path_fault};
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
 use crate::observation::ContextFile;
-use crate::workflow::{Objective, Phase, REVIEW_SCORE, Repeat, ReviewBy};
+use crate::workflow::{Objective, PhaseLoop, PhaseSpec, REVIEW_SCORE, ReviewRequirement};
 
-impl Checker<'_, '_> {
-    pub(super) fn phase(&mut self, shape: PhaseShape) -> Phase {
+impl WorkflowChecker<'_, '_> {
+    pub(super) fn phase(&mut self, shape: PhaseSchema) -> PhaseSpec {
         let place = format!("in phase `{}`", shape.id.get());
         let role = RoleName::from(role_of(&shape));
         let agent = shape.agent.as_ref().and_then(|agent| self.agent(&place, agent));
         let id = shape.id.into_inner();
         let context = shape.context.into_iter().map(|one| self.context(&place, one)).collect();
-        Phase {
+        PhaseSpec {
             title: shape.title.unwrap_or_else(|| id.clone()),
             depends_on: shape
                 .depends_on
@@ -35,7 +35,7 @@ impl Checker<'_, '_> {
             setup: shape.setup,
             context,
             review: shape.review.map(|review| reviewer(review.into_inner())),
-            repeat: shape.repeat.map(|repeat| Repeat {
+            repeat: shape.repeat.map(|repeat| PhaseLoop {
                 from: PhaseId::new(repeat.from.into_inner()),
                 at_most: repeat.at_most,
             }),
@@ -44,7 +44,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn context(&mut self, place: &str, shape: ContextShape) -> ContextFile {
+    fn context(&mut self, place: &str, shape: ContextSchema) -> ContextFile {
         if let Some(fault) = path_fault(shape.file.get()) {
             let path = shape.file.get().escape_debug();
             let what = format!("`file` of `context` {place}: \"{path}\" {fault}");
@@ -64,7 +64,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn objective(&mut self, shape: ObjectiveShape) -> Objective {
+    fn objective(&mut self, shape: ObjectiveSchema) -> Objective {
         for file in &shape.files {
             if let Some(fault) = path_fault(file.get()) {
                 let (id, path) = (shape.id.get(), file.get().escape_debug());
@@ -75,16 +75,16 @@ impl Checker<'_, '_> {
         Objective {
             id: ObjectiveId::new(shape.id.into_inner()),
             description: shape.description.trim().to_owned(),
-            files: shape.files.into_iter().map(At::into_inner).collect(),
+            files: shape.files.into_iter().map(LocatedValue::into_inner).collect(),
             verify: shape.verify,
         }
     }
 }
 
-fn reviewer(shape: ReviewShape) -> ReviewBy {
+fn reviewer(shape: ReviewSchema) -> ReviewRequirement {
     let (role, score) = match shape {
-        ReviewShape::Role(role) => (role, None),
-        ReviewShape::Set(table) => (table.role, table.score),
+        ReviewSchema::Role(role) => (role, None),
+        ReviewSchema::Set(table) => (table.role, table.score),
     };
-    ReviewBy { role: RoleName::new(role), score: score.unwrap_or(REVIEW_SCORE) }
+    ReviewRequirement { role: RoleName::new(role), score: score.unwrap_or(REVIEW_SCORE) }
 }

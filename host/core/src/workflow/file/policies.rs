@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{Reader, join};
-use super::problem::{Problems, suggest};
+use super::check::{FileReader, join};
+use super::diagnostic::{Diagnostics, suggest};
 use super::rules::rules_file;
-use super::shape::{
-    At, CHAIN_MAX, ChoicesShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable,
-    WorkflowShape,
+use super::schema::{
+    CHAIN_MAX, ChoicesSchema, GrantsSchema, LocatedValue, PoliciesSchema, PolicyLinkSchema, PolicySchema,
+    PolicyTable, WorkflowSchema,
 };
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
 use crate::workflow::rules::{RULES, RULES_FILE};
 use crate::workflow::{
-    BUILTIN, GivenSetting, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer,
+    BUILTIN, ConfigLayer, ConfigSource, GivenSetting, Policies, PolicyChoice, PolicyLayer, PolicyLayerFile,
 };
 
 /// The policies that are part of the host.
@@ -35,46 +35,52 @@ const NO_WATCH: &str = "agents write in this folder, and would choose who judges
                         config.toml";
 
 /// Reads the tables of one file.
-pub(super) struct Choices<'a, 't> {
+pub(super) struct PolicyTableReader<'a, 't> {
     /// The folder that paths start from.
     base: &'a str,
-    read: &'a mut Reader<'a>,
-    problems: &'a mut Problems<'t>,
+    read: &'a mut FileReader<'a>,
+    problems: &'a mut Diagnostics<'t>,
     /// What files of rules say, by path; nothing for one that is wrong, which is told once.
     rules: BTreeMap<String, BTreeMap<String, GivenSetting>>,
 }
 
-impl<'a, 't> Choices<'a, 't> {
-    pub(super) fn new(base: &'a str, read: &'a mut Reader<'a>, problems: &'a mut Problems<'t>) -> Self {
+impl<'a, 't> PolicyTableReader<'a, 't> {
+    pub(super) fn new(
+        base: &'a str,
+        read: &'a mut FileReader<'a>,
+        problems: &'a mut Diagnostics<'t>,
+    ) -> Self {
         Self { base, read, problems, rules: BTreeMap::new() }
     }
 
     /// `[policies]` of a file.
-    pub(super) fn said(&mut self, layer: Layer, mut shape: PoliciesShape) -> PoliciesSaid {
+    pub(super) fn said(&mut self, layer: ConfigLayer, mut shape: PoliciesSchema) -> PolicyLayerFile {
         let place = "in [policies]";
         let choices = shape.take_choices();
         let shadow = shape.shadow.map(|shadow| {
             shadow.iter().map(|candidate| self.shadow(place, layer, candidate)).collect::<Vec<_>>()
         });
-        if let Some(watch) = shape.watch.as_ref().filter(|watch| layer == Layer::Workspace && *watch.get()) {
+        if let Some(watch) =
+            shape.watch.as_ref().filter(|watch| layer == ConfigLayer::Workspace && *watch.get())
+        {
             let what = format!("`watch` {place} is not for the file of a workspace");
             self.problems.at(watch.span(), "watch", what, NO_WATCH);
         }
-        PoliciesSaid {
+        PolicyLayerFile {
             layer: self.layer(place, layer, choices),
             shadow,
-            watch: shape.watch.map(At::into_inner),
+            watch: shape.watch.map(LocatedValue::into_inner),
             breaker: shape.breaker,
         }
     }
 
     /// `[roles.….policies]` and `policies` of phases, taken out of the shape. What holds once for the run is not in it.
-    pub(super) fn scoped(&mut self, shape: &mut WorkflowShape) -> Policies {
+    pub(super) fn scoped(&mut self, shape: &mut WorkflowSchema) -> Policies {
         let mut policies = Policies::default();
         for (name, role) in &mut shape.roles {
             if let Some(said) = role.get_mut().policies.take() {
                 let place = format!("in [roles.{}.policies]", name.escape_debug());
-                let layer = self.layer(&place, Layer::Role, said.into_inner().into());
+                let layer = self.layer(&place, ConfigLayer::Role, said.into_inner().into());
                 policies.roles.insert(RoleName::from(name.as_str()), layer);
             }
         }
@@ -83,7 +89,7 @@ impl<'a, 't> Choices<'a, 't> {
             if let Some(said) = phase.policies.take() {
                 let id = phase.id.get();
                 let place = format!("in the policies of phase `{}`", id.escape_debug());
-                let layer = self.layer(&place, Layer::Phase, said.into());
+                let layer = self.layer(&place, ConfigLayer::Phase, said.into());
                 policies.phases.insert(PhaseId::from(id.as_str()), layer);
             }
         }
@@ -91,7 +97,7 @@ impl<'a, 't> Choices<'a, 't> {
     }
 
     /// What one table says of the decisions.
-    pub(super) fn layer(&mut self, place: &str, layer: Layer, shape: ChoicesShape) -> PolicyLayer {
+    pub(super) fn layer(&mut self, place: &str, layer: ConfigLayer, shape: ChoicesSchema) -> PolicyLayer {
         let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
             let from = self.origin(layer, &settings);
@@ -128,8 +134,13 @@ impl<'a, 't> Choices<'a, 't> {
         PolicyLayer { all, by_capability }
     }
 
-    fn shadow(&mut self, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
-        if matches!(choice.get(), PolicyShape::Chain(_)) {
+    fn shadow(
+        &mut self,
+        place: &str,
+        layer: ConfigLayer,
+        choice: &LocatedValue<PolicySchema>,
+    ) -> PolicyChoice {
+        if matches!(choice.get(), PolicySchema::Chain(_)) {
             let what = format!("`shadow` {place} has a list in its list");
             let hint = "each candidate is asked alone, and decides nothing: list them one beside the other";
             self.problems.at(choice.span(), "shadow", what, hint);
@@ -143,11 +154,17 @@ impl<'a, 't> Choices<'a, 't> {
         candidate
     }
 
-    fn choice(&mut self, key: &str, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
+    fn choice(
+        &mut self,
+        key: &str,
+        place: &str,
+        layer: ConfigLayer,
+        choice: &LocatedValue<PolicySchema>,
+    ) -> PolicyChoice {
         match choice.get() {
-            PolicyShape::Component(component) => self.named(key, place, layer, choice, component),
-            PolicyShape::Set(table) => self.table(key, place, layer, choice, table.clone()),
-            PolicyShape::Chain(links) => self.chain(key, place, layer, choice, links),
+            PolicySchema::Component(component) => self.named(key, place, layer, choice, component),
+            PolicySchema::Set(table) => self.table(key, place, layer, choice, table.clone()),
+            PolicySchema::Chain(links) => self.chain(key, place, layer, choice, links),
         }
     }
 
@@ -156,15 +173,15 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        layer: Layer,
-        choice: &At<PolicyShape>,
-        links: &[PolicyLinkShape],
+        layer: ConfigLayer,
+        choice: &LocatedValue<PolicySchema>,
+        links: &[PolicyLinkSchema],
     ) -> PolicyChoice {
         let mut chain: Vec<PolicyChoice> = Vec::new();
         for link in links {
             let link = match link {
-                PolicyLinkShape::Component(component) => self.named(key, place, layer, choice, component),
-                PolicyLinkShape::Set(table) => self.table(key, place, layer, choice, table.clone()),
+                PolicyLinkSchema::Component(component) => self.named(key, place, layer, choice, component),
+                PolicyLinkSchema::Set(table) => self.table(key, place, layer, choice, table.clone()),
             };
             if link.component.is_none() {
                 let what = format!("`{key}` {place} lists a table that names no component");
@@ -183,7 +200,7 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        choice: &At<PolicyShape>,
+        choice: &LocatedValue<PolicySchema>,
         chain: Vec<PolicyChoice>,
     ) -> PolicyChoice {
         let named = |link: &PolicyChoice| (link.component.clone(), link.settings.clone());
@@ -208,8 +225,8 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        layer: Layer,
-        choice: &At<PolicyShape>,
+        layer: ConfigLayer,
+        choice: &LocatedValue<PolicySchema>,
         component: &str,
     ) -> PolicyChoice {
         let rules_file = self.rules_path(component);
@@ -227,8 +244,8 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        layer: Layer,
-        choice: &At<PolicyShape>,
+        layer: ConfigLayer,
+        choice: &LocatedValue<PolicySchema>,
         table: PolicyTable,
     ) -> PolicyChoice {
         let PolicyTable { component, layer: asks_next, over, settings, grants } = table;
@@ -286,15 +303,15 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        choice: &At<PolicyShape>,
-        layer: Layer,
+        choice: &LocatedValue<PolicySchema>,
+        layer: ConfigLayer,
         has_component: bool,
-        shape: GrantsShape,
+        shape: GrantsSchema,
     ) -> Grants {
-        let GrantsShape { artifacts, fuel, memory_mib } = shape;
+        let GrantsSchema { artifacts, fuel, memory_mib } = shape;
         let grants = Grants { artifacts, fuel, memory_mib };
         let what = format!("`grants` of `{key}` {place}");
-        if layer == Layer::Workspace {
+        if layer == ConfigLayer::Workspace {
             let what = format!("{what} is not for the file of a workspace");
             self.problems.at(choice.span(), "grants", what, NO_GRANTS);
         } else if !has_component && !grants.is_empty() {
@@ -317,7 +334,7 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        choice: &At<PolicyShape>,
+        choice: &LocatedValue<PolicySchema>,
         written: &str,
     ) -> (String, BTreeMap<String, GivenSetting>) {
         match written.strip_prefix(RULES_FILE) {
@@ -331,7 +348,7 @@ impl<'a, 't> Choices<'a, 't> {
         &mut self,
         key: &str,
         place: &str,
-        choice: &At<PolicyShape>,
+        choice: &LocatedValue<PolicySchema>,
         file: &str,
     ) -> BTreeMap<String, GivenSetting> {
         let path = join(self.base, file);
@@ -360,7 +377,13 @@ impl<'a, 't> Choices<'a, 't> {
     }
 
     /// A reference, with a path made absolute.
-    fn component(&mut self, key: &str, place: &str, choice: &At<PolicyShape>, component: &str) -> String {
+    fn component(
+        &mut self,
+        key: &str,
+        place: &str,
+        choice: &LocatedValue<PolicySchema>,
+        component: &str,
+    ) -> String {
         let shown = component.escape_debug();
         if component.starts_with("builtin:") {
             if !BUILT_IN.contains(&component) {
@@ -389,8 +412,8 @@ impl<'a, 't> Choices<'a, 't> {
         join(self.base, component)
     }
 
-    fn origin<T>(&self, layer: Layer, at: &At<T>) -> Origin {
-        Origin {
+    fn origin<T>(&self, layer: ConfigLayer, at: &LocatedValue<T>) -> ConfigSource {
+        ConfigSource {
             layer,
             file: self.problems.origin().to_owned(),
             line: self.problems.line_of(at.span().start),

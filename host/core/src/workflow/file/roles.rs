@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::check::{Cast, Checker, join};
-use super::problem::suggest;
+use super::check::{AgentDefault, WorkflowChecker, join};
+use super::diagnostic::suggest;
 use super::sandbox;
-use super::shape::{At, PhaseShape, RoleShape, ServerShape};
+use super::schema::{LocatedValue, PhaseSchema, RoleSchema, ServerSchema};
 use super::values::{ID_RULE, is_id, is_variable_name};
 use crate::ids::RoleName;
-use crate::workflow::{AgentError, AgentKind, AgentPlace, EXECUTOR, Permission, Role, RoleServer, turns};
+use crate::workflow::{AgentError, AgentKind, AgentSource, EXECUTOR, Permission, Role, RoleServer, turns};
 
 /// How agents call Baton's own tools.
 const OWN_SERVER: &str = "baton";
 /// The words that an agent's text may begin with, for suggestions.
 const WORDS: [&str; 5] = ["claude", "codex", "rehearsal", "acp", "process"];
 
-impl Checker<'_, '_> {
+impl WorkflowChecker<'_, '_> {
     /// The agent that a key names, if it names one.
-    pub(super) fn agent(&mut self, place: &str, text: &At<String>) -> Option<AgentKind> {
+    pub(super) fn agent(&mut self, place: &str, text: &LocatedValue<String>) -> Option<AgentKind> {
         match text.get().parse::<AgentKind>() {
             Ok(kind) => Some(kind.with_program(|path| join(self.base, path))),
             Err(error) => {
@@ -46,8 +46,8 @@ impl Checker<'_, '_> {
 
     pub(super) fn roles(
         &mut self,
-        shapes: BTreeMap<String, At<RoleShape>>,
-        cast: &Cast,
+        shapes: BTreeMap<String, LocatedValue<RoleSchema>>,
+        cast: &AgentDefault,
     ) -> BTreeMap<RoleName, Role> {
         let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), cast.role())]);
         for (name, shape) in shapes {
@@ -64,7 +64,7 @@ impl Checker<'_, '_> {
 
     /// A role, where what is said of it stands over what it was before. With another agent, what was meant for the first
     /// one alone goes.
-    pub(super) fn role_over(&mut self, place: &str, before: Role, shape: RoleShape) -> Role {
+    pub(super) fn role_over(&mut self, place: &str, before: Role, shape: RoleSchema) -> Role {
         let named = shape.agent.as_ref().map(|agent| self.agent(place, agent));
         for variable in shape.env.iter().filter(|variable| !is_variable_name(variable.get())) {
             let what = format!("`env` {place} names \"{}\"", variable.get().escape_debug());
@@ -76,7 +76,7 @@ impl Checker<'_, '_> {
             Some(None) => before,
             Some(Some(agent)) => {
                 self.keys_fit(place, &agent, &shape);
-                Role { set_by: AgentPlace::Role, ..before.played_by(&agent) }
+                Role { set_by: AgentSource::Role, ..before.played_by(&agent) }
             }
             None => {
                 self.keys_fit(place, &before.agent, &shape);
@@ -104,17 +104,22 @@ impl Checker<'_, '_> {
         let provider = self.provider(place, shape.provider.as_ref());
         let mut env = before.env;
         env.extend(
-            shape.env.into_iter().map(At::into_inner).filter(|name| !env.contains(name)).collect::<Vec<_>>(),
+            shape
+                .env
+                .into_iter()
+                .map(LocatedValue::into_inner)
+                .filter(|name| !env.contains(name))
+                .collect::<Vec<_>>(),
         );
         let mut mcp = before.mcp;
         mcp.extend(self.servers(place, shape.mcp));
         Role {
-            model: shape.model.map(At::into_inner).or(before.model),
-            permission: shape.permission.map_or(before.permission, At::into_inner),
-            allow: shape.allow.map_or(before.allow, At::into_inner),
+            model: shape.model.map(LocatedValue::into_inner).or(before.model),
+            permission: shape.permission.map_or(before.permission, LocatedValue::into_inner),
+            allow: shape.allow.map_or(before.allow, LocatedValue::into_inner),
             window_tokens: shape.window_tokens.or(before.window_tokens),
             max_turns: begins,
-            turn_ceiling: shape.turn_ceiling.map(At::into_inner).or(before.turn_ceiling),
+            turn_ceiling: shape.turn_ceiling.map(LocatedValue::into_inner).or(before.turn_ceiling),
             env,
             // A bare name is looked up on PATH, as a shell does.
             program: shape.program.map_or(before.program, |program| {
@@ -124,9 +129,9 @@ impl Checker<'_, '_> {
                 })
             }),
             script: shape.script.map_or(before.script, |script| Some(join(self.base, script.get()))),
-            args: shape.args.map_or(before.args, At::into_inner),
-            pty: shape.pty.map_or(before.pty, At::into_inner),
-            prompt: shape.prompt.map_or(before.prompt, At::into_inner),
+            args: shape.args.map_or(before.args, LocatedValue::into_inner),
+            pty: shape.pty.map_or(before.pty, LocatedValue::into_inner),
+            prompt: shape.prompt.map_or(before.prompt, LocatedValue::into_inner),
             mcp,
             provider: provider.or(before.provider),
             sandbox: shape
@@ -140,7 +145,7 @@ impl Checker<'_, '_> {
     fn servers(
         &mut self,
         place: &str,
-        shapes: BTreeMap<String, At<ServerShape>>,
+        shapes: BTreeMap<String, LocatedValue<ServerSchema>>,
     ) -> BTreeMap<String, RoleServer> {
         let mut servers = BTreeMap::new();
         for (name, shape) in shapes {
@@ -154,31 +159,31 @@ impl Checker<'_, '_> {
                 let hint = "give program and arguments: command = [\"npx\", \"-y\", \"the-server\"]";
                 self.problems.at(shape.span(), "command", what, hint);
             }
-            let ServerShape { command, env, offload } = shape.into_inner();
+            let ServerSchema { command, env, offload } = shape.into_inner();
             servers.insert(name, RoleServer { command, env, offload: offload.unwrap_or(true) });
         }
         servers
     }
 
     /// A key that the role's agent cannot follow is refused: a setting that is silently ignored is believed.
-    fn keys_fit(&mut self, place: &str, agent: &AgentKind, shape: &RoleShape) {
+    fn keys_fit(&mut self, place: &str, agent: &AgentKind, shape: &RoleSchema) {
         let is_process = matches!(agent, AgentKind::Process { .. });
         let program_hint = match agent.command() {
             Some(_) => "the agent's command names its program; remove the key",
             None => "the rehearsal is built in; remove the key",
         };
-        let span = |key: &At<String>| key.span();
+        let span = |key: &LocatedValue<String>| key.span();
         let held = shape.permission.as_ref().is_none_or(|permission| *permission.get() == Permission::Full);
         let keys: [(&str, Option<Range<usize>>, bool, &str); 9] = [
             (
                 "allow",
-                shape.allow.as_ref().map(At::span),
+                shape.allow.as_ref().map(LocatedValue::span),
                 !is_process,
                 "nothing holds a program to a list of commands; remove the key",
             ),
             (
                 "mcp",
-                shape.mcp.values().next().map(At::span),
+                shape.mcp.values().next().map(LocatedValue::span),
                 !is_process,
                 "a program takes no MCP servers; remove the key",
             ),
@@ -202,26 +207,26 @@ impl Checker<'_, '_> {
             ),
             (
                 "permission",
-                shape.permission.as_ref().map(At::span),
+                shape.permission.as_ref().map(LocatedValue::span),
                 !is_process || held,
                 "nothing holds a program to a permission: write `full`, or remove the key; what it may do is up to its \
                  command and the sandbox that you run it in",
             ),
             (
                 "args",
-                shape.args.as_ref().map(At::span),
+                shape.args.as_ref().map(LocatedValue::span),
                 *agent != AgentKind::Rehearsal,
                 "the rehearsal is built in and takes none; remove the key",
             ),
             (
                 "pty",
-                shape.pty.as_ref().map(At::span),
+                shape.pty.as_ref().map(LocatedValue::span),
                 is_process,
                 "only a `process` can have a terminal; remove the key",
             ),
             (
                 "prompt",
-                shape.prompt.as_ref().map(At::span),
+                shape.prompt.as_ref().map(LocatedValue::span),
                 is_process,
                 "every other agent has its own way to get a prompt; remove the key",
             ),
@@ -238,11 +243,11 @@ impl Checker<'_, '_> {
     /// the table come into being here.
     pub(super) fn roles_of_phases(
         &mut self,
-        phases: &[At<PhaseShape>],
+        phases: &[LocatedValue<PhaseSchema>],
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &Cast,
+        cast: &AgentDefault,
     ) {
-        for phase in phases.iter().map(At::get) {
+        for phase in phases.iter().map(LocatedValue::get) {
             if let Some(role) = &phase.role {
                 self.role_of_phase("role", role.get(), role.span(), roles, cast);
             }
@@ -258,7 +263,7 @@ impl Checker<'_, '_> {
         role: &str,
         span: Range<usize>,
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &Cast,
+        cast: &AgentDefault,
     ) {
         let name = RoleName::from(role);
         if roles.contains_key(&name) {

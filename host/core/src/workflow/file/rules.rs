@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::problem::{Problems, WorkflowError};
-use super::shape::{At, RulesShape};
+use super::diagnostic::{Diagnostics, WorkflowError};
+use super::schema::{LocatedValue, RulesSchema};
 use super::shape_of;
-use crate::workflow::rules::{WrongEntry, wrong_entries};
+use crate::workflow::rules::{InvalidRuleEntry, wrong_entries};
 use crate::workflow::{GivenSetting, SettingValue};
 
 /// Reads and checks a file of rules. `origin` is what messages call it.
@@ -13,15 +13,15 @@ use crate::workflow::{GivenSetting, SettingValue};
 /// # Errors
 /// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do. A file without a rule is a mistake too.
 pub fn rules_file(text: &str, origin: &str) -> Result<BTreeMap<String, GivenSetting>, WorkflowError> {
-    let mut problems = Problems::new(origin, text);
-    let shape: RulesShape = shape_of(text, "a file of rules", &rules_schema(), &mut problems)?;
+    let mut problems = Diagnostics::new(origin, text);
+    let shape: RulesSchema = shape_of(text, "a file of rules", &rules_schema(), &mut problems)?;
     let mut rules: BTreeMap<String, GivenSetting> = BTreeMap::new();
     for (key, entries) in shape.lists().into_iter().filter(|(_, entries)| !entries.is_empty()) {
         let texts: Vec<&str> = entries.iter().map(|entry| entry.get().as_str()).collect();
-        for WrongEntry { at, what, hint } in wrong_entries(key, &texts) {
+        for InvalidRuleEntry { at, what, hint } in wrong_entries(key, &texts) {
             problems.at(entries[at].span(), key, format!("`{key}`: {what}"), hint);
         }
-        let texts = entries.iter().map(At::get).cloned().collect();
+        let texts = entries.iter().map(LocatedValue::get).cloned().collect();
         rules.insert(key.to_owned(), SettingValue::Texts(texts).into());
     }
     let others = [
@@ -41,5 +41,5 @@ pub fn rules_file(text: &str, origin: &str) -> Result<BTreeMap<String, GivenSett
 
 /// The JSON Schema of a file of rules.
 pub fn rules_schema() -> serde_json::Value {
-    schemars::schema_for!(RulesShape).to_value()
+    schemars::schema_for!(RulesSchema).to_value()
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::path::{Component, Path};
 
-use super::problem::Problems;
-use super::shape::{At, SandboxShape};
-use crate::workflow::{Sandbox, Target};
+use super::diagnostic::Diagnostics;
+use super::schema::{LocatedValue, SandboxSchema};
+use crate::workflow::{NetworkTarget, Sandbox};
 
 /// What may stand in a list of paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Paths {
+enum PathListRule {
     /// Absolute, or from the home.
     Whole,
     /// These, or relative to the tree.
@@ -17,15 +17,19 @@ enum Paths {
 }
 
 /// The model; only good where no problem was added.
-pub(super) fn sandbox(problems: &mut Problems<'_>, place: &str, shape: At<SandboxShape>) -> Sandbox {
+pub(super) fn sandbox(
+    problems: &mut Diagnostics<'_>,
+    place: &str,
+    shape: LocatedValue<SandboxSchema>,
+) -> Sandbox {
     // A table that may be a word as well keeps no places of its own.
     let span = shape.span();
     let table = match shape.into_inner() {
-        SandboxShape::Level(level) => return Sandbox::of(level),
-        SandboxShape::Table(table) => table,
+        SandboxSchema::Level(level) => return Sandbox::of(level),
+        SandboxSchema::Table(table) => table,
     };
     let network = table.network.map(|network| {
-        let targets = network.into_iter().filter_map(|text| match text.parse::<Target>() {
+        let targets = network.into_iter().filter_map(|text| match text.parse::<NetworkTarget>() {
             Ok(target) => Some(target),
             Err(error) => {
                 let what = format!("`network` of `sandbox` {place}: {error}");
@@ -35,20 +39,28 @@ pub(super) fn sandbox(problems: &mut Problems<'_>, place: &str, shape: At<Sandbo
         });
         targets.collect()
     });
-    let write = table.write.map(|paths| checked(problems, place, span.clone(), "write", paths, Paths::Whole));
-    let read = table.read.map(|paths| checked(problems, place, span.clone(), "read", paths, Paths::Whole));
-    let hide =
-        checked(problems, place, span.clone(), "hide", table.hide.unwrap_or_default(), Paths::OrInTree);
+    let write =
+        table.write.map(|paths| checked(problems, place, span.clone(), "write", paths, PathListRule::Whole));
+    let read =
+        table.read.map(|paths| checked(problems, place, span.clone(), "read", paths, PathListRule::Whole));
+    let hide = checked(
+        problems,
+        place,
+        span.clone(),
+        "hide",
+        table.hide.unwrap_or_default(),
+        PathListRule::OrInTree,
+    );
     Sandbox { level: table.level, network, write, read, hide, protect: Vec::new() }
 }
 
 fn checked(
-    problems: &mut Problems<'_>,
+    problems: &mut Diagnostics<'_>,
     place: &str,
     span: Range<usize>,
     key: &str,
     paths: Vec<String>,
-    kind: Paths,
+    kind: PathListRule,
 ) -> Vec<String> {
     let mut good = Vec::new();
     for path in paths {
@@ -64,7 +76,7 @@ fn checked(
 }
 
 /// Why a text names no path that can be allowed or hidden, if so.
-fn fault(path: &str, kind: Paths) -> Option<&'static str> {
+fn fault(path: &str, kind: PathListRule) -> Option<&'static str> {
     if path.chars().any(char::is_control) {
         return Some("has a character that no path should have");
     }
@@ -77,7 +89,7 @@ fn fault(path: &str, kind: Paths) -> Option<&'static str> {
             Some("is a whole home or a whole system: name what is needed of it")
         }
         Some(_) => None,
-        None if kind == Paths::OrInTree
+        None if kind == PathListRule::OrInTree
             && !path.starts_with('~')
             && !path.trim_matches(['/', '.']).is_empty() =>
         {

@@ -386,7 +386,7 @@ proptest::proptest! {
     fn no_text_makes_the_reader_panic(text in "[a-z\\[\\]=\"\\.\\n {},0-9é#-]{0,200}") {
         let _ = parse(&text, "w.toml", "/");
         let _ = parse(&with(&text, &text), "w.toml", "/");
-        let _ = policies_file(&text, "baton.toml", "/", crate::workflow::Layer::Workspace, &mut |_| Err(String::new()));
+        let _ = policies_file(&text, "baton.toml", "/", crate::workflow::ConfigLayer::Workspace, &mut |_| Err(String::new()));
     }
 }
 

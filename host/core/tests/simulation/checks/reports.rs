@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use baton_core::input::Report;
-use baton_core::observation::{Ask, HandoffObservation, ObjectiveStatus};
-use baton_core::view::{PhaseRow, Repair};
+use baton_core::observation::{HandoffObservation, ObjectiveStatus, PolicyQuery};
+use baton_core::view::{HandoffRepair, PhaseSummary};
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
 use super::Rows;
@@ -42,8 +42,8 @@ impl Reports {
     }
 
     /// A document or a prompt is written from what the agent left.
-    pub(super) fn asked(&mut self, ask: &Ask) {
-        let (Ask::Brief(seen) | Ask::Compose(seen)) = ask else { return };
+    pub(super) fn asked(&mut self, ask: &PolicyQuery) {
+        let (PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen)) = ask else { return };
         let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
         if self.unread.get(&phase.id).is_some_and(|by| Some(by.as_str()) == reported.session.as_deref()) {
             self.unread.remove(&phase.id);
@@ -51,9 +51,9 @@ impl Reports {
     }
 
     /// A phase is split: what its last session left is for each of its parts, unless the words of agents were withheld.
-    pub(super) fn split(&mut self, phase: &PhaseRow, parts: impl Iterator<Item = PhaseId>) {
+    pub(super) fn split(&mut self, phase: &PhaseSummary, parts: impl Iterator<Item = PhaseId>) {
         let last = phase.sessions.last().map(|session| &session.id);
-        let is_withheld = phase.handoffs.first().is_some_and(|handoff| handoff.repair != Repair::None);
+        let is_withheld = phase.handoffs.first().is_some_and(|handoff| handoff.repair != HandoffRepair::None);
         let by = self.written.get(&phase.id).filter(|by| last == Some(*by) && !is_withheld);
         if let Some(by) = by.cloned() {
             self.unread.extend(parts.map(|part| (part, by.clone())));

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use baton_core::action::SpawnSpec;
 use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{Origin, PhaseRow, PhaseStatus, RunStatus, RunView};
-use baton_core::{PhaseId, Tree};
+use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunStatus, RunView};
+use baton_core::{PhaseId, WorktreeName};
 
 use super::{Checks, Rows, parts_of, root, within};
 
@@ -26,7 +26,7 @@ impl Checks {
         }
         let at_work: BTreeSet<&PhaseId> = self.live.values().map(|spec| root(&spec.phase, rows)).collect();
         within("phases of the workflow at work", at_work.len() as u32, limits.parallel.max(1))?;
-        let mut trees: Vec<&Tree> =
+        let mut trees: Vec<&WorktreeName> =
             self.live.values().map(|spec| &spec.tree).filter(|t| !t.is_workspace()).collect();
         trees.sort();
         match trees.windows(2).find(|two| two[0] == two[1]) {
@@ -36,13 +36,13 @@ impl Checks {
     }
 
     /// Of one phase.
-    pub(super) fn bounds(&self, row: &PhaseRow, rows: &Rows) -> Result<(), String> {
+    pub(super) fn bounds(&self, row: &PhaseSummary, rows: &Rows) -> Result<(), String> {
         let limits = &self.workflow.limits;
         within("continuations", row.continuation, row.continuations)?;
         let mut depth = 0;
         let mut at = row;
         while let Some(parent) = at.parent.as_ref().and_then(|id| rows.get(id)) {
-            depth += u32::from(at.origin == Origin::Split);
+            depth += u32::from(at.origin == PhaseOrigin::Split);
             at = parent;
         }
         within("depth", depth, limits.split_depth)?;
@@ -67,7 +67,7 @@ impl Checks {
             return Err(format!("{:?} may still be at work", self.live.keys().collect::<Vec<_>>()));
         }
         let rows = &self.before;
-        let waits = |row: &PhaseRow| {
+        let waits = |row: &PhaseSummary| {
             view.questions.iter().any(|question| {
                 question
                     .phase
@@ -75,7 +75,7 @@ impl Checks {
                     .is_some_and(|id| rows.get(id).is_some_and(|about| concerns(row, about, rows)))
             })
         };
-        let left = |row: &&PhaseRow| !matches!(row.status, PhaseStatus::Done | PhaseStatus::Skipped);
+        let left = |row: &&PhaseSummary| !matches!(row.status, PhaseStatus::Done | PhaseStatus::Skipped);
         match view.status {
             RunStatus::Ended(_) => match rows.values().find(left) {
                 Some(row) => Err(format!("it ended, and phase {} is {:?}", row.id, row.status)),
@@ -95,6 +95,6 @@ impl Checks {
 }
 
 /// Whether what is asked about one phase keeps the other: they are the same, or one was made for the other.
-fn concerns(row: &PhaseRow, about: &PhaseRow, rows: &Rows) -> bool {
+fn concerns(row: &PhaseSummary, about: &PhaseSummary, rows: &Rows) -> bool {
     root(&row.id, rows) == root(&about.id, rows)
 }

@@ -1,6 +1,6 @@
 //! What a host does with intents, and agents with prompts: performed in the world first, answered later.
 
-use baton_core::facts::{AgentEvent, Capabilities, Exit};
+use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::{Action, Digest, DurationMs, Input, Intent, Outcome, SessionId};
 
@@ -70,7 +70,7 @@ impl World<'_> {
             Action::End { session, .. } => {
                 let acts = self.agents.get_mut(session).map(|agent| {
                     agent.epoch += 1;
-                    let exit = Exit { code: Some(0), signal: None, by_host: true };
+                    let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                     vec![(DurationMs(self.dice.within(0, ANSWER_MS)), Act::Exit(exit))]
                 });
                 self.tell(session, acts)
@@ -162,11 +162,9 @@ impl World<'_> {
 
     pub(super) fn act(&mut self, session: SessionId, epoch: u32, act: Act) -> Result<(), String> {
         // An agent that was told to end ends, whatever else it was told since.
-        let Some(agent) = self
-            .agents
-            .get(&session)
-            .filter(|agent| agent.epoch == epoch || matches!(act, Act::Exit(Exit { by_host: true, .. })))
-        else {
+        let Some(agent) = self.agents.get(&session).filter(|agent| {
+            agent.epoch == epoch || matches!(act, Act::Exit(ProcessExit { by_host: true, .. }))
+        }) else {
             return Ok(());
         };
         let tree = agent.spec.tree.clone();

@@ -5,35 +5,35 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use baton_core::Text;
-use baton_core::observation::{Ask, Question};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, builtin_bytes};
+use baton_core::TextBlob;
+use baton_core::observation::{PolicyQuery, PolicyRequest};
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, builtin_bytes};
 use serde::Deserialize;
 
 /// A question of `tests/fixtures/engine`.
-pub fn question(name: &str) -> Question {
+pub fn question(name: &str) -> PolicyRequest {
     #[derive(Deserialize)]
     struct Fixture {
-        ask: Ask,
+        ask: PolicyQuery,
         texts: Vec<String>,
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/engine");
     let json = std::fs::read(folder.join(format!("{name}.json"))).expect("the fixture can be read");
     let Fixture { ask, texts } = serde_json::from_slice(&json).expect("the fixture is a question");
-    Question::new(ask, texts.into_iter().map(Text::new).collect())
+    PolicyRequest::new(ask, texts.into_iter().map(TextBlob::new).collect())
 }
 
 /// The same situation with so many agents: each has its own text, turns and clock, in its own memory.
-pub fn agents(name: &str, count: u32) -> Vec<Question> {
+pub fn agents(name: &str, count: u32) -> Vec<PolicyRequest> {
     let template = question(name);
     (0..count).map(|agent| of_agent(&template, agent)).collect()
 }
 
-fn of_agent(template: &Question, agent: u32) -> Question {
+fn of_agent(template: &PolicyRequest, agent: u32) -> PolicyRequest {
     let mut question = template.clone();
     let session = match &mut question.ask {
-        Ask::Assess(seen) => &mut seen.session,
-        Ask::Brief(seen) => &mut seen.session,
+        PolicyQuery::Assess(seen) => &mut seen.session,
+        PolicyQuery::Brief(seen) => &mut seen.session,
         other => panic!("no fixture of {}", other.function()),
     };
     session.idle_ms += u64::from(agent);
@@ -42,7 +42,7 @@ fn of_agent(template: &Question, agent: u32) -> Question {
         // As many bytes as before, so that the spans of the signals fit.
         let body =
             text.body().unwrap_or_default().replace("12 seconds", &format!("{:02} seconds", agent % 90 + 10));
-        *text = Text::new(body);
+        *text = TextBlob::new(body);
     }
     question
 }
@@ -60,7 +60,7 @@ pub fn engine_for(decisions_in_flight: u32) -> Engine {
 }
 
 /// The default policy with its defaults.
-pub fn built_in(engine: &Engine) -> Configured {
+pub fn built_in(engine: &Engine) -> ConfiguredPolicy {
     let policy = engine.load(BUILTIN_NAME, builtin_bytes()).expect("the built-in policy loads");
     policy.configure(&BTreeMap::new()).expect("its defaults are good")
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::hostile::guests::Guest;
 use baton_core::Digest;
-use baton_engine::{ArtifactSource, CONTRACTS, Engine, EngineConfig, Grants};
+use baton_engine::{ArtifactSource, CONTRACTS, ComponentGrants, Engine, EngineConfig};
 use changes::{Contract, breaks};
 
 const ADVICE: &str = "take the change back, or give the package a new version and keep an adapter for the old one: \
@@ -182,7 +182,7 @@ fn components_of_every_version_still_load_and_decide() {
     let mut broken = Vec::new();
     for path in waiting {
         let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let grants = Grants { artifacts: Some(Arc::new(Nothing)), ..Grants::default() };
+        let grants = ComponentGrants { artifacts: Some(Arc::new(Nothing)), ..ComponentGrants::default() };
         let policy = match engine.load_granted("old", &bytes, grants) {
             Ok(policy) => policy,
             Err(error) => {

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::Seq;
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
-    Decision, Evidence, Fault, Finding, OffloadingDecision, Order, RecoveryAction, RecoveryDecision, Review,
-    SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget, Verdict,
+    Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, Evidence, Fault, Finding,
+    HandoffDraft, OffloadingDecision, PromptDraft, RecoveryAction, RecoveryDecision, Review, SplitAction,
+    SplitDecision, Staleness, SubPhase, SuccessorKind, TurnBudget, Verdict, WorkStyle,
 };
-use baton_core::facts::Channel;
+use baton_core::facts::SignalSource;
 use baton_core::observation::{
-    Ask, Capability, ObjectiveStatus, Occasion, Question, ReviewObservation, SplitOccasion,
+    AssessTrigger, Capability, ObjectiveStatus, PolicyQuery, PolicyRequest, ReviewObservation, SplitTrigger,
     SplittingObservation,
 };
 use baton_core::workflow::SplitTime;
@@ -23,8 +23,11 @@ use super::super::{Plan, Report, examine};
 
 const PLAN: Plan = Plan { seed: 5, questions: 210 };
 
-fn report_of(decides: &[Capability], ask: impl Fn(&Question) -> Result<Decision, Fault> + Sync) -> Report {
-    let evaluate = |question: &Question| Evaluation { fuel: 10, ..evaluation(ask(question)) };
+fn report_of(
+    decides: &[Capability],
+    ask: impl Fn(&PolicyRequest) -> Result<Decision, Fault> + Sync,
+) -> Report {
+    let evaluate = |question: &PolicyRequest| Evaluation { fuel: 10, ..evaluation(ask(question)) };
     report(examine(&evaluate, decides, PLAN, |_| ()))
 }
 
@@ -41,7 +44,7 @@ fn evaluation(result: Result<Decision, Fault>) -> Evaluation {
 
 fn report(tally: Tally) -> Report {
     let digest = &baton_core::Digest::of("a policy");
-    tally.into_report(PLAN, (&baton_engine::Limits::default()).into(), digest, digest, digest)
+    tally.into_report(PLAN, (&baton_engine::DecisionLimits::default()).into(), digest, digest, digest)
 }
 
 fn broken(report: &Report) -> Vec<&str> {
@@ -60,18 +63,18 @@ fn full(used_tokens: Option<u64>) -> bool {
 }
 
 /// Decides something of its own wherever it may, so that no rule is kept by keeping still.
-fn good(question: &Question) -> Decision {
+fn good(question: &PolicyRequest) -> Decision {
     let reason = WHY.to_owned();
     match &question.ask {
-        Ask::Assess(seen) => {
-            let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+        PolicyQuery::Assess(seen) => {
+            let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             let is_full = full(seen.session.occupancy.used_tokens);
             let verdict = match (is_full, over) {
                 (true, _) => Verdict::Exhausted,
                 (false, true) => Verdict::Answered,
                 (false, false) => Verdict::Healthy,
             };
-            let spoken = seen.signals.iter().find(|signal| signal.channel != Channel::ToolOutput);
+            let spoken = seen.signals.iter().find(|signal| signal.channel != SignalSource::ToolOutput);
             let evidence = spoken.map(|signal| Evidence {
                 channel: signal.channel,
                 seq: Some(signal.seq),
@@ -84,36 +87,40 @@ fn good(question: &Question) -> Decision {
                 reason,
             })
         }
-        Ask::Complete(seen) => {
+        PolicyQuery::Complete(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        Ask::Recover(_) => Decision::Recover(RecoveryDecision { action: RecoveryAction::Nudge, reason }),
-        Ask::Compaction(seen) => {
+        PolicyQuery::Recover(_) => {
+            Decision::Recover(RecoveryDecision { action: RecoveryAction::Nudge, reason })
+        }
+        PolicyQuery::Compaction(seen) => {
             let action = match full(seen.session.occupancy.used_tokens) {
                 true => CompactionAction::HandOff,
                 false => CompactionAction::Keep,
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
-        Ask::Offload(seen) => {
+        PolicyQuery::Offload(seen) => {
             let items = seen.items.iter().take(1).map(|item| item.id.clone()).collect();
             Decision::Offload(OffloadingDecision { items, reason })
         }
-        Ask::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
-        Ask::Budget(seen) => Decision::Budget(TurnBudget {
+        PolicyQuery::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
+        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget {
             max_turns: seen.base_turns.map(|base| base.saturating_mul(2)),
             reason,
         }),
-        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason }),
-        Ask::Compose(_) => Decision::Compose(Composition {
+        PolicyQuery::Brief(_) => {
+            Decision::Brief(PromptDraft { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason })
+        }
+        PolicyQuery::Compose(_) => Decision::Compose(HandoffDraft {
             document: "# Handoff".to_owned(),
             index: String::new(),
-            continuer: Continuer::Successor,
+            continuer: SuccessorKind::Successor,
             left_out: Vec::new(),
             reason,
         }),
-        Ask::Review(seen) => Decision::Review(judged(seen)),
+        PolicyQuery::Review(seen) => Decision::Review(judged(seen)),
     }
 }
 
@@ -126,14 +133,18 @@ fn halves(seen: &SplittingObservation, open_alone: bool) -> SplitAction {
         return SplitAction::Keep;
     }
     let rest = ids.split_off(1);
-    let part =
-        |objectives| SubPhase { title: "part".to_owned(), objectives, order: Order::Direct, max_turns: None };
+    let part = |objectives| SubPhase {
+        title: "part".to_owned(),
+        objectives,
+        order: WorkStyle::Direct,
+        max_turns: None,
+    };
     SplitAction::Split { sub_phases: vec![part(ids), part(rest)] }
 }
 
 /// The workflow says that it is not split, and no agent asks for it.
 fn is_left_whole(seen: &SplittingObservation) -> bool {
-    seen.wish == SplitTime::Never && seen.occasion != SplitOccasion::Requested
+    seen.wish == SplitTime::Never && seen.occasion != SplitTrigger::Requested
 }
 
 fn judged(seen: &ReviewObservation) -> Review {
@@ -151,8 +162,8 @@ fn judged(seen: &ReviewObservation) -> Review {
 
 /// The same as the good one, but for one kind of answer.
 fn but(
-    change: impl Fn(&Question, &mut Decision) + Sync,
-) -> impl Fn(&Question) -> Result<Decision, Fault> + Sync {
+    change: impl Fn(&PolicyRequest, &mut Decision) + Sync,
+) -> impl Fn(&PolicyRequest) -> Result<Decision, Fault> + Sync {
     move |question| {
         let mut decision = good(question);
         change(question, &mut decision);
@@ -173,7 +184,7 @@ fn culprit(rule: &str) -> Report {
         "well-formed" => faulty(Fault::Invalid { message: "a score of 101".to_owned() }),
         "same-again" => {
             let calls = AtomicU64::new(0);
-            let evaluate = |question: &Question| Evaluation {
+            let evaluate = |question: &PolicyRequest| Evaluation {
                 fuel: calls.fetch_add(1, Ordering::Relaxed),
                 ..evaluation(Ok(good(question)))
             };
@@ -200,7 +211,7 @@ fn culprit(rule: &str) -> Report {
             but(|_, decision| {
                 if let Decision::Assess(answer) = decision {
                     answer.evidence.push(Evidence {
-                        channel: Channel::Terminal,
+                        channel: SignalSource::Terminal,
                         seq: Some(Seq(u64::MAX)),
                         text: String::new(),
                     });
@@ -221,7 +232,7 @@ fn culprit(rule: &str) -> Report {
         "unknown-attributes" => report_of(
             HANDOFF,
             but(|question, decision| {
-                if let (Ask::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
                     answer.document = format!("{:?}", seen.attributes);
                 }
             }),
@@ -229,7 +240,7 @@ fn culprit(rule: &str) -> Report {
         "quotes-others" => report_of(
             HANDOFF,
             but(|question, decision| {
-                if let (Ask::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
                     answer.document = format!("Gotchas:\n{}", seen.gotchas.join("\n"));
                 }
             }),
@@ -237,7 +248,7 @@ fn culprit(rule: &str) -> Report {
         "full-stays-full" => report_of(
             EXHAUSTION,
             but(|question, decision| {
-                if let (Ask::Assess(seen), Decision::Assess(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Assess(seen), Decision::Assess(answer)) = (&question.ask, decision) {
                     answer.warning = seen
                         .session
                         .occupancy
@@ -250,7 +261,8 @@ fn culprit(rule: &str) -> Report {
         "room-stays-needed" => report_of(
             COMPACTION,
             but(|question, decision| {
-                if let (Ask::Compaction(seen), Decision::Compaction(answer)) = (&question.ask, decision)
+                if let (PolicyQuery::Compaction(seen), Decision::Compaction(answer)) =
+                    (&question.ask, decision)
                     && seen.session.occupancy.used_tokens.is_some_and(|used| used % 2 == 1)
                 {
                     answer.action = CompactionAction::Keep;
@@ -260,7 +272,7 @@ fn culprit(rule: &str) -> Report {
         "more-turns-for-more" => report_of(
             SCOPE,
             but(|question, decision| {
-                if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
                     answer.max_turns = seen.base_turns.map(|base| u32::MAX - base);
                 }
             }),
@@ -268,7 +280,7 @@ fn culprit(rule: &str) -> Report {
         "done-adds-nothing" => report_of(
             SCOPE,
             but(|question, decision| {
-                if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
                     answer.max_turns = Some(seen.base_turns.unwrap_or(0) + seen.objectives.len() as u32);
                 }
             }),
@@ -284,7 +296,7 @@ fn culprit(rule: &str) -> Report {
         "worse-is-no-better" => report_of(
             HANDOFF,
             but(|question, decision| {
-                if let (Ask::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
                     review.accepted = !seen.secrets.is_empty();
                 }
             }),
@@ -292,7 +304,7 @@ fn culprit(rule: &str) -> Report {
         "no-younger" => report_of(
             HANDOFF,
             but(|question, decision| {
-                if let (Ask::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
                     let odd = seen.commits_since % 2 == 1;
                     review.staleness = if odd { Staleness::VeryStale } else { Staleness::Fresh };
                 }
@@ -303,7 +315,7 @@ fn culprit(rule: &str) -> Report {
             let report = report_of(
                 SCOPE,
                 but(|question, decision| {
-                    if let (Ask::Split(seen), Decision::Split(answer)) = (&question.ask, decision) {
+                    if let (PolicyQuery::Split(seen), Decision::Split(answer)) = (&question.ask, decision) {
                         answer.action = halves(seen, false);
                     }
                 }),
@@ -348,7 +360,7 @@ fn who_leaves_too_many_questions_unanswered_is_asked_no_more() {
 
 #[test]
 fn a_report_is_the_same_each_time() {
-    let odd = |question: &Question| match (question.texts.len(), good(question)) {
+    let odd = |question: &PolicyRequest| match (question.texts.len(), good(question)) {
         (1, _) => Err(Fault::Trap { message: "odd".to_owned() }),
         (_, decision) => Ok(decision),
     };
@@ -356,8 +368,8 @@ fn a_report_is_the_same_each_time() {
 }
 
 /// One part for each top folder of the files that objectives name; it abstains from everything else.
-fn by_folder(question: &Question) -> Option<Decision> {
-    let Ask::Split(seen) = &question.ask else { return None };
+fn by_folder(question: &PolicyRequest) -> Option<Decision> {
+    let PolicyQuery::Split(seen) = &question.ask else { return None };
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     let mut parts: BTreeMap<&str, SubPhase> = BTreeMap::new();
     for objective in open {
@@ -366,7 +378,7 @@ fn by_folder(question: &Question) -> Option<Decision> {
         let part = parts.entry(folder).or_insert_with(|| SubPhase {
             title: folder.to_owned(),
             objectives: Vec::new(),
-            order: Order::Direct,
+            order: WorkStyle::Direct,
             max_turns: None,
         });
         part.objectives.push(objective.id.clone());
@@ -389,7 +401,7 @@ fn a_splitter_by_folder_decides_some_of_the_questions() {
         artifacts: Vec::new(),
         behind: Vec::new(),
     };
-    let evaluate = |question: &Question| answers(by_folder(question));
+    let evaluate = |question: &PolicyRequest| answers(by_folder(question));
     let found = report(examine(&evaluate, &[Capability::Splitting], PLAN, |_| ()));
     assert!(found.is_fit(), "{:?}", broken(&found));
     assert_eq!(found.mute().count(), 0);
@@ -398,7 +410,7 @@ fn a_splitter_by_folder_decides_some_of_the_questions() {
     assert!(of("makes-sense").asked >= 5 && of("done-stays-done").asked > 0);
 
     // Of one that abstains each time, the report has the rules that judged nothing.
-    let abstains = |_: &Question| answers(None);
+    let abstains = |_: &PolicyRequest| answers(None);
     let silent = report(examine(&abstains, &[Capability::Splitting], PLAN, |_| ()));
     assert_eq!(silent.mute().map(|one| one.function.as_str()).collect::<Vec<_>>(), ["splitting.decide"]);
     let untested: Vec<&str> = silent.untested().map(|rule| rule.name.as_str()).collect();

@@ -13,7 +13,7 @@ use super::{MANY, questions};
 use crate::golden::{Golden, Replayed};
 
 /// A question as the host writes it.
-fn written(question: &baton_core::observation::Question) -> Value {
+fn written(question: &baton_core::observation::PolicyRequest) -> Value {
     let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
     json!({ "ask": question.ask, "texts": texts, "facts": question.facts })
 }

@@ -1,9 +1,9 @@
 //! What becomes of what core wants done, where no world is there: what the recording shows, and else the outcome that changes
 //! nothing.
 
-use baton_core::action::beside;
+use baton_core::action::sibling_name;
 use baton_core::input::ArtifactRef;
-use baton_core::{Action, Digest, Intent, Outcome, SessionId, Text, UnixMs};
+use baton_core::{Action, Digest, Intent, Outcome, SessionId, TextBlob, UnixMs};
 use baton_store::secrets::{mask_line, scan};
 
 use super::Player;
@@ -48,11 +48,11 @@ impl Player<'_> {
                 if let Some(facts) = facts {
                     let facts = mask_line(facts.body().unwrap_or_default()).into_owned();
                     let summary = format!("everything that is known of phase {phase}, when {session} ended");
-                    self.keep(&beside(&name, "facts.json"), JSON, facts, summary, &session);
+                    self.keep(&sibling_name(&name, "facts.json"), JSON, facts, summary, &session);
                 }
                 let index = body(&index);
                 let of_index = format!("index of {summary}");
-                let index = self.keep(&beside(&name, "index.md"), MARKDOWN, index, of_index, &session);
+                let index = self.keep(&sibling_name(&name, "index.md"), MARKDOWN, index, of_index, &session);
                 let artifact = self.keep(&name, MARKDOWN, body(&document), summary, &session);
                 self.outcome(id, Outcome::HandoffWritten { path, artifact, index: Some(index) })
             }
@@ -112,6 +112,6 @@ const MARKDOWN: &str = "text/markdown";
 /// JSON, as the artifact store names it.
 const JSON: &str = "application/json";
 
-fn body(text: &Text) -> String {
+fn body(text: &TextBlob) -> String {
     text.body().unwrap_or_default().to_owned()
 }

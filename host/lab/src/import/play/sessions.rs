@@ -1,8 +1,8 @@
 //! What becomes of a session and its prompts: what the recorded agent said, in its order, and the end that it had. A session
 //! that core ends while the recorded one goes on is where a run leaves the recording.
 
-use baton_core::facts::{AgentEvent, ChangedFile, Exit};
-use baton_core::input::Choice;
+use baton_core::facts::{AgentEvent, ChangedFile, ProcessExit};
+use baton_core::input::PauseAnswer;
 use baton_core::{ActionId, Input, Outcome, SessionId};
 
 use super::Player;
@@ -13,7 +13,7 @@ use crate::import::script::{Session, Told};
 const FILES_NAMED: usize = 500;
 
 /// How a process ended of which nobody knows.
-const UNKNOWN_EXIT: Exit = Exit { code: None, signal: None, by_host: false };
+const UNKNOWN_EXIT: ProcessExit = ProcessExit { code: None, signal: None, by_host: false };
 
 impl Player<'_> {
     /// Begins the next session of the recording, where there is one.
@@ -112,7 +112,7 @@ impl Player<'_> {
                 "the recorded agent goes on in the same session, and the run has ended it: {reason}{judged}"
             ));
         }
-        let exit = Exit { by_host: true, ..UNKNOWN_EXIT };
+        let exit = ProcessExit { by_host: true, ..UNKNOWN_EXIT };
         self.take(Input::SessionEnded { session: id.clone(), exit })
     }
 
@@ -121,13 +121,13 @@ impl Player<'_> {
         &mut self,
         action: ActionId,
         question: &str,
-        choices: &[Choice],
+        choices: &[PauseAnswer],
     ) -> Result<(), ImportError> {
         self.outcome(action, Outcome::Announced)?;
-        let goes_on = self.has_more() && choices.contains(&Choice::Retry);
+        let goes_on = self.has_more() && choices.contains(&PauseAnswer::Retry);
         let choice = match goes_on {
-            true => Choice::Retry,
-            false => Choice::Stop,
+            true => PauseAnswer::Retry,
+            false => PauseAnswer::Stop,
         };
         if goes_on {
             self.note(format!("a person would have been asked: {question} The recording goes on."));

@@ -3,7 +3,7 @@
 
 use baton_core::facts::AgentEvent;
 use baton_core::input::Report;
-use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::{DurationMs, ObjectiveId};
 
 use super::{Act, Agent, Around, Step, words};
@@ -128,12 +128,12 @@ impl Agent {
         let mut answer = std::mem::take(&mut job.answer);
         let name = format!("{}/{}", self.spec.session, self.prompts);
         match job.kind {
-            BriefKind::Reviewing => {
+            PromptKind::Reviewing => {
                 let report = self.review(&name, around);
                 step.after(DurationMs(0), Act::Report(report));
                 answer.push_str("I have read what changed and submitted a score with my findings. ");
             }
-            BriefKind::Merging => {
+            PromptKind::Merging => {
                 if Dice::of(around.seed, "resolves", &name).chance(around.model.merge.resolved) {
                     around.ground.resolve(&self.spec.tree);
                 }
@@ -142,12 +142,12 @@ impl Agent {
             _ => {}
         }
         let line = match job.kind {
-            BriefKind::Reviewing => String::new(),
+            PromptKind::Reviewing => String::new(),
             _ => words::last_line(&job.focus, &job.admitted),
         };
         // Who is asked whether all of it is done answers with the line alone.
         let text = match job.kind {
-            BriefKind::Nudged if job.admitted.is_empty() => line.trim_start().to_owned(),
+            PromptKind::Nudged if job.admitted.is_empty() => line.trim_start().to_owned(),
             _ => words::answer(&answer) + &line,
         };
         step.say(AgentEvent::Text { text });

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::facts::{AgentEvent, Exit};
+use baton_core::facts::{AgentEvent, ProcessExit};
 use baton_core::input::Report;
-use baton_core::observation::ItemView;
-use baton_core::{DurationMs, ObjectiveId, Tree, UnixMs};
+use baton_core::observation::ContextItem;
+use baton_core::{DurationMs, ObjectiveId, UnixMs, WorktreeName};
 
 use crate::simulate::dice::Dice;
 use crate::simulate::ground::Ground;
@@ -17,8 +17,8 @@ use crate::simulate::quota::Limits;
 pub(in crate::simulate) enum Act {
     Say(AgentEvent),
     Report(Report),
-    Offer(ItemView),
-    Exit(Exit),
+    Offer(ContextItem),
+    Exit(ProcessExit),
 }
 
 /// What comes of a moment: acts, each so long after it, and when the agent goes on.
@@ -77,7 +77,7 @@ pub(in crate::simulate) struct Around<'w> {
     /// Objectives that the workflow asks for.
     pub(in crate::simulate) asked: &'w [ObjectiveId],
     /// What the last check or review of a tree found wrong there: the next prompt quotes it.
-    pub(in crate::simulate) found: &'w mut BTreeMap<Tree, Vec<ObjectiveId>>,
+    pub(in crate::simulate) found: &'w mut BTreeMap<WorktreeName, Vec<ObjectiveId>>,
 }
 
 impl Around<'_> {

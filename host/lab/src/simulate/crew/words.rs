@@ -1,7 +1,7 @@
 //! What agents and providers print in trouble. The wordings are those of recordings (`tests/fixtures/streams`) and of the corpus
 //! of error texts (`tests/fixtures/policies`), so that a policy reads here what it reads live.
 
-use baton_core::facts::{AgentEvent, Channel, Signal};
+use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource};
 use baton_core::workflow::AgentKind;
 use baton_core::{ObjectiveId, UnixMs};
 
@@ -30,11 +30,11 @@ impl Voice {
             Voice::Claude => (vec![said("Prompt is too long")], "prompt_too_long"),
             Voice::Codex => {
                 let text = "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.";
-                (vec![signal(Channel::AgentEvent, "contextWindowExceeded", None, text)], "failed")
+                (vec![signal(SignalSource::AgentEvent, "contextWindowExceeded", None, text)], "failed")
             }
             Voice::Acp => {
                 let text = format!("Prompt is too long: {} tokens > {window} maximum", used.max(window + 1));
-                (vec![signal(Channel::ProviderError, "invalid_request", None, &text)], "error")
+                (vec![signal(SignalSource::ProviderError, "invalid_request", None, &text)], "error")
             }
         }
     }
@@ -60,21 +60,21 @@ pub(super) fn limited(limit: Limit, now: UnixMs) -> Vec<AgentEvent> {
             None,
         ),
     };
-    let event = signal(Channel::ProviderError, "rate_limit", Some(429), &text);
+    let event = signal(SignalSource::ProviderError, "rate_limit", Some(429), &text);
     vec![match event {
-        AgentEvent::Signal(signal) => AgentEvent::Signal(Signal { resets_at, ..signal }),
+        AgentEvent::Signal(signal) => AgentEvent::Signal(ErrorSignal { resets_at, ..signal }),
         other => other,
     }]
 }
 
 pub(super) fn server_error() -> AgentEvent {
-    signal(Channel::ProviderError, "api_error", Some(500), "API Error: 500 Internal server error")
+    signal(SignalSource::ProviderError, "api_error", Some(500), "API Error: 500 Internal server error")
 }
 
 /// What a process leaves on its stderr when it breaks.
 pub(super) fn last_words() -> AgentEvent {
     signal(
-        Channel::Terminal,
+        SignalSource::Terminal,
         "",
         None,
         "Error: socket hang up\n    at connResetException (node:internal/errors:720:14)",
@@ -116,7 +116,7 @@ fn said(text: &str) -> AgentEvent {
     AgentEvent::Text { text: text.to_owned() }
 }
 
-fn signal(channel: Channel, code: &str, status: Option<u16>, text: &str) -> AgentEvent {
+fn signal(channel: SignalSource, code: &str, status: Option<u16>, text: &str) -> AgentEvent {
     let (code, text) = (code.to_owned(), text.to_owned());
-    AgentEvent::Signal(Signal { channel, code, status, resets_at: None, retrying: false, text })
+    AgentEvent::Signal(ErrorSignal { channel, code, status, resets_at: None, retrying: false, text })
 }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::{AgentEvent, CompactionTrigger};
-use baton_core::input::Choice;
-use baton_core::notice::Notice;
-use baton_core::observation::BriefKind;
-use baton_core::{Action, ActionId, Input, Intent, ObjectiveId, Outcome, Run, SessionId, Stamped, UnixMs};
+use baton_core::input::PauseAnswer;
+use baton_core::observation::PromptKind;
+use baton_core::progress::ProgressEvent;
+use baton_core::{
+    Action, ActionId, Input, Intent, JournaledInput, ObjectiveId, Outcome, Run, SessionId, UnixMs,
+};
 
 /// Observations of one number that are kept: more change the estimate no more.
 const KEPT: usize = 100_000;
@@ -86,7 +88,7 @@ pub(super) struct OfRun {
 }
 
 impl OfRun {
-    pub(super) fn take(&mut self, all: &mut Samples, stamped: &Stamped, intents: &[Intent]) {
+    pub(super) fn take(&mut self, all: &mut Samples, stamped: &JournaledInput, intents: &[Intent]) {
         let at = stamped.at;
         self.last = at;
         match &stamped.input {
@@ -105,7 +107,7 @@ impl OfRun {
                     all.count("person.answers", 1, 0);
                     all.count(
                         "person.retries",
-                        u64::from(matches!(choice, Choice::Retry | Choice::Raise)),
+                        u64::from(matches!(choice, PauseAnswer::Retry | PauseAnswer::Raise)),
                         1,
                     );
                 }
@@ -137,7 +139,7 @@ impl OfRun {
                 let first = focus.iter().all(|objective| self.worked.insert(objective.clone()));
                 let of = self.sessions.entry(session.clone()).or_default();
                 of.prompts += 1;
-                let is_plain = matches!(kind, BriefKind::First | BriefKind::Next);
+                let is_plain = matches!(kind, PromptKind::First | PromptKind::Next);
                 let follows = of.continuation > 0 && of.prompts == 1;
                 let is_whole = match focus.as_slice() {
                     [one] if first && is_plain && !follows => Some(one.clone()),
@@ -159,9 +161,9 @@ impl OfRun {
         }
     }
 
-    fn told(&mut self, all: &mut Samples, notice: &Notice) {
+    fn told(&mut self, all: &mut Samples, notice: &ProgressEvent) {
         match notice {
-            Notice::Stopped { session, verdict, .. } => {
+            ProgressEvent::Stopped { session, verdict, .. } => {
                 let of = self.sessions.entry(session.clone()).or_default();
                 match verdict.as_str() {
                     "exhausted" => {
@@ -176,9 +178,11 @@ impl OfRun {
                     _ => {}
                 }
             }
-            Notice::QuotaWait { until, .. } => all.count("quota.says_when", u64::from(until.is_some()), 1),
-            Notice::QuotaOver { waited, .. } => all.size("quota.minutes", waited.0 as f64 / 60_000.0),
-            Notice::CompactionFailed { .. } => all.count("compaction.fails", 1, 1),
+            ProgressEvent::QuotaWait { until, .. } => {
+                all.count("quota.says_when", u64::from(until.is_some()), 1)
+            }
+            ProgressEvent::QuotaOver { waited, .. } => all.size("quota.minutes", waited.0 as f64 / 60_000.0),
+            ProgressEvent::CompactionFailed { .. } => all.count("compaction.fails", 1, 1),
             _ => {}
         }
     }

@@ -4,8 +4,10 @@
 use baton_core::facts::AgentEvent;
 use baton_core::input::ArtifactRef;
 use baton_core::workflow::Role;
-use baton_core::{Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, Text, Tree};
-use baton_engine::Decided;
+use baton_core::{
+    Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, TextBlob, WorktreeName,
+};
+use baton_engine::RoutedDecision;
 
 use super::{Due, World};
 use crate::simulate::crew::Agent;
@@ -19,7 +21,7 @@ impl World<'_> {
         let outcome;
         match &action {
             Action::RequestDecision { request, question, scope } => {
-                let Decided { result, mut label, .. } = self.router.decide_in(scope, question);
+                let RoutedDecision { result, mut label, .. } = self.router.decide_in(scope, question);
                 // Virtual time has no wall clock: the same seed gives the same bytes.
                 label.duration_us = 0;
                 let input = Input::Decided { request: *request, result, label: Box::new(label) };
@@ -161,7 +163,7 @@ impl World<'_> {
     }
 
     /// A verification command, run where the work is.
-    fn verify(&mut self, phase: &PhaseId, tree: &Tree) -> Outcome {
+    fn verify(&mut self, phase: &PhaseId, tree: &WorktreeName) -> Outcome {
         let held = self.held.get(phase).cloned().unwrap_or_default();
         let mut dice = self.dice("verify", phase.as_str());
         let verification = &self.model.verification;
@@ -193,7 +195,7 @@ fn offers(role: &Role) -> bool {
     role.mcp.values().any(|server| server.offload)
 }
 
-fn artifact(name: &str, text: &Text) -> ArtifactRef {
+fn artifact(name: &str, text: &TextBlob) -> ArtifactRef {
     ArtifactRef {
         name: name.to_owned(),
         version: 1,
@@ -203,7 +205,7 @@ fn artifact(name: &str, text: &Text) -> ArtifactRef {
     }
 }
 
-fn artifact_of_index(path: &str, index: &Text) -> ArtifactRef {
+fn artifact_of_index(path: &str, index: &TextBlob) -> ArtifactRef {
     let name = path.strip_suffix(".md").unwrap_or(path);
     artifact(&format!("{name}-index.md"), index)
 }

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use baton_core::action::{Action, Intent};
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
-    DecidedBy, Decision, Fault, FaultRecord, Label, OffloadingDecision, RecoveryAction, RecoveryDecision,
-    Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource, Fault,
+    FaultRecord, HandoffDraft, OffloadingDecision, PromptDraft, Provenance, RecoveryAction, RecoveryDecision,
+    Review, SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
 };
 use baton_core::experiment::Assignment;
-use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, WorkspaceFacts};
-use baton_core::input::{Choice, Outcome, Pin, Report};
-use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question};
-use baton_core::workflow::{Layer, Origin, Scope, Workflow, file};
-use baton_core::{Digest, Input, Run, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_core::facts::{AgentEvent, Capabilities, ProcessExit, TokenUsage, WorkspaceFacts};
+use baton_core::input::{Outcome, PauseAnswer, PolicyBinding, Report};
+use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRequest};
+use baton_core::workflow::{ConfigLayer, ConfigSource, PolicyScope, Workflow, file};
+use baton_core::{Digest, Input, JournaledInput, Run, RunId, Seq, SessionId, UnixMs};
 use baton_lab::experiment::enrol::place_of;
 use baton_lab::experiment::{Analysis, Arm, Definition, Enrolled, Only, State, UnitKind, Version, assign};
 use baton_store::{Durability, Entry, Journal, StateDir};
@@ -125,7 +125,7 @@ impl Place {
     }
 
     /// Plays a run with this assignment.
-    pub fn write(&mut self, assignment: Assignment, pins: Vec<Pin>, fate: Fate) -> RunId {
+    pub fn write(&mut self, assignment: Assignment, pins: Vec<PolicyBinding>, fate: Fate) -> RunId {
         self.runs += 1;
         let run = RunId::new(format!("r{}", self.runs));
         let at = BEGINS_MS + self.runs * 60_000;
@@ -141,17 +141,17 @@ impl Place {
 }
 
 /// What a run of an arm begins with.
-pub fn pins(definition: &Definition, version: &Version, arm: &Arm) -> Vec<Pin> {
+pub fn pins(definition: &Definition, version: &Version, arm: &Arm) -> Vec<PolicyBinding> {
     let file = place_of(Some(&definition.name), arm.name.as_str());
-    let pin = |capability: &Capability| Pin {
+    let pin = |capability: &Capability| PolicyBinding {
         capability: *capability,
         policy: arm.policy.clone(),
         component: arm.component.clone(),
         settings: Digest::of("{}"),
-        scope: Scope::Run,
+        scope: PolicyScope::Run,
         wants: Default::default(),
         grants: Default::default(),
-        from: Origin { layer: Layer::Experiment, file: file.clone(), line: 0 },
+        from: ConfigSource { layer: ConfigLayer::Experiment, file: file.clone(), line: 0 },
         then: Vec::new(),
     };
     version.decides.iter().map(pin).collect()
@@ -173,7 +173,7 @@ struct Player {
 }
 
 impl Player {
-    fn play(run: RunId, assignment: Assignment, pins: Vec<Pin>, fate: Fate, at: u64) -> Vec<Entry> {
+    fn play(run: RunId, assignment: Assignment, pins: Vec<PolicyBinding>, fate: Fate, at: u64) -> Vec<Entry> {
         let mut player = Player {
             run: Run::new(),
             seq: Seq(0),
@@ -207,7 +207,7 @@ impl Player {
     }
 
     fn take(&mut self, input: Input) {
-        let stamped = Stamped { seq: self.seq.next(), at: UnixMs(self.at + 100 * self.seq.0), input };
+        let stamped = JournaledInput { seq: self.seq.next(), at: UnixMs(self.at + 100 * self.seq.0), input };
         let intents = self.run.apply(&stamped).unwrap();
         self.seq = stamped.seq;
         let at = stamped.at;
@@ -240,7 +240,7 @@ impl Player {
                 self.asked += 1;
                 self.failed = self.done >= self.fate.completed;
                 self.say(&session, AgentEvent::Text { text: "I did what I was asked to do in it.".into() });
-                let billed = Billed { input_tokens: self.fate.tokens, ..Billed::default() };
+                let billed = TokenUsage { input_tokens: self.fate.tokens, ..TokenUsage::default() };
                 self.say(&session, AgentEvent::Turn { used_tokens: Some(1_000), billed });
                 for objective in focus {
                     if self.done < self.fate.completed {
@@ -256,12 +256,12 @@ impl Player {
             }
             Action::End { session, .. } => {
                 self.take(done(Outcome::Delivered));
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.take(Input::SessionEnded { session, exit });
             }
             Action::Ask { .. } => {
                 self.take(done(Outcome::Announced));
-                self.take(Input::Answered { question: id, choice: Choice::Stop, message: None });
+                self.take(Input::Answered { question: id, choice: PauseAnswer::Stop, message: None });
             }
             Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
             Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
@@ -274,9 +274,9 @@ impl Player {
         self.take(Input::Agent { session: session.clone(), event });
     }
 
-    fn label(&self, question: &Question) -> Label {
+    fn label(&self, question: &PolicyRequest) -> Provenance {
         let fault = FaultRecord {
-            by: DecidedBy::Configured,
+            by: DecisionSource::Configured,
             policy: "arm".into(),
             component: self.component.clone(),
             fault: Fault::OutOfFuel { limit: 1 },
@@ -287,8 +287,8 @@ impl Player {
         };
         let decides = question.ask.capability() == Capability::Splitting;
         let falls = decides && self.fate.faults;
-        Label {
-            by: if falls { DecidedBy::BuiltIn } else { DecidedBy::Configured },
+        Provenance {
+            by: if falls { DecisionSource::BuiltIn } else { DecisionSource::Configured },
             capability: question.ask.capability(),
             policy: "stub".into(),
             component: Some(if decides && !falls { self.component.clone() } else { Digest::of("built-in") }),
@@ -305,38 +305,40 @@ impl Player {
 }
 
 /// A policy that asks a person where the work came to nothing, and finds everything else in order.
-pub(crate) fn stub(question: &Question, failed: bool) -> Decision {
+pub(crate) fn stub(question: &PolicyRequest, failed: bool) -> Decision {
     let reason = "as always".to_owned();
     match &question.ask {
-        Ask::Assess(_) => Decision::Assess(Assessment {
+        PolicyQuery::Assess(_) => Decision::Assess(Assessment {
             verdict: if failed { Verdict::Failed } else { Verdict::Answered },
             evidence: Vec::new(),
             warning: None,
             reason,
         }),
-        Ask::Complete(seen) => {
+        PolicyQuery::Complete(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        Ask::Recover(_) => {
+        PolicyQuery::Recover(_) => {
             let action = RecoveryAction::AskPerson { question: "What now?".to_owned() };
             Decision::Recover(RecoveryDecision { action, reason })
         }
-        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
-        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Brief(seen) => {
-            Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })
-        }
-        Ask::Compaction(_) => {
+        PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
+        PolicyQuery::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+        PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
+            prompt: format!("Do {:?}.", seen.focus),
+            left_out: Vec::new(),
+            reason,
+        }),
+        PolicyQuery::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
-        Ask::Compose(_) => {
+        PolicyQuery::Compose(_) => {
             let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
-            let continuer = Continuer::Successor;
-            Decision::Compose(Composition { document, index, continuer, left_out: Vec::new(), reason })
+            let continuer = SuccessorKind::Successor;
+            Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
-        Ask::Review(_) => Decision::Review(Review {
+        PolicyQuery::Review(_) => Decision::Review(Review {
             score: 90,
             findings: Vec::new(),
             staleness: Staleness::Fresh,

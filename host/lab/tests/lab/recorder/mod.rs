@@ -2,12 +2,12 @@
 //! policies. Checks nothing.
 
 use baton_core::action::{Action, Intent};
-use baton_core::decision::{DecidedBy, Decision, Fault, Label, RecoveryAction, RecoveryDecision};
+use baton_core::decision::{Decision, DecisionSource, Fault, Provenance, RecoveryAction, RecoveryDecision};
 use baton_core::facts::{AgentEvent, Capabilities, WorkspaceFacts};
 use baton_core::input::Outcome;
-use baton_core::observation::{Ask, Question};
+use baton_core::observation::{PolicyQuery, PolicyRequest};
 use baton_core::workflow::file;
-use baton_core::{Digest, Input, Run, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_core::{Digest, Input, JournaledInput, Run, RunId, Seq, SessionId, UnixMs};
 use baton_store::{Durability, Entry, Journal, StateDir};
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ description = "Write b."
 const ENTRIES: usize = 40;
 
 /// Who answers questions to a policy.
-type Decide<'a> = dyn FnMut(&Question) -> (Result<Decision, Fault>, Label) + 'a;
+type Decide<'a> = dyn FnMut(&PolicyRequest) -> (Result<Decision, Fault>, Provenance) + 'a;
 
 /// Plays the host without agents: writes down what core takes and wants, and answers every intent with success.
 struct Recorder {
@@ -41,7 +41,7 @@ struct Recorder {
 
 impl Recorder {
     fn take(&mut self, input: Input) {
-        let stamped = Stamped { seq: self.seq.next(), at: UnixMs(1_000 * self.seq.0), input };
+        let stamped = JournaledInput { seq: self.seq.next(), at: UnixMs(1_000 * self.seq.0), input };
         let intents = self.run.apply(&stamped).unwrap();
         self.seq = stamped.seq;
         let at = stamped.at;
@@ -90,7 +90,9 @@ impl Recorder {
     }
 }
 
-pub(crate) fn record(mut decide: impl FnMut(&Question) -> (Result<Decision, Fault>, Label)) -> Vec<Entry> {
+pub(crate) fn record(
+    mut decide: impl FnMut(&PolicyRequest) -> (Result<Decision, Fault>, Provenance),
+) -> Vec<Entry> {
     let workflow = Box::new(file::parse(WORKFLOW, "lab.toml", "/").unwrap());
     let mut recorder = Recorder { run: Run::new(), seq: Seq(0), entries: Vec::new(), wanted: Vec::new() };
     let run = run_id();
@@ -122,9 +124,9 @@ pub(crate) fn journal_of(entries: Vec<Entry>) -> (TempDir, Journal) {
 }
 
 /// A policy that is a function of the question alone.
-pub(crate) fn stub(question: &Question) -> Decision {
+pub(crate) fn stub(question: &PolicyRequest) -> Decision {
     match &question.ask {
-        Ask::Recover(_) => {
+        PolicyQuery::Recover(_) => {
             let reason = "as always".to_owned();
             Decision::Recover(RecoveryDecision { action: RecoveryAction::Wait, reason })
         }
@@ -132,9 +134,9 @@ pub(crate) fn stub(question: &Question) -> Decision {
     }
 }
 
-pub(crate) fn label(question: &Question) -> Label {
-    Label {
-        by: DecidedBy::Configured,
+pub(crate) fn label(question: &PolicyRequest) -> Provenance {
+    Provenance {
+        by: DecisionSource::Configured,
         capability: question.ask.capability(),
         policy: "stub".into(),
         component: Some(Digest::of("stub")),

@@ -9,14 +9,15 @@ use std::sync::OnceLock;
 use baton_core::action::{Action, Intent};
 use baton_core::decision::Decision;
 use baton_core::facts::{
-    AgentEvent, Capabilities, ChangedFile, Channel, Exit, GitFacts, Signal, WorkspaceFacts,
+    AgentEvent, Capabilities, ChangedFile, ErrorSignal, GitFacts, ProcessExit, SignalSource, WorkspaceFacts,
 };
 use baton_core::input::{ArtifactRef, Report, ReportedHandoff};
-use baton_core::observation::{BriefKind, ObjectiveStatus};
-use baton_core::view::{Origin, PhaseRow, RunView};
+use baton_core::observation::{ObjectiveStatus, PromptKind};
+use baton_core::view::{PhaseOrigin, PhaseSummary, RunView};
 use baton_core::workflow::file;
 use baton_core::{
-    Digest, DurationMs, Input, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs, named,
+    Digest, DurationMs, Input, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, UnixMs,
+    path_mentions,
 };
 use baton_engine::{Engine, EngineConfig, Router};
 use baton_store::Entry;
@@ -200,7 +201,7 @@ impl World {
             self.attempts.insert((session.clone(), approach.lines().next().unwrap().to_owned()));
         }
         self.inputs += 1;
-        let (stamped, at) = (Stamped { seq: self.seq, at: self.now, input }, self.now);
+        let (stamped, at) = (JournaledInput { seq: self.seq, at: self.now, input }, self.now);
         let intents = self.run.apply(&stamped).unwrap();
         self.entries.push(Entry::Input(stamped));
         for intent in intents {
@@ -261,14 +262,14 @@ impl World {
                 Outcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, prompt, kind, focus, text } => {
-                if prompt == 1 && kind != BriefKind::First {
+                if prompt == 1 && kind != PromptKind::First {
                     self.hand_packet(&session, text.body().unwrap());
                 }
                 self.act(&session, &focus);
                 Outcome::Delivered
             }
             Action::End { session, .. } => {
-                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
                 Outcome::Delivered
             }
@@ -281,7 +282,7 @@ impl World {
                 Outcome::Assessed { facts: self.facts(&phase) }
             }
             Action::Inspect { document, .. } => Outcome::Inspected {
-                missing_files: named::paths(document.body().unwrap())
+                missing_files: path_mentions::extract_paths(document.body().unwrap())
                     .into_iter()
                     .filter(|path| !self.saved.contains_key(path))
                     .filter(|path| !self.workspace.get(path).is_some_and(|file| file.exists))
@@ -340,7 +341,7 @@ impl World {
 
     fn hand_packet(&mut self, session: &SessionId, prompt: &str) {
         let view = self.run.view(self.now).unwrap();
-        let of_session = |row: &&PhaseRow| row.sessions.iter().any(|one| one.id == *session);
+        let of_session = |row: &&PhaseSummary| row.sessions.iter().any(|one| one.id == *session);
         let phase = view.phases.iter().find(of_session).unwrap();
         if phase.sessions.len() == 1 {
             // Nobody was there before: whoever brings parts together begins something of its own.
@@ -372,12 +373,12 @@ impl World {
 
     /// What was tried in a phase, in those that it is a part of, and by whom it brings together. What its neighbours try
     /// at the same time is theirs.
-    fn attempts_known_to(&self, view: &RunView, phase: &PhaseRow) -> Vec<String> {
+    fn attempts_known_to(&self, view: &RunView, phase: &PhaseSummary) -> Vec<String> {
         let mut known = vec![phase];
         while let Some(parent) = known.last().and_then(|part| part.parent.as_ref()) {
             known.push(view.phases.iter().find(|row| row.id == *parent).unwrap());
         }
-        if phase.origin == Origin::Merge {
+        if phase.origin == PhaseOrigin::Merge {
             known.extend(view.phases.iter().filter(|row| row.parent == phase.parent));
         }
         let is_theirs = |session: &SessionId| {
@@ -458,8 +459,8 @@ impl World {
             Does::Exhaust => {
                 self.say(
                     session,
-                    AgentEvent::Signal(Signal {
-                        channel: Channel::AgentEvent,
+                    AgentEvent::Signal(ErrorSignal {
+                        channel: SignalSource::AgentEvent,
                         code: "prompt_too_long".into(),
                         status: None,
                         resets_at: None,
@@ -473,7 +474,7 @@ impl World {
                 );
             }
             Does::Die => {
-                let exit = Exit { code: Some(1), signal: None, by_host: false };
+                let exit = ProcessExit { code: Some(1), signal: None, by_host: false };
                 self.queue.push_back(Input::SessionEnded { session: session.clone(), exit });
             }
             Does::Hang => {}

@@ -6,11 +6,11 @@ use std::path::Path;
 use baton_core::Digest;
 use baton_core::Workflow;
 use baton_core::grants::Grants;
-use baton_core::input::{Pin, PinnedLink};
+use baton_core::input::{BindingLink, PolicyBinding};
 use baton_core::observation::Capability;
 use baton_core::workflow::file::parse;
-use baton_core::workflow::{GivenSetting, Origin, Scope};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, builtin_bytes};
+use baton_core::workflow::{ConfigSource, GivenSetting, PolicyScope};
+use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, Router, builtin_bytes};
 use baton_lab::simulate::Arm;
 
 const POLICIES: [&str; 4] = ["eager-splitter", "conservative-splitter", "torch", "auto-loop"];
@@ -18,7 +18,7 @@ const POLICIES: [&str; 4] = ["eager-splitter", "conservative-splitter", "torch",
 /// Every component, loaded once.
 pub(crate) struct Bench {
     engine: Engine,
-    all: Vec<Configured>,
+    all: Vec<ConfiguredPolicy>,
 }
 
 impl Bench {
@@ -41,7 +41,7 @@ impl Bench {
         self
     }
 
-    pub(crate) fn all(&self) -> &[Configured] {
+    pub(crate) fn all(&self) -> &[ConfiguredPolicy] {
         &self.all
     }
 
@@ -65,22 +65,22 @@ impl Bench {
         let chosen_for = Capability::ALL.into_iter().filter(decides).map(|capability| (capability, &chosen));
         let behind = Capability::ALL.into_iter().map(|capability| (capability, &built_in));
         for (capability, configured) in behind.chain(chosen_for) {
-            pins.push(Pin {
+            pins.push(PolicyBinding {
                 capability,
                 policy: configured.policy().name().to_owned(),
                 component: configured.policy().digest().clone(),
                 settings: configured.settings_digest().clone(),
-                scope: Scope::Run,
+                scope: PolicyScope::Run,
                 wants: Grants::default(),
                 grants: Grants::default(),
-                from: Origin::default(),
+                from: ConfigSource::default(),
                 then: Vec::new(),
             });
             blobs.push(serde_json::to_vec(configured.settings()).unwrap());
         }
         let loaded = [built_in.clone(), chosen.clone()];
-        let loaded = Box::new(move |link: &PinnedLink| {
-            let is_it = |one: &&Configured| {
+        let loaded = Box::new(move |link: &BindingLink| {
+            let is_it = |one: &&ConfiguredPolicy| {
                 *one.policy().digest() == link.component && *one.settings_digest() == link.settings
             };
             loaded.iter().find(is_it).cloned()

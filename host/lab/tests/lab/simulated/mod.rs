@@ -190,8 +190,10 @@ fn every_kind_of_intent_is_performed() {
     }
     assert!(
         !wanted.contains(
-            Action::Notify(baton_core::notice::Notice::Finished { ending: baton_core::action::Ending::Done })
-                .name()
+            Action::Notify(baton_core::progress::ProgressEvent::Finished {
+                ending: baton_core::action::RunOutcome::Done
+            })
+            .name()
         )
     );
 }

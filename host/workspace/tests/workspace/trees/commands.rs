@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_core::{PhaseId, Tree};
+use baton_core::{PhaseId, WorktreeName};
 use baton_workspace::{Base, COMMAND_KEYS, Committing, Landing, ToBranch, TreeError, Workspace};
 
 use super::world::{World, executable, git, of_a_user, try_git, write};
@@ -163,10 +163,12 @@ async fn looking_runs_no_command_that_the_repository_names() {
     world.write("src/b.txt", "c\n");
     world.write("a.txt", "two\none\nthree\n");
     look(&world.root).await;
-    let seen = world.trees.open(&Tree::workspace()).await.unwrap();
+    let seen = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     seen.baseline(&[]).await.unwrap();
     assert_eq!(traps.ran(), Vec::<String>::new());
-    let Base::Shared { why } = world.base("20", &Tree::workspace()).await else { panic!("not refused") };
+    let Base::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
+        panic!("not refused")
+    };
     assert!(why.contains("the filter ") && why.contains("git config --global"), "{why}");
     assert_eq!(traps.ran(), Vec::<String>::new());
     // The traps are real ones.
@@ -271,8 +273,14 @@ async fn an_object_that_is_missing_is_not_fetched() {
     fs::remove_file(world.root.join(".git/objects").join(&tree[..2]).join(&tree[2..])).unwrap();
     let workspace = Workspace::open(&world.root).unwrap();
     workspace.baseline(&[]).await.unwrap();
-    let _ =
-        world.trees.checkpoint(&PhaseId::new("20"), &Tree::workspace(), &Tree::of(&PhaseId::new("20"))).await;
+    let _ = world
+        .trees
+        .checkpoint(
+            &PhaseId::new("20"),
+            &WorktreeName::workspace(),
+            &WorktreeName::for_phase(&PhaseId::new("20")),
+        )
+        .await;
     assert_eq!(traps.ran(), Vec::<String>::new());
     let _ = try_git(&world.root, &["status"]);
     assert_eq!(traps.ran(), ["uploadpack"], "the trap is a real one");
@@ -315,7 +323,9 @@ async fn a_configuration_that_moves_the_work_tree_makes_it_none() {
     fs::write(elsewhere.join("theirs.txt"), "theirs").unwrap();
     for moved in [elsewhere.as_path(), world.dir.path()] {
         world.git(&["config", "core.worktree", moved.to_str().unwrap()]);
-        let Base::Shared { why } = world.base("20", &Tree::workspace()).await else { panic!("not refused") };
+        let Base::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
+            panic!("not refused")
+        };
         assert!(why.contains("not in a git work tree"), "{why}");
         let workspace = Workspace::open(&world.root).unwrap();
         assert!(!workspace.assess(&workspace.baseline(&[]).await.unwrap(), &[]).await.unwrap().git.present);
@@ -483,19 +493,19 @@ async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_reposito
     assert_eq!(link, format!("gitdir: {}\n", world.root.join(".git/worktrees/20a").display()));
     let (phase, other) = (PhaseId::new("20"), format!("{}\n", victim.join(".git").display()));
     let own = [world.root.join(".git/commondir"), world.root.join(".git/worktrees/20a/commondir")];
-    for (folder, tree) in own.iter().zip([&Tree::workspace(), &made.tree]) {
+    for (folder, tree) in own.iter().zip([&WorktreeName::workspace(), &made.tree]) {
         let before = fs::read(folder).ok();
         fs::write(folder, &other).unwrap();
         for is_restarted in [false, true] {
             if is_restarted {
                 world.restart();
             }
-            let joining = Tree::joining(&phase, 2);
+            let joining = WorktreeName::integration(&phase, 2);
             let refused = world.trees.checkpoint(&phase, tree, &joining).await.unwrap_err().to_string();
             let leads = format!("leads to {} now", victim.join(".git").display());
             assert!(refused.contains(&leads), "{refused}");
         }
-        let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+        let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
         assert_eq!(
             workspace.baseline(&[]).await.unwrap().head().is_empty(),
             tree.is_workspace(),
@@ -523,7 +533,10 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
         std::os::unix::fs::symlink(&victim, &at).unwrap();
         let before = state(&other.root);
         let phase = PhaseId::new("20");
-        let refused = world.trees.checkpoint(&phase, &Tree::workspace(), &Tree::joining(&phase, 1)).await;
+        let refused = world
+            .trees
+            .checkpoint(&phase, &WorktreeName::workspace(), &WorktreeName::integration(&phase, 1))
+            .await;
         let why = refused.unwrap_err().to_string();
         assert!(why.contains("is a link that was not there when the run began"), "{name}: {why}");
         assert_eq!(state(&other.root), before, "{name}");
@@ -540,7 +553,7 @@ async fn looking_reads_no_other_repository() {
     // N6
     let world = World::new();
     world.trees.note_repository().await.unwrap();
-    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
     let other = World::new();
     other.git(&["commit", "-q", "--allow-empty", "-m", "the secret"]);

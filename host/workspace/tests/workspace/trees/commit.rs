@@ -1,6 +1,6 @@
 //! The commit that is verified, reviewed and merged: what is in it, and what a tree is held to afterwards.
 
-use baton_core::{PhaseId, Tree};
+use baton_core::{PhaseId, WorktreeName};
 use baton_workspace::{Committing, Differences, KeptPaths, Landing, Merging, Verified};
 
 use super::world::{Part, World};
@@ -57,7 +57,7 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     // Whoever comes later changes nothing of what is merged, nor of what lands.
     part.write("a.txt", "evil again\n");
     part.git(&["commit", "-qam", "sneaked in"]);
-    let into = Tree::joining(&PhaseId::new("20"), 1);
+    let into = WorktreeName::integration(&PhaseId::new("20"), 1);
     let merged = world.trees.merge(&part.tree, &into, "20a", Some(&commit)).await.unwrap();
     assert!(matches!(merged, Merging::Merged { files: 2, .. }), "{merged:?}");
     let joining = world.joining("20").await;
@@ -68,7 +68,14 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     let merged = [part.tree.clone()];
     let landed = world
         .trees
-        .land(&phase, &into, &Tree::workspace(), &base, &merged, Verified { round: 0, commit: Some(&whole) })
+        .land(
+            &phase,
+            &into,
+            &WorktreeName::workspace(),
+            &base,
+            &merged,
+            Verified { round: 0, commit: Some(&whole) },
+        )
         .await
         .unwrap();
     assert!(matches!(landed, Landing::Landed { files: 2, .. }), "{landed:?}");
@@ -132,7 +139,7 @@ async fn a_commit_that_brings_what_is_kept_is_neither_merged_nor_landed() {
     let world = World::new();
     world.trees.hold_to(KeptPaths { paths: vec![".mcp.json".into()], only_new: false });
     let base = world.checkpoint("20").await;
-    let (part, into) = (world.begin("20a", &base).await, Tree::joining(&PhaseId::new("20"), 1));
+    let (part, into) = (world.begin("20a", &base).await, WorktreeName::integration(&PhaseId::new("20"), 1));
     part.git(&["config", "core.sparseCheckout", "true"]);
     let blob = part.git(&["hash-object", "-w", "a.txt"]);
     part.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},.MCP.json")]);

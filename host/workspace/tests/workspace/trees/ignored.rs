@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use baton_core::{PhaseId, RunId, Tree};
+use baton_core::{PhaseId, RunId, WorktreeName};
 use baton_workspace::{Trees, Workspace};
 
 use super::world::{OWN, World, git, link};
@@ -16,7 +16,7 @@ fn pipe(path: &Path) {
 
 /// Files that the workspace has, for one who looks now.
 async fn changed(trees: &Trees, baseline: &baton_workspace::Baseline) -> Vec<String> {
-    let workspace = trees.open(&Tree::workspace()).await.unwrap();
+    let workspace = trees.open(&WorktreeName::workspace()).await.unwrap();
     let seen = workspace.assess(baseline, &[]).await.unwrap();
     assert!(seen.git.present, "git was asked");
     seen.changed.into_iter().map(|file| file.path).collect()
@@ -36,7 +36,7 @@ async fn what_an_agent_has_git_ignore_is_seen_and_committed_all_the_same() {
     world.git(&["config", "core.excludesFile", excludes.to_str().unwrap()]);
     world.write(".git/info/exclude", "mine*\n");
     world.trees.note_repository().await.unwrap();
-    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let before = workspace.baseline(&[]).await.unwrap();
 
     world.write(".git/info/exclude", "mine*\nhidden*\n");
@@ -86,7 +86,7 @@ async fn a_repository_that_an_agent_makes_ignores_nothing_by_files_of_its_own() 
     let world = World::empty();
     fs::remove_dir_all(world.root.join(".git")).unwrap();
     world.trees.note_repository().await.unwrap();
-    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let before = workspace.baseline(&[]).await.unwrap();
     git(&world.root, &["init", "-q"]);
     world.write(".git/info/exclude", "hidden*\n");
@@ -129,7 +129,7 @@ async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
     // N6
     let world = World::new();
     world.trees.note_repository().await.unwrap();
-    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let before = workspace.baseline(&[]).await.unwrap();
     world.write("src/deep/new.txt", "A\n");
     // At the top of the tree, deep in it, in the repository, and in one that lies among the files.
@@ -143,8 +143,8 @@ async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
         let began = Instant::now();
         let phase = PhaseId::new("20");
         let seen = workspace.assess(&before, &[]).await.map(drop).map_err(|error| error.to_string());
-        let joining = Tree::joining(&phase, 1);
-        let checkpoint = world.trees.checkpoint(&phase, &Tree::workspace(), &joining).await;
+        let joining = WorktreeName::integration(&phase, 1);
+        let checkpoint = world.trees.checkpoint(&phase, &WorktreeName::workspace(), &joining).await;
         assert!(began.elapsed() < Duration::from_secs(20), "{name}");
         let is_told = |told: &str| told.contains(&format!("{name} is a pipe")) && told.contains("remove it");
         assert!(checkpoint.as_ref().is_err_and(|told| is_told(&told.to_string())), "{name}: {checkpoint:?}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use baton_core::{PhaseId, Tree};
+use baton_core::{PhaseId, WorktreeName};
 use baton_workspace::{Base, Landing, Merging, Verified};
 
 use super::world::{World, executable, files, git, link, of_a_user};
@@ -234,7 +234,7 @@ async fn a_change_that_does_not_fit_becomes_a_conflict_in_the_joining_tree() {
     assert_eq!(world.everything(), before);
     let joining = world.joining("20").await;
     joining.write("a.txt", "ONE of mine\ntwo\nthree\n");
-    let (phase, home) = (PhaseId::new("20"), Tree::workspace());
+    let (phase, home) = (PhaseId::new("20"), WorktreeName::workspace());
     for _ in 0..2 {
         // A host that dies before it passes the answer on asks again, in the same round.
         let landing = world.land_round(&phase, &home, &base, std::slice::from_ref(&a.tree), 0).await;
@@ -298,7 +298,14 @@ async fn a_folder_of_ignored_files_in_the_way_is_named() {
     let phase = PhaseId::new("20");
     let refused = world
         .trees
-        .land(&phase, &Tree::joining(&phase, 1), &Tree::workspace(), &base, &[], Verified::default())
+        .land(
+            &phase,
+            &WorktreeName::integration(&phase, 1),
+            &WorktreeName::workspace(),
+            &base,
+            &[],
+            Verified::default(),
+        )
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("build"), "{refused}");

@@ -1,6 +1,6 @@
 //! Parts brought together: conflicts, and what agents do to git meanwhile.
 
-use baton_core::{PhaseId, Tree};
+use baton_core::{PhaseId, WorktreeName};
 use baton_workspace::{Merging, TreeError};
 
 use super::world::{World, git, link, try_git};
@@ -145,7 +145,7 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     let world = World::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
-    let joining = Tree::joining(&PhaseId::new("20"), 1);
+    let joining = WorktreeName::integration(&PhaseId::new("20"), 1);
     a.write("vendor/x", "x");
     git(&a.root.join("vendor"), &["init", "-q"]);
     git(
@@ -165,9 +165,9 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
     assert!(matches!(&refused, TreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
 
-    let never = Tree::of(&PhaseId::new("20z"));
+    let never = WorktreeName::for_phase(&PhaseId::new("20z"));
     assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(TreeError::Gone { .. })));
-    assert!(world.trees.merge(&a.tree, &Tree::workspace(), "m", None).await.is_err());
+    assert!(world.trees.merge(&a.tree, &WorktreeName::workspace(), "m", None).await.is_err());
 }
 
 #[tokio::test]

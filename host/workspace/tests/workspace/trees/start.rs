@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use baton_core::{PhaseId, Tree};
+use baton_core::{PhaseId, WorktreeName};
 use baton_workspace::{Base, MAX_FILE_BYTES, TreeError};
 
 use super::world::{World, executable, files, git, link, try_git};
@@ -96,24 +96,27 @@ async fn without_a_tree_to_branch_off_the_folder_is_shared() {
     };
     let plain = World::at("plain");
     fs::remove_dir_all(plain.root.join(".git")).unwrap();
-    assert!(shared(plain.base("1", &Tree::workspace()).await).contains("not in a git work tree"));
+    assert!(shared(plain.base("1", &WorktreeName::workspace()).await).contains("not in a git work tree"));
 
     let ignored = World::at("outer/build");
     fs::write(ignored.dir.path().join("outer/.gitignore"), "build/\n").unwrap();
-    assert!(shared(ignored.base("1", &Tree::workspace()).await).contains("ignores it"));
+    assert!(shared(ignored.base("1", &WorktreeName::workspace()).await).contains("ignores it"));
 
     let nested = World::new();
     nested.write("vendor/lib/x.txt", "x");
     git(&nested.root.join("vendor/lib"), &["init", "-q"]);
-    assert!(shared(nested.base("1", &Tree::workspace()).await).contains("vendor/lib"), "without a commit");
+    assert!(
+        shared(nested.base("1", &WorktreeName::workspace()).await).contains("vendor/lib"),
+        "without a commit"
+    );
     git(
         &nested.root.join("vendor/lib"),
         &["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
     );
-    assert!(shared(nested.base("1", &Tree::workspace()).await).contains("vendor/lib"));
+    assert!(shared(nested.base("1", &WorktreeName::workspace()).await).contains("vendor/lib"));
     nested.git(&["add", "vendor/lib"]);
     nested.git(&["commit", "-q", "-m", "as a submodule"]);
-    assert!(shared(nested.base("1", &Tree::workspace()).await).contains("vendor/lib"));
+    assert!(shared(nested.base("1", &WorktreeName::workspace()).await).contains("vendor/lib"));
 }
 
 #[tokio::test]
@@ -193,7 +196,7 @@ async fn setup_commands_make_a_tree_ready_or_say_what_failed() {
     // C1
     let world = World::new();
     let base = world.checkpoint("20").await;
-    let tree = Tree::of(&PhaseId::new("20a"));
+    let tree = WorktreeName::for_phase(&PhaseId::new("20a"));
     world.trees.branch(&tree, &base).await.unwrap();
     let there = world.trees.open(&tree).await.unwrap();
     let commands = ["echo made > ignored-1".into(), "test -f ignored-1".into()];
@@ -212,7 +215,7 @@ async fn many_trees_are_made_at_once() {
     let mut tasks = tokio::task::JoinSet::new();
     for letter in 'a'..='n' {
         let (trees, base) = (world.trees.clone(), base.clone());
-        let tree = Tree::of(&PhaseId::new(format!("20{letter}")));
+        let tree = WorktreeName::for_phase(&PhaseId::new(format!("20{letter}")));
         tasks.spawn(async move { trees.branch(&tree, &base).await });
     }
     while let Some(made) = tasks.join_next().await {
@@ -233,7 +236,7 @@ async fn repositories_of_other_formats_are_split_as_well() {
         world.write("a.txt", "a");
         world.git(&["add", "-A"]);
         world.git(&["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]);
-        let seen = world.trees.open(&Tree::workspace()).await.unwrap();
+        let seen = world.trees.open(&WorktreeName::workspace()).await.unwrap();
         let start = seen.baseline(&[]).await.unwrap();
         assert_eq!(start.head(), world.git(&["rev-parse", "HEAD"]), "{format}");
         world
@@ -287,8 +290,9 @@ async fn a_file_that_is_too_large_is_named_and_not_read() {
     let file = fs::File::create(world.root.join("src/big.bin")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
     let phase = PhaseId::new("20");
-    let tree = Tree::workspace();
-    let refused = world.trees.checkpoint(&phase, &tree, &Tree::joining(&phase, 1)).await.unwrap_err();
+    let tree = WorktreeName::workspace();
+    let refused =
+        world.trees.checkpoint(&phase, &tree, &WorktreeName::integration(&phase, 1)).await.unwrap_err();
     assert!(matches!(&refused, TreeError::TooLarge { path, .. } if path == "src/big.bin"), "{refused}");
     let told = refused.to_string();
     assert!(told.contains("src/big.bin has 2147483649 bytes") && told.contains("remove it"), "{told}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use baton_core::{PhaseId, RunId, Tree};
+use baton_core::{PhaseId, RunId, WorktreeName};
 use baton_workspace::{Base, Landing, Merging, Trees, Verified, Workspace};
 use tempfile::TempDir;
 
@@ -94,42 +94,48 @@ impl World {
     }
 
     pub(crate) async fn checkpoint(&self, phase: &str) -> String {
-        match self.base(phase, &Tree::workspace()).await {
+        match self.base(phase, &WorktreeName::workspace()).await {
             Base::Commit(base) => base,
             Base::Shared { why } => panic!("{why}"),
         }
     }
 
-    pub(crate) async fn base(&self, phase: &str, tree: &Tree) -> Base {
+    pub(crate) async fn base(&self, phase: &str, tree: &WorktreeName) -> Base {
         let phase = PhaseId::new(phase);
-        self.trees.checkpoint(&phase, tree, &Tree::joining(&phase, 1)).await.unwrap()
+        self.trees.checkpoint(&phase, tree, &WorktreeName::integration(&phase, 1)).await.unwrap()
     }
 
     /// A part begins.
     pub(crate) async fn begin(&self, part: &str, base: &str) -> Part {
-        let tree = Tree::of(&PhaseId::new(part));
+        let tree = WorktreeName::for_phase(&PhaseId::new(part));
         self.trees.branch(&tree, base).await.unwrap();
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
         Part { tree, root }
     }
 
     pub(crate) async fn joining(&self, phase: &str) -> Part {
-        let tree = Tree::joining(&PhaseId::new(phase), 1);
+        let tree = WorktreeName::integration(&PhaseId::new(phase), 1);
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
         Part { tree, root }
     }
 
     pub(crate) async fn merge(&self, part: &Part, phase: &str) -> Merging {
-        let into = Tree::joining(&PhaseId::new(phase), 1);
+        let into = WorktreeName::integration(&PhaseId::new(phase), 1);
         self.trees.merge(&part.tree, &into, &format!("Merge {}", part.tree), None).await.unwrap()
     }
 
     pub(crate) async fn land(&self, phase: &str, base: &str, parts: &[&Part]) -> Landing {
-        self.land_in(phase, &Tree::workspace(), base, parts).await
+        self.land_in(phase, &WorktreeName::workspace(), base, parts).await
     }
 
-    pub(crate) async fn land_in(&self, phase: &str, into: &Tree, base: &str, parts: &[&Part]) -> Landing {
-        let merged: Vec<Tree> = parts.iter().map(|part| part.tree.clone()).collect();
+    pub(crate) async fn land_in(
+        &self,
+        phase: &str,
+        into: &WorktreeName,
+        base: &str,
+        parts: &[&Part],
+    ) -> Landing {
+        let merged: Vec<WorktreeName> = parts.iter().map(|part| part.tree.clone()).collect();
         let phase = PhaseId::new(phase);
         let landing = self.land_round(&phase, into, base, &merged, self.round.get()).await;
         match landing {
@@ -143,13 +149,20 @@ impl World {
     pub(crate) async fn land_round(
         &self,
         phase: &PhaseId,
-        into: &Tree,
+        into: &WorktreeName,
         base: &str,
-        merged: &[Tree],
+        merged: &[WorktreeName],
         round: u32,
     ) -> Landing {
         self.trees
-            .land(phase, &Tree::joining(phase, 1), into, base, merged, Verified { round, commit: None })
+            .land(
+                phase,
+                &WorktreeName::integration(phase, 1),
+                into,
+                base,
+                merged,
+                Verified { round, commit: None },
+            )
             .await
             .unwrap()
     }
@@ -168,7 +181,7 @@ impl World {
 
 /// Where one sub-phase works.
 pub(crate) struct Part {
-    pub(crate) tree: Tree,
+    pub(crate) tree: WorktreeName,
     pub(crate) root: PathBuf,
 }
 

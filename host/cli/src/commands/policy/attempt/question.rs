@@ -37,11 +37,11 @@ mod tests {
     use super::super::sample::Sample;
     use super::*;
     use crate::render::trial::written;
-    use baton_runtime::core::observation::Question;
+    use baton_runtime::core::observation::PolicyRequest;
     use clap::ValueEnum as _;
     use serde_json::{Value, json};
 
-    fn parse(text: &str) -> Result<Question, String> {
+    fn parse(text: &str) -> Result<PolicyRequest, String> {
         Golden::parse(text).map(|golden| golden.question)
     }
 

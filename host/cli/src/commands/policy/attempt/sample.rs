@@ -2,16 +2,17 @@
 //! is read.
 
 use baton_runtime::core::decision::{Assessment, Staleness, Verdict};
-use baton_runtime::core::facts::{Capabilities, Channel, OccupancySource};
+use baton_runtime::core::facts::{Capabilities, OccupancySource, SignalSource};
 use baton_runtime::core::observation::{
-    Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
-    GitView, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView,
-    Occasion, OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question,
-    RecoveryObservation, ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span,
-    SplitLimits, SplitOccasion, SplittingObservation, StatusReportView, TextId, TurnView,
+    AssessTrigger, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
+    ContextItem, ContextItemKind, GitView, HandoffObservation, HandoffReference, ObjectiveStatus,
+    ObjectiveView, OccupancyView, OffloadingObservation, OmittedCounts, OriginView, PhaseView, PolicyQuery,
+    PolicyRequest, ProgressView, PromptKind, RecoveryObservation, ReviewObservation, SessionObservation,
+    SessionState, SessionView, SignalView, SplitLimits, SplitTrigger, SplittingObservation, StatusReportView,
+    TextId, TextSpan, TurnView,
 };
 use baton_runtime::core::workflow::SplitTime;
-use baton_runtime::core::{Seq, Text, UnixMs};
+use baton_runtime::core::{Seq, TextBlob, UnixMs};
 use clap::ValueEnum;
 
 /// What an agent prints whose window is full; the window of signals in the sample of `assess`.
@@ -61,20 +62,22 @@ pub(super) enum Sample {
 
 impl Sample {
     /// The question.
-    pub(super) fn question(self) -> Question {
+    pub(super) fn question(self) -> PolicyRequest {
         let (ask, texts) = match self {
-            Sample::Assess => (Ask::Assess(Box::new(exhaustion())), vec![SAID]),
-            Sample::Complete => (Ask::Complete(Box::new(completion())), vec![ANSWERED]),
-            Sample::Recover => (Ask::Recover(Box::new(recovery())), vec![SAID]),
-            Sample::Offload => (Ask::Offload(Box::new(offloading())), Vec::new()),
-            Sample::Compaction => (Ask::Compaction(Box::new(compaction())), Vec::new()),
-            Sample::Split => (Ask::Split(Box::new(splitting())), Vec::new()),
-            Sample::Budget => (Ask::Budget(Box::new(budgeting())), Vec::new()),
-            Sample::Brief => (Ask::Brief(Box::new(handoff())), vec![SPOKEN]),
-            Sample::Compose => (Ask::Compose(Box::new(handoff())), vec![SPOKEN]),
-            Sample::Review => (Ask::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"]),
+            Sample::Assess => (PolicyQuery::Assess(Box::new(exhaustion())), vec![SAID]),
+            Sample::Complete => (PolicyQuery::Complete(Box::new(completion())), vec![ANSWERED]),
+            Sample::Recover => (PolicyQuery::Recover(Box::new(recovery())), vec![SAID]),
+            Sample::Offload => (PolicyQuery::Offload(Box::new(offloading())), Vec::new()),
+            Sample::Compaction => (PolicyQuery::Compaction(Box::new(compaction())), Vec::new()),
+            Sample::Split => (PolicyQuery::Split(Box::new(splitting())), Vec::new()),
+            Sample::Budget => (PolicyQuery::Budget(Box::new(budgeting())), Vec::new()),
+            Sample::Brief => (PolicyQuery::Brief(Box::new(handoff())), vec![SPOKEN]),
+            Sample::Compose => (PolicyQuery::Compose(Box::new(handoff())), vec![SPOKEN]),
+            Sample::Review => {
+                (PolicyQuery::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"])
+            }
         };
-        Question::new(ask, texts.into_iter().map(Text::new).collect())
+        PolicyRequest::new(ask, texts.into_iter().map(TextBlob::new).collect())
     }
 }
 
@@ -166,19 +169,19 @@ fn git() -> Option<GitView> {
 
 fn exhaustion() -> SessionObservation {
     SessionObservation {
-        occasion: Occasion::PromptEnded,
+        occasion: AssessTrigger::PromptEnded,
         session: session(),
         phase: phase(1, 1),
         signals: vec![SignalView {
             seq: Seq(40),
-            channel: Channel::ProviderError,
+            channel: SignalSource::ProviderError,
             age_ms: 0,
             prompt: 2,
             code: Some("prompt_too_long".into()),
             status: None,
             resets_at_ms: None,
             retrying: false,
-            text: Span { start: 0, end: SAID.len() as u32 },
+            text: TextSpan { start: 0, end: SAID.len() as u32 },
         }],
         window: TextId(0),
         answer_bytes: 0,
@@ -217,14 +220,14 @@ fn completion() -> CompletionObservation {
     let session = SessionObservation {
         signals: vec![SignalView {
             seq: Seq(40),
-            channel: Channel::AgentText,
+            channel: SignalSource::AgentText,
             age_ms: 0,
             prompt: 2,
             code: None,
             status: None,
             resets_at_ms: None,
             retrying: false,
-            text: Span { start: 0, end: ANSWERED.len() as u32 },
+            text: TextSpan { start: 0, end: ANSWERED.len() as u32 },
         }],
         answer_bytes: ANSWERED.len() as u64,
         objectives: vec![lexer, objective("parser", ObjectiveStatus::InProgress)],
@@ -244,7 +247,7 @@ fn recovery() -> RecoveryObservation {
 }
 
 fn offloading() -> OffloadingObservation {
-    let item = ItemView { id: "tool-result-1".into(), kind: ItemKind::ToolResult, tokens: 25_000 };
+    let item = ContextItem { id: "tool-result-1".into(), kind: ContextItemKind::ToolResult, tokens: 25_000 };
     OffloadingObservation {
         session: session(),
         phase: phase(1, 1),
@@ -278,7 +281,7 @@ fn compaction() -> CompactionObservation {
 fn splitting() -> SplittingObservation {
     let ids = ["lexer", "parser", "checker", "printer", "repl", "docs"];
     SplittingObservation {
-        occasion: SplitOccasion::PhaseStart,
+        occasion: SplitTrigger::PhaseStart,
         phase: phase(0, ids.len() as u32),
         objectives: ids.into_iter().map(|id| objective(id, ObjectiveStatus::Open)).collect(),
         requested: None,
@@ -295,7 +298,7 @@ fn splitting() -> SplittingObservation {
 
 fn handoff() -> HandoffObservation {
     HandoffObservation {
-        kind: BriefKind::Continuing,
+        kind: PromptKind::Continuing,
         phase: phase(1, 1),
         session: session(),
         objectives: vec![
@@ -331,7 +334,7 @@ fn handoff() -> HandoffObservation {
         verification: None,
         remarks: Vec::new(),
         facts_path: None,
-        beyond: Beyond::default(),
+        beyond: OmittedCounts::default(),
         words_withheld: None,
         plans_first: false,
         as_lead: false,

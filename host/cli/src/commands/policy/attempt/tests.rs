@@ -2,7 +2,7 @@
 
 use baton_lab::{Difference, Function, Tally, Tried};
 use baton_runtime::core::decision::{
-    DecidedBy, Decision, Fault, Label, Order, SplitAction, SplitDecision, SubPhase, TurnBudget,
+    Decision, DecisionSource, Fault, Provenance, SplitAction, SplitDecision, SubPhase, TurnBudget, WorkStyle,
 };
 use baton_runtime::core::workflow::ListEdit;
 use baton_runtime::core::{Digest, Seq};
@@ -44,7 +44,7 @@ fn split() -> Result<Decision, Fault> {
     let part = |title: &str, objectives: &[&str]| SubPhase {
         title: title.into(),
         objectives: objectives.iter().map(|id| (*id).into()).collect(),
-        order: Order::Direct,
+        order: WorkStyle::Direct,
         max_turns: None,
     };
     let sub_phases = vec![part("lexer, parser", &["lexer", "parser"]), part("checker", &["checker"])];
@@ -52,9 +52,9 @@ fn split() -> Result<Decision, Fault> {
     Ok(Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason }))
 }
 
-fn label() -> Label {
-    Label {
-        by: DecidedBy::Configured,
+fn label() -> Provenance {
+    Provenance {
+        by: DecisionSource::Configured,
         capability: Capability::Splitting,
         policy: "resilience".into(),
         component: Some(Digest::of("resilience")),

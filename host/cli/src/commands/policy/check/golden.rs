@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use baton_lab::golden::{Golden, Replayed};
-use baton_runtime::engine::{Grants, Policy};
+use baton_runtime::engine::{ComponentGrants, Policy};
 use serde::Serialize;
 
 use crate::exit::Usage;
@@ -75,7 +75,7 @@ pub(super) fn replay(
     folder: &Path,
     update: bool,
     policy: &Policy,
-    load: impl Fn(Grants) -> anyhow::Result<Policy>,
+    load: impl Fn(ComponentGrants) -> anyhow::Result<Policy>,
 ) -> anyhow::Result<Goldens> {
     let mut goldens = Goldens {
         folder: folder.to_owned(),
@@ -92,7 +92,7 @@ pub(super) fn replay(
             true => golden.replay(policy),
             false => {
                 let artifacts = Some(golden.artifact_source());
-                golden.replay(&load(Grants { artifacts, ..Grants::default() })?)
+                golden.replay(&load(ComponentGrants { artifacts, ..ComponentGrants::default() })?)
             }
         };
         goldens.files += 1;

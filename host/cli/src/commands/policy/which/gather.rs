@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baton_runtime::core::input::{Pin, PinnedLink};
+use baton_runtime::core::input::{BindingLink, PolicyBinding};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{
-    BUILTIN, Candidate, GivenSetting, LaidSettings, Origin, PolicyChoice, Scope, SettingValue,
+    BUILTIN, ConfigSource, EffectiveSettings, GivenSetting, PolicyChoice, PolicyScope, ResolvedChoice,
+    SettingValue,
 };
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
-    ArtifactSource, Engine, Grants as Granted, Policy, Setting, built_in, builtin_bytes,
+    ArtifactSource, ComponentGrants as Granted, Engine, Policy, SettingSpec, built_in, builtin_bytes,
 };
 use baton_runtime::store::{Entry, Journal};
 use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, journal_of, pins};
@@ -72,7 +73,7 @@ impl Gatherer {
     /// Who would decide in a run of the workflow.
     pub(super) fn planned(&self, config: &HostConfig, workflow: &Workflow) -> anyhow::Result<Vec<Seat>> {
         let From::Bundle(bundle) = &self.from else { return Ok(Vec::new()) };
-        let mut seats: BTreeMap<(Scope, Capability), Vec<Pin>> = BTreeMap::new();
+        let mut seats: BTreeMap<(PolicyScope, Capability), Vec<PolicyBinding>> = BTreeMap::new();
         for pin in pins(config, workflow, bundle)? {
             seats.entry((pin.scope.clone(), pin.capability)).or_default().push(pin);
         }
@@ -86,7 +87,13 @@ impl Gatherer {
         run.seats().map(|seat| self.seat(workflow, seat.pin, &seat.behind, seat.faults_in_row)).collect()
     }
 
-    fn seat(&self, workflow: &Workflow, pin: &Pin, behind: &[&Pin], faults: u32) -> anyhow::Result<Seat> {
+    fn seat(
+        &self,
+        workflow: &Workflow,
+        pin: &PolicyBinding,
+        behind: &[&PolicyBinding],
+        faults: u32,
+    ) -> anyhow::Result<Seat> {
         let behind = behind.iter().rev().map(|pin| Stands {
             policy: pin.policy.clone(),
             component: pin.component.clone(),
@@ -107,7 +114,12 @@ impl Gatherer {
     }
 
     /// One of the policies that a pin names.
-    fn decides(&self, workflow: &Workflow, pin: &Pin, link: PinnedLink) -> anyhow::Result<Decides> {
+    fn decides(
+        &self,
+        workflow: &Workflow,
+        pin: &PolicyBinding,
+        link: BindingLink,
+    ) -> anyhow::Result<Decides> {
         let bytes = self.component(&link)?;
         let granted = Granted::of(&link.grants, Arc::new(NoArtifacts));
         let mut decides = Decides {
@@ -137,7 +149,7 @@ impl Gatherer {
     }
 
     /// The component of one, where it is at hand.
-    fn component(&self, pin: &PinnedLink) -> anyhow::Result<Option<Vec<u8>>> {
+    fn component(&self, pin: &BindingLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
             From::Journal(journal) => Ok(journal.blob(&pin.component)?),
             From::Bundle(bundle) => {
@@ -149,7 +161,7 @@ impl Gatherer {
     }
 
     /// Its settings as a journal has them.
-    fn values(&self, link: &PinnedLink) -> anyhow::Result<Option<BTreeMap<String, SettingValue>>> {
+    fn values(&self, link: &BindingLink) -> anyhow::Result<Option<BTreeMap<String, SettingValue>>> {
         let From::Journal(journal) = &self.from else { return Ok(None) };
         Ok(journal.blob(&link.settings)?.map(|settings| serde_json::from_slice(&settings)).transpose()?)
     }
@@ -180,19 +192,19 @@ fn without_repeats(behind: impl Iterator<Item = Stands>) -> Vec<Stands> {
 
 /// What layers set for a policy.
 struct Said {
-    from: Origin,
+    from: ConfigSource,
     /// As the layer names it.
     component: String,
     settings: BTreeMap<String, GivenSetting>,
-    set_by: BTreeMap<String, Origin>,
+    set_by: BTreeMap<String, ConfigSource>,
 }
 
 /// A setting that is not its default; by whoever chose the policy, where no layer says it.
 fn differs(
-    setting: &Setting,
+    setting: &SettingSpec,
     values: &BTreeMap<String, SettingValue>,
-    set_by: &BTreeMap<String, Origin>,
-    otherwise: &Origin,
+    set_by: &BTreeMap<String, ConfigSource>,
+    otherwise: &ConfigSource,
 ) -> Option<Set> {
     let value = values.get(&setting.key).filter(|value| **value != setting.default)?;
     Some(Set {
@@ -207,8 +219,8 @@ fn differs(
 /// was laid over what the layers say.
 fn said(
     workflow: &Workflow,
-    pin: &Pin,
-    link: &PinnedLink,
+    pin: &PolicyBinding,
+    link: &BindingLink,
     policy: &Policy,
     values: Option<&BTreeMap<String, SettingValue>>,
 ) -> Said {
@@ -227,7 +239,7 @@ fn said(
     let layers = said_by_layers(workflow, pin, policy);
     for under in layers.into_iter().filter(|said| is_named_so(link, &said.component)) {
         let Some(found) = configured(&under) else { continue };
-        let is_unchanged = |(key, _): &(String, Origin)| {
+        let is_unchanged = |(key, _): &(String, ConfigSource)| {
             values.is_some_and(|values| values.get(key) == found.settings().get(key))
         };
         laid.set_by.extend(under.set_by.into_iter().filter(is_unchanged));
@@ -236,9 +248,9 @@ fn said(
 }
 
 /// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
-fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink, policy: &Policy) -> Vec<Said> {
+fn named(workflow: &Workflow, pin: &PolicyBinding, link: &BindingLink, policy: &Policy) -> Vec<Said> {
     let is_first = pin.first() == *link;
-    if let Scope::Shadow { .. } = &pin.scope {
+    if let PolicyScope::Shadow { .. } = &pin.scope {
         let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
         return shadows.map(said_of_shadow).collect();
     }
@@ -250,7 +262,7 @@ fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink, policy: &Policy) -> 
 }
 
 /// Whether a layer means a policy by this word: a file, one of a registry, or a built-in one.
-fn is_named_so(link: &PinnedLink, component: &str) -> bool {
+fn is_named_so(link: &BindingLink, component: &str) -> bool {
     if component == BUILTIN {
         return link.component == Digest::of(builtin_bytes());
     }
@@ -259,13 +271,14 @@ fn is_named_so(link: &PinnedLink, component: &str) -> bool {
 }
 
 /// What every layer says of what decides where a pin does, as far as it is about this policy.
-fn said_by_layers(workflow: &Workflow, pin: &Pin, policy: &Policy) -> Vec<Said> {
+fn said_by_layers(workflow: &Workflow, pin: &PolicyBinding, policy: &Policy) -> Vec<Said> {
     let role = match &pin.scope {
-        Scope::Phase { phase } => role_of(workflow, phase.as_str()),
-        Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
+        PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
+        PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
     };
-    let of = |candidate: Candidate| {
-        let LaidSettings { settings, set_by } = candidate.laid(|key, given| policy.takes(key, given).is_ok());
+    let of = |candidate: ResolvedChoice| {
+        let EffectiveSettings { settings, set_by } =
+            candidate.laid(|key, given| policy.takes(key, given).is_ok());
         Said { from: candidate.from, component: candidate.component, settings, set_by }
     };
     workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
@@ -287,18 +300,19 @@ fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {
 
 /// Of all seats those that decide in one scope: for each decision the narrowest. Without a scope all of them. Shadows are
 /// asked everywhere.
-pub(super) fn effective(seats: Vec<Seat>, scope: Option<&Scope>, workflow: &Workflow) -> Vec<Seat> {
+pub(super) fn effective(seats: Vec<Seat>, scope: Option<&PolicyScope>, workflow: &Workflow) -> Vec<Seat> {
     let Some(scope) = scope else { return seats };
     let role = match scope {
-        Scope::Phase { phase } => role_of(workflow, phase.as_str()),
-        Scope::Role { role } => Some(role),
-        Scope::Run | Scope::Shadow { .. } => None,
+        PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
+        PolicyScope::Role { role } => Some(role),
+        PolicyScope::Run | PolicyScope::Shadow { .. } => None,
     };
-    let role = role.map(|role| Scope::Role { role: role.clone() });
-    let ways: Vec<&Scope> = [Some(scope), role.as_ref(), Some(&Scope::Run)].into_iter().flatten().collect();
+    let role = role.map(|role| PolicyScope::Role { role: role.clone() });
+    let ways: Vec<&PolicyScope> =
+        [Some(scope), role.as_ref(), Some(&PolicyScope::Run)].into_iter().flatten().collect();
     let mut found: BTreeMap<Capability, (usize, Seat)> = BTreeMap::new();
     let (shadows, seats): (Vec<Seat>, Vec<Seat>) =
-        seats.into_iter().partition(|seat| matches!(seat.scope, Scope::Shadow { .. }));
+        seats.into_iter().partition(|seat| matches!(seat.scope, PolicyScope::Shadow { .. }));
     for seat in seats {
         let Some(rank) = ways.iter().position(|way| **way == seat.scope) else { continue };
         if found.get(&seat.capability).is_none_or(|(known, _)| rank < *known) {

@@ -97,7 +97,8 @@ fn natural_mistakes_are_answered_with_the_form_that_works() {
 #[test]
 fn phases_go_one_after_the_other_unless_the_file_says_what_they_wait_for() {
     let waits = |text: &str| -> Vec<Vec<String>> {
-        let of = |phase: &crate::workflow::Phase| phase.depends_on.iter().map(ToString::to_string).collect();
+        let of =
+            |phase: &crate::workflow::PhaseSpec| phase.depends_on.iter().map(ToString::to_string).collect();
         read(text).phases.iter().map(of).collect()
     };
     let three = |top: &str, second: &str, third: &str| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{refused, with};
 use crate::workflow::file::{WorkflowError, parse, parse_with};
-use crate::workflow::{AgentKind, AgentPlace, Permission, Workflow};
+use crate::workflow::{AgentKind, AgentSource, Permission, Workflow};
 
 /// Reads a workflow beside which these files lie.
 fn beside(text: &str, files: &[(&str, &str)]) -> Result<Workflow, WorkflowError> {
@@ -61,7 +61,7 @@ fn a_role_is_another_one_in_another_mode() {
     let swarm = role("swarm");
     assert_eq!(
         (&swarm.agent, swarm.model.as_deref(), swarm.set_by),
-        (&AgentKind::Claude, Some("big"), AgentPlace::Role)
+        (&AgentKind::Claude, Some("big"), AgentSource::Role)
     );
     // The script was for the rehearsal; turns and variables go over.
     assert_eq!((swarm.script, swarm.max_turns, swarm.permission), (None, Some(30), Permission::Full));

@@ -5,7 +5,7 @@ use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
 use crate::workflow::file::{parse, policies_file, read};
-use crate::workflow::{BUILTIN, Candidate, Layer, PolicyChoice, Scope};
+use crate::workflow::{BUILTIN, ConfigLayer, PolicyChoice, PolicyScope, ResolvedChoice};
 
 /// No file is there.
 fn nothing(_: &str) -> Result<String, String> {
@@ -13,11 +13,11 @@ fn nothing(_: &str) -> Result<String, String> {
 }
 
 /// What the file of another layer is refused with.
-fn refused_of(layer: Layer, text: &str) -> String {
+fn refused_of(layer: ConfigLayer, text: &str) -> String {
     policies_file(text, "layer.toml", "/home/ada", layer, &mut nothing).expect_err("is refused").to_string()
 }
 
-fn place(choice: &PolicyChoice) -> (Layer, &str, u32) {
+fn place(choice: &PolicyChoice) -> (ConfigLayer, &str, u32) {
     (choice.from.layer, choice.from.file.as_str(), choice.from.line)
 }
 
@@ -36,7 +36,7 @@ fn every_choice_knows_where_it_was_written() {
 
     let layer = &policies.layers[0];
     let all = layer.all.as_ref().unwrap();
-    assert_eq!((all.component.as_deref(), place(all)), (None, (Layer::Workflow, "w.toml", 15)));
+    assert_eq!((all.component.as_deref(), place(all)), (None, (ConfigLayer::Workflow, "w.toml", 15)));
     let compaction = &layer.by_capability[&Capability::Compaction];
     assert_eq!(compaction.component.as_deref(), Some("oci://registry.example/team/compact:1"));
     assert_eq!(place(compaction).2, 11);
@@ -49,12 +49,15 @@ fn every_choice_knows_where_it_was_written() {
     let role = policies.roles[&RoleName::from("executor")].all.as_ref().unwrap();
     assert_eq!(
         (role.component.as_deref(), place(role)),
-        (Some("/home/ada/role.wasm"), (Layer::Role, "w.toml", 6))
+        (Some("/home/ada/role.wasm"), (ConfigLayer::Role, "w.toml", 6))
     );
     let build = &policies.phases[&PhaseId::from("build")].by_capability[&Capability::Splitting];
-    assert_eq!((build.component.as_deref(), place(build)), (None, (Layer::Phase, "w.toml", 23)));
+    assert_eq!((build.component.as_deref(), place(build)), (None, (ConfigLayer::Phase, "w.toml", 23)));
     let short = policies.phases[&PhaseId::from("short")].all.as_ref().unwrap();
-    assert_eq!((short.component.as_deref(), place(short)), (Some(BUILTIN), (Layer::Phase, "w.toml", 26)));
+    assert_eq!(
+        (short.component.as_deref(), place(short)),
+        (Some(BUILTIN), (ConfigLayer::Phase, "w.toml", 26))
+    );
 
     assert_eq!((policies.watch, policies.breaker), (true, 5));
     let shadows: Vec<_> = policies.shadow.iter().map(|one| one.component.as_deref().unwrap()).collect();
@@ -62,10 +65,10 @@ fn every_choice_knows_where_it_was_written() {
     assert_eq!((policies.shadow[1].settings.len(), place(&policies.shadow[1]).2), (1, 8));
 
     // The phase lays its settings over what its role chose.
-    let scope = Scope::Phase { phase: PhaseId::from("build") };
+    let scope = PolicyScope::Phase { phase: PhaseId::from("build") };
     let found = policies.candidates(&scope, Some(&RoleName::from("executor")), Capability::Splitting);
     assert_eq!(found[0].component, "/home/ada/role.wasm");
-    assert_eq!(found[0].laid(|_, _| true).set_by["b"].layer, Layer::Phase);
+    assert_eq!(found[0].laid(|_, _| true).set_by["b"].layer, ConfigLayer::Phase);
 }
 
 #[test]
@@ -76,35 +79,36 @@ fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
         user,
         "/home/ada/.config/baton/config.toml",
         "/home/ada/.config/baton",
-        Layer::User,
+        ConfigLayer::User,
         &mut nothing,
     );
     let workspace = "[policies.splitting]\ncomponent = \"tools/split.wasm\"\nsettings = { parts = 3 }";
-    let workspace = policies_file(workspace, "/w/baton.toml", "/w", Layer::Workspace, &mut nothing);
+    let workspace = policies_file(workspace, "/w/baton.toml", "/w", ConfigLayer::Workspace, &mut nothing);
     let top = "[policies]\nsplitting = { settings = { parts = 4 } }";
     let reading = read(&with(top, ""), "w.toml", "/home/ada", &mut |_| Err(String::new())).unwrap();
     let policies = reading.over([user.unwrap(), workspace.unwrap()]).policies;
     assert_eq!(policies.breaker, 7);
-    let found = policies.candidates(&Scope::Run, None, Capability::Splitting);
+    let found = policies.candidates(&PolicyScope::Run, None, Capability::Splitting);
     let found: Vec<_> =
         found.iter().map(|one| (one.component.as_str(), one.from.layer, one.from.line)).collect();
     assert_eq!(
         found,
         [
-            ("/w/tools/split.wasm", Layer::Workspace, 1),
-            ("/home/ada/.config/baton/mine.wasm", Layer::User, 2),
-            (BUILTIN, Layer::BuiltIn, 0)
+            ("/w/tools/split.wasm", ConfigLayer::Workspace, 1),
+            ("/home/ada/.config/baton/mine.wasm", ConfigLayer::User, 2),
+            (BUILTIN, ConfigLayer::BuiltIn, 0)
         ]
     );
-    let split = &policies.candidates(&Scope::Run, None, Capability::Splitting)[0];
+    let split = &policies.candidates(&PolicyScope::Run, None, Capability::Splitting)[0];
     assert_eq!(split.laid(|_, _| true).set_by["parts"].file, "w.toml");
 }
 
 #[test]
 fn an_empty_file_says_nothing() {
-    let said = policies_file("# later\n", "baton.toml", "/w", Layer::Workspace, &mut nothing).unwrap();
-    assert_eq!(said, crate::workflow::PoliciesSaid::default());
-    policies_file("[policies]\nwatch = false", "baton.toml", "/w", Layer::Workspace, &mut nothing).unwrap();
+    let said = policies_file("# later\n", "baton.toml", "/w", ConfigLayer::Workspace, &mut nothing).unwrap();
+    assert_eq!(said, crate::workflow::PolicyLayerFile::default());
+    policies_file("[policies]\nwatch = false", "baton.toml", "/w", ConfigLayer::Workspace, &mut nothing)
+        .unwrap();
 }
 
 #[test]
@@ -129,21 +133,22 @@ fn what_a_workspace_may_not_say_is_refused_with_the_reason() {
     // M6: agents write in the workspace, and anybody may have made it.
     let text = "[policies]\nwatch = true\nhandoff = { component = \"a.wasm\", grants = { artifacts = [\"*\"] } }\n\
                 [trust]\nkeys = []";
-    insta::assert_snapshot!("policies_of_a_workspace", refused_of(Layer::Workspace, text));
-    policies_file(text, "config.toml", "/home/ada", Layer::User, &mut nothing).unwrap();
+    insta::assert_snapshot!("policies_of_a_workspace", refused_of(ConfigLayer::Workspace, text));
+    policies_file(text, "config.toml", "/home/ada", ConfigLayer::User, &mut nothing).unwrap();
 }
 
 #[test]
 fn a_mistake_in_the_file_of_a_layer_names_file_and_line() {
     // M4
     let text = "[polices]\nall = \"a.wasm\"\n";
-    insta::assert_snapshot!("layer_unknown_table", refused_of(Layer::User, text));
+    insta::assert_snapshot!("layer_unknown_table", refused_of(ConfigLayer::User, text));
     assert!(
-        refused_of(Layer::User, "[policies]\nall = 3").starts_with("layer.toml:2:7: `all` in [policies]")
+        refused_of(ConfigLayer::User, "[policies]\nall = 3")
+            .starts_with("layer.toml:2:7: `all` in [policies]")
     );
-    assert!(refused_of(Layer::Workspace, "[policies").starts_with("layer.toml:1:"));
+    assert!(refused_of(ConfigLayer::Workspace, "[policies").starts_with("layer.toml:1:"));
     let long = "#".repeat(super::FILE_BYTES_MAX + 1);
-    assert!(refused_of(Layer::Workspace, &long).contains("a configuration may have"));
+    assert!(refused_of(ConfigLayer::Workspace, &long).contains("a configuration may have"));
 }
 
 #[test]
@@ -154,7 +159,9 @@ fn a_list_of_policies_is_read_in_its_order() {
     let splitting = &policies.layers[0].by_capability[&Capability::Splitting];
     let named: Vec<_> = splitting.links().map(|link| link.component.as_deref().unwrap()).collect();
     assert_eq!(named, ["/home/ada/team.wasm", "/home/ada/rules.wasm", BUILTIN]);
-    assert!(splitting.links().all(|link| place(link) == (Layer::Workflow, "w.toml", place(splitting).2)));
+    assert!(
+        splitting.links().all(|link| place(link) == (ConfigLayer::Workflow, "w.toml", place(splitting).2))
+    );
     assert_eq!(splitting.then[0].settings.len(), 1);
 }
 
@@ -188,8 +195,8 @@ fn settings_beside_all_are_read_apart_from_those_of_its_component() {
         let for_chain = all.for_chain.as_deref().unwrap();
         assert_eq!((all.settings.len(), for_chain.settings.len()), (own, 1));
         assert_eq!(place(for_chain).2, place(all).2 + 1);
-        let settings = |found: &Candidate| found.laid(|_, _| true).settings.len();
-        let found = policies.candidates(&Scope::Run, None, Capability::Compaction);
+        let settings = |found: &ResolvedChoice| found.laid(|_, _| true).settings.len();
+        let found = policies.candidates(&PolicyScope::Run, None, Capability::Compaction);
         assert_eq!(
             found.iter().map(settings).collect::<Vec<_>>(),
             [vec![1 + own], vec![1; found.len() - 1]].concat()

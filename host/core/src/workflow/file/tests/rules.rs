@@ -4,7 +4,7 @@ use super::with;
 use crate::observation::Capability;
 use crate::workflow::file::{policies_file, read, rules_file};
 use crate::workflow::rules::RULES;
-use crate::workflow::{BUILTIN, GivenSetting, Layer, Scope, SettingValue};
+use crate::workflow::{BUILTIN, ConfigLayer, GivenSetting, PolicyScope, SettingValue};
 
 const HOUSE: &str =
     "objectives-at-most = 4\nafter-failed = \"ask\"\nfailed-phrases = [\"terminal: vault is sealed\"]\n";
@@ -47,14 +47,17 @@ fn a_file_of_rules_is_the_settings_of_the_policy_rules() {
         (Some(RULES), &settings)
     );
     let user = "[policies]\nall = \"rules:house.toml\"";
-    let said = policies_file(user, "config.toml", "/home/ada", Layer::User, &mut reader(HOUSE)).unwrap();
+    let said =
+        policies_file(user, "config.toml", "/home/ada", ConfigLayer::User, &mut reader(HOUSE)).unwrap();
     assert_eq!(said.layer.all.unwrap().settings, settings);
     // Each rule is known to come from the file, whatever names it.
     for asked in [Capability::Exhaustion, Capability::Splitting] {
-        let set_by = policies.candidates(&Scope::Run, None, asked)[0].laid(|_, _| true).set_by;
+        let set_by = policies.candidates(&PolicyScope::Run, None, asked)[0].laid(|_, _| true).set_by;
         assert_eq!(set_by.len(), 3);
         assert!(
-            set_by.values().all(|from| from.file == "/home/ada/house.toml" && from.layer == Layer::Workflow)
+            set_by
+                .values()
+                .all(|from| from.file == "/home/ada/house.toml" && from.layer == ConfigLayer::Workflow)
         );
     }
 }

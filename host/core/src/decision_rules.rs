@@ -1,0 +1,232 @@
+//! Whether a run can follow a decision, as far as the question itself tells. The router holds every answer to these rules: one that
+//! breaks them is a fault of its policy ([`crate::decision::Fault::Refused`]), and the next policy is asked. `baton policy check` uses the same rules.
+
+use std::collections::BTreeMap;
+
+use crate::decision::{Decision, RecoveryAction, SplitAction, SubPhase, Verdict};
+use crate::ids::{ObjectiveId, PhaseId};
+use crate::observation::{
+    AssessTrigger, CompletionObservation, ObjectiveStatus, OffloadingObservation, PolicyQuery, SplitLimits,
+    SplitTrigger, SplittingObservation,
+};
+use crate::visible::says_something;
+use crate::workflow::SplitTime;
+
+/// Whether core could act on a decision. An error says which rule it breaks.
+pub fn validate_decision(ask: &PolicyQuery, decision: &Decision) -> Result<(), String> {
+    match (ask, decision) {
+        (PolicyQuery::Assess(seen), Decision::Assess(answer)) => match seen.occasion {
+            AssessTrigger::PromptEnded if answer.verdict == Verdict::Healthy => {
+                Err("it calls a prompt healthy that has ended".to_owned())
+            }
+            AssessTrigger::SessionEnded if answer.verdict == Verdict::Healthy => {
+                Err("it calls a session healthy that has ended".to_owned())
+            }
+            _ => Ok(()),
+        },
+        (PolicyQuery::Complete(seen), Decision::Complete(answer)) => completion_fits(seen, &answer.done),
+        (PolicyQuery::Offload(seen), Decision::Offload(answer)) => offload_fits(seen, &answer.items),
+        (PolicyQuery::Split(seen), Decision::Split(answer)) => match &answer.action {
+            SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
+            SplitAction::AskPerson { question } => {
+                may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion).and(asks_something(question))
+            }
+            SplitAction::Keep => Ok(()),
+        },
+        (PolicyQuery::Budget(seen), Decision::Budget(budget)) => {
+            turns_fit(seen.spent.is_some(), budget.max_turns)
+        }
+        (PolicyQuery::Brief(_), Decision::Brief(brief)) if !says_something(&brief.prompt) => {
+            Err("its prompt says nothing".to_owned())
+        }
+        (PolicyQuery::Compose(_), Decision::Compose(composition))
+            if !says_something(&composition.document) =>
+        {
+            Err("its document says nothing".to_owned())
+        }
+        (PolicyQuery::Recover(seen), Decision::Recover(answer)) => match &answer.action {
+            RecoveryAction::AskPerson { question } => asks_something(question),
+            action => role_fits(seen.other_roles.as_deref(), action),
+        },
+        (PolicyQuery::Compaction(_), Decision::Compaction(_))
+        | (PolicyQuery::Brief(_), Decision::Brief(_))
+        | (PolicyQuery::Compose(_), Decision::Compose(_))
+        | (PolicyQuery::Review(_), Decision::Review(_)) => Ok(()),
+        _ => Err("it answers another question than the one that was put".to_owned()),
+    }
+}
+
+fn asks_something(question: &str) -> Result<(), String> {
+    if says_something(question) { Ok(()) } else { Err("it asks a person nothing".to_owned()) }
+}
+
+/// A phase is handed to a role that may have it.
+fn role_fits(others: Option<&[String]>, action: &RecoveryAction) -> Result<(), String> {
+    match (action, others) {
+        (RecoveryAction::OtherRole { role }, Some(others)) if !others.contains(role) => {
+            Err(format!("it hands the phase to the role {role:?}, which is none of `other-roles`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is done was asked about.
+fn completion_fits(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result<(), String> {
+    match done.iter().find(|id| seen.session.objectives.iter().all(|objective| objective.id != **id)) {
+        Some(id) => Err(format!("it calls {id} done, which is no objective of the prompt")),
+        None => Ok(()),
+    }
+}
+
+/// A scope that begins gets one turn at least, or no number. One that had turns already (`is_spent`) may get no more of them.
+fn turns_fit(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
+    match turns {
+        Some(0) if !is_spent => Err("it gives 0 turns, and 1 is the least".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// What is offloaded was offered.
+fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), String> {
+    match items.iter().find(|id| seen.items.iter().all(|item| item.id != **id)) {
+        Some(id) => Err(format!("it offloads {id:?}, which was not offered")),
+        None => Ok(()),
+    }
+}
+
+fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
+    may_be_split(&seen.phase.id, seen.wish, seen.occasion)?;
+    // What has failed is not done: it stays with its phase, and so with a part of it.
+    let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
+    split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
+}
+
+/// A request by an agent is judged whatever the workflow says of its phase.
+fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger) -> Result<(), String> {
+    if wish == SplitTime::Never && occasion != SplitTrigger::Requested {
+        return Err(format!("the workflow says split = \"never\" for phase {phase}"));
+    }
+    Ok(())
+}
+
+/// A person is asked about a split where there may be one, and about a phase that cannot go on in any case.
+fn may_ask_about_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger) -> Result<(), String> {
+    match occasion {
+        SplitTrigger::OutOfContinuations => Ok(()),
+        _ => may_be_split(phase, wish, occasion),
+    }
+}
+
+/// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
+pub(crate) fn split_fits<'a>(
+    phase: &PhaseId,
+    depth: u32,
+    limits: SplitLimits,
+    open: impl Iterator<Item = &'a ObjectiveId>,
+    parts: &'a [SubPhase],
+) -> Result<(), String> {
+    if depth >= limits.depth {
+        return Err(format!("phase {phase} is at the deepest level, {}", limits.depth));
+    }
+    if parts.len() < 2 || parts.len() > limits.parts as usize {
+        return Err(format!("{} parts; allowed are 2 to {}", parts.len(), limits.parts));
+    }
+    let mut seen: BTreeMap<&ObjectiveId, u32> = open.map(|id| (id, 0)).collect();
+    for part in parts {
+        if part.objectives.is_empty() {
+            return Err(format!("the part {:?} has no objective", part.title));
+        }
+        turns_fit(false, part.max_turns).map_err(|why| format!("of the part {:?}: {why}", part.title))?;
+        for id in &part.objectives {
+            match seen.get_mut(id) {
+                Some(count) => *count += 1,
+                None => return Err(format!("{id} is no open objective of phase {phase}")),
+            }
+        }
+    }
+    match seen.iter().find(|(_, count)| **count != 1) {
+        Some((id, 0)) => Err(format!("objective {id} is in no part")),
+        Some((id, count)) => Err(format!("objective {id} is in {count} parts")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::WorkStyle;
+
+    fn parts(parts: &[&[&str]]) -> Vec<SubPhase> {
+        let part = |ids: &&[&str]| SubPhase {
+            title: String::new(),
+            objectives: ids.iter().map(|id| ObjectiveId::new(*id)).collect(),
+            order: WorkStyle::Direct,
+            max_turns: None,
+        };
+        parts.iter().map(part).collect()
+    }
+
+    #[test]
+    fn a_split_holds_each_open_objective_once_and_no_other() {
+        // D2
+        let open = ["a", "b", "c"].map(ObjectiveId::new);
+        let limits = SplitLimits { depth: 2, parts: 2 };
+        let at_depth =
+            |depth, parts: Vec<SubPhase>| split_fits(&"20".into(), depth, limits, open.iter(), &parts);
+        let why = |ids: &[&[&str]]| at_depth(0, parts(ids)).unwrap_err();
+        assert_eq!(at_depth(1, parts(&[&["a", "c"], &["b"]])), Ok(()));
+        assert!(at_depth(2, parts(&[&["a", "c"], &["b"]])).unwrap_err().contains("deepest level"));
+        assert_eq!(why(&[&["a"], &["b"]]), "objective c is in no part");
+        assert_eq!(why(&[&["a", "c"], &["b", "c"]]), "objective c is in 2 parts");
+        assert_eq!(why(&[&["a", "b", "c"], &["d"]]), "d is no open objective of phase 20");
+        assert_eq!(why(&[&["a", "b", "c"]]), "1 parts; allowed are 2 to 2");
+        assert_eq!(why(&[&["a"], &["b"], &["c"]]), "3 parts; allowed are 2 to 2");
+        assert!(why(&[&["a", "b", "c"], &[]]).contains("has no objective"));
+        let mut idle = parts(&[&["a", "c"], &["b"]]);
+        idle[1].max_turns = Some(0);
+        assert!(at_depth(0, idle).unwrap_err().contains("it gives 0 turns"));
+    }
+
+    #[test]
+    fn a_phase_is_handed_to_a_role_that_may_have_it() {
+        // N6
+        let others = Some(vec!["senior".to_owned()]);
+        let named = |others: &Option<Vec<String>>, role: &str| {
+            role_fits(others.as_deref(), &RecoveryAction::OtherRole { role: role.into() })
+        };
+        assert_eq!(named(&others, "senior"), Ok(()));
+        let why = named(&others, "root").unwrap_err();
+        assert_eq!(why, "it hands the phase to the role \"root\", which is none of `other-roles`");
+        // What a journal does not say is not judged.
+        assert_eq!(named(&None, "root"), Ok(()));
+        assert_eq!(role_fits(others.as_deref(), &RecoveryAction::Retry), Ok(()));
+    }
+
+    #[test]
+    fn a_scope_begins_with_a_turn_or_without_a_number() {
+        // A1
+        assert!(turns_fit(false, Some(0)).is_err());
+        for (is_spent, turns) in [(false, None), (false, Some(1)), (true, Some(0)), (true, None)] {
+            assert_eq!(turns_fit(is_spent, turns), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_phase_that_the_workflow_leaves_whole_is_split_only_if_its_agent_asks() {
+        // D2
+        let asked = |wish, occasion| may_be_split(&"20".into(), wish, occasion);
+        use SplitTrigger::{Boundary, OutOfContinuations, PhaseStart, Requested};
+        for occasion in [PhaseStart, Boundary, OutOfContinuations] {
+            let why = asked(SplitTime::Never, occasion).unwrap_err();
+            assert_eq!(why, "the workflow says split = \"never\" for phase 20");
+            assert_eq!(asked(SplitTime::During, occasion), Ok(()));
+        }
+        assert_eq!(asked(SplitTime::Never, Requested), Ok(()));
+        // Nobody is asked about what the workflow has said already.
+        let asks = |occasion| may_ask_about_split(&"20".into(), SplitTime::Never, occasion).is_ok();
+        assert_eq!(
+            [PhaseStart, Boundary, OutOfContinuations, Requested].map(asks),
+            [false, false, true, true]
+        );
+    }
+}

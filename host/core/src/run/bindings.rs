@@ -1,0 +1,518 @@
+//! Who decides where: the pins of a run, what stands behind each, and the breaker that takes one back that keeps failing (M3).
+//! A question goes to the narrowest scope that has a pin. Loads nothing: the host follows what is said here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::decision::{DecisionSource, FaultRecord, Provenance};
+use crate::ids::{Digest, PhaseId};
+use crate::input::{BindingLink, PolicyBinding, PolicyChangeCause};
+use crate::observation::Capability;
+use crate::progress::ProgressEvent;
+use crate::workflow::{PolicyScope, Workflow};
+
+use super::Run;
+
+/// Pins that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
+const BEHIND: usize = 8;
+
+/// Policies of one chain, the built-in one at its end included; the engine has room for so many (`CHAIN_LINKS_MAX` there).
+const CHAIN_LINKS_MAX: usize = 5;
+
+/// Everything that is pinned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct BindingTable {
+    seats: BTreeMap<(PolicyScope, Capability), BindingState>,
+    changes: u64,
+    /// The components that have made such a decision in this run, in any scope.
+    decided: BTreeSet<(Capability, Digest)>,
+}
+
+/// Who decides one thing in one scope.
+#[derive(Clone, Debug, PartialEq)]
+struct BindingState {
+    pin: PolicyBinding,
+    /// It is good enough to come back by itself: the run began with it, or it has decided without a fault.
+    proven: bool,
+    /// Of each policy of the chain its faults, by component and settings. To abstain is none, and decides nothing.
+    faults: BTreeMap<(Digest, Digest), FaultCounts>,
+    /// What others were put in the place of, the newest last.
+    behind: Vec<ReplacedBinding>,
+    /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
+    began: usize,
+    /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
+    follows: bool,
+}
+
+/// Faults of a policy: since it last decided, since it last decided about work that goes on, and since it last decided about anything
+/// else. One that answers at every turn and fails at the end of every prompt decides nothing that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct FaultCounts {
+    in_row: u32,
+    at_work: u32,
+    otherwise: u32,
+}
+
+impl FaultCounts {
+    fn of(&mut self, is_at_work: bool) -> &mut u32 {
+        if is_at_work { &mut self.at_work } else { &mut self.otherwise }
+    }
+
+    fn failed(&mut self, is_at_work: bool) {
+        self.in_row = self.in_row.saturating_add(1);
+        let of_kind = self.of(is_at_work);
+        *of_kind = of_kind.saturating_add(1);
+    }
+
+    fn decided(&mut self, is_at_work: bool) {
+        self.in_row = 0;
+        *self.of(is_at_work) = 0;
+    }
+
+    fn most(self) -> u32 {
+        self.in_row.max(self.at_work).max(self.otherwise)
+    }
+}
+
+/// What another was put in the place of.
+#[derive(Clone, Debug, PartialEq)]
+struct ReplacedBinding {
+    pin: PolicyBinding,
+    proven: bool,
+}
+
+impl BindingState {
+    /// There is a way back.
+    fn is_swapped(&self) -> bool {
+        self.follows || self.behind.len() > self.began
+    }
+
+    /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with is replaced by nobody:
+    /// after a fault the rest of its own chain is asked.
+    fn last_proven(&self) -> Option<&PolicyBinding> {
+        let swapped = self.behind.iter().rev().filter(|_| self.is_swapped());
+        swapped.filter(|replaced| replaced.proven).map(|replaced| &replaced.pin).next()
+    }
+
+    /// The next step back leaves this scope to the next wider one.
+    fn leaves(&self) -> bool {
+        self.follows && self.behind.len() <= 1
+    }
+
+    /// Counts what the policies of the chain made of one question, about work that goes on or not. Gives the first that has failed `most`
+    /// times in a row, with how often; 0 is never.
+    fn count<'l>(
+        &mut self,
+        label: &'l Provenance,
+        is_at_work: bool,
+        most: u32,
+    ) -> Option<(u32, &'l FaultRecord)> {
+        // Answers of one that has been replaced meanwhile say nothing about this one.
+        let is_own = |by: DecisionSource, component: &Digest| match by {
+            DecisionSource::Configured => *component == self.pin.component,
+            DecisionSource::Next => self.pin.then.iter().any(|link| link.component == *component),
+            _ => false,
+        };
+        let own_fault = |record: &FaultRecord| {
+            let link = self.pin.links().find(|link| is_of(record, link))?;
+            is_own(record.by, &record.component).then_some((link.component, link.settings))
+        };
+        let failed: Vec<_> =
+            label.faults.iter().filter_map(|record| Some((own_fault(record)?, record))).collect();
+        let decided = label.component.as_ref().filter(|component| is_own(label.by, component));
+        if let Some(decided) = decided {
+            let has_settings = |settings: &Digest| label.settings.as_ref().is_none_or(|own| own == settings);
+            let own = self
+                .faults
+                .iter_mut()
+                .filter(|((component, settings), _)| component == decided && has_settings(settings));
+            own.for_each(|(_, faults)| faults.decided(is_at_work));
+            self.proven |= failed.is_empty();
+        }
+        let mut broken = None;
+        for (key, record) in failed {
+            let faults = self.faults.entry(key).or_default();
+            faults.failed(is_at_work);
+            if broken.is_none() && most > 0 && faults.most() >= most {
+                broken = Some((faults.most(), record));
+            }
+        }
+        broken
+    }
+
+    /// One step back, without the links that failed.
+    fn go_back(&mut self, back: ReplacedBinding, failed: impl Fn(&BindingLink) -> bool) {
+        (self.pin, self.proven) = (back.pin, back.proven);
+        self.began = self.began.min(self.behind.len());
+        self.pin.then.retain(|link| !failed(link));
+        self.faults.clear();
+    }
+
+    /// Takes the links that failed out of the chain, and out of what it was put in the place of; the others keep their places. False if none
+    /// would be left.
+    fn leave_out(&mut self, failed: impl Fn(&BindingLink) -> bool) -> bool {
+        let Some(pin) = without(&self.pin, &failed) else { return false };
+        self.pin = pin;
+        for replaced in &mut self.behind {
+            replaced.pin = without(&replaced.pin, &failed).unwrap_or_else(|| replaced.pin.clone());
+        }
+        // What the run began with behind the chain is all that is left of it.
+        if !self.is_swapped() && self.behind.last().is_some_and(|last| last.pin.is_same_as(&self.pin)) {
+            self.pin = self.behind.pop().map_or_else(|| self.pin.clone(), |last| last.pin);
+            self.began = self.behind.len();
+        }
+        let is_left = |(component, settings): &(Digest, Digest)| {
+            self.pin.links().any(|link| link.component == *component && link.settings == *settings)
+        };
+        self.faults.retain(|key, _| is_left(key));
+        true
+    }
+}
+
+/// Who decides one thing in one scope, for people and for the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BindingView<'a> {
+    /// Who decides.
+    pub pin: &'a PolicyBinding,
+    /// What it stands in the place of, the newest last.
+    pub behind: Vec<&'a PolicyBinding>,
+    /// The newest of those that has decided without a fault, if the one in place was put in its place: after a fault it is asked before
+    /// the rest of the chain.
+    pub proven: Option<&'a PolicyBinding>,
+    /// Faults since it last decided such a question; of a chain those of the policy that has most.
+    pub faults_in_row: u32,
+}
+
+impl BindingTable {
+    /// In order; of two for the same seat the later one decides, and the other stands behind it.
+    pub(super) fn from_pins(pins: &[PolicyBinding], workflow: &Workflow) -> Self {
+        let mut seats = Self::default();
+        for pin in pins {
+            seats.put(pin, workflow);
+        }
+        for seat in seats.seats.values_mut() {
+            seat.proven = true;
+            seat.behind.iter_mut().for_each(|replaced| replaced.proven = true);
+            seat.began = seat.behind.len();
+            seat.follows = false;
+        }
+        seats
+    }
+
+    /// Who decides in the next wider scope.
+    fn wider(
+        &self,
+        scope: &PolicyScope,
+        capability: Capability,
+        workflow: &Workflow,
+    ) -> Option<&PolicyBinding> {
+        let seat = |scope| self.seats.get(&(scope, capability)).map(|seat| &seat.pin);
+        scope.wider(workflow).find_map(seat)
+    }
+
+    /// Who decides in a scope now: somebody who was pinned there, or else in the next wider one.
+    fn in_force(
+        &self,
+        scope: &PolicyScope,
+        capability: Capability,
+        workflow: &Workflow,
+    ) -> Option<&PolicyBinding> {
+        let here = self.seats.get(&(scope.clone(), capability)).map(|seat| &seat.pin);
+        here.or_else(|| self.wider(scope, capability, workflow))
+    }
+
+    /// What a person took back in a scope stands in no narrower one that follows it either, as what is asked next or as what comes back:
+    /// there stands what came in its place.
+    fn forget_in_narrower(&mut self, gone: &PolicyBinding, back: &PolicyBinding, workflow: &Workflow) {
+        let is_gone = |link: &BindingLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
+        for ((scope, capability), seat) in &mut self.seats {
+            let is_narrower = scope.wider(workflow).any(|wider| wider == gone.scope);
+            if *capability != gone.capability || !is_narrower || !seat.follows {
+                continue;
+            }
+            for ReplacedBinding { pin, .. } in &mut seat.behind {
+                if pin.first() == gone.first() {
+                    *pin = PolicyBinding { scope: scope.clone(), ..back.clone() };
+                }
+                pin.then.retain(|link| !is_gone(link));
+            }
+            seat.pin.then.retain(|link| !is_gone(link));
+        }
+    }
+
+    fn key(pin: &PolicyBinding) -> (PolicyScope, Capability) {
+        (pin.scope.clone(), pin.capability)
+    }
+
+    /// False where this very chain decides there already, and nothing changes. Behind the first one of a narrow scope stands whoever decided
+    /// there until then.
+    fn put(&mut self, pin: &PolicyBinding, workflow: &Workflow) -> bool {
+        if self.has(pin) {
+            return false;
+        }
+        self.changes += 1;
+        match self.seats.get_mut(&Self::key(pin)) {
+            Some(seat) => {
+                let replaced = std::mem::replace(&mut seat.pin, pin.clone());
+                seat.behind.push(ReplacedBinding { pin: replaced, proven: seat.proven });
+                seat.proven = false;
+                seat.faults.clear();
+                // What the run began with stays, and so does the first of a scope that had none of its own.
+                let over = seat.behind.len().saturating_sub(BEHIND);
+                let first = (seat.began + 1).min(BEHIND);
+                seat.behind.drain(first..first + over);
+            }
+            None => {
+                let wider = self.wider(&pin.scope, pin.capability, workflow);
+                let until_then = |wider: &PolicyBinding| ReplacedBinding {
+                    pin: PolicyBinding { scope: pin.scope.clone(), ..wider.clone() },
+                    proven: true,
+                };
+                let behind = wider.map(until_then).into_iter().collect();
+                let pin = pin.clone();
+                let seat = BindingState {
+                    pin,
+                    proven: false,
+                    faults: BTreeMap::new(),
+                    behind,
+                    began: 0,
+                    follows: true,
+                };
+                self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
+            }
+        }
+        true
+    }
+
+    /// Whether this very chain decides in the pin's own scope already.
+    fn has(&self, pin: &PolicyBinding) -> bool {
+        self.seats.get(&Self::key(pin)).is_some_and(|seat| seat.pin.is_same_as(pin))
+    }
+
+    /// One step back, to this pin.
+    fn take_back(&mut self, pin: &PolicyBinding, workflow: &Workflow) {
+        let Some(seat) = self.seats.get_mut(&Self::key(pin)) else {
+            self.put(pin, workflow);
+            return;
+        };
+        self.changes += 1;
+        if seat.leaves() {
+            self.seats.remove(&Self::key(pin));
+        } else {
+            seat.proven = seat.behind.pop().is_some_and(|replaced| replaced.proven);
+            seat.pin = pin.clone();
+            seat.faults.clear();
+        }
+    }
+
+    /// Who decides after one step back, where there is one.
+    fn back(
+        &self,
+        scope: &PolicyScope,
+        capability: Capability,
+        workflow: &Workflow,
+    ) -> Option<PolicyBinding> {
+        let seat = self.seats.get(&(scope.clone(), capability)).filter(|seat| seat.is_swapped())?;
+        let wider = || self.wider(scope, capability, workflow).filter(|_| seat.leaves());
+        let pin = wider().or_else(|| seat.behind.last().map(|replaced| &replaced.pin))?;
+        Some(PolicyBinding { scope: scope.clone(), ..pin.clone() })
+    }
+}
+
+impl Run {
+    /// The components that decide, by scope and capability.
+    pub fn pins(&self) -> impl Iterator<Item = &PolicyBinding> {
+        self.seats.seats.values().map(|seat| &seat.pin)
+    }
+
+    /// The same, with what stands behind each.
+    pub fn seats(&self) -> impl Iterator<Item = BindingView<'_>> {
+        self.seats.seats.values().map(|seat| BindingView {
+            pin: &seat.pin,
+            behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
+            proven: seat.last_proven(),
+            faults_in_row: seat.faults.values().map(|faults| faults.most()).max().unwrap_or_default(),
+        })
+    }
+
+    /// Who would decide in a scope after one step back. Absent where nobody was put in place there. Where the scope had no policy of its own,
+    /// the last step back leaves it to the next wider scope, as that is now.
+    pub fn step_back(&self, scope: &PolicyScope, capability: Capability) -> Option<PolicyBinding> {
+        self.seats.back(scope, capability, &self.workflow)
+    }
+
+    /// The narrower scopes that have a policy of their own for this, which a change in `scope` does not reach.
+    pub fn narrower(
+        &self,
+        scope: &PolicyScope,
+        capability: Capability,
+    ) -> impl Iterator<Item = &PolicyScope> {
+        let is_narrower = move |(other, decides): &&(PolicyScope, Capability)| {
+            *decides == capability && other.wider(&self.workflow).any(|wider| wider == *scope)
+        };
+        self.seats.seats.keys().filter(is_narrower).map(|(scope, _)| scope)
+    }
+
+    /// The pin with the chain that decided there until now behind it, so that what it abstains from is decided as before. It takes the place
+    /// of a policy of its own name or component, which is an earlier version or has other settings. A file that changed takes the place of
+    /// its earlier version, wherever that stands. Of a chain that grows too long, the built-in policy at its end stays.
+    #[must_use]
+    pub fn with_rest(&self, pin: PolicyBinding, cause: PolicyChangeCause) -> PolicyBinding {
+        let Some(replaced) = self.in_force(&pin.scope, pin.capability) else { return pin };
+        if cause == PolicyChangeCause::File && replaced.policy != pin.policy {
+            let mut chain = replaced.clone();
+            if let Some(link) = chain.then.iter_mut().find(|link| link.policy == pin.policy) {
+                *link = pin.first();
+            }
+            return chain;
+        }
+        let is_another = |link: &BindingLink| link.component != pin.component && link.policy != pin.policy;
+        let mut then: Vec<BindingLink> = replaced.links().filter(is_another).collect();
+        let over = (then.len() + 1).saturating_sub(CHAIN_LINKS_MAX);
+        let last = then.len().saturating_sub(1);
+        then.drain(last.saturating_sub(over)..last);
+        PolicyBinding { then, ..pin }
+    }
+
+    /// Who decides something in a scope now: somebody who was pinned there, or else in the next wider one.
+    pub fn in_force(&self, scope: &PolicyScope, capability: Capability) -> Option<&PolicyBinding> {
+        self.seats.in_force(scope, capability, &self.workflow)
+    }
+
+    /// Whether a chain decides in a pin's own scope already, with these settings and grants.
+    pub fn decides_already(&self, pin: &PolicyBinding) -> bool {
+        self.seats.has(pin)
+    }
+
+    /// How often a pin was put; whoever follows the pins compares it.
+    pub fn pin_changes(&self) -> u64 {
+        self.seats.changes
+    }
+
+    /// The narrowest scope of a phase in which somebody is pinned for this.
+    pub(super) fn scope_of(&self, p: usize, capability: Capability) -> PolicyScope {
+        let has = |scope: &PolicyScope| self.seats.seats.contains_key(&(scope.clone(), capability));
+        let phase = PolicyScope::Phase { phase: self.workflow_phase(p).clone() };
+        if has(&phase) {
+            return phase;
+        }
+        let role = PolicyScope::Role { role: self.phases[p].spec.role.clone() };
+        if has(&role) { role } else { PolicyScope::Run }
+    }
+
+    /// Who decides this about a phase.
+    pub(super) fn pin_for(&self, p: usize, capability: Capability) -> Option<&PolicyBinding> {
+        self.seats.seats.get(&(self.scope_of(p, capability), capability)).map(|seat| &seat.pin)
+    }
+
+    /// The phase of the workflow that a phase is, or is a part of.
+    fn workflow_phase(&self, p: usize) -> &PhaseId {
+        let mut p = p;
+        // Each parent stands before its parts, so this ends.
+        while let Some(parent) = self.phases[p].parent.as_ref().and_then(|id| self.phase_index(id)) {
+            if parent >= p {
+                break;
+            }
+            p = parent;
+        }
+        &self.phases[p].spec.id
+    }
+
+    /// What policies ask for beyond the usual, and what of it they get, is told before they are asked anything (M6).
+    pub(super) fn notify_requested_grants(&mut self, pins: &[PolicyBinding]) {
+        let mut told: Vec<BindingLink> = Vec::new();
+        for link in pins.iter().flat_map(PolicyBinding::links).filter(|link| !link.wants.is_empty()) {
+            if told.iter().any(|other| other.component == link.component && other.grants == link.grants) {
+                continue;
+            }
+            let refused = link.grants.lacks(&link.wants);
+            let (policy, wants, granted) = (link.policy.clone(), link.wants.clone(), link.grants.clone());
+            told.push(link);
+            self.notify(ProgressEvent::PolicyWants { policy, wants, granted, refused });
+        }
+    }
+
+    /// A person, or a file that changed, has put others in place.
+    pub(super) fn change_pins(&mut self, pins: &[PolicyBinding], cause: PolicyChangeCause) {
+        self.notify_requested_grants(pins);
+        let (mut was, mut changed): (Vec<String>, Vec<PolicyBinding>) = (Vec::new(), Vec::new());
+        for pin in pins {
+            let before = self.in_force(&pin.scope, pin.capability).cloned();
+            if cause == PolicyChangeCause::Rollback {
+                self.seats.take_back(pin, &self.workflow);
+                if let Some(gone) = &before {
+                    self.seats.forget_in_narrower(gone, pin, &self.workflow);
+                }
+            } else if !self.seats.put(pin, &self.workflow) {
+                continue;
+            }
+            was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
+            changed.push(pin.clone());
+        }
+        if !changed.is_empty() {
+            self.notify(ProgressEvent::PolicyChanged { pins: changed, was, cause });
+        }
+    }
+
+    /// Remembers how the chain that is configured did. A policy of it that has failed often enough is asked no more: of faults between which
+    /// that policy decided nothing of that kind (about work that goes on, or otherwise), however often it abstained or another one of the
+    /// chain decided. The others stay as they are.
+    pub(super) fn count_policy_faults(&mut self, scope: &PolicyScope, is_at_work: bool, label: &Provenance) {
+        let most = self.workflow.policies.breaker;
+        let key = (scope.clone(), label.capability);
+        if let Some(component) = label.component.clone() {
+            self.seats.decided.insert((label.capability, component));
+        }
+        let wider = self.seats.wider(scope, label.capability, &self.workflow).cloned();
+        let Some(seat) = self.seats.seats.get_mut(&key) else { return };
+        let Some((faults, record)) = seat.count(label, is_at_work, most) else { return };
+        let failed = |link: &BindingLink| is_of(record, link);
+        if seat.is_swapped() && failed(&seat.pin.first()) {
+            // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
+            while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
+                seat.behind.pop();
+            }
+            let wider =
+                wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
+            if let Some(wider) = wider {
+                self.seats.seats.remove(&key);
+                return self.tell_taken_back(record, PolicyBinding { scope: scope.clone(), ..wider }, faults);
+            }
+            match seat.behind.pop() {
+                Some(back) => seat.go_back(back, failed),
+                None if !seat.leave_out(failed) => return,
+                None => {}
+            }
+        } else if !seat.leave_out(failed) {
+            // It is alone, so what the run began with before it decides.
+            let Some(back) = seat.behind.pop() else { return };
+            seat.go_back(back, failed);
+        }
+        let to = seat.pin.clone();
+        self.tell_taken_back(record, to, faults);
+    }
+
+    /// The policy of this record is asked no more; `to` decides.
+    fn tell_taken_back(&mut self, record: &FaultRecord, to: PolicyBinding, faults: u32) {
+        self.seats.changes += 1;
+        let again = self.seats.decided.contains(&(to.capability, to.component.clone()));
+        let (policy, because) = (record.policy.clone(), record.fault.to_string());
+        self.notify(ProgressEvent::PolicyTakenBack { policy, to: Box::new(to), again, faults, because });
+    }
+}
+
+/// The chain without the links that failed, if one is left.
+fn without(pin: &PolicyBinding, failed: impl Fn(&BindingLink) -> bool) -> Option<PolicyBinding> {
+    let mut links = pin.links().filter(|link| !failed(link));
+    let BindingLink { policy, component, settings, wants, grants } = links.next()?;
+    let then = links.collect();
+    Some(PolicyBinding { policy, component, settings, wants, grants, then, ..pin.clone() })
+}
+
+/// Whether a fault is this policy's: the same component with other settings is another one.
+fn is_of(record: &FaultRecord, link: &BindingLink) -> bool {
+    link.component == record.component
+        && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! What a phase changed in the workspace is committed there, where the workflow wants it: between two prompts where objectives were done,
+//! and when the phase is over. A run does not stop for a commit that cannot be made: it is told, the files stay as they are, and the end
+//! of the run says so again.
+
+use crate::action::Action;
+use crate::input::Outcome;
+use crate::progress::ProgressEvent;
+use crate::view::{CommitSummary, PhaseOrigin};
+use crate::workflow::CommitTime;
+
+use super::Run;
+use super::phase::ObjectiveState;
+use super::step::{OnCommit, Step};
+use super::transitions::why_failed;
+
+/// Characters of the first line of a message.
+const SUBJECT_CHARS: usize = 72;
+/// Characters of a line that tells of an objective.
+const LINE_CHARS: usize = 200;
+
+/// What of a phase is committed in the workspace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct CommittedWork {
+    /// Oldest first.
+    pub(super) commits: Vec<CommitSummary>,
+    /// Objectives that were done at one of them, by their place.
+    goals: Vec<usize>,
+    /// Commits that were asked for.
+    asked: u32,
+    /// Why the last commit failed. A later one of the phase holds what that one was to hold.
+    pub(super) failed: Option<String>,
+    /// Somebody else worked in the same folder.
+    pub(super) in_company: bool,
+}
+
+impl Run {
+    fn commit_time(&self, p: usize) -> CommitTime {
+        let phase = &self.phases[p];
+        let is_ours = phase.origin == PhaseOrigin::Workflow && phase.tree.is_workspace();
+        if is_ours && self.workflow.imported.is_none() {
+            self.workflow.commit_time(&phase.spec)
+        } else {
+            CommitTime::Off
+        }
+    }
+
+    /// Whether objectives were done since the last commit, and the phase is not over with them.
+    pub(super) fn commits_at_boundary(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        self.commit_time(p) == CommitTime::Objective && !phase.is_finished() && !self.newly_done(p).is_empty()
+    }
+
+    pub(super) fn commits_at_end(&self, p: usize) -> bool {
+        self.commit_time(p) != CommitTime::Off
+    }
+
+    fn newly_done(&self, p: usize) -> Vec<usize> {
+        let phase = &self.phases[p];
+        let done = phase.goals.iter().enumerate().filter(|(_, goal)| goal.is_done());
+        done.map(|(g, _)| g).filter(|g| !phase.kept.goals.contains(g)).collect()
+    }
+
+    pub(super) fn commit_to_branch(&mut self, p: usize, then: OnCommit) {
+        let done = self.newly_done(p);
+        let message = self.commit_message(p, &done);
+        let phase = &self.phases[p];
+        let named = || phase.goals.iter().flat_map(|goal| goal.spec.files.clone()).collect();
+        let action = Action::CommitToBranch {
+            phase: phase.spec.id.clone(),
+            ordinal: phase.kept.asked + 1,
+            message,
+            branch: self.workflow.commits.branch_of(self.id()),
+            only: phase.kept.in_company.then(named),
+        };
+        self.phases[p].kept.asked += 1;
+        self.phases[p].kept.goals.extend(done);
+        let action = self.emit(action);
+        self.phases[p].step = Step::CommittingToBranch { action, then };
+    }
+
+    pub(super) fn committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &Outcome) {
+        let phase = self.phases[p].spec.id.clone();
+        self.phases[p].kept.failed = None;
+        match outcome {
+            Outcome::CommittedToBranch { commit: Some(commit), left, by_checks } => {
+                let (commit, left, by_checks) = (commit.clone(), left.clone(), by_checks.clone());
+                self.phases[p].kept.commits.push(commit.clone());
+                self.notify(ProgressEvent::CommittedToBranch { phase, commit, left, by_checks });
+            }
+            Outcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
+                let why = format!("{} changed before the run began", super::commit::named(left));
+                self.notify(ProgressEvent::NotCommitted { phase, why });
+            }
+            Outcome::CommittedToBranch { .. } if self.phases[p].kept.in_company => {
+                let why =
+                    "other phases worked in the same folder, and no file changed that its objectives name";
+                self.notify(ProgressEvent::NotCommitted { phase, why: why.to_owned() });
+            }
+            // The agent committed everything itself, or nothing changed.
+            Outcome::CommittedToBranch { .. } => {}
+            other => {
+                let why = why_failed(other).to_owned();
+                self.phases[p].kept.failed = Some(why.clone());
+                self.notify(ProgressEvent::NotCommitted { phase, why });
+            }
+        }
+        match then {
+            OnCommit::Boundary if !self.has_live_session(p) => self.go_on_after_loss(p),
+            OnCommit::Boundary => self.cross_boundary(p),
+            // A report that came meanwhile has opened something again.
+            OnCommit::Over { all_done: true } if !self.phases[p].is_finished() => self.boundary(p),
+            OnCommit::Over { .. } => self.close(p),
+        }
+    }
+
+    /// Everything of the phase is done and written down. What was reported open meanwhile is not done.
+    pub(super) fn phase_over(&mut self, p: usize) {
+        if self.phases[p].is_closing() && !self.phases[p].is_finished() {
+            return self.boundary(p);
+        }
+        if self.commits_at_end(p) {
+            let all_done = self.phases[p].is_finished();
+            return self.commit_to_branch(p, OnCommit::Over { all_done });
+        }
+        self.close(p);
+    }
+
+    /// Nothing is to be done of it any more.
+    pub(super) fn close(&mut self, p: usize) {
+        self.phases[p].step = Step::Done;
+        for id in &self.phases[p].sessions {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.forget();
+            }
+        }
+        self.tell_of_changed_checks(p);
+        let phase = self.phases[p].spec.id.clone();
+        self.notify(ProgressEvent::PhaseDone { phase });
+    }
+
+    /// What was done, how that was shown, and where in the run it was.
+    fn commit_message(&self, p: usize, done: &[usize]) -> String {
+        let phase = &self.phases[p];
+        let goals: Vec<&ObjectiveState> = done.iter().map(|g| &phase.goals[*g]).collect();
+        let of_objectives = self.commit_time(p) == CommitTime::Objective;
+        let title = match goals.as_slice() {
+            [only] if of_objectives => first_line(&only.spec.description),
+            _ => phase.spec.title.as_str(),
+        };
+        let subject = cut_line(title, SUBJECT_CHARS);
+        let mut text = format!("{subject}\n");
+        if subject != title {
+            text.push_str(&format!("\n{title}\n"));
+        }
+        for (n, goal) in goals.iter().enumerate() {
+            let what = cut_line(first_line(&goal.spec.description), LINE_CHARS);
+            let basis = goal.done_by.map(|basis| format!(" ({})", basis.words())).unwrap_or_default();
+            let before = if n == 0 { "\n" } else { "" };
+            text.push_str(&format!("{before}- {what}{basis}\n"));
+            if !goal.remark.trim().is_empty() {
+                let by = goal.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
+                text.push_str(&format!("  {by}{}\n", cut_line(first_line(&goal.remark), LINE_CHARS)));
+            }
+        }
+        let checks = goals.iter().filter_map(|goal| goal.spec.verify.as_ref()).chain(&phase.spec.verify);
+        let checks: Vec<String> = checks.map(|check| cut_line(first_line(check), LINE_CHARS)).collect();
+        if !checks.is_empty() {
+            let how = match phase.verified {
+                Some(true) if phase.is_finished() => "Passed",
+                _ => "Not run yet",
+            };
+            text.push_str(&format!("\n{how}: {}\n", checks.join("; ")));
+        }
+        if let Some(score) = phase.score {
+            text.push_str(&format!("\nReviewed: {score} of 100\n"));
+        }
+        text.push_str(&format!("\nBaton-Run: {}\nBaton-Phase: {}\n", self.id(), phase.spec.id));
+        text
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}
+
+fn cut_line(line: &str, chars: usize) -> String {
+    match line.char_indices().nth(chars) {
+        Some(_) => line.chars().take(chars - 1).chain(['…']).collect(),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,245 @@
+//! The safety net (B2): what is true, in words, composed from facts without a model. Also the handoff of last
+//! resort, where no policy could compose one.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use crate::action::{Action, sibling_name};
+use crate::ids::{Digest, PhaseId};
+use crate::input::Outcome;
+use crate::observation::{ObjectiveStatus, PromptKind};
+use crate::text::TextBlob;
+use crate::workflow::paths;
+
+use super::Run;
+use super::handoff::FACTS;
+use super::phase::Phase;
+use super::step::{OnSummary, Step};
+
+/// The summaries of a run in the store, whatever their names in the workspace.
+const SUMMARIES: &str = "summaries/";
+
+/// Changed files that the plain handoff names; the facts beside it name all.
+const PLAIN_FILES: usize = 40;
+
+/// Changed files that a summary names: it is read by an agent that has just lost its context, to find its way.
+const SUMMARY_FILES: usize = 40;
+/// Attempts, decisions and traps that it names, each; the newest. All of them are in `progress.json` and the handoff.
+const SUMMARY_RECORDS: usize = 10;
+
+impl Run {
+    /// Writes one summary of the phase and one of the run (B2). False if the newest one of the phase says the same.
+    pub(super) fn summarise(&mut self, p: usize, then: OnSummary) -> bool {
+        let step = TextBlob::new(self.phase_summary(p));
+        let digest = step.digest().clone();
+        if self.phases[p].summarised.as_ref() == Some(&digest) {
+            return false;
+        }
+        let (phase, directory) = (self.phases[p].spec.id.clone(), TextBlob::new(self.summary()));
+        let action = self.emit(Action::WriteSummaries { phase, step, directory });
+        self.phases[p].step = Step::Summarising { action, digest, then };
+        true
+    }
+
+    pub(super) fn summarised(&mut self, p: usize, digest: Digest, then: OnSummary, outcome: &Outcome) {
+        let written = match outcome {
+            Outcome::SummariesWritten { artifacts } => Some(artifacts),
+            _ => None,
+        };
+        if let Some(artifacts) = written {
+            artifacts.iter().for_each(|artifact| self.phases[p].keep(artifact));
+            self.phases[p].summarised = Some(digest);
+        }
+        match then {
+            OnSummary::Boundary => self.cross_boundary(p),
+            OnSummary::Compact(instructions) if written.is_some() => self.compact(p, instructions),
+            // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
+            OnSummary::Compact(_) => self.brief_next(p, PromptKind::Next),
+            OnSummary::AskAgain(focus) => self.brief(p, PromptKind::Nudged, focus),
+        }
+    }
+
+    /// The summary of a phase as it stands now; the artifact of that name keeps what was written before a compaction.
+    pub fn summary_of(&self, phase: &PhaseId) -> Option<String> {
+        self.phases.iter().position(|p| p.spec.id == *phase).map(|p| self.phase_summary(p))
+    }
+
+    /// Session intent, artifacts, next steps (C5). What is done is named, not told again; of a file only its state now
+    /// counts, and of an artifact its newest version; what lies in a file beside is not repeated.
+    fn phase_summary(&self, p: usize) -> String {
+        let phase = &self.phases[p];
+        let mut text = format!("# Phase {}: {}\n\n", phase.spec.id, phase.spec.title);
+        let _ = writeln!(text, "## Session intent\n\n{}\n", self.workflow.goal);
+        let (done, open): (Vec<_>, Vec<_>) =
+            phase.goals.iter().partition(|goal| goal.status == ObjectiveStatus::Done);
+        text.push_str("## Objectives\n\n");
+        if !done.is_empty() {
+            let ids: Vec<&str> = done.iter().map(|goal| goal.spec.id.as_str()).collect();
+            let _ = writeln!(text, "Done: {}", ids.join(", "));
+        }
+        for goal in open {
+            let _ = writeln!(text, "- [ ] {}: {}", goal.spec.id, one_line(&goal.spec.description));
+        }
+        self.summarise_artifacts(p, &mut text);
+        text.push_str("\n## Next steps\n\n");
+        match phase.open_goals().next() {
+            _ if phase.is_over() => text.push_str("Nothing: the phase is over.\n"),
+            _ if phase.step == Step::Split => text.push_str("Its sub-phases do what is left.\n"),
+            Some((_, goal)) => {
+                let _ = writeln!(text, "1. Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+            }
+            None => text.push_str("1. Every objective is done; verify.\n"),
+        }
+        for attempt in newest(&phase.attempts) {
+            let (tried, outcome) = (one_line(&attempt.approach), one_line(&attempt.outcome));
+            let _ = writeln!(text, "- Do not try again: {tried} ({outcome})");
+        }
+        for decision in newest(&phase.decisions) {
+            let (chosen, why) = (one_line(&decision.approach), one_line(&decision.outcome));
+            let by = if decision.by_person { " by a person" } else { "" };
+            let _ = writeln!(text, "- Decided{by}: {chosen} ({why})");
+        }
+        for gotcha in newest(&phase.gotchas) {
+            let _ = writeln!(text, "- Beware: {}", one_line(gotcha));
+        }
+        for pattern in newest(&phase.patterns) {
+            let _ = writeln!(text, "- Pattern: {}", one_line(pattern));
+        }
+        text
+    }
+
+    fn summarise_artifacts(&self, p: usize, text: &mut String) {
+        let phase = &self.phases[p];
+        text.push_str("\n## Artifacts\n\n");
+        let (there, gone): (Vec<_>, Vec<_>) = phase.facts.changed.iter().partition(|file| file.exists);
+        for file in there.iter().take(SUMMARY_FILES) {
+            let _ = writeln!(text, "- {} ({} bytes)", file.path, file.bytes);
+        }
+        let beyond = there.len().saturating_sub(SUMMARY_FILES) as u64 + u64::from(phase.facts.changed_beyond);
+        if beyond > 0 {
+            let _ = writeln!(text, "- and {beyond} more changed files");
+        }
+        if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().take(SUMMARY_FILES).map(|file| file.path.as_str()).collect();
+            let _ = writeln!(text, "- deleted: {}", names.join(", "));
+        }
+        // The summaries before this one are what it replaces.
+        let kept = phase.artifacts.iter().filter(|artifact| !artifact.name.starts_with(SUMMARIES));
+        let kept: Vec<_> = kept.collect();
+        for artifact in &kept {
+            let _ = writeln!(text, "- {} version {}: {}", artifact.name, artifact.version, artifact.summary);
+        }
+        if let Some(handoff) = phase.handoffs.last() {
+            // It moves when its phase ends (C21).
+            let path = match phase.is_over() {
+                true => paths::archived(&handoff.path),
+                false => handoff.path.clone(),
+            };
+            let _ = writeln!(text, "- the newest handoff: {path}");
+        }
+        if phase.facts.changed.is_empty() && kept.is_empty() && phase.handoffs.is_empty() {
+            text.push_str("None yet.\n");
+        }
+    }
+
+    /// The summary of the run as it stands now.
+    pub fn summary(&self) -> String {
+        let mut text = format!("# {}\n\n{}\n\n", self.workflow.name, self.workflow.goal);
+        text.push_str("| phase | title | status | objectives |\n|---|---|---|---|\n");
+        for phase in &self.phases {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} of {} done |",
+                phase.spec.id,
+                phase.spec.title,
+                status_word(phase),
+                phase.done_count(),
+                phase.goals.len(),
+            );
+        }
+        text
+    }
+
+    /// Document and index from facts alone, without a word of an agent: those are in the facts that lie beside it.
+    pub(super) fn plain_handoff(&self, p: usize, path: &str) -> (String, String) {
+        let phase = &self.phases[p];
+        let mut text = format!("# Phase {} Handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
+        match phase.open_goals().next() {
+            Some((_, goal)) => {
+                let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+            }
+            None if phase.verified == Some(false) => {
+                text.push_str("Every objective is done; mend what the verification found.\n");
+            }
+            None => self.name_what_follows(p, &mut text),
+        }
+        text.push_str("\n## Current State\n\n");
+        if let (true, Some(session)) = (self.stopping, &phase.session) {
+            let _ = writeln!(text, "- the run was stopped while {session} had the phase");
+        }
+        for goal in &phase.goals {
+            match goal.done_by {
+                Some(basis) => {
+                    let _ = writeln!(text, "- [x] {} ({})", goal.spec.id, basis.words());
+                }
+                None => {
+                    let _ = writeln!(text, "- [ ] {}", goal.spec.id);
+                }
+            }
+        }
+        if phase.verified == Some(true) {
+            text.push_str("- the verification passed\n");
+        }
+        for file in phase.facts.changed.iter().take(PLAIN_FILES) {
+            let state = if file.exists { "changed" } else { "deleted" };
+            let _ = writeln!(text, "- {state}: {}", file.path);
+        }
+        text.push_str("\n## References\n\n");
+        let facts = sibling_name(path, FACTS);
+        let _ = writeln!(
+            text,
+            "- {facts}: every objective, every changed file, and what was recorded (decisions: {}, failed attempts: {}, \
+             gotchas: {}, patterns: {}); read it first",
+            phase.decisions.len(),
+            phase.attempts.len(),
+            phase.gotchas.len(),
+            phase.patterns.len(),
+        );
+        if let Some(before) = phase.newest_handoff() {
+            let _ = writeln!(text, "- Predecessor: {}", before.path);
+        }
+        (text, self.summary())
+    }
+
+    /// The phases that wait for this one.
+    fn name_what_follows(&self, p: usize, text: &mut String) {
+        let id = &self.phases[p].spec.id;
+        let mut after = self.phases.iter().filter(|after| after.spec.depends_on.contains(id)).peekable();
+        if after.peek().is_none() {
+            text.push_str("None in this phase: every objective is done.\n");
+        }
+        for phase in after {
+            let _ = writeln!(text, "Phase {}: {}", phase.spec.id, one_line(&phase.spec.title));
+        }
+    }
+}
+
+/// The newest records, oldest first.
+fn newest<T>(records: &VecDeque<T>) -> impl Iterator<Item = &T> {
+    records.iter().skip(records.len().saturating_sub(SUMMARY_RECORDS))
+}
+
+fn status_word(phase: &Phase) -> &'static str {
+    match phase.step {
+        Step::Pending => "pending",
+        Step::Done => "done",
+        Step::Skipped => "skipped",
+        Step::Split => "split",
+        Step::Paused { .. } => "paused",
+        _ => "in progress",
+    }
+}
+
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

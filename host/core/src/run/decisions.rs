@@ -1,0 +1,366 @@
+//! What a policy's answer leads to. An answer is matched by the question's id: to a step that waits for it, or to
+//! the session it is about; any other is stale and dropped. What a verdict leads to is in `verdicts.rs`.
+
+use crate::action::Action;
+use crate::decision::{
+    CompactionAction, CompactionDecision, Decision, DecisionSource, Fault, Provenance, SplitAction,
+    SplitDecision,
+};
+use crate::ids::RequestId;
+use crate::observation::{Capability, PromptKind, SessionState, SplitTrigger};
+use crate::progress::ProgressEvent;
+use crate::workflow::BUILTIN;
+
+use super::Run;
+use super::end_cause::{EndCause, by_policy};
+use super::judgment::Judgment;
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+
+/// How a session ended that the compaction policy handed off.
+const NEAR_CAPACITY: &str = "near-capacity";
+/// How a session ended that another compaction policy than Baton's handed off.
+const POLICY_HANDOFF: &str = "policy-handoff";
+/// How a session ended that asked for smaller scopes, and got them (D2).
+const SPLIT_REQUESTED: &str = "split-requested";
+/// How a session ended whose phase was split without its asking.
+const SPLIT: &str = "split";
+/// What an agent reads of a question that has the words of a policy that is not Baton's.
+const ASKED_BY_POLICY: &str = "a policy asked a person something";
+
+impl Run {
+    pub(super) fn decided(
+        &mut self,
+        request: RequestId,
+        result: &Result<Decision, Fault>,
+        label: &Provenance,
+    ) {
+        self.policy_outcomes.count(label);
+        let about = self.phase_asked_about(request);
+        if let Some(p) = about {
+            let is_at_work = self.is_asked_at_work(request);
+            self.count_policy_faults(&self.scope_of(p, label.capability), is_at_work, label);
+        }
+        self.index.answered(request);
+        if self.placed(request, result) || self.stopping || self.ending.is_some() {
+            return;
+        }
+        let Some(p) = about else { return };
+        let is_baton =
+            matches!(label.by, DecisionSource::BuiltIn | DecisionSource::Native | DecisionSource::Recording)
+                || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
+        self.answering = (!is_baton).then(|| label.policy.clone());
+        if self.phases[p].step.waits_for_answer(request) {
+            self.tell_fallback(label);
+            self.take_answer(p, result);
+        } else if self.session(p).is_some_and(|s| s.at_work.waits_for(request)) {
+            self.tell_fallback(label);
+            self.take_answer_at_work(p, request, result);
+        }
+        self.answering = None;
+        // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
+    }
+
+    /// What a policy asks a person, under its name and in a line. An agent reads that it was asked: its words may be a stranger's.
+    pub(super) fn asked_by_policy(&self, question: &str) -> EndCause {
+        match &self.answering {
+            None => EndCause::of_host(question),
+            Some(_) => EndCause::of_policy(&self.under_its_name("asks", question), ASKED_BY_POLICY),
+        }
+    }
+
+    /// The same about a judgment. Where another policy judged, a question of Baton's own has that one's words in it.
+    pub(super) fn asked_of_judgment(&self, judgment: &Judgment, question: &str) -> EndCause {
+        match &judgment.by {
+            Some(policy) if self.answering.is_none() => {
+                let question = format!("{question} (The policy {policy} judged it so.)");
+                EndCause::of_policy(&question, ASKED_BY_POLICY)
+            }
+            _ => self.asked_by_policy(question),
+        }
+    }
+
+    /// The same of a phase whose sessions ended. What they ended by may be the judgment of another policy, and no fact.
+    pub(super) fn asked_of_ending(&self, p: usize, occasion: SplitTrigger, question: &str) -> EndCause {
+        match &self.phases[p].judged_by {
+            Some(policy) if self.answering.is_none() && occasion == SplitTrigger::OutOfContinuations => {
+                let question = format!("{question} (The policy {policy} judged how its last session ended.)");
+                EndCause::of_policy(&question, ASKED_BY_POLICY)
+            }
+            _ => self.asked_by_policy(question),
+        }
+    }
+
+    /// The words of the policy whose answer is being taken, as a person reads them. Those of the built-in policy are Baton's.
+    pub(super) fn under_its_name(&self, says: &str, words: &str) -> String {
+        match &self.answering {
+            None => words.to_owned(),
+            Some(policy) => by_policy(policy, says, words),
+        }
+    }
+
+    fn tell_fallback(&mut self, label: &Provenance) {
+        // To abstain is no fault: the next one is asked, at last the built-in one.
+        let is_usual = matches!(
+            label.by,
+            DecisionSource::Configured
+                | DecisionSource::Next
+                | DecisionSource::BuiltIn
+                | DecisionSource::Recording
+        );
+        let mut failed = label.faults.iter().map(|record| (record.policy.as_str(), &record.fault));
+        let failed = failed.next().or_else(|| label.faults_behind().next());
+        if !is_usual || failed.is_some() {
+            let because = match failed {
+                Some((policy, fault)) => format!("{policy} {fault}"),
+                None if !label.abstained.is_empty() => "every policy abstained".to_owned(),
+                None => "no component could be asked".to_owned(),
+            };
+            let policy = label.component.as_ref().map_or_else(String::new, |_| label.policy.clone());
+            self.notify(ProgressEvent::FellBack {
+                capability: label.capability,
+                by: label.by,
+                policy,
+                because,
+            });
+        }
+    }
+
+    /// An answer of another kind than the question is refused like no answer: the course that loses least.
+    fn take_answer(&mut self, p: usize, result: &Result<Decision, Fault>) {
+        let why = match result {
+            Ok(decision) => format!("the policy answered something else: {}", decision.reason()),
+            Err(fault) => format!("the policy {fault}"),
+        };
+        match (self.phases[p].step.clone(), result) {
+            (Step::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
+                self.on_split_decision(p, occasion, decision);
+            }
+            (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &EndCause::of_host(why)),
+            (Step::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
+                self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
+            }
+            (Step::Budgeting { then: OnTurnBudget::Begin, .. }, _) => {
+                self.budgeted(p, self.base_turns(p), "");
+            }
+            (Step::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
+                self.more_turns_decided(p, then, Some(budget));
+            }
+            (Step::Budgeting { then, .. }, _) => self.more_turns_decided(p, then, None),
+            (Step::Sparing { kind, focus, large, .. }, answer) => {
+                self.on_offload_decision(p, kind, focus, large, answer)
+            }
+            (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
+                self.prompt(p, kind, focus, &brief.prompt);
+            }
+            (Step::Briefing { .. }, _) => {
+                self.pause(p, PauseReason::Stuck, format!("No prompt could be written: {why}."));
+            }
+            (Step::Judging { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
+                self.take_verdict(p, occasion, &focus, assessment);
+            }
+            (Step::Judging { .. }, _) => {
+                self.pause(p, PauseReason::Stuck, format!("No policy could judge the session: {why}."));
+            }
+            (Step::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
+                self.take_completion(p, occasion, &focus, *assessment, decision);
+            }
+            (Step::Completing { .. }, _) => {
+                self.pause(
+                    p,
+                    PauseReason::Stuck,
+                    format!("No policy could judge whether the work is done: {why}."),
+                );
+            }
+            (Step::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
+                self.take_recovery(p, &focus, &judgment, &decision.action);
+            }
+            (Step::Recovering { .. }, _) => {
+                self.pause(p, PauseReason::Stuck, format!("No policy could say how to continue: {why}."));
+            }
+            (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => {
+                self.on_compaction_decision(p, decision)
+            }
+            (Step::Fitting { .. }, _) => self.brief_next(p, PromptKind::Next),
+            (Step::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
+                self.composed(p, then, path, refused, composition);
+            }
+            (Step::Composing { then, path, refused, .. }, _) => {
+                self.write_plain_handoff(p, then, path, refused);
+            }
+            (Step::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
+                self.reviewed(p, then, *draft, Some(review));
+            }
+            (Step::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
+            (Step::Rereading { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
+                self.reread(p, kind, focus, found, Some(review));
+            }
+            (Step::Rereading { kind, focus, found, .. }, _) => self.reread(p, kind, focus, found, None),
+            _ => {}
+        }
+    }
+
+    fn on_split_decision(&mut self, p: usize, occasion: SplitTrigger, decision: &SplitDecision) {
+        let was_requested = self.phases[p].requested.take().is_some();
+        match &decision.action {
+            SplitAction::Keep => {
+                let reason = self.under_its_name("says", &decision.reason);
+                let kept = EndCause::of_policy(&reason, "it is not split");
+                self.keep_scope(p, occasion, &kept);
+            }
+            SplitAction::AskPerson { question } => {
+                let mut asked = self.asked_of_ending(p, occasion, question);
+                if occasion == SplitTrigger::OutOfContinuations {
+                    let by_hand = format!("{}{}", self.used_in_words(p), self.more_turns_by_hand(p));
+                    asked = asked.and(&by_hand).and_for_people(&self.last_session_in_words(p));
+                }
+                self.pause(p, PauseReason::Stuck, asked);
+            }
+            SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
+                Ok(()) => {
+                    let known = if was_requested { "it asked for a split" } else { "its phase is split" };
+                    let reason = self.under_its_name("says", &decision.reason);
+                    self.phases[p].because = EndCause::of_policy(&reason, known);
+                    self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
+                    self.end_session(p, OnSessionEnd::Split(sub_phases.clone()), "its phase is split");
+                }
+                Err(why) => {
+                    self.notify(ProgressEvent::FellBack {
+                        capability: Capability::Splitting,
+                        by: DecisionSource::Native,
+                        policy: String::new(),
+                        because: format!("the split was refused: {why}"),
+                    });
+                    self.keep_scope(p, occasion, &EndCause::of_policy(&why, "it is not split"));
+                }
+            },
+        }
+    }
+
+    /// A verdict on a session says more of how it ended. One that asked for the split has done its job, however it ended (C26).
+    fn end_as(&mut self, p: usize, ending: &str) {
+        if let Some(session) = self.session_mut(p)
+            && (ending == SPLIT_REQUESTED || matches!(session.ending.as_str(), "" | "ended"))
+        {
+            ending.clone_into(&mut session.ending);
+        }
+    }
+
+    pub(super) fn keep_scope(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
+        // Whoever answered, or could not: a request is answered once.
+        self.phases[p].requested = None;
+        match occasion {
+            // The split, or the host, has said how many.
+            SplitTrigger::PhaseStart if self.phases[p].max_turns > 0 => {
+                self.start_successor(p, SuccessorReason::Uncounted)
+            }
+            SplitTrigger::PhaseStart => {
+                let base = self.base_turns(p);
+                let request = self.ask_budget(p, base, None);
+                self.phases[p].step = Step::Budgeting { request, then: OnTurnBudget::Begin };
+            }
+            // Its session is gone, and another goes on; it counts, so that nobody asks for ever.
+            SplitTrigger::Requested if !self.has_live_session(p) => {
+                self.start_successor(p, SuccessorReason::Continuation)
+            }
+            SplitTrigger::Boundary | SplitTrigger::Requested => {
+                if occasion == SplitTrigger::Requested {
+                    self.decline_split(p, reason.for_people());
+                }
+                let request = self.ask_compaction(p);
+                self.phases[p].step = Step::Fitting { request };
+            }
+            SplitTrigger::OutOfContinuations => {
+                let open = self.phases[p].open_goals().count();
+                let text = |reason: &str| {
+                    format!(
+                        "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
+                        self.phases[p].spec.id,
+                        self.phases[p].goals.len(),
+                        self.why_no_continuation(p),
+                        self.used_in_words(p),
+                        self.more_turns_by_hand(p),
+                    )
+                };
+                let asked = EndCause::of_policy(&text(reason.for_people()), text(reason.for_agents()))
+                    .and_for_people(&self.last_session_in_words(p));
+                self.pause(p, PauseReason::Stuck, asked);
+            }
+        }
+    }
+
+    /// The agent goes on with the whole phase, and is told so with its next prompt.
+    fn decline_split(&mut self, p: usize, reason: &str) {
+        let phase = self.phases[p].spec.id.clone();
+        self.notify(ProgressEvent::SplitDeclined { phase, because: reason.to_owned() });
+        if let Some(session) = self.session_mut(p) {
+            session.declined += 1;
+            session.is_split_declined = true;
+        }
+    }
+
+    fn on_compaction_decision(&mut self, p: usize, decision: &CompactionDecision) {
+        match &decision.action {
+            CompactionAction::Compact { instructions } if self.can_compact(p) => {
+                let (phase, session) = (self.phases[p].spec.id.clone(), self.phases[p].session.clone());
+                if let Some(session) = session {
+                    let reason = self.under_its_name("says", &decision.reason);
+                    self.notify(ProgressEvent::Compacting { phase, session, reason });
+                }
+                let instructions = instructions.clone().unwrap_or_default();
+                if !self.summarise(p, OnSummary::Compact(instructions.clone())) {
+                    self.compact(p, instructions);
+                }
+            }
+            // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the
+            // last one (A8), so handoffs come to an end whatever it says.
+            CompactionAction::HandOff => {
+                let reason = self.under_its_name("says", &decision.reason);
+                // How full the context is says nothing of why another policy hands over.
+                let known = if self.answering.is_some() {
+                    self.stopped(p, POLICY_HANDOFF, Vec::new(), reason.clone());
+                    "a policy chose to hand over here"
+                } else {
+                    if let Some(session) = self.session_mut(p) {
+                        NEAR_CAPACITY.clone_into(&mut session.ending);
+                    }
+                    "its context is nearly full"
+                };
+                let because = EndCause::of_policy(&reason, known);
+                self.replace_session(p, SuccessorReason::Continuation, because);
+            }
+            CompactionAction::Keep | CompactionAction::Compact { .. } => {
+                self.brief_next(p, PromptKind::Next);
+            }
+        }
+    }
+
+    fn can_compact(&self, p: usize) -> bool {
+        self.session(p).is_some_and(|s| s.is_alive() && s.capabilities.compacts)
+    }
+
+    pub(super) fn compact(&mut self, p: usize, instructions: String) {
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        session.state = SessionState::Compacting;
+        let (session, answer_bytes) = (session.id.clone(), session.answer_bytes);
+        let action = self.emit(Action::Compact { session, instructions });
+        self.phases[p].step = Step::Compacting { action, answer_bytes };
+    }
+
+    /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
+    /// it knows; a compaction that fails once is not tried again.
+    pub(super) fn compaction_failed(&mut self, p: usize, text: &str) {
+        if let Some(session) = self.phases[p].session.clone() {
+            let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
+            self.notify(ProgressEvent::CompactionFailed { phase, session, text });
+        }
+        if let Step::Compacting { .. } = self.phases[p].step {
+            if let Some(session) = self.session_mut(p) {
+                NEAR_CAPACITY.clone_into(&mut session.ending);
+            }
+            let because = format!("its context is nearly full and could not be compacted: {text}");
+            self.replace_session(p, SuccessorReason::Continuation, EndCause::of_host(because));
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! What sub-phases made comes together: merged in the order of their letters, each conflict resolved by a session, verified
+//! as a whole, and only then brought to where the phase began (D3). Where they shared one folder, a session brings their
+//! results together (C11). What a person leaves apart stays on its branch.
+
+use crate::action::Action;
+use crate::ids::PhaseId;
+use crate::input::Outcome;
+use crate::progress::ProgressEvent;
+use crate::view::PhaseOrigin;
+use crate::workflow::{Objective, PhaseSpec as Spec};
+use crate::worktree::WorktreeName;
+
+use super::Run;
+use super::handoff::LEAD_ROLE;
+use super::phase::{ObjectiveState, Phase};
+use super::step::{PauseReason, Step, SuccessorReason};
+use super::transitions::why_failed;
+
+/// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
+/// somebody else, and a person should know.
+const UPDATES: u32 = 5;
+/// Files with conflicts that are named to people and agents.
+const FILES_NAMED: usize = 100;
+
+/// A split from its checkpoint until what the parts made is where the phase began.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ActiveSplit {
+    /// The commit that the parts start from; absent where they share a folder.
+    base: Option<String>,
+    /// Where the phase worked when it was split.
+    home: WorktreeName,
+    /// In the order of their letters.
+    parts: Vec<PhaseId>,
+    /// Those whose work is in, in order.
+    merged: Vec<PhaseId>,
+    /// Those whose work stays where it is.
+    apart: Vec<PhaseId>,
+    conflict: Option<MergeConflict>,
+    /// A session has brought the results together.
+    synthesised: bool,
+    /// Times that the place where it began had changed.
+    updates: u32,
+    /// What is merged is where the phase began.
+    landed: bool,
+    /// The tree in which they come together has what `setup` makes.
+    ready: bool,
+    /// Something did not fit, so that a session brought it together.
+    had_conflict: bool,
+    /// Sessions that had worked in the tree in which they come together when that was made, or checked out anew.
+    pub(super) sessions_seen: usize,
+}
+
+/// A merge that stands open.
+#[derive(Clone, Debug, PartialEq)]
+struct MergeConflict {
+    /// Whose work it is; absent for what happened where the phase began.
+    with: Option<PhaseId>,
+    files: Vec<String>,
+    /// Sessions that have tried to resolve it.
+    tries: u32,
+}
+
+impl ActiveSplit {
+    pub(super) fn new(base: Option<String>, home: WorktreeName, parts: Vec<PhaseId>) -> Self {
+        Self {
+            base,
+            home,
+            parts,
+            merged: Vec::new(),
+            apart: Vec::new(),
+            conflict: None,
+            synthesised: false,
+            updates: 0,
+            landed: false,
+            ready: false,
+            had_conflict: false,
+            sessions_seen: 0,
+        }
+    }
+
+    /// A person wants it tried again, as if for the first time.
+    pub(super) fn try_again(&mut self) {
+        self.updates = 0;
+        if let Some(conflict) = &mut self.conflict {
+            conflict.tries = 0;
+        }
+    }
+
+    /// Files with conflicts, and whose work they are in.
+    pub(super) fn conflict(&self) -> Option<(Option<&PhaseId>, &[String])> {
+        self.conflict.as_ref().map(|conflict| (conflict.with.as_ref(), conflict.files.as_slice()))
+    }
+
+    /// The tree in which they come together has what `setup` makes.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// The parts share the folder of the phase.
+    pub(super) fn shares_folder(&self) -> bool {
+        self.base.is_none()
+    }
+
+    /// Those whose work is in, in order.
+    pub(super) fn merged(&self) -> &[PhaseId] {
+        &self.merged
+    }
+}
+
+impl Run {
+    /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
+    /// person left is given up first.
+    pub(super) fn join(&mut self, p: usize) {
+        let Some(fork) = &self.phases[p].fork else {
+            return self.skip(p);
+        };
+        let given_up = match &fork.conflict {
+            Some(MergeConflict { with: Some(part), .. }) => fork.apart.contains(part),
+            _ => false,
+        };
+        if given_up {
+            let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
+            let action = self.emit(Action::Unmerge { phase, tree });
+            self.phases[p].step = Step::Unmerging { action };
+            return;
+        }
+        let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.apart.contains(id);
+        let done = |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == Step::Done);
+        match fork.parts.iter().filter(open).find(done).cloned() {
+            Some(part) if fork.base.is_some() => self.merge(p, part),
+            Some(part) => {
+                self.mark_part_merged(p, &part);
+                self.join(p);
+            }
+            None => self.joined(p),
+        }
+    }
+
+    fn merge(&mut self, p: usize, part: PhaseId) {
+        let Some(q) = self.phase_index(&part) else { return };
+        let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
+        let commit = self.phases[q].commit.clone();
+        let message = format!("{part}: {}", self.phases[q].spec.title);
+        let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message, commit });
+        self.phases[p].step = Step::Merging { action, part };
+    }
+
+    pub(super) fn merged(&mut self, p: usize, part: &PhaseId, outcome: &Outcome) {
+        match outcome {
+            Outcome::Merged { files, .. } => {
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.conflict = None;
+                }
+                // What is there now is committed before it is verified.
+                self.phases[p].commit = None;
+                self.mark_part_merged(p, part);
+                let into = self.phases[p].spec.id.clone();
+                self.notify(ProgressEvent::Merged { phase: part.clone(), into, files: *files });
+                self.join(p);
+            }
+            Outcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
+            other => {
+                let text = format!("What {part} made cannot be merged: {}", why_failed(other));
+                self.pause(p, PauseReason::Stuck, text);
+            }
+        }
+    }
+
+    /// The objectives of a part are done for the phase itself, once its work is in.
+    fn mark_part_merged(&mut self, p: usize, part: &PhaseId) {
+        let Some(q) = self.phase_index(part) else { return };
+        let done: Vec<ObjectiveState> =
+            self.phases[q].goals.iter().filter(|goal| goal.is_done()).cloned().collect();
+        let phase = &mut self.phases[p];
+        for goal in &mut phase.goals {
+            if let Some(done) = done.iter().find(|done| done.spec.id == goal.spec.id) {
+                goal.clone_from(done);
+                // The command of the phase is about the whole, which is still to be looked at.
+                goal.check_passed = done.check_passed.filter(|_| phase.spec.verify.is_none());
+            }
+        }
+        if let Some(fork) = &mut phase.fork {
+            fork.merged.push(part.clone());
+        }
+    }
+
+    /// A session resolves it; where one has tried and it is still there, a person is asked.
+    pub(super) fn conflicted(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
+        let id = self.phases[p].spec.id.clone();
+        let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
+        let Some(fork) = &mut self.phases[p].fork else { return };
+        let before = fork.conflict.take().filter(|before| before.with == with);
+        let tries = before.map_or(0, |before| before.tries);
+        fork.conflict = Some(MergeConflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
+        fork.had_conflict = true;
+        let whose = with.clone().unwrap_or_else(|| id.clone());
+        self.notify(ProgressEvent::Conflict { phase: whose.clone(), into: id.clone(), files: named.clone() });
+        let what = match &with {
+            Some(part) => format!("what {part} made"),
+            None => "what has changed meanwhile where the phase began".to_owned(),
+        };
+        if tries > 0 {
+            let text = format!(
+                "Phase {id} cannot bring together {what}: the conflict in {} is still there.",
+                named.join(", ")
+            );
+            return self.pause(p, PauseReason::Conflict, text);
+        }
+        let stem = with.map_or_else(|| "changes".to_owned(), |part| part.to_string());
+        let description = format!(
+            "Resolve the merge conflict between {what} and what is there already, in {}",
+            named.join(", ")
+        );
+        self.add_merge_phase(p, &stem, description);
+    }
+
+    /// A phase that the host makes: its session works where the parts come together.
+    fn add_merge_phase(&mut self, p: usize, stem: &str, description: String) {
+        let parent = self.phases[p].spec.id.clone();
+        let id = self.free_phase_id(&format!("{parent}-merge-{stem}"));
+        let objective = Objective {
+            id: self.free_objective_id(&format!("merge-{parent}-{stem}")),
+            description,
+            files: Vec::new(),
+            verify: None,
+        };
+        let lead = crate::ids::RoleName::new(LEAD_ROLE);
+        let own = self.spec_of_own(p, id, objective);
+        let spec = Spec {
+            title: format!("bringing {stem} together"),
+            role: if self.workflow.roles.contains_key(&lead) { lead } else { own.role.clone() },
+            ..own
+        };
+        let mut own = Phase { origin: PhaseOrigin::Merge, ..Phase::new(spec) };
+        self.inherit_records(p, &mut own);
+        self.add_own(p, own);
+        self.phases[p].step = Step::Split;
+    }
+
+    /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
+    fn inherit_records(&self, p: usize, to: &mut Phase) {
+        let parts = self.phases[p].fork.iter().flat_map(|fork| &fork.parts);
+        let parts = parts.filter_map(|part| self.phase_index(part));
+        for from in std::iter::once(p).chain(parts).map(|q| &self.phases[q]) {
+            for attempt in &from.attempts {
+                Phase::record(&mut to.attempts, attempt.clone(), &mut to.dropped);
+            }
+            for decision in &from.decisions {
+                Phase::record(&mut to.decisions, decision.clone(), &mut to.dropped);
+            }
+            for gotcha in &from.gotchas {
+                Phase::record(&mut to.gotchas, gotcha.clone(), &mut to.dropped);
+            }
+            for pattern in &from.patterns {
+                Phase::record(&mut to.patterns, pattern.clone(), &mut to.dropped);
+            }
+        }
+        // What it inherits is in no handoff of its own yet.
+        to.news = to.has_records();
+    }
+
+    /// A person leaves what does not fit where it is, and goes on with the rest.
+    pub(super) fn skip_conflicting_part(&mut self, p: usize) {
+        let conflict = self.phases[p].fork.as_ref().and_then(|fork| fork.conflict.as_ref());
+        let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
+            // Nothing of it can be brought back.
+            return self.skip(p);
+        };
+        if let Some(fork) = &mut self.phases[p].fork {
+            fork.apart.push(part);
+        }
+        self.continue_at_next_tick(p);
+    }
+
+    /// Whatever is done is in.
+    fn joined(&mut self, p: usize) {
+        let Some(fork) = &self.phases[p].fork else { return };
+        if fork.merged.is_empty() {
+            return self.skip(p);
+        }
+        if fork.base.is_none() && !fork.synthesised && fork.merged.len() > 1 {
+            let parts: Vec<&str> = fork.merged.iter().map(PhaseId::as_str).collect();
+            let description = format!("Bring the results of {} together", parts.join(", "));
+            if let Some(fork) = &mut self.phases[p].fork {
+                fork.synthesised = true;
+            }
+            return self.add_merge_phase(p, "results", description);
+        }
+        if self.phases[p].is_finished() {
+            self.verify_joined(p);
+        } else if self.is_reopened(p) {
+            self.start_successor(p, SuccessorReason::Uncounted);
+        } else {
+            // Some of it stays open: what is done must not be kept from where it belongs.
+            self.land(p);
+        }
+    }
+
+    /// An objective that no part left open is open again: what a check found is mended where the parts are together (D12).
+    fn is_reopened(&self, p: usize) -> bool {
+        let Some(fork) = &self.phases[p].fork else { return false };
+        let left = fork.parts.iter().filter(|part| !fork.merged.contains(part));
+        let left: Vec<usize> = left.filter_map(|part| self.phase_index(part)).collect();
+        let is_left = |goal: &ObjectiveState| {
+            left.iter().flat_map(|q| &self.phases[*q].goals).any(|other| other.spec.id == goal.spec.id)
+        };
+        self.phases[p].open_goals().any(|(_, goal)| !is_left(goal))
+    }
+
+    /// What came together is verified where it is, which needs what the `setup` of the workflow makes.
+    fn verify_joined(&mut self, p: usize) {
+        let setup = self.setup_of(p);
+        let phase = &self.phases[p];
+        let base = phase.fork.as_ref().filter(|fork| !fork.ready).and_then(|fork| fork.base.clone());
+        match base {
+            Some(base) if !setup.is_empty() => {
+                let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+                let action = self.emit(Action::Branch { phase, tree, base, setup });
+                self.phases[p].step = Step::Branching { action };
+            }
+            _ => {
+                self.have_it_reviewed(p);
+                let action = self.assess(p, false);
+                self.phases[p].step = Step::Proving { action };
+            }
+        }
+    }
+
+    /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
+    fn have_it_reviewed(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let had_conflict = phase.fork.as_ref().is_some_and(|fork| fork.had_conflict);
+        let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
+        if had_conflict && !is_looked_at && self.workflow.review_parts != Some(false) {
+            let review = self.default_review(&phase.spec);
+            let phase = &mut self.phases[p];
+            (phase.spec.review, phase.reviewed_by_default) = (Some(review), true);
+        }
+    }
+
+    /// It was checked out anew: what `setup` makes is made again, then its commands run.
+    pub(super) fn make_joining_ready(&mut self, p: usize) {
+        let setup = self.setup_of(p);
+        let phase = &self.phases[p];
+        let Some(base) = phase.commit.clone().filter(|_| !setup.is_empty()) else {
+            return self.verify_committed(p);
+        };
+        let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        let action = self.emit(Action::Branch { phase, tree, base, setup });
+        self.phases[p].step = Step::Branching { action };
+    }
+
+    pub(super) fn joining_made_ready(&mut self, p: usize) {
+        if let Some(fork) = &mut self.phases[p].fork {
+            fork.ready = true;
+        }
+        self.join(p);
+    }
+
+    pub(super) fn unmerged(&mut self, p: usize, outcome: &Outcome) {
+        match outcome {
+            Outcome::Unmerged => {
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.conflict = None;
+                }
+                self.join(p);
+            }
+            other => {
+                let id = &self.phases[p].spec.id;
+                let text = format!("Phase {id} cannot give up a merge: {}", why_failed(other));
+                self.pause(p, PauseReason::Stuck, text);
+            }
+        }
+    }
+
+    /// Brings everything to where the phase began.
+    pub(super) fn land(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let Some(fork) = &phase.fork else { return };
+        let Some(base) = fork.base.clone() else {
+            return self.close_fork(p);
+        };
+        let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), fork.home.clone());
+        let commit = phase.commit.clone();
+        let (merged, round) = (fork.merged.iter().map(WorktreeName::for_phase).collect(), fork.updates);
+        let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round, commit });
+        self.phases[p].step = Step::Landing { action };
+    }
+
+    pub(super) fn landed(&mut self, p: usize, outcome: &Outcome) {
+        let id = self.phases[p].spec.id.clone();
+        match outcome {
+            Outcome::Landed { commit, committed, files } => {
+                let (commit, committed, files) = (commit.clone(), *committed, *files);
+                self.notify(ProgressEvent::Landed { phase: id, commit, committed, files });
+                // Where it landed in another tree as files, that tree is committed when it is merged.
+                self.phases[p].commit = None;
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.landed = true;
+                }
+                self.close_fork(p);
+            }
+            Outcome::Updated => {
+                let Some(fork) = &mut self.phases[p].fork else { return };
+                fork.conflict = None;
+                fork.updates += 1;
+                let updates = fork.updates;
+                self.phases[p].commit = None;
+                if updates > UPDATES {
+                    let text = format!(
+                        "Phase {id} cannot bring its result back: the place where it began has changed {UPDATES} \
+                         times meanwhile."
+                    );
+                    return self.pause(p, PauseReason::Stuck, text);
+                }
+                self.join(p);
+            }
+            Outcome::Conflicted { files } => self.conflicted(p, None, files),
+            other => {
+                let text = format!("Phase {id} cannot bring its result back: {}", why_failed(other));
+                self.pause(p, PauseReason::Stuck, text);
+            }
+        }
+    }
+
+    /// The phase is again where it was when it was split, with everything that was made.
+    fn close_fork(&mut self, p: usize) {
+        if self.phases[p].is_finished() {
+            if let Some(fork) = self.phases[p].fork.take() {
+                self.phases[p].tree = fork.home;
+            }
+            if self.phases[p].verified == Some(false) && self.phases[p].spec.repeat.is_some() {
+                return self.iterate(p);
+            }
+            self.complete(p);
+        } else {
+            self.skip(p);
+        }
+    }
+
+    /// What stays open is not merged: people are told where it is kept.
+    pub(super) fn notify_unmerged_parts(&mut self, p: usize) {
+        let Some(fork) = self.phases[p].fork.take() else { return };
+        if fork.base.is_none() {
+            return;
+        }
+        if fork.landed || fork.merged.is_empty() {
+            self.phases[p].tree = fork.home;
+        } else {
+            // What is merged stays where it came together.
+            let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
+            self.notify(ProgressEvent::KeptApart { phase, tree });
+        }
+        for phase in fork.parts.into_iter().filter(|part| !fork.merged.contains(part)) {
+            let tree = WorktreeName::for_phase(&phase);
+            self.notify(ProgressEvent::KeptApart { phase, tree });
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The state as people and programs see it: names, counts, status, references (D1).
+
+use crate::action::RunOutcome;
+use crate::facts::TokenUsage;
+use crate::ids::PhaseId;
+use crate::input::ArtifactRef;
+use crate::observation::{Attempt, Capability, SessionState};
+use crate::time::UnixMs;
+use crate::view::{
+    HandoffSummary, ObjectiveSummary, PhaseStatus, PhaseSummary, QuestionSummary, QuotaSummary, RunStatus,
+    RunView, SessionSummary, SourceSummary,
+};
+use crate::workflow::paths;
+
+use super::Run;
+use super::phase::{ObjectiveState, Phase};
+use super::session::{Session, cut};
+use super::step::{OnSummary, Step};
+
+/// What an agent said of an objective is a sentence or two; the facts beside a handoff have all of it (D1).
+const NOTE_BYTES: usize = 500;
+
+impl Run {
+    /// The state at this time. None before `Started`.
+    pub fn view(&self, now: UnixMs) -> Option<RunView> {
+        if !self.is_started() {
+            return None;
+        }
+        let now = now.max(self.now);
+        let (active_ms, quota_wait_ms) = self.clock.at(now);
+        let billed: TokenUsage = self.phases.iter().map(|phase| &phase.billed).sum();
+        let sessions = || self.sessions.values();
+        let is_cut = sessions().any(|session| session.cut_prompts > 0);
+        let is_unpriced =
+            billed.cost_microusd.is_some() && sessions().any(|session| session.unpriced_tokens > 0);
+        Some(RunView {
+            schema: 1,
+            run: self.id.clone(),
+            workflow: self.workflow.name.clone(),
+            goal: self.workflow.goal.clone(),
+            status: self.status(),
+            started_at: self.started_at,
+            active_ms,
+            quota_wait_ms,
+            billed,
+            billed_at_least: is_cut || is_unpriced,
+            phases: (0..self.phases.len()).map(|p| self.phase_row(p)).collect(),
+            questions: self
+                .questions
+                .iter()
+                .map(|(id, question)| QuestionSummary {
+                    id: *id,
+                    phase: Some(question.phase.clone()),
+                    text: question.cause.for_people().to_owned(),
+                    choices: question.choices.clone(),
+                })
+                .collect(),
+            set_aside: self.set_aside,
+            assignments: self.assignments.clone(),
+            policy_failures: self.policy_outcomes.failures(),
+            policy_decisions: self.policy_outcomes.decisions(),
+            imported: self.workflow.imported.clone(),
+            source: self.workflow.source.as_ref().map(SourceSummary::from),
+        })
+    }
+
+    /// Where the run stands.
+    pub fn status(&self) -> RunStatus {
+        match self.ending {
+            Some(ending) => RunStatus::Ended(ending),
+            None if self.stopping => RunStatus::Ended(RunOutcome::Interrupted),
+            None if !self.questions.is_empty() && !self.phases.iter().any(Phase::is_active) => {
+                RunStatus::Paused
+            }
+            None => RunStatus::Running,
+        }
+    }
+
+    /// What was tried in a phase and did not work, oldest first (C19).
+    pub fn attempts(&self, phase: &PhaseId) -> impl Iterator<Item = &Attempt> {
+        self.phases.iter().filter(move |p| p.spec.id == *phase).flat_map(|p| &p.attempts)
+    }
+
+    /// The phase that holds this version of an artifact as one of its own.
+    pub fn holder(&self, artifact: &ArtifactRef) -> Option<&PhaseId> {
+        let is_it = |known: &ArtifactRef| known.name == artifact.name && known.version == artifact.version;
+        self.phases.iter().find(|phase| phase.artifacts.iter().any(is_it)).map(|phase| &phase.spec.id)
+    }
+
+    fn phase_row(&self, p: usize) -> PhaseSummary {
+        let phase = &self.phases[p];
+        let quota = self.quota_row(p);
+        PhaseSummary {
+            id: phase.spec.id.clone(),
+            parent: phase.parent.clone(),
+            title: phase.spec.title.clone(),
+            status: self.phase_status(p),
+            objectives: phase
+                .goals
+                .iter()
+                .enumerate()
+                .map(|(g, goal)| objective_row(phase, g, goal))
+                .collect(),
+            sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
+            turns: self.turns_used(p),
+            max_turns: phase.turns_in_all(),
+            continuation: phase.continuations,
+            continuations: self.continuations_allowed(p),
+            billed: phase.billed,
+            policy: self.policy_of(p),
+            split: phase.split,
+            verified: phase.verified,
+            quota,
+            quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
+            handoffs: self.handoff_rows(phase),
+            artifacts: phase.artifacts.clone(),
+            origin: phase.origin,
+            score: phase.score,
+            iteration: phase.iteration,
+            tree: phase.tree.clone(),
+            commits: phase.kept.commits.clone(),
+            commit_failed: phase.kept.failed.clone(),
+        }
+    }
+
+    /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
+    fn handoff_rows(&self, phase: &Phase) -> Vec<HandoffSummary> {
+        let (newest, before) = match phase.closings.split_last() {
+            Some((newest, before)) if phase.is_over() => (Some(newest), before),
+            _ => (None, &phase.closings[..]),
+        };
+        let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
+        rows.map(|row| self.handoff_row(phase, row)).collect()
+    }
+
+    /// Where a handoff lies now: those of a phase that is over are in the archive (C21). The first one of a part follows one of
+    /// another phase, which may not be over yet.
+    fn handoff_row(&self, phase: &Phase, row: &HandoffSummary) -> HandoffSummary {
+        let mut row = row.clone();
+        if phase.is_over() {
+            row.path = paths::archived(&row.path);
+            row.facts = match row.facts.as_str() {
+                "" => String::new(),
+                facts => paths::archived(facts),
+            };
+        }
+        row.predecessor = row.predecessor.map(|before| {
+            let is_its = |other: &&Phase| other.handoffs.iter().any(|handoff| handoff.path == before);
+            let is_archived = self.phases.iter().find(is_its).is_some_and(Phase::is_over);
+            if is_archived { paths::archived(&before) } else { before }
+        });
+        row
+    }
+
+    /// Who decides about a phase. The policy that decides most comes last; the others say what they decide.
+    fn policy_of(&self, p: usize) -> String {
+        let mut deciders: Vec<(String, Vec<&str>)> = Vec::new();
+        for capability in Capability::ALL {
+            let Some(pin) = self.pin_for(p, capability) else { continue };
+            let name = format!("{}@{}", pin.policy, pin.component.short());
+            match deciders.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, decides)) => decides.push(capability.name()),
+                None => deciders.push((name, vec![capability.name()])),
+            }
+        }
+        deciders.sort_by_key(|(_, decides)| decides.len());
+        let Some((rest, _)) = deciders.pop() else { return String::new() };
+        let with_capabilities =
+            |(name, decides): &(String, Vec<&str>)| format!("{name} ({})", decides.join("+"));
+        deciders.iter().map(with_capabilities).chain([rest]).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn quota_row(&self, p: usize) -> Option<QuotaSummary> {
+        match self.phases[p].step {
+            Step::Quota { cause, since, until, .. } => Some(QuotaSummary { cause, since, until }),
+            _ => self.session(p)?.quota,
+        }
+    }
+
+    pub(super) fn phase_status(&self, p: usize) -> PhaseStatus {
+        match self.phases[p].step {
+            Step::Pending => PhaseStatus::Pending,
+            Step::Baseline { .. } | Step::Budgeting { .. } => PhaseStatus::Scoping,
+            Step::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
+            Step::Readying { .. } | Step::Branching { .. } => PhaseStatus::Starting,
+            Step::Working { .. } => match self.session(p).map(|s| s.state) {
+                Some(SessionState::WaitingApproval) => PhaseStatus::WaitingApproval,
+                Some(SessionState::WaitingQuota) => PhaseStatus::WaitingQuota,
+                _ => PhaseStatus::Working,
+            },
+            Step::Scoping { .. }
+            | Step::Sparing { .. }
+            | Step::Offloading { .. }
+            | Step::Briefing { .. }
+            | Step::Rechecking { .. }
+            | Step::Rereading { .. }
+            | Step::Measuring { .. }
+            | Step::Judging { .. }
+            | Step::Completing { .. }
+            | Step::Recovering { .. }
+            | Step::Fitting { .. }
+            | Step::Summarising { then: OnSummary::Boundary | OnSummary::AskAgain(_), .. } => {
+                PhaseStatus::Working
+            }
+            Step::Summarising { then: OnSummary::Compact(_), .. } | Step::Compacting { .. } => {
+                PhaseStatus::Compacting
+            }
+            Step::Surveying { .. }
+            | Step::Composing { .. }
+            | Step::Inspecting { .. }
+            | Step::Reviewing { .. }
+            | Step::HandingOff { .. }
+            | Step::Ending { .. } => PhaseStatus::HandingOff,
+            Step::Quota { .. } => PhaseStatus::WaitingQuota,
+            Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
+            Step::Proving { .. }
+            | Step::Committing { .. }
+            | Step::CommittingToBranch { .. }
+            | Step::Restoring { .. }
+            | Step::CheckingFirst { .. }
+            | Step::Verifying { .. } => PhaseStatus::Verifying,
+            Step::UnderReview { .. } => PhaseStatus::UnderReview,
+            Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
+            Step::Paused { .. } => PhaseStatus::Paused,
+            Step::Split | Step::Checkpointing { .. } => PhaseStatus::Split,
+            Step::Done => PhaseStatus::Done,
+            Step::Skipped => PhaseStatus::Skipped,
+        }
+    }
+}
+
+fn objective_row(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSummary {
+    let mut note = goal.remark.clone();
+    cut(&mut note, NOTE_BYTES);
+    ObjectiveSummary {
+        id: goal.spec.id.clone(),
+        description: goal.spec.description.clone(),
+        status: goal.status,
+        by: goal.by.clone(),
+        done_by: goal.done_by,
+        judged_by: goal.judged_by.clone().filter(|_| goal.is_done()),
+        note,
+        has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
+        check_passed: goal.check_passed,
+        passed_before: phase.passed_before(g),
+        started_at: goal.times.started,
+        updated_at: goal.times.updated,
+        completed_at: goal.times.completed,
+    }
+}
+
+fn session_row(session: &Session) -> SessionSummary {
+    SessionSummary {
+        id: session.id.clone(),
+        agent: session.agent.label(),
+        continuation: session.continuation,
+        lead: session.lead,
+        ending: session.ending.clone(),
+        turns: session.turns,
+        used_tokens: session.used_tokens,
+        window_tokens: session.window_tokens,
+        source: session.source,
+        warned: session.warned,
+        last: session.last.clone(),
+        billed: session.billed,
+        unpriced_tokens: session.unpriced_tokens,
+        cut_prompts: session.cut_prompts,
+        refused: session.refusals.clone(),
+        refused_calls: session.refused,
+    }
+}

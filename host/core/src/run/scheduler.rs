@@ -1,0 +1,200 @@
+//! Who works now: bounded, fair among those that were split, and never more at one provider than it is allowed. What is
+//! begun goes on before something new begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::Discriminant;
+
+use crate::action::RunOutcome;
+use crate::ids::PhaseId;
+use crate::observation::SessionState;
+
+use super::Run;
+use super::phase::Phase;
+use super::step::Step;
+
+/// Who has a place, counted in the ways in which places are bounded.
+#[derive(Default)]
+struct SlotUsage<'a> {
+    is_full: bool,
+    /// Phases of the workflow with somebody at work in them.
+    roots: BTreeSet<&'a PhaseId>,
+    /// Parts at work, by what they are parts of.
+    parts: BTreeMap<&'a PhaseId, u32>,
+    providers: BTreeMap<&'a str, u32>,
+    /// Providers whose limit somebody waits for.
+    limited: BTreeSet<&'a str>,
+}
+
+/// Where a phase stands, as far as it matters to others and to clocks.
+#[derive(Debug, PartialEq)]
+pub(super) struct ScheduleState {
+    /// The step in which it takes no place; none while somebody is at work in it.
+    rests: Option<Discriminant<Step>>,
+    waits_for_provider: bool,
+    /// Phases in all: those that are added for it come behind it.
+    phases: usize,
+}
+
+impl Run {
+    pub(super) fn standing_of(&self, p: usize) -> ScheduleState {
+        let phase = &self.phases[p];
+        ScheduleState {
+            rests: (!phase.takes_place()).then(|| std::mem::discriminant(&phase.step)),
+            waits_for_provider: self.waits_for_provider(phase),
+            phases: self.phases.len(),
+        }
+    }
+
+    /// Gives every free place to whoever may have it, and ends the run where nothing is left. What a person has answered
+    /// goes on with the next tick alone: an answer may be given while no host is there.
+    pub(super) fn schedule(&mut self, ticked: bool) {
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        self.skip_dependents();
+        self.ask_about_disputes();
+        while let Some(p) = self.next_to_go_on(ticked) {
+            match self.phases[p].step {
+                Step::Pending => self.begin_phase(p),
+                Step::Split => self.join(p),
+                Step::UnderReview { .. } => self.review_over(p),
+                _ => self.continue_phase(p),
+            }
+            self.skip_dependents();
+        }
+        if self.phases.iter().all(Phase::is_over) {
+            let done = self.phases.iter().all(|phase| phase.step == Step::Done || phase.is_made_by_host());
+            self.finish(if done { RunOutcome::Done } else { RunOutcome::Unfinished });
+        }
+    }
+
+    fn next_to_go_on(&self, ticked: bool) -> Option<usize> {
+        let crowd = self.crowd();
+        if crowd.is_full {
+            return None;
+        }
+        let waiting = (0..self.phases.len()).filter(|p| {
+            let may = if self.phases[*p].step == Step::Due { ticked } else { self.is_ready(*p) };
+            may && self.has_place_in(&crowd, *p)
+        });
+        waiting.min_by_key(|p| {
+            let phase = &self.phases[*p];
+            let beside = phase.parent.as_ref().and_then(|parent| crowd.parts.get(parent)).copied();
+            (phase.step == Step::Pending, beside.unwrap_or(0), *p)
+        })
+    }
+
+    /// Everything that it waited for, but a place, is there.
+    fn is_ready(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        match &phase.step {
+            Step::Pending => self.dependencies_done(p),
+            Step::Split => self.parts_are_over(&phase.spec.id),
+            Step::UnderReview { review } => {
+                self.phase_index(review).is_none_or(|review| self.phases[review].is_over())
+            }
+            _ => false,
+        }
+    }
+
+    fn parts_are_over(&self, parent: &PhaseId) -> bool {
+        self.phases.iter().filter(|phase| phase.parent.as_ref() == Some(parent)).all(Phase::is_over)
+    }
+
+    /// Who has a place now.
+    fn crowd(&self) -> SlotUsage<'_> {
+        let mut crowd = SlotUsage::default();
+        let mut count = 0;
+        for phase in &self.phases {
+            if self.waits_for_provider(phase) {
+                crowd.limited.insert(self.provider_of(phase));
+            }
+            if !phase.takes_place() {
+                continue;
+            }
+            count += 1;
+            crowd.roots.insert(self.root_of(phase));
+            if let Some(parent) = &phase.parent {
+                *crowd.parts.entry(parent).or_default() += 1;
+            }
+            *crowd.providers.entry(self.provider_of(phase)).or_default() += 1;
+        }
+        let agents = self.workflow.limits.agents;
+        crowd.is_full = agents > 0 && count >= agents;
+        crowd
+    }
+
+    /// One more may work: of all, of the workflow's phases, and at its provider.
+    pub(super) fn has_place(&self, p: usize) -> bool {
+        self.has_place_in(&self.crowd(), p)
+    }
+
+    fn has_place_in(&self, crowd: &SlotUsage<'_>, p: usize) -> bool {
+        let is_one_more = !crowd.roots.contains(self.root_of(&self.phases[p]));
+        if crowd.is_full || is_one_more && crowd.roots.len() >= self.workflow.limits.parallel.max(1) as usize
+        {
+            return false;
+        }
+        let provider = self.provider_of(&self.phases[p]);
+        let at_provider = crowd.providers.get(provider).copied().unwrap_or(0);
+        if self.workflow.providers.get(provider).is_some_and(|bound| at_provider >= *bound) {
+            return false;
+        }
+        // Whoever begins now would only run into the limit that others wait for already.
+        self.phases[p].step != Step::Pending || !crowd.limited.contains(provider)
+    }
+
+    /// How many parts of a phase may work at once, when nobody else does.
+    pub(super) fn places_for(&self, phase: &Phase) -> u32 {
+        let agents = Some(self.workflow.limits.agents).filter(|agents| *agents > 0);
+        let at_provider = self.workflow.providers.get(self.provider_of(phase)).copied();
+        agents.into_iter().chain(at_provider).min().unwrap_or(u32::MAX)
+    }
+
+    /// The phase of the workflow that it is a part of.
+    pub(super) fn root_of<'a>(&'a self, phase: &'a Phase) -> &'a PhaseId {
+        let mut root = phase;
+        while let Some(parent) = root.parent.as_ref().and_then(|id| self.phase_index(id)) {
+            root = &self.phases[parent];
+        }
+        &root.spec.id
+    }
+
+    /// Whose quota a phase uses.
+    pub(super) fn provider_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
+        self.workflow.provider_of(&phase.spec)
+    }
+
+    pub(super) fn waits_for_provider(&self, phase: &Phase) -> bool {
+        let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
+        matches!(phase.step, Step::Quota { .. })
+            || session.is_some_and(|session| session.state == SessionState::WaitingQuota)
+    }
+
+    fn dependencies_done(&self, p: usize) -> bool {
+        self.phases[p]
+            .spec
+            .depends_on
+            .iter()
+            .all(|id| self.phase_index(id).is_some_and(|on| self.phases[on].step == Step::Done))
+    }
+
+    /// A phase whose dependency was left open cannot be begun.
+    fn skip_dependents(&mut self) {
+        loop {
+            let skipped: Vec<PhaseId> = self
+                .phases
+                .iter()
+                .filter(|phase| phase.step == Step::Skipped)
+                .map(|phase| phase.spec.id.clone())
+                .collect();
+            let next = self.phases.iter_mut().find(|phase| {
+                phase.step == Step::Pending && phase.spec.depends_on.iter().any(|id| skipped.contains(id))
+            });
+            match next {
+                Some(phase) => phase.step = Step::Skipped,
+                None => return,
+            }
+        }
+    }
+}

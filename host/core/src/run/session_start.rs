@@ -1,0 +1,192 @@
+//! How a phase begins, and each of its sessions: a tree of its own where it gets one, the state that it starts from, the agent,
+//! and the kind of its first prompt.
+
+use crate::action::{Action, SpawnSpec};
+use crate::ids::SessionId;
+use crate::input::Outcome;
+use crate::observation::PromptKind;
+use crate::progress::ProgressEvent;
+use crate::view::PhaseOrigin;
+use crate::workflow::Permission;
+
+use super::Run;
+use super::integration::ActiveSplit;
+use super::session::Session;
+use super::step::{PauseReason, Step};
+use super::transitions::why_failed;
+
+impl Run {
+    pub(super) fn begin_phase(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        self.notify(ProgressEvent::PhaseStarted {
+            phase: phase.spec.id.clone(),
+            title: phase.spec.title.clone(),
+            objectives: phase.goals.len() as u32,
+        });
+        self.begin(p);
+    }
+
+    /// The first steps: a work tree of its own where it gets one, then the state that it starts from.
+    pub(super) fn begin(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        if let Some(base) = phase.branch_from.clone() {
+            let setup = self.setup_of(p);
+            let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+            let action = self.emit(Action::Branch { phase, tree, base, setup });
+            self.phases[p].step = Step::Branching { action };
+            return;
+        }
+        match self.checks_first(p) {
+            true => self.check_first(p),
+            false => self.measure_baseline(p),
+        }
+    }
+
+    /// The state that it starts from.
+    pub(super) fn measure_baseline(&mut self, p: usize) {
+        let action = self.assess(p, true);
+        self.phases[p].step = Step::Baseline { action };
+    }
+
+    /// Commands that make a tree ready for work in this phase.
+    pub(super) fn setup_of(&self, p: usize) -> Vec<String> {
+        self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
+    }
+
+    pub(super) fn branched(&mut self, p: usize, outcome: &Outcome) {
+        match outcome {
+            // Checked out anew, and made ready again.
+            Outcome::Branched if self.phases[p].fork.as_ref().is_some_and(ActiveSplit::is_ready) => {
+                self.verify_committed(p);
+            }
+            Outcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
+            Outcome::Branched => {
+                self.phases[p].branch_from = None;
+                self.begin(p);
+            }
+            other => {
+                let id = &self.phases[p].spec.id;
+                let text = format!("Phase {id} cannot get a work tree of its own: {}", why_failed(other));
+                self.pause(p, PauseReason::Stuck, text);
+            }
+        }
+    }
+
+    /// Starts a session with what is left of the phase's turns (A6).
+    pub(super) fn spawn(&mut self, p: usize) {
+        self.spawn_in(p, None);
+    }
+
+    /// The same, in a conversation that its agent has begun already.
+    pub(super) fn spawn_in(&mut self, p: usize, conversation: Option<String>) {
+        let number = self.sessions.len() + 1;
+        let phase = &self.phases[p];
+        let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
+        let (role_name, role) = Self::role_of_next(&self.workflow, &phase.spec, lead);
+        let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
+        let max_turns = match phase.max_turns {
+            0 => 0,
+            max => max.saturating_sub(self.turns_counted(p)).max(1),
+        };
+        let of_goals = phase.goals.iter().filter_map(|goal| goal.spec.verify.clone());
+        let mut checks: Vec<String> = of_goals.chain(phase.spec.verify.clone()).collect();
+        checks.dedup();
+        checks.retain(|_| role.permission == Permission::Edit);
+        let is_in_it = |before: &&Session| conversation.is_some() && before.agent_session == conversation;
+        let billed_before = self.sessions.values().filter(is_in_it).map(|before| &before.billed).sum();
+        let spec = SpawnSpec {
+            session: SessionId::new(format!("s{number}")),
+            phase: phase.spec.id.clone(),
+            role: role_name,
+            agent,
+            continuation: phase.continuations,
+            max_turns,
+            turn_ceiling: self.turns_to_ceiling(p),
+            checks,
+            conversation: conversation.clone(),
+            continues: self.session(p).map(|before| before.id.clone()).filter(|_| conversation.is_some()),
+            billed_before,
+            tree: phase.tree.clone(),
+        };
+        let mut session = Session::new(
+            spec.session.clone(),
+            spec.role.clone(),
+            spec.agent.clone(),
+            spec.continuation,
+            max_turns,
+            window_tokens,
+            self.now,
+        );
+        session.next_heartbeat = self.now + self.heartbeat();
+        session.lead = lead;
+        session.is_resumed = conversation.is_some();
+        session.agent_session = conversation;
+        session.active_before = self.phases[p].clock.at(self.now).0;
+        let is_resumed = session.is_resumed;
+        self.notify(ProgressEvent::SessionStarted {
+            phase: spec.phase.clone(),
+            session: spec.session.clone(),
+            agent: spec.agent.clone(),
+            continuation: spec.continuation,
+            of: self.continuations_allowed(p),
+            remaining: self.remaining(p),
+            max_turns,
+            lead,
+        });
+        let phase = &mut self.phases[p];
+        // The last one may still be quoted to its successor, the one before it not.
+        if let Some(session) = phase.sessions.iter().rev().nth(1).and_then(|id| self.sessions.get_mut(id)) {
+            session.forget();
+        }
+        phase.sessions.push(spec.session.clone());
+        phase.session = Some(spec.session.clone());
+        phase.progress = 0;
+        // In the same conversation, what was changed before counts as its own.
+        if !is_resumed {
+            phase.before_session = phase.facts.clone();
+            phase.session_may_have_written = !session.agent.shows_its_calls();
+        }
+        self.index.spawned(spec.session.clone(), spec.phase.clone());
+        self.sessions.insert(spec.session.clone(), session);
+        if is_resumed {
+            let (phase, session) = (spec.phase.clone(), spec.session.clone());
+            self.notify(ProgressEvent::Activity {
+                phase,
+                session,
+                what: "goes on in its own conversation".to_owned(),
+            });
+        }
+        let action = self.emit(Action::Spawn(spec));
+        self.phases[p].step = Step::Readying { action };
+    }
+
+    /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.
+    fn is_begun(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let earlier = &phase.sessions[..phase.sessions.len().saturating_sub(1)];
+        let is_nothing = |id: &SessionId| self.sessions.get(id).is_some_and(Session::never_began);
+        let is_untouched = phase.inherited.is_none()
+            && phase.files_changed() == 0
+            && !phase.has_records()
+            && phase.reported_handoff.is_none()
+            && phase.goals.iter().all(|goal| !goal.is_done() && goal.reported.is_none());
+        let is_unbegun = is_untouched && !earlier.is_empty() && earlier.iter().all(is_nothing);
+        phase.is_begun() && !is_unbegun
+    }
+
+    pub(super) fn first_brief(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let lead = self.session(p).is_some_and(|session| session.lead);
+        let kind = match (phase.origin, self.is_begun(p), lead) {
+            (_, true, true) => PromptKind::Merging,
+            (_, true, false) => PromptKind::Continuing,
+            (PhaseOrigin::Review, false, _) => PromptKind::Reviewing,
+            (PhaseOrigin::Merge, false, _) => PromptKind::Merging,
+            (PhaseOrigin::Workflow | PhaseOrigin::Split, false, _) => PromptKind::First,
+        };
+        match self.is_reminded(p, kind) {
+            true => self.brief_next(p, PromptKind::Nudged),
+            false => self.recheck_or_brief(p, kind),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What need not lie in a context (C3): a tool result that could be replaced by a reference waits here for what the
+//! offloading policy says. Keeps no content, and knows no threshold; whatever goes wrong, the result stays as it is.
+
+use crate::action::Action;
+use crate::decision::{Decision, Fault};
+use crate::ids::{RequestId, SessionId};
+use crate::observation::{
+    Attributes, ContextItem, OffloadingObservation, PolicyQuery, PolicyRequest, SessionState,
+};
+
+use super::Run;
+use super::session_view::{outside_of_runs, unknown_session_view};
+
+/// Results of all sessions that wait at a time. An agent calls a few tools at once; one that offers more gets what is
+/// over this as it is, and nothing grows without bound.
+pub(super) const WAITING: usize = 64;
+
+impl Run {
+    /// Asks about an item, or says at once that it stays: where nobody works any more, nobody's context is spared.
+    pub(super) fn offered(&mut self, session: &SessionId, item: &ContextItem) {
+        let phase = self.phase_of(session).filter(|p| self.has_live_session(*p));
+        let known = self.offers.values().any(|waiting| waiting.id == item.id);
+        match phase {
+            Some(p) if !self.stopping && self.ending.is_none() && !known && self.offers.len() < WAITING => {
+                let request = self.ask_offloading(p, vec![item.clone()]);
+                self.offers.insert(request, item.clone());
+            }
+            _ => self.place(item.id.clone(), false),
+        }
+    }
+
+    /// Takes the answer about an item; false where the question was about something else.
+    pub(super) fn placed(&mut self, request: RequestId, result: &Result<Decision, Fault>) -> bool {
+        let Some(item) = self.offers.remove(&request) else { return false };
+        let offload = wants_offload(&item, result);
+        self.place(item.id, offload);
+        true
+    }
+
+    fn place(&mut self, item: String, offload: bool) {
+        self.emit(Action::Place { item, offload });
+    }
+}
+
+/// Whether an answer replaces exactly this item. Another id, one more, or a fault replaces nothing.
+pub fn wants_offload(item: &ContextItem, result: &Result<Decision, Fault>) -> bool {
+    matches!(result, Ok(Decision::Offload(decision)) if decision.items == [item.id.clone()])
+}
+
+/// The same question for an item of a client that works in no run: nothing is known of its context.
+pub fn standalone_offload_query(item: ContextItem) -> PolicyRequest {
+    let session = unknown_session_view("", "", SessionState::Working);
+    let phase = outside_of_runs("none");
+    let observation =
+        OffloadingObservation { session, phase, items: vec![item], attributes: Attributes::default() };
+    PolicyRequest::new(PolicyQuery::Offload(Box::new(observation)), Vec::new())
+}

@@ -1,0 +1,482 @@
+//! The walk of a phase: measure, scope, spawn, brief, work, judge, make room. What a verdict leads to is in `verdicts.rs`,
+//! whether the work is good enough in `verification.rs`.
+
+use crate::action::{Action, Intent};
+use crate::facts::{AgentEvent, CompactionTrigger, ProcessExit};
+use crate::ids::{ActionId, SessionId};
+use crate::input::Outcome;
+use crate::observation::{
+    AssessTrigger, EvidenceKind, ObjectiveStatus, PromptKind, SessionState, SplitTrigger,
+};
+use crate::progress::ProgressEvent;
+use crate::text::TextBlob;
+use crate::view::COULD_NOT_START;
+
+use super::Run;
+use super::conversation::NOT_RESUMED;
+use super::end_cause::EndCause;
+use super::session::Session;
+use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+
+impl Run {
+    /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
+    pub(super) fn measure(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
+        let action = self.assess(p, false);
+        self.phases[p].step = Step::Measuring { action, occasion, focus };
+    }
+
+    pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &Outcome) {
+        let Some(p) = self.phase_waiting_for(id) else { return };
+        if let Outcome::Assessed { facts } = outcome {
+            self.phases[p].facts = facts.clone();
+        }
+        match (self.phases[p].step.clone(), outcome) {
+            (Step::Branching { .. }, outcome) => self.branched(p, outcome),
+            // What cannot be looked at shows nothing: neither that the work is done nor that it is not.
+            (
+                Step::Baseline { .. }
+                | Step::Measuring { .. }
+                | Step::Proving { .. }
+                | Step::Surveying { .. },
+                Outcome::Failed { error },
+            ) => {
+                let text =
+                    format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
+                self.pause(p, PauseReason::Stuck, text);
+            }
+            (Step::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
+            (Step::Baseline { .. }, outcome) => {
+                self.phases[p].changed_earlier = self.changed_earlier(p);
+                self.find_results(p, outcome);
+                self.scope(p, SplitTrigger::PhaseStart);
+            }
+            (Step::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
+            (Step::Proving { .. }, _) => self.proven(p),
+            (Step::Readying { .. }, Outcome::Failed { error }) => {
+                let exit = ProcessExit { code: None, signal: None, by_host: true };
+                if let Some(session) = self.session_mut(p) {
+                    session.end(exit, COULD_NOT_START);
+                }
+                self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error));
+            }
+            // Nothing changes by waiting: a person is asked at once, and told where the agent is named.
+            (Step::Readying { .. }, Outcome::Unstartable { error }) => {
+                let exit = ProcessExit { code: None, signal: None, by_host: true };
+                if let Some(session) = self.session_mut(p) {
+                    session.end(exit, COULD_NOT_START);
+                }
+                let phase = &self.phases[p].spec;
+                let choice = self.workflow.agent_choice(phase);
+                let text = format!("Phase {} cannot start its agent: {error}. {choice}", phase.id);
+                self.pause(p, PauseReason::Stuck, text);
+            }
+            (Step::Working { .. }, Outcome::Failed { error }) => {
+                self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error))
+            }
+            (Step::Summarising { digest, then, .. }, outcome) => self.summarised(p, digest, then, outcome),
+            (Step::Compacting { .. }, Outcome::Failed { error }) => self.compaction_failed(p, error),
+            (Step::Surveying { then, .. }, _) => self.surveyed(p, then),
+            (Step::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
+            (Step::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
+            (Step::HandingOff { then, draft, .. }, outcome) => {
+                if let Outcome::HandoffWritten { path, artifact, index } = outcome {
+                    self.handoff_written(p, *draft, path, artifact, index.as_ref());
+                }
+                self.start_successor(p, then);
+            }
+            (Step::Committing { .. }, outcome) => self.committed(p, outcome),
+            (Step::CommittingToBranch { then, .. }, outcome) => self.committed_to_branch(p, then, outcome),
+            (Step::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
+            (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
+            (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
+            (Step::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
+            (Step::Unmerging { .. }, outcome) => self.unmerged(p, outcome),
+            (Step::Landing { .. }, outcome) => self.landed(p, outcome),
+            (Step::Offloading { kind, focus, large, .. }, outcome) => {
+                self.offloaded(p, kind, focus, &large, outcome);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about; nor is a phase whose
+    /// parts came together, since what is mended there has to stay there.
+    pub(super) fn scope(&mut self, p: usize, occasion: SplitTrigger) {
+        if self.phases[p].is_made_by_host() {
+            return self.keep_scope(p, occasion, &EndCause::of_host("it is one thing to do"));
+        }
+        if self.phases[p].fork.is_some() {
+            return self.keep_scope(p, occasion, &EndCause::of_host("its parts are together already"));
+        }
+        let request = self.ask_split(p, occasion);
+        self.phases[p].step = Step::Scoping { request, occasion };
+    }
+
+    pub(super) fn event_in_phase(&mut self, p: usize, event: &AgentEvent) {
+        if Session::is_output(event) {
+            self.end_agent_quota_wait(p);
+        }
+        let phase = self.phases[p].spec.id.clone();
+        let Some(session) = self.session(p) else { return };
+        let (id, now) = (session.id.clone(), self.now);
+        match event {
+            AgentEvent::Ready { .. } => {
+                if let Step::Readying { .. } = self.phases[p].step {
+                    if let Some(session) = self.session_mut(p) {
+                        session.state = SessionState::Idle;
+                    }
+                    self.first_brief(p);
+                }
+            }
+            AgentEvent::Turn { .. } | AgentEvent::Occupancy { .. } => {
+                let notice = ProgressEvent::Turn {
+                    phase,
+                    session: id,
+                    turns: session.turns,
+                    max_turns: session.max_turns,
+                    occupancy: session.occupancy(now),
+                };
+                let is_news = matches!(event, AgentEvent::Turn { .. }) || session.has_filled();
+                self.notify(notice);
+                if is_news {
+                    self.assess_at_work(p, AssessTrigger::Turn);
+                }
+                self.look_at_turns(p);
+            }
+            AgentEvent::ToolCall { .. } | AgentEvent::ApprovalRequested { .. } => {
+                let what = session.last.clone();
+                self.notify(ProgressEvent::Activity { phase, session: id, what });
+            }
+            AgentEvent::ApprovalResolved { allowed: false } => self.call_refused(p),
+            AgentEvent::Signal(signal) if signal.channel != crate::facts::SignalSource::ToolOutput => {
+                if signal.retrying {
+                    self.agent_retries(p, signal);
+                }
+                self.assess_at_work(p, AssessTrigger::Signal);
+            }
+            AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
+                let asked = *trigger == CompactionTrigger::Asked;
+                let (before, after) = (*before_tokens, *after_tokens);
+                self.notify(ProgressEvent::Compacted { phase, session: id, asked, before, after });
+                match asked {
+                    true => self.compacted(p),
+                    false => self.lost_context(p),
+                }
+            }
+            AgentEvent::CompactionFailed { text } => self.compaction_failed(p, text),
+            AgentEvent::PromptEnded { .. } => {
+                let text = session.last_words();
+                if !text.is_empty() {
+                    self.tell(ProgressEvent::Said { phase, session: id, text });
+                }
+                self.prompt_ended(p);
+            }
+            AgentEvent::Omitted { events, text_bytes } => {
+                let (events, text_bytes) = (*events, *text_bytes);
+                self.notify(ProgressEvent::OutputOmitted { phase, session: id, events, text_bytes });
+            }
+            AgentEvent::Refused(refusal) => {
+                let refusal = refusal.clone();
+                self.notify(ProgressEvent::Refused { phase, session: id, refusal });
+            }
+            _ => {}
+        }
+    }
+
+    /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
+    fn prompt_ended(&mut self, p: usize) {
+        let (focus, interrupted) = match self.phases[p].step.clone() {
+            Step::Working { focus, interrupted, .. } => (focus, interrupted),
+            Step::Compacting { answer_bytes, .. } => return self.compaction_refused(p, answer_bytes),
+            _ => return,
+        };
+        if let Some(session) = self.session_mut(p) {
+            session.state = SessionState::Idle;
+        }
+        if interrupted {
+            self.end_agent_quota_wait(p);
+            self.nudge(p, focus);
+        } else {
+            self.measure(p, AssessTrigger::PromptEnded, focus);
+        }
+    }
+
+    fn compacted(&mut self, p: usize) {
+        if let Step::Compacting { .. } = self.phases[p].step {
+            if let Some(session) = self.session_mut(p) {
+                session.state = SessionState::Idle;
+            }
+            self.brief_next(p, PromptKind::ReOriented);
+        }
+    }
+
+    /// A compaction that was asked for ends in no `PromptEnded`: an agent that only answers has refused it.
+    fn compaction_refused(&mut self, p: usize, answer_bytes: u64) {
+        let said = self.session_mut(p).map(|session| session.take_back_since(answer_bytes));
+        let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
+        self.compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
+    }
+
+    pub(super) fn session_ended(&mut self, id: &SessionId, exit: ProcessExit) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if !session.is_alive() {
+            return;
+        }
+        let (turns, done, prompts) = (session.turns, session.done, session.prompts);
+        session.end(exit, "ended");
+        let Some(p) = self.phase_of(id) else { return };
+        self.phases[p].turns_before += turns;
+        self.phases[p].progress = done;
+        if self.ending.is_some() {
+            return;
+        }
+        if self.stopping {
+            return self.look_after_stop(p);
+        }
+        self.end_agent_quota_wait(p);
+        match self.phases[p].step.clone() {
+            Step::Ending { then } => self.after_end(p, then),
+            // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
+            Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
+                self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(NOT_RESUMED));
+            }
+            Step::Working { focus, .. } => self.measure(p, AssessTrigger::SessionEnded, focus),
+            Step::Readying { .. } => self.measure(p, AssessTrigger::SessionEnded, Vec::new()),
+            Step::Scoping { .. }
+            | Step::Sparing { .. }
+            | Step::Offloading { .. }
+            | Step::Briefing { .. }
+            | Step::Rechecking { .. }
+            | Step::Rereading { .. }
+            | Step::Fitting { .. }
+            | Step::Summarising { .. }
+            | Step::Compacting { .. } => {
+                // An agent may end by itself after its work; one that did nothing is not started for ever.
+                let succession =
+                    if prompts > 0 && done > 0 { SuccessorReason::Uncounted } else { SuccessorReason::Retry };
+                let because = EndCause::of_host("the agent's process ended between two prompts");
+                self.replace_session(p, succession, because);
+            }
+            _ => {}
+        }
+    }
+
+    /// A session that was to end before its agent had started, and whose agent cannot start: nothing else will say that it is gone.
+    pub(super) fn end_unstarted(&mut self, intent: &Intent, outcome: &Outcome) {
+        let (Action::Spawn(spec), Outcome::Failed { .. } | Outcome::Unstartable { .. }) =
+            (&intent.action, outcome)
+        else {
+            return;
+        };
+        if self.stopping || self.ending.is_some() || self.phase_waiting_for(intent.id).is_none() {
+            self.session_ended(&spec.session, ProcessExit { code: None, signal: None, by_host: true });
+        }
+    }
+
+    /// Asks for the prompt of what comes next.
+    pub(super) fn brief_next(&mut self, p: usize, kind: PromptKind) {
+        let focus = self.focus_of_next(p, kind);
+        self.brief(p, kind, focus);
+    }
+
+    /// One objective at a time; the lead gets all that is left (C18).
+    pub(super) fn focus_of_next(&self, p: usize, kind: PromptKind) -> Vec<usize> {
+        let phase = &self.phases[p];
+        let focus = match kind {
+            PromptKind::Merging => phase.open_goals().map(|(g, _)| g).collect(),
+            _ => phase.next_focus(),
+        };
+        if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
+    }
+
+    /// The agent compacted its context by itself: its next prompt tells it where it is (B11).
+    fn lost_context(&mut self, p: usize) {
+        if let Some(session) = self.session_mut(p) {
+            session.lost_context = true;
+        }
+    }
+
+    pub(super) fn brief(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>) {
+        let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
+        let kind = match kind {
+            PromptKind::Next if has_lost_context => PromptKind::ReOriented,
+            kind => kind,
+        };
+        let is_declined =
+            self.session_mut(p).is_some_and(|session| std::mem::take(&mut session.is_split_declined));
+        let kind = match kind {
+            PromptKind::Next if is_declined => {
+                self.phases[p].because = EndCause::of_host("the split that you asked for was declined");
+                PromptKind::Nudged
+            }
+            kind => kind,
+        };
+        // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
+        if let Some(wait) = self.wait_of_its_provider(p) {
+            return self.join_wait(p, wait, focus);
+        }
+        self.offload_then_prompt(p, kind, focus);
+    }
+
+    pub(super) fn prompt(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, text: &str) {
+        let now = self.now;
+        let spoke = self.last_to_speak(p).map(|session| (session.answer_tail.clone(), session.id.clone()));
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        session.begin_prompt(now);
+        session.lost_context = false;
+        let (id, prompt, is_resumed) = (session.id.clone(), session.prompts, session.is_resumed);
+        let earlier = self.phases[p].sessions.iter().rev().find(|known| **known != id).cloned();
+        let beside = self.at_work_beside(p);
+        for q in &beside {
+            self.phases[*q].has_company = true;
+            self.phases[*q].kept.in_company = true;
+        }
+        let phase = &mut self.phases[p];
+        phase.news = true;
+        // What an earlier session wrote for its successor is not this one's word; it stays until something is finished by it.
+        if prompt == 1
+            && let Some((by @ None, _)) = &mut phase.reported_handoff
+        {
+            *by = earlier;
+        }
+        if let Some((answer, by)) = spoke {
+            phase.keep_what_was_denied(&focus, &answer, Some(&by));
+        }
+        if kind == PromptKind::Nudged && (prompt > 1 || is_resumed) {
+            // It may be asked for more than it was prompted for, by what it reported beside that.
+            phase.before_focus.0.clone_from(&focus);
+        } else if phase.before_focus.0 != focus || prompt == 1 && !is_resumed {
+            // What an earlier session changed shows nothing of this one.
+            phase.before_focus = (focus.clone(), phase.facts.clone());
+            phase.has_company = false;
+        }
+        phase.has_company |= !beside.is_empty();
+        phase.kept.in_company |= !beside.is_empty();
+        phase.refused = None;
+        if prompt == 1 {
+            phase.not_taken = None;
+        }
+        for g in &focus {
+            let goal = &mut phase.goals[*g];
+            goal.attempts += 1;
+            if !goal.is_done() {
+                goal.set_status(ObjectiveStatus::InProgress, now);
+            }
+        }
+        phase.is_cut_off = false;
+        let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
+        let because = if kind == PromptKind::Nudged { phase.because.for_people() } else { "" }.to_owned();
+        let (phase, session) = (phase.spec.id.clone(), id.clone());
+        self.notify(ProgressEvent::Prompted { phase, session, kind, focus: ids.clone(), because });
+        let text = TextBlob::new(text);
+        let action = self.emit(Action::Prompt { session: id, prompt, kind, focus: ids, text });
+        self.phases[p].step = Step::Working { action, focus, interrupted: false };
+    }
+
+    /// Other phases whose sessions work in the same folder.
+    pub(super) fn at_work_beside(&self, p: usize) -> Vec<usize> {
+        let is_beside =
+            |q: &usize| *q != p && self.phases[*q].tree == self.phases[p].tree && self.has_live_session(*q);
+        (0..self.phases.len()).filter(is_beside).collect()
+    }
+
+    /// Between two prompts: first a summary of what is new, so that one exists whenever the agent compacts by itself (B2). Reviews and
+    /// merges, which the host made, are one step each; a recording has no agent.
+    pub(super) fn boundary(&mut self, p: usize) {
+        if !self.may_summarise(p) || !self.summarise(p, OnSummary::Boundary) {
+            self.cross_boundary(p);
+        }
+    }
+
+    pub(super) fn may_summarise(&self, p: usize) -> bool {
+        !self.phases[p].is_made_by_host() && self.workflow.imported.is_none()
+    }
+
+    /// What is finished is verified; else the fixed order asks splitting, then compaction.
+    pub(super) fn cross_boundary(&mut self, p: usize) {
+        if self.commits_at_boundary(p) {
+            self.commit_to_branch(p, OnCommit::Boundary);
+        } else if self.phases[p].is_finished() {
+            self.prove(p);
+        } else if !self.pause_at_ceiling(p) {
+            if !self.has_live_session(p) {
+                self.start_successor(p, SuccessorReason::Uncounted);
+            } else if self.is_out_of_turns(p) {
+                if !self.ask_for_turns(p, OnTurnBudget::Boundary) {
+                    self.end_for_turns(p);
+                }
+            } else if self.phases[p].requested.is_some() {
+                self.scope(p, SplitTrigger::Requested);
+            } else {
+                self.scope(p, SplitTrigger::Boundary);
+            }
+        }
+    }
+
+    /// An objective is done; where it was before, with the stronger of both kinds of evidence.
+    pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>, basis: EvidenceKind) {
+        let now = self.now;
+        let goal = &mut self.phases[p].goals[g];
+        goal.done_by = Some(goal.done_by.map_or(basis, |known| known.min(basis)));
+        if goal.is_done() {
+            return;
+        }
+        goal.set_status(ObjectiveStatus::Done, now);
+        goal.reported.take_if(|said| said.before_prompt.is_some());
+        goal.by.clone_from(&by);
+        goal.judged_by.clone_from(&self.answering);
+        let goal_by = by.clone();
+        let objective = goal.spec.id.clone();
+        if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
+            session.done += 1;
+        }
+        let phase = &mut self.phases[p];
+        // Its successor has gone on from there: what it leaves itself is newer.
+        phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != goal_by);
+        let (done, of) = (phase.done_count(), phase.goals.len() as u32);
+        let phase = phase.spec.id.clone();
+        let judged_by = self.answering.clone();
+        self.notify(ProgressEvent::ObjectiveDone { phase, objective, basis, judged_by, done, of });
+    }
+
+    /// Ends the session, where there is one, and goes on from there once it is gone.
+    pub(super) fn end_session(&mut self, p: usize, then: OnSessionEnd, reason: &str) {
+        match self.phases[p].session.clone() {
+            Some(session) if self.has_live_session(p) => {
+                if let (OnSessionEnd::Complete | OnSessionEnd::Review, Some(session)) =
+                    (&then, self.session_mut(p))
+                {
+                    "done".clone_into(&mut session.ending);
+                }
+                self.phases[p].step = Step::Ending { then };
+                self.emit(Action::End { session, reason: reason.to_owned() });
+            }
+            _ => self.after_end(p, then),
+        }
+    }
+
+    pub(super) fn after_end(&mut self, p: usize, then: OnSessionEnd) {
+        match then {
+            OnSessionEnd::Succeed(succession) => self.start_successor(p, succession),
+            OnSessionEnd::Split(parts) => self.leave_to_parts(p, parts),
+            OnSessionEnd::Review => self.review_begins(p),
+            OnSessionEnd::Iterate => self.iterate(p),
+            OnSessionEnd::Pause { about, text } => self.ask_person(p, about, text),
+            OnSessionEnd::Skip => self.skip(p),
+            OnSessionEnd::Complete => self.complete(p),
+        }
+    }
+}
+
+/// What to tell of an outcome that is not the one that was hoped for.
+pub(super) fn why_failed(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Failed { error } | Outcome::Unstartable { error } => error,
+        Outcome::Lost => "it was broken off",
+        _ => "the host answered something else",
+    }
+}

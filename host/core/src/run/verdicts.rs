@@ -1,0 +1,577 @@
+//! What follows from a verdict: done, continuation (A6–A8), retry, nudge, backoff. Waits for a provider are in
+//! `quota.rs`.
+
+use crate::action::Action;
+use crate::decision::{
+    Assessment, CompletionDecision, Decision, Evidence, Fault, QuotaCause, RecoveryAction, Verdict,
+};
+use crate::facts::WorkspaceFacts;
+use crate::ids::{ObjectiveId, RequestId};
+use crate::observation::{AssessTrigger, ObjectiveStatus, PromptKind, SessionState, SplitTrigger};
+use crate::progress::ProgressEvent;
+use crate::time::DurationMs;
+use crate::workflow::BUILTIN;
+
+use super::Run;
+use super::conversation::NOT_RESUMED;
+use super::end_cause::EndCause;
+use super::judgment::Judgment;
+use super::quota::{outlasts_its_reset, words_of};
+use super::session::Session;
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+use super::turns::TurnRequest;
+
+/// No wait between two tries is longer: a person who looks sees something move.
+const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
+
+/// The questions about a session at work: their answers change the course only where they must, so nobody waits for them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SessionQueries {
+    /// How it is. One question at a time; what comes meanwhile asks once more.
+    assessing: Option<RequestId>,
+    again: bool,
+    /// What to do, now that it stalls.
+    recovering: Option<(RequestId, Box<Judgment>)>,
+    /// Whether its phase gets more turns, now that they are used up.
+    pub(super) turns: Option<TurnRequest>,
+    /// What was on disk when that was asked.
+    pub(super) looked: WorkspaceFacts,
+}
+
+impl SessionQueries {
+    /// What was asked about a stall, where nothing has been answered yet.
+    pub(super) fn recovering(&self) -> Option<RequestId> {
+        self.recovering.as_ref().map(|(request, _)| *request)
+    }
+
+    pub(super) fn waits_for(&self, request: RequestId) -> bool {
+        [self.assessing, self.recovering()].contains(&Some(request))
+            || self.turns == Some(TurnRequest::Asked(request))
+    }
+}
+
+impl Run {
+    pub(super) fn judge(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
+        self.reopen_unproven(p);
+        self.take_score_of_answer(p);
+        let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
+        let focus = self.phases[p].to_judge(focus, answer);
+        let phase = &mut self.phases[p];
+        phase.judged_as_done = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
+        let request = self.ask_assessment(p, occasion, &focus);
+        self.phases[p].step = Step::Judging { request, occasion, focus };
+    }
+
+    /// While the agent works: nobody waits for the answer, one question at a time.
+    pub(super) fn assess_at_work(&mut self, p: usize, occasion: AssessTrigger) {
+        let Some(focus) = self.focus_at_work(p) else { return };
+        match self.session_mut(p) {
+            Some(session) if session.at_work.assessing.is_some() => session.at_work.again = true,
+            Some(_) => {
+                let request = self.ask_assessment(p, occasion, &focus);
+                if let Some(session) = self.session_mut(p) {
+                    session.used_when_asked = session.used_tokens;
+                    session.at_work.assessing = Some(request);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The objectives that its session is at work on. Nothing where it is not: what a session does is judged when it has ended,
+    /// and what was asked while it was at work changes nothing by then.
+    fn focus_at_work(&self, p: usize) -> Option<Vec<usize>> {
+        match &self.phases[p].step {
+            Step::Working { focus, .. } => Some(focus.clone()),
+            Step::Readying { .. } | Step::Compacting { .. } => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
+    /// Takes an answer to one of the questions about a session at work. An answer of another kind changes nothing.
+    pub(super) fn take_answer_at_work(
+        &mut self,
+        p: usize,
+        request: RequestId,
+        result: &Result<Decision, Fault>,
+    ) {
+        if self.session(p).is_some_and(|session| session.at_work.turns == Some(TurnRequest::Asked(request))) {
+            return self.take_turns_at_work(p, result);
+        }
+        let is_at_work = self.focus_at_work(p).is_some();
+        let Some(at_work) = self.session_mut(p).map(|session| &mut session.at_work) else {
+            return;
+        };
+        if at_work.assessing != Some(request) {
+            if let (Some((_, judgment)), Ok(Decision::Recover(decision)), true) =
+                (at_work.recovering.take(), result, is_at_work)
+            {
+                self.unstall(p, &judgment, &decision.action);
+            }
+            return;
+        }
+        at_work.assessing = None;
+        let again = std::mem::take(&mut at_work.again);
+        if let Ok(Decision::Assess(assessment)) = result {
+            self.warn(p, assessment);
+            match assessment.verdict {
+                Verdict::Quota { cause, resets_at_ms: until } => {
+                    let said = self.under_its_name("says", &words_of(assessment));
+                    self.wait_in_place(p, cause, until, said);
+                }
+                Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
+                // Only what has ended is judged; its evidence stays with the session until then.
+                _ => {}
+            }
+        }
+        if again {
+            self.assess_at_work(p, AssessTrigger::Signal);
+        }
+    }
+
+    fn ask_how_to_unstall(&mut self, p: usize, assessment: &Assessment) {
+        let Some(focus) = self.focus_at_work(p) else { return };
+        let judgment = Judgment::of(assessment, self.answering.clone());
+        let request = self.ask_recovery(p, AssessTrigger::Heartbeat, &focus, &judgment);
+        if let Some(session) = self.session_mut(p) {
+            session.at_work.recovering = Some((request, Box::new(judgment)));
+        }
+    }
+
+    fn warn(&mut self, p: usize, assessment: &Assessment) {
+        let now = self.now;
+        let phase = self.phases[p].spec.id.clone();
+        let Some(message) = assessment.warning.as_ref().map(|words| self.under_its_name("warns", words))
+        else {
+            return;
+        };
+        if let Some(session) = self.session_mut(p).filter(|session| !session.warned) {
+            session.warned = true;
+            let (session, occupancy) = (session.id.clone(), session.occupancy(now));
+            self.notify(ProgressEvent::Warned { phase, session, occupancy, message });
+        }
+    }
+
+    fn unstall(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+        let limit = self.workflow.limits.nudges;
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        let (id, may_interrupt) = (session.id.clone(), session.capabilities.interrupts);
+        match (action, &mut self.phases[p].step) {
+            (RecoveryAction::Wait, _) => {}
+            (RecoveryAction::Nudge | RecoveryAction::Interrupt, Step::Working { interrupted, .. })
+                if may_interrupt && !*interrupted =>
+            {
+                *interrupted = true;
+                let Some(session) = self.session_mut(p) else {
+                    return;
+                };
+                session.nudges += 1;
+                if session.nudges > limit {
+                    return self.give_up(p, judgment);
+                }
+                self.phases[p].because = judgment.cause();
+                self.emit(Action::Interrupt { session: id });
+            }
+            (RecoveryAction::AskPerson { question }, _) => {
+                let asked = self.asked_of_judgment(judgment, question);
+                self.pause(p, PauseReason::Stuck, asked);
+            }
+            _ => self.go_on_without(p, judgment, action),
+        }
+    }
+
+    /// The session is over, whatever is done next: one that cannot be waited for or nudged is replaced.
+    fn go_on_without(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+        match action {
+            RecoveryAction::HandOff => self.end_for(p, judgment, SuccessorReason::Continuation),
+            RecoveryAction::Retry => self.end_for(p, judgment, SuccessorReason::Retry),
+            RecoveryAction::OtherRole { role } => self.give_up_to(p, role, judgment),
+            RecoveryAction::Split => self.split_after(p, judgment),
+            RecoveryAction::AskPerson { .. }
+            | RecoveryAction::Wait
+            | RecoveryAction::Nudge
+            | RecoveryAction::Interrupt => self.give_up(p, judgment),
+        }
+    }
+
+    fn give_up(&mut self, p: usize, judgment: &Judgment) {
+        self.end_for(p, judgment, judgment.succession());
+    }
+
+    fn end_for(&mut self, p: usize, judgment: &Judgment, then: SuccessorReason) {
+        self.tell_stop(p, judgment);
+        // A handoff after a finished objective, as every prompt asks for it (C20), uses up no continuation where the context of its
+        // session has room, or nobody knows.
+        let is_at_boundary = judgment.assessment.verdict == Verdict::HandedOff
+            && then == SuccessorReason::Continuation
+            && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
+        // Nobody is to blame for what the end of the host cut off.
+        let then =
+            if self.phases[p].is_cut_off || is_at_boundary { SuccessorReason::Uncounted } else { then };
+        self.replace_session(p, then, judgment.cause());
+    }
+
+    fn split_after(&mut self, p: usize, judgment: &Judgment) {
+        self.tell_stop(p, judgment);
+        self.phases[p].because = judgment.cause();
+        self.scope(p, SplitTrigger::OutOfContinuations);
+    }
+
+    /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase: the
+    /// router refuses such an answer, and here a person is asked.
+    fn give_up_to(&mut self, p: usize, role: &str, judgment: &Judgment) {
+        let may_have_it = self.workflow.other_roles(&self.phases[p].spec).any(|other| other == role);
+        if may_have_it {
+            (self.phases[p].spec.role, self.phases[p].spec.agent) = (role.into(), None);
+            return self.give_up(p, judgment);
+        }
+        let policy = self.answering.as_deref().unwrap_or(BUILTIN);
+        let text =
+            format!("The policy {policy} hands the phase to the role {role:?}, which may not have it.");
+        self.tell_stop(p, judgment);
+        let known = "it was to be handed to a role that may not have it";
+        self.pause(p, PauseReason::Stuck, EndCause::of_policy(&text, known));
+    }
+
+    fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
+        let evidence = self.shown_evidence(p, judgment);
+        self.stopped(p, judgment.word(), evidence, judgment.reason_for_people());
+        self.phases[p].judged_by.clone_from(&judgment.by);
+    }
+
+    /// The evidence as people read it. Words that another policy says a signal has, and that are not in it, are that policy's own: they
+    /// are shown under no other name.
+    fn shown_evidence(&self, p: usize, judgment: &Judgment) -> Vec<Evidence> {
+        let mut evidence = judgment.evidence().to_vec();
+        let is_said = |piece: &Evidence| self.session(p).is_some_and(|session| session.has_said(piece));
+        for piece in evidence.iter_mut().filter(|piece| judgment.by.is_some() && !is_said(piece)) {
+            piece.seq = None;
+        }
+        evidence
+    }
+
+    /// Notes and tells how the session of a phase ended.
+    pub(super) fn stopped(&mut self, p: usize, ending: &str, evidence: Vec<Evidence>, reason: String) {
+        // By the host, unless a judgment says otherwise.
+        self.phases[p].judged_by = None;
+        let phase = self.phases[p].spec.id.clone();
+        if let Some(session) = self.session_mut(p) {
+            ending.clone_into(&mut session.ending);
+            let (session, verdict) = (session.id.clone(), ending.to_owned());
+            self.notify(ProgressEvent::Stopped { phase, session, verdict, evidence, reason });
+        }
+    }
+
+    pub(super) fn take_verdict(
+        &mut self,
+        p: usize,
+        occasion: AssessTrigger,
+        focus: &[usize],
+        a: &Assessment,
+    ) {
+        self.warn(p, a);
+        if !matches!(a.verdict, Verdict::Quota { cause, .. } if cause != QuotaCause::Billing) {
+            self.end_agent_quota_wait(p);
+        }
+        let asks_for_split = self.phases[p].requested.is_some();
+        match a.verdict {
+            // A session that ended before it was given anything has answered nothing.
+            Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
+                self.end_for(p, &Judgment::of(a, self.answering.clone()), SuccessorReason::Retry);
+            }
+            // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
+            Verdict::Answered if asks_for_split && self.phases[p].judged_as_done.is_empty() => {
+                self.boundary(p)
+            }
+            Verdict::Answered => {
+                let request = self.ask_completion(p, occasion, focus, a.clone());
+                let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
+                self.phases[p].step = Step::Completing { request, occasion, focus, assessment };
+            }
+            // The contract rules this out for what has ended; a policy that says it is taken for broken.
+            Verdict::Healthy => {
+                let what = if occasion == AssessTrigger::SessionEnded { "session" } else { "prompt" };
+                let text = format!("The policy calls a {what} healthy that has ended: {}", a.reason);
+                self.pause(p, PauseReason::Stuck, text);
+            }
+            // Some agents find out only when they are asked.
+            Verdict::Failed if self.could_not_resume(p) => {
+                self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(NOT_RESUMED));
+            }
+            // Who asks for smaller scopes instead of doing the work has done its job (D2).
+            Verdict::Truncated
+            | Verdict::Stalled
+            | Verdict::Interrupted
+            | Verdict::Refused
+            | Verdict::Failed
+                if asks_for_split =>
+            {
+                self.scope(p, SplitTrigger::Requested);
+            }
+            Verdict::Truncated
+            | Verdict::Stalled
+            | Verdict::Interrupted
+            | Verdict::Unauthenticated
+            | Verdict::NeedsInput
+            | Verdict::Refused
+            | Verdict::Failed
+            | Verdict::HandedOff
+            | Verdict::Exhausted
+            | Verdict::Quota { .. }
+            | Verdict::TurnLimit
+            | Verdict::BudgetLimit => {
+                let judgment = Judgment::of(a, self.answering.clone());
+                self.ask_how_to_go_on(p, occasion, focus.to_vec(), judgment);
+            }
+        }
+    }
+
+    fn ask_how_to_go_on(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>, judgment: Judgment) {
+        let request = self.ask_recovery(p, occasion, &focus, &judgment);
+        self.phases[p].step = Step::Recovering { request, occasion, focus, judgment: Box::new(judgment) };
+    }
+
+    /// What is done is done; what of the prompt is not is asked about.
+    pub(super) fn take_completion(
+        &mut self,
+        p: usize,
+        occasion: AssessTrigger,
+        focus: &[usize],
+        assessment: Assessment,
+        decision: &CompletionDecision,
+    ) {
+        let goals = &self.phases[p].goals;
+        let (done, left): (Vec<usize>, Vec<usize>) =
+            focus.iter().partition(|g| decision.done.contains(&goals[**g].spec.id));
+        let asks_for_split = self.phases[p].requested.is_some();
+        if left.is_empty() && !asks_for_split {
+            return self.complete_focus(p, focus, &decision.evidence);
+        }
+        // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
+        let taken_back = left.iter().filter(|g| self.phases[p].judged_as_done.contains(g));
+        for g in taken_back.copied().collect::<Vec<_>>() {
+            let because = self.under_its_name("says", &decision.reason);
+            self.reopen(p, g, ObjectiveStatus::InProgress, &because);
+        }
+        // It stopped where it was: what it did not report as done is for the parts.
+        if asks_for_split {
+            let stays = |g: &usize| self.phases[p].judged_as_done.contains(g);
+            let done: Vec<usize> = done.into_iter().filter(stays).collect();
+            self.mark_done(p, &done);
+            return self.boundary(p);
+        }
+        // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
+        let lacking = self.mark_done(p, &done);
+        let is_open = |g: &usize| !self.phases[p].goals[*g].is_done();
+        let left = focus.iter().copied().filter(is_open).collect();
+        let mut decision = decision.clone();
+        let lacking = lacking.join("; ");
+        if !lacking.is_empty() {
+            decision.reason = format!("{}; {lacking}", decision.reason);
+        }
+        let by = self.answering.clone();
+        let judgment = Judgment { assessment, completion: Some(decision), lacking, by };
+        self.ask_how_to_go_on(p, occasion, left, judgment);
+    }
+
+    pub(super) fn take_recovery(
+        &mut self,
+        p: usize,
+        focus: &[usize],
+        judgment: &Judgment,
+        action: &RecoveryAction,
+    ) {
+        let (alive, limit) = (self.has_live_session(p), self.workflow.limits.nudges);
+        match (action, judgment.assessment.verdict) {
+            (RecoveryAction::AskPerson { question }, _) => {
+                self.tell_stop(p, judgment);
+                // Nobody can say that work is done which was never begun.
+                let has_worked = self.session(p).is_some_and(Session::has_worked);
+                let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
+                focus.clone_into(&mut self.phases[p].unproven);
+                // What its agent itself calls not done, or what lacks an expected file, is not offered as done first.
+                let is_missing = |g: &usize| self.phases[p].is_file_missing(*g);
+                let is_denied = is_unproven && (self.denies(p) || focus.iter().any(is_missing));
+                let about = match judgment.assessment.verdict {
+                    _ if !is_unproven => PauseReason::Stuck,
+                    Verdict::NeedsInput => PauseReason::Asked,
+                    _ if is_denied => PauseReason::Asked,
+                    _ => PauseReason::Unproven,
+                };
+                let asked = self.asked_of_judgment(judgment, question);
+                self.pause(p, about, asked);
+            }
+            (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
+                let said = judgment.words_for_people(words_of(&judgment.assessment));
+                self.wait_for_quota(p, cause, until, focus, said, judgment.by.clone())
+            }
+            (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
+                match self.session_mut(p) {
+                    Some(session) if alive && session.nudges < limit => {
+                        session.nudges += 1;
+                        self.phases[p].because = judgment.cause();
+                        self.nudge(p, focus.to_vec());
+                    }
+                    _ => self.give_up(p, judgment),
+                }
+            }
+            _ => self.go_on_without(p, judgment, action),
+        }
+    }
+
+    /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on.
+    pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
+        let phase = &self.phases[p];
+        focus.retain(|g| !phase.goals[*g].is_done());
+        let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
+        if focus.is_empty() {
+            self.boundary(p);
+        } else if !has_lost_context
+            || !self.may_summarise(p)
+            || !self.summarise(p, OnSummary::AskAgain(focus.clone()))
+        {
+            self.brief(p, PromptKind::Nudged, focus);
+        }
+    }
+
+    /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
+    /// `succeed` does that before another begins.
+    pub(super) fn replace_session(&mut self, p: usize, then: SuccessorReason, because: EndCause) {
+        self.phases[p].because = because;
+        if let Some(session) = self.session_mut(p) {
+            session.at_work = SessionQueries::default();
+        }
+        if self.phases[p].is_finished() {
+            return self.prove(p);
+        }
+        self.start_successor(p, then);
+    }
+
+    /// A new session, where one is allowed; else smaller scopes, or a person. Whatever happened since the last handoff
+    /// is handed off first, whichever way the session ended.
+    pub(super) fn start_successor(&mut self, p: usize, then: SuccessorReason) {
+        if then == SuccessorReason::Over {
+            return self.phase_over(p);
+        }
+        if self.has_live_session(p) {
+            return self.end_session(p, OnSessionEnd::Succeed(then), "another session takes over");
+        }
+        if self.phases[p].news && self.phases[p].session.is_some() {
+            return self.survey(p, then);
+        }
+        if then == SuccessorReason::Parts {
+            return self.split_as_planned(p);
+        }
+        if self.pause_at_ceiling(p) {
+            return;
+        }
+        if self.phases[p].requested.is_some() {
+            return self.scope(p, SplitTrigger::Requested);
+        }
+        let is_last = then == SuccessorReason::Continuation && !self.may_continue(p);
+        if self.is_out_of_turns(p) {
+            if self.ask_for_turns(p, OnTurnBudget::Succeed(then)) {
+                return;
+            }
+            let goes_on = then == SuccessorReason::Continuation && !is_last;
+            if !goes_on || !self.give_continuation_turns(p) {
+                return self.scope(p, SplitTrigger::OutOfContinuations);
+            }
+        } else if is_last {
+            return self.scope(p, SplitTrigger::OutOfContinuations);
+        }
+        match then {
+            SuccessorReason::Uncounted | SuccessorReason::Parts | SuccessorReason::Over => self.spawn(p),
+            SuccessorReason::Continuation => {
+                self.phases[p].continuations += 1;
+                self.spawn(p);
+            }
+            SuccessorReason::Retry => self.retry(p),
+        }
+    }
+
+    fn retry(&mut self, p: usize) {
+        let limit = self.workflow.limits.retries;
+        let because = self.phases[p].because.for_people().to_owned();
+        let id = self.phases[p].spec.id.clone();
+        // Nobody asked for this review by name: one session is what it is worth.
+        if self.is_default_review(p) {
+            return self.pause(p, PauseReason::Stuck, because);
+        }
+        // Progress makes a failure the first one again.
+        let (retries, done) = (self.phases[p].retries_used(), self.phases[p].done_count());
+        (self.phases[p].retries, self.phases[p].done_at_retry) = (retries, done);
+        if self.phases[p].retries >= limit {
+            let text = format!("Phase {id} failed {} times: {because}", limit + 1);
+            return self.pause(p, PauseReason::Stuck, text);
+        }
+        self.phases[p].retries += 1;
+        let attempt = self.phases[p].retries;
+        let after = self.backoff(attempt - 1);
+        self.notify(ProgressEvent::Retrying { phase: id, attempt, of: limit, after, because });
+        self.phases[p].step = Step::Backoff { until: self.now + after };
+    }
+
+    pub(super) fn backoff(&self, doublings: u32) -> DurationMs {
+        let first = self.workflow.limits.backoff.0;
+        DurationMs(first.saturating_mul(1 << doublings.min(16))).min(LONGEST_BACKOFF)
+    }
+
+    /// At most n continuations, and each must have finished something (A8). Where one objective alone is open, and nothing smaller could
+    /// be finished, files that the session changed are that.
+    fn may_continue(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let has_moved = || phase.open_goals().count() == 1 && phase.changed_by_session() > 0;
+        let idle = phase.continuations > 0 && phase.progress == 0 && !has_moved();
+        phase.continuations < self.continuations_allowed(p) && !idle
+    }
+
+    pub(super) fn why_no_continuation(&self, p: usize) -> String {
+        let phase = &self.phases[p];
+        if self.is_out_of_turns(p) {
+            self.why_out_of_turns(p)
+        } else if phase.continuations >= self.continuations_allowed(p) {
+            format!("its {} continuations are used up", phase.continuations)
+        } else {
+            "the last continuation finished none".to_owned()
+        }
+    }
+
+    pub(super) fn continuations_allowed(&self, p: usize) -> u32 {
+        self.phases[p].spec.continuations.unwrap_or(self.workflow.limits.continuations)
+    }
+
+    pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
+        self.phases[p].open_goals().map(|(_, goal)| goal.spec.id.clone()).collect()
+    }
+
+    pub(super) fn tick_phase(&mut self, p: usize) {
+        let (now, beat) = (self.now, self.heartbeat());
+        if let Some(session) = self.session_mut(p)
+            && session.next_heartbeat <= now
+        {
+            session.next_heartbeat = now + beat;
+        }
+        match self.phases[p].step.clone() {
+            Step::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
+                self.quota_over(p, since, focus, judged_by.is_some());
+            }
+            Step::Backoff { until } if until <= now => self.continue_phase(p),
+            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => {
+                let waits = self.session(p).is_some_and(|s| match s.state {
+                    SessionState::WaitingApproval => true,
+                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| outlasts_its_reset(&wait, now)),
+                    _ => false,
+                });
+                // A wait is looked at for recovery only, which arrives as output (B7). One that outlasts every reset is
+                // a silence like any other.
+                if !waits {
+                    self.assess_at_work(p, AssessTrigger::Heartbeat);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Whether what a phase made is good enough: after its commands (`checks`) its reviewer, where it has one (D3). What they find goes
+//! back to the phase, within bounds; a phase that closes a loop sends it back to where the loop begins (B10).
+
+use crate::facts::ChangedFile;
+use crate::ids::PhaseId;
+use crate::input::SCORE_MAX;
+use crate::observation::{ObjectiveStatus, PromptKind};
+use crate::progress::ProgressEvent;
+use crate::time::UnixMs;
+use crate::view::PhaseOrigin;
+use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec as Spec, ReviewRequirement};
+
+use super::Run;
+use super::checks::tail_line;
+use super::commit::named;
+use super::end_cause::EndCause;
+use super::evidence::excerpt;
+use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase};
+use super::session::cut;
+use super::step::{OnRestore, OnSessionEnd, PauseReason, Step, SuccessorReason};
+
+/// Words by which a review says that something is not done.
+const DENIALS: [&str; 6] =
+    [" not done", " not finished", " not complete", " unfinished", " incomplete", " not implemented"];
+
+/// How a reviewer gives its score in its answer, on a line of its own, and how many lines may stand behind it.
+const SCORE_LINE: &str = "score:";
+const LAST_LINES: usize = 4;
+/// What may stand behind the number.
+const BEHIND_SCORE: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
+
+/// What a reviewer said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReviewScore {
+    pub(super) score: u32,
+    pub(super) summary: String,
+    pub(super) findings: Vec<String>,
+}
+
+impl ReviewScore {
+    /// "Score: 80", or "**Score:** 80/100 (sound)", at the end of one of the last lines of an answer; what stands before it is its summary.
+    pub(super) fn of_answer(answer: &str) -> Option<Self> {
+        let mut rest = answer.trim_end();
+        for _ in 0..=LAST_LINES {
+            let (before, line) = rest.rsplit_once('\n').unwrap_or(("", rest));
+            if let Some(score) = score_of(line) {
+                let mut summary = before.trim().to_owned();
+                cut(&mut summary, FINDINGS_BYTES);
+                return Some(Self { score, summary, findings: Vec::new() });
+            }
+            rest = before.trim_end();
+        }
+        None
+    }
+}
+
+/// The score that a line gives, whatever marks of Markdown stand in it.
+fn score_of(line: &str) -> Option<u32> {
+    let plain: String = line.chars().filter(|c| !matches!(c, '*' | '_' | '`')).collect();
+    let said = &plain[plain.to_ascii_lowercase().rfind(SCORE_LINE)? + SCORE_LINE.len()..];
+    let said = said.trim();
+    let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
+    let score = number.parse().ok().filter(|score| *score <= SCORE_MAX)?;
+    let behind = behind.trim_start().trim_end_matches('.');
+    // "80-90" is no score.
+    let is_range = behind.starts_with(['-', '–', '—'])
+        && behind.chars().find(|c| c.is_alphanumeric()).is_some_and(|c| c.is_ascii_digit());
+    let is_whole = behind.is_empty() || BEHIND_SCORE.iter().any(|known| behind.starts_with(known));
+    (is_whole && !is_range).then_some(score)
+}
+
+impl Run {
+    /// A reviewer that submitted nothing may have given its score in its answer.
+    pub(super) fn take_score_of_answer(&mut self, p: usize) {
+        if self.phases[p].origin != PhaseOrigin::Review || self.phases[p].submitted.is_some() {
+            return;
+        }
+        let said = self.session(p).and_then(|session| ReviewScore::of_answer(&session.answer_tail));
+        self.phases[p].submitted = said;
+    }
+
+    /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
+    /// was enough.
+    pub(super) fn not_content(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
+        self.phases[p].because = EndCause::of_host(because);
+        if self.phases[p].spec.repeat.is_some() {
+            // Everything in the loop is open again anyway, once the next walk begins.
+            return self.end_session(p, OnSessionEnd::Iterate, "the loop begins again");
+        }
+        self.reopen_concerned(p, of, because);
+        if attempt > self.workflow.limits.verifications {
+            self.pause(p, PauseReason::Stuck, text);
+        } else if self.has_live_session(p) {
+            self.brief_next(p, PromptKind::Nudged);
+        } else {
+            self.start_successor(p, SuccessorReason::Uncounted);
+        }
+    }
+
+    pub(super) fn review_or_complete(&mut self, p: usize) {
+        match self.phases[p].spec.review {
+            Some(_) => self.end_session(p, OnSessionEnd::Review, "its work is reviewed"),
+            None => self.end_session(p, OnSessionEnd::Complete, "its phase is done"),
+        }
+    }
+
+    /// Somebody else looks at it: a phase that the host makes, with one objective, in the same tree.
+    pub(super) fn review_begins(&mut self, p: usize) {
+        let Some(ReviewRequirement { role, .. }) = self.phases[p].spec.review.clone() else {
+            return self.complete(p);
+        };
+        self.phases[p].reviews += 1;
+        let phase = &self.phases[p];
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        // A role that the phase works in as well is played by the agent of the phase, where the review is the default.
+        let is_own_role = phase.reviewed_by_default && role == phase.spec.role;
+        let agent = phase.spec.agent.clone().filter(|_| is_own_role);
+        let review = self.free_phase_id(&format!("{id}-review"));
+        let told = std::mem::take(&mut self.phases[p].told);
+        let phase = &self.phases[p];
+        // The title of a part is a policy's, and an objective is the workflow's.
+        let title = match phase.origin {
+            PhaseOrigin::Split => String::new(),
+            _ => format!(": {}", phase.spec.title),
+        };
+        let objective = Objective {
+            id: self.free_objective_id(&format!("review-{id}-{round}")),
+            description: format!("Review phase {id}{title}{told}"),
+            files: Vec::new(),
+            verify: None,
+        };
+        let spec = Spec {
+            title: format!("review of {id}"),
+            role,
+            agent,
+            ..self.spec_of_own(p, review.clone(), objective)
+        };
+        self.add_own(p, Phase { origin: PhaseOrigin::Review, ..Phase::new(spec) });
+        self.phases[p].step = Step::UnderReview { review };
+    }
+
+    /// The review is over, one way or another. What it did to the tree is looked at and put back first.
+    pub(super) fn review_over(&mut self, p: usize) {
+        let Step::UnderReview { review } = self.phases[p].step.clone() else { return };
+        match self.phases[p].commit {
+            Some(_) => self.restore(p, OnRestore::Review(review)),
+            None => {
+                let altered = self.altered_by_review(p, &review);
+                self.weigh_review(p, &review, &altered);
+            }
+        }
+    }
+
+    /// Takes what a review said, and what it `altered`.
+    pub(super) fn weigh_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
+        let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
+        let (left, said, refused) = match reviewed {
+            Some(review) => (review.step == Step::Skipped, review.submitted.take(), review.not_taken.take()),
+            None => (true, None, None),
+        };
+        let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
+        match said {
+            Some(_) if !altered.is_empty() => self.spoilt(p, altered),
+            Some(said) => self.scored(p, said, threshold),
+            // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
+            None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
+                let phase = self.phases[p].spec.id.clone();
+                if self.workflow.accept == Some(Acceptance::Answer) {
+                    self.notify(ProgressEvent::NotReviewed { phase });
+                    return self.complete_checked(p);
+                }
+                let why =
+                    refused.map(|why| format!(" (its review was not taken: {why})")).unwrap_or_default();
+                let text = format!(
+                    "The review of {phase} has no score{why}. Should {phase} be merged as it is? Where agents cannot review, `review_parts = false` in the workflow leaves this to a `verify`."
+                );
+                self.pause(p, PauseReason::Unproven, text);
+            }
+            // A person left it: it is not held to a review, and what one said before is of no weight.
+            None if left => {
+                self.phases[p].verified = None;
+                self.complete(p);
+            }
+            None => {
+                self.phases[p].unscored += 1;
+                if self.phases[p].unscored <= self.workflow.limits.retries {
+                    return self.review_begins(p);
+                }
+                let phase = &mut self.phases[p];
+                let times = std::mem::take(&mut phase.unscored);
+                let text = format!(
+                    "Phase {} was reviewed {times} times, and no review gave a score.",
+                    phase.spec.id
+                );
+                self.pause(p, PauseReason::Unproven, text);
+            }
+        }
+    }
+
+    /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
+    pub(super) fn is_default_review(&self, p: usize) -> bool {
+        let parent = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+        let of = parent
+            .filter(|_| self.phases[p].origin == PhaseOrigin::Review)
+            .map(|parent| &self.phases[parent]);
+        of.is_some_and(|part| part.reviewed_by_default && part.score.is_none())
+    }
+
+    /// What the session that looked at a phase did to files that were there, in a folder that it shares. Where others work in it as
+    /// well, only what the objectives name. Files that it made, such as the output of a check, are none.
+    fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
+        let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
+        let is_named = |path: &String| phase.goals.iter().any(|goal| goal.spec.files.contains(path));
+        let has_company = phase.has_company || !self.at_work_beside(p).is_empty();
+        let altered = self.phases[review]
+            .facts
+            .changed
+            .iter()
+            .filter(|file| is_named(&file.path) || !has_company && !file.is_new);
+        let told =
+            |file: &ChangedFile| format!("{} is {}", file.path, if file.exists { "changed" } else { "gone" });
+        altered.map(told).collect()
+    }
+
+    /// A review that changes what it looks at says nothing of what is there now: the work goes back to whoever did it, with what the
+    /// review did to it, and is verified and reviewed again (D3).
+    fn spoilt(&mut self, p: usize, altered: &[String]) {
+        let phase = &self.phases[p];
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let named = named(altered);
+        let because = format!("its review changed what it looked at: {named}");
+        let findings = format!(
+            "The session that reviewed this changed it, and its score does not count: {named}. See that the work is there and right."
+        );
+        self.take_findings(p, false, findings);
+        let text = format!("Phase {id} was reviewed {round} times; {because}. Nothing of it was merged.");
+        self.not_content(p, &[], round, &because, text);
+    }
+
+    pub(super) fn scored(&mut self, p: usize, said: ReviewScore, threshold: u32) {
+        let passed = said.score >= threshold;
+        let phase = &mut self.phases[p];
+        (phase.score, phase.unscored) = (Some(said.score), 0);
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let (score, summary) = (said.score, said.summary.clone());
+        self.notify(ProgressEvent::Reviewed { phase: id.clone(), score, passed, summary });
+        if passed {
+            let Some(doubt) = self.doubt_of_review(p, &said) else { return self.complete_checked(p) };
+            let text = format!(
+                "The review of {id} gives {score} of 100, and {doubt}. Is it good enough to go on with?"
+            );
+            return self.pause(p, PauseReason::Unproven, text);
+        }
+        let mut findings = said.summary;
+        for finding in said.findings {
+            findings.push_str("\n- ");
+            findings.push_str(&finding);
+        }
+        self.take_findings(p, false, findings);
+        let because = format!("the review gave {score} of 100, and {threshold} are needed");
+        let text = format!("Phase {id} was reviewed {round} times; {because}.");
+        self.not_content(p, &[], round, &because, text);
+    }
+
+    /// What speaks against a review that passes the work: an objective that was opened again meanwhile, which a person may accept, or its
+    /// own words.
+    fn doubt_of_review(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
+        let phase = &mut self.phases[p];
+        phase.unproven = phase.open_goals().map(|(g, _)| g).collect();
+        let open: Vec<&str> = phase.open_goals().map(|(_, goal)| goal.spec.id.as_str()).collect();
+        match open.len() {
+            0 => self.denied_by_review(p, said).map(|denial| format!("says: \"{denial}\"")),
+            1 => Some(format!("objective {} was opened again meanwhile", open[0])),
+            _ => Some(format!("the objectives {} were opened again meanwhile", open.join(", "))),
+        }
+    }
+
+    /// The words by which a review says of an objective that it is not done (A11).
+    fn denied_by_review(&self, p: usize, said: &ReviewScore) -> Option<String> {
+        let texts = std::iter::once(&said.summary).chain(&said.findings);
+        let parts = texts.flat_map(|text| text.split(['\n', ';', '!', '?']));
+        let mut sentences = parts.flat_map(|part| part.split(". "));
+        let is_meant = |sentence: &str| self.phases[p].goals.iter().any(|goal| goal.is_told_of(sentence));
+        let denies = |sentence: &str| {
+            let said = sentence.to_lowercase();
+            DENIALS.iter().any(|words| said.contains(words))
+        };
+        sentences.find(|sentence| denies(sentence) && is_meant(sentence)).map(excerpt)
+    }
+
+    /// The same after a review: commands have passed before it began, where there are any.
+    fn complete_checked(&mut self, p: usize) {
+        self.phases[p].verified = (!self.phases[p].checks().is_empty()).then_some(true);
+        self.complete(p);
+    }
+
+    /// The phase is done, or what its sub-phases made goes back to where it began.
+    pub(super) fn complete(&mut self, p: usize) {
+        if self.phases[p].fork.is_some() {
+            return self.land(p);
+        }
+        self.write_closing_handoff(p);
+    }
+
+    /// Walks the loop once more: everything in it is open again, and each of its phases gets what the check has found.
+    pub(super) fn iterate(&mut self, p: usize) {
+        let Some(PhaseLoop { from, at_most }) = self.phases[p].spec.repeat.clone() else {
+            return self.start_successor(p, SuccessorReason::Uncounted);
+        };
+        let (id, walked) = (self.phases[p].spec.id.clone(), self.phases[p].iteration);
+        let first = self.phase_index(&from).filter(|first| *first <= p);
+        let rounds = walked - self.phases[p].iterations_forgiven;
+        let (Some(first), true) = (first, rounds < at_most) else {
+            let told = match self.phases[p].findings.trim() {
+                "" => self.phases[p].because.for_people().to_owned(),
+                findings => tail_line(findings),
+            };
+            let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
+            let because = self.phases[p].because.for_people().to_owned();
+            self.reopen_concerned(p, &[], &because);
+            return self.ask_person(p, PauseReason::Stuck, text);
+        };
+        if self.phases[p].fork.is_some() {
+            // The next walk begins with what there is of this one, as it would where nothing was split.
+            return self.land(p);
+        }
+        let last = &self.phases[p];
+        let (findings, because) = (last.findings.clone(), last.because.clone());
+        let (log, at) = (last.verification.clone(), last.verified_at);
+        let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
+        let now = self.now;
+        for (q, turns) in (first..=p).zip(turns_used) {
+            let phase = &mut self.phases[q];
+            if phase.origin == PhaseOrigin::Workflow && (phase.is_over() || q == p) {
+                phase.walk_again(turns, now);
+                // Whoever mends it has to know what was found, whichever phase of the loop that is.
+                phase.findings.clone_from(&findings);
+                (phase.verification, phase.verified_at) = (log.clone(), at);
+            }
+        }
+        self.phases[first].because = because;
+        let of = at_most + self.phases[p].iterations_forgiven;
+        self.notify(ProgressEvent::Iterating { from, by: id, iteration: walked + 1, of });
+    }
+
+    /// An id that no phase has, made from this one.
+    pub(super) fn free_phase_id(&self, stem: &str) -> PhaseId {
+        let taken = |id: &PhaseId| self.phase_index(id).is_some();
+        free(stem, PhaseId::new, taken)
+    }
+
+    pub(super) fn free_objective_id(&self, stem: &str) -> crate::ids::ObjectiveId {
+        let goals = || self.phases.iter().flat_map(|phase| &phase.goals);
+        free(stem, crate::ids::ObjectiveId::new, |id| goals().any(|goal| goal.spec.id == *id))
+    }
+
+    /// What a phase that the host makes for another takes over from it: who works, and within which bounds.
+    pub(super) fn spec_of_own(&self, p: usize, id: PhaseId, objective: Objective) -> Spec {
+        Spec {
+            id,
+            depends_on: Vec::new(),
+            objectives: vec![objective],
+            verify: None,
+            review: None,
+            repeat: None,
+            ..self.phases[p].spec.clone()
+        }
+    }
+
+    pub(super) fn add_own(&mut self, p: usize, own: Phase) {
+        let parent = self.phases[p].spec.id.clone();
+        let (depth, tree) = (self.phases[p].depth, self.phases[p].tree.clone());
+        self.insert_sub_phases(p, [Phase { parent: Some(parent), depth: depth + 1, tree, ..own }]);
+    }
+}
+
+impl Phase {
+    /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
+    fn walk_again(&mut self, turns_used: u32, now: UnixMs) {
+        for goal in &mut self.goals {
+            goal.set_status(ObjectiveStatus::Open, now);
+            let ObjectiveState { remark, times, spec, .. } = goal.clone();
+            *goal = ObjectiveState { remark, times, ..ObjectiveState::new(spec) };
+        }
+        self.iteration += 1;
+        self.step = Step::Pending;
+        self.session = None;
+        self.sessions_before = self.sessions.len();
+        self.news = false;
+        self.requested = None;
+        self.disputes.clear();
+        (self.turns_forgiven, self.max_turns) = (turns_used, 0);
+        (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
+        self.done_at_retry = 0;
+        (self.verified, self.score, self.commit) = (None, None, None);
+        self.findings.clear();
+        self.because = EndCause::default();
+    }
+}
+
+fn free<T>(stem: &str, make: impl Fn(String) -> T, taken: impl Fn(&T) -> bool) -> T {
+    let mut id = make(stem.to_owned());
+    let mut ordinal = 2;
+    while taken(&id) {
+        id = make(format!("{stem}-{ordinal}"));
+        ordinal += 1;
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_stands_on_one_of_the_last_lines_of_an_answer() {
+        // D3, D12
+        let score = |answer: &str| ReviewScore::of_answer(answer).map(|said| said.score);
+        for (answer, expected) in [
+            ("Case 3 is missing.\n\nScore: 20", 20),
+            ("**Score: 85 of 100**\n", 85),
+            ("score: 100/100", 100),
+            ("- Score: 0", 0),
+            ("**Score:** 92/100", 92),
+            ("Score: **92**", 92),
+            ("Score: 92 (sound)", 92),
+            ("Score: 92%", 92),
+            ("Overall: solid. Final score: 92", 92),
+            ("Case 3 is missing.\nScore: 20.\n\nIt must not be merged.", 20),
+        ] {
+            assert_eq!(score(answer), Some(expected), "{answer}");
+        }
+        for answer in [
+            "",
+            "Score:",
+            "Score: 101",
+            "Score: high",
+            "Score: 80 of 90",
+            "Score: 80-90",
+            "Score: 80 – 90",
+            "Score: 8 or 9",
+            "Score: 8.5",
+            "Score: 20\na\nb\nc\nd\ne",
+        ] {
+            assert_eq!(score(answer), None, "{answer}");
+        }
+        let said = ReviewScore::of_answer("Case 3 is missing.\nScore: 20").unwrap();
+        assert_eq!(said.summary, "Case 3 is missing.");
+    }
+}

@@ -1,0 +1,52 @@
+//! What stands behind the tools: whoever answers a call. The service knows nothing else of the host, so the same service
+//! serves an agent's stdin, a pipe inside the host, and a test.
+
+use std::future::Future;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::tool_requests::Call;
+
+/// A call, and how to tell it from another that says the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The client's own id of the call, where it gives one: a call that is repeated under it counts once.
+    pub key: Option<String>,
+    /// What is asked.
+    pub call: Call,
+}
+
+/// What an agent is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolReply {
+    /// One or two sentences for the model.
+    pub text: String,
+    /// What was asked for, byte for byte, where that is a text of its own (a part of an artifact).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The same as `text`, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// Nothing was recorded, and the text says why and what to do.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+impl ToolReply {
+    /// It is done.
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// It is not done; the text says why, and what to do.
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self { text: why.into(), is_error: true, ..Self::default() }
+    }
+}
+
+/// Whoever answers calls. An answer comes only when what it says is durable.
+pub trait ToolBackend: Send + Sync + 'static {
+    /// Answers one call, whose form is right.
+    fn call(&self, request: Request) -> impl Future<Output = ToolReply> + Send;
+}

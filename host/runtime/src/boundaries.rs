@@ -1,0 +1,213 @@
+//! The boundaries of a run: one for each session of a role that is confined, and one for each command of the workflow, which
+//! runs what any of them may have written. What a command is refused stands at the end of what it printed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_agents::{Confined, Ground, SpawnError};
+use baton_core::Workflow;
+use baton_core::action::SpawnSpec;
+use baton_core::workflow::{Role, Sandbox, SandboxLevel};
+use baton_core::{RunId, SessionId};
+use baton_sandbox::{Boundary, BoundaryError, RefusalReceiver, RemainingPaths, SandboxSupport};
+use baton_store::StateDir;
+use baton_workspace::{KeptPaths, Workspace};
+
+use crate::error::BoxedError;
+use crate::held_settings::{HeldSettings, HeldSettingsError};
+use crate::sessions::{self, AgentStartError, INSIDE};
+
+/// The folder of a session with its agent's conversations.
+const CONVERSATIONS: &str = "conversations";
+/// Beginning of the names of folders of commands, among those of sessions.
+const COMMAND: &str = "command";
+
+/// What boundaries of a run are made of. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Boundaries(Arc<BoundaryParts>);
+
+/// What it takes to make one.
+#[derive(Debug)]
+pub(crate) struct BoundaryParts {
+    pub(crate) run: RunId,
+    pub(crate) state: StateDir,
+    /// The workspace of the run.
+    pub(crate) workspace: PathBuf,
+    pub(crate) own_exe: PathBuf,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) machine: SandboxSupport,
+    /// What commands of the workflow are confined to.
+    pub(crate) of_commands: Sandbox,
+    /// Makes names of folders unlike each other.
+    pub(crate) ordinal: AtomicU64,
+    /// What agents have left in a tree and could not be taken away.
+    pub(crate) remaining: RemainingPaths,
+    /// The settings of agents in its trees; absent where a role may do everything that the user may, and change them.
+    pub(crate) settings: Option<HeldSettings>,
+}
+
+impl BoundaryParts {
+    fn folder(&self, session: &SessionId) -> PathBuf {
+        sessions::folder(&self.state, &self.run, session)
+    }
+
+    /// Where a session keeps its agent's conversations, beside its boundary: a link, where it goes on in one that another
+    /// session began.
+    fn conversations(&self, spec: &SpawnSpec) -> io::Result<PathBuf> {
+        let own = self.folder(&spec.session).join(CONVERSATIONS);
+        let before = spec.continues.as_ref().map(|before| self.folder(before).join(CONVERSATIONS));
+        // One that was not confined kept its own elsewhere, and cannot be gone on with.
+        match before.and_then(|before| before.canonicalize().ok()) {
+            Some(before) => {
+                DirBuilder::new().recursive(true).mode(0o700).create(self.folder(&spec.session))?;
+                // A host may have died here.
+                let _ = fs::remove_file(&own);
+                std::os::unix::fs::symlink(before, &own)?;
+            }
+            None => DirBuilder::new().recursive(true).mode(0o700).create(&own)?,
+        }
+        own.canonicalize()
+    }
+}
+
+/// What agents of a strict sandbox do not see, of all roles: what one of them keeps, another one reads.
+pub(crate) fn hidden(
+    workflow: &Workflow,
+    state: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Vec<PathBuf> {
+    let sandbox = workflow.sandbox_of_commands();
+    if sandbox.level != SandboxLevel::Strict {
+        return Vec::new();
+    }
+    let home = environment.get(OsStr::new("HOME")).map(Path::new);
+    let named = sandbox.hide.iter().filter_map(|path| match path.strip_prefix("~/") {
+        Some(rest) => home.map(|home| home.join(rest)),
+        None => Some(PathBuf::from(path)),
+    });
+    named.chain([state.to_owned()]).collect()
+}
+
+/// A workspace in which commands are confined, while this lives.
+pub(crate) struct ConfinedWorkspace {
+    pub(crate) workspace: Workspace,
+    confined: Option<(Boundary, RefusalReceiver)>,
+}
+
+impl ConfinedWorkspace {
+    /// What was refused, for people and agents; empty where nothing was.
+    pub(crate) fn refused(&mut self) -> String {
+        let mut said = String::new();
+        let Some((boundary, refused)) = &mut self.confined else { return said };
+        let heard = std::iter::from_fn(|| refused.try_recv().ok());
+        for refusal in heard.chain(boundary.sweep()) {
+            // Nothing fails that writes into a text.
+            let _ = writeln!(said, "[the sandbox did not allow to {refusal}]");
+        }
+        said
+    }
+}
+
+impl Boundaries {
+    pub(crate) fn new(parts: BoundaryParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    fn ground<'a>(&'a self, tree: &'a Path, session: &SessionId) -> Ground<'a> {
+        let parts = &*self.0;
+        Ground {
+            tree,
+            workspace: &parts.workspace,
+            folder: parts.folder(session).join(INSIDE),
+            conversations: None,
+            own_exe: &parts.own_exe,
+            environment: &parts.environment,
+            hidden: vec![parts.state.root().to_owned()],
+            remaining: parts.remaining.clone(),
+        }
+    }
+
+    /// Nothing starts where an agent has left what others would run, and it could not be taken away.
+    fn expect_nothing_remains(&self) -> Result<(), AgentStartError> {
+        let remaining = self.0.remaining.paths();
+        let Some(first) = remaining.first() else { return Ok(()) };
+        let error = format!(
+            "an agent has made {}, which others would run, and it could not be renamed: look at it, remove it, and retry",
+            first.display()
+        );
+        Err(AgentStartError { needs_a_person: true, error })
+    }
+
+    /// The boundary of a session, where its role has one.
+    pub(crate) fn of_session(
+        &self,
+        spec: &SpawnSpec,
+        role: &Role,
+        tree: &Path,
+    ) -> Result<Option<Confined>, AgentStartError> {
+        self.expect_nothing_remains()?;
+        let not_started = |error: SpawnError| {
+            let needs_a_person = error.needs_a_person();
+            AgentStartError { needs_a_person, error: error.to_string() }
+        };
+        if role.sandbox.level != SandboxLevel::Strict {
+            let (workspace, environment) = (&self.0.workspace, &self.0.environment);
+            if let Some(settings) = &self.0.settings {
+                settings.expect_same(tree, &spec.phase, &spec.session).map_err(|error| AgentStartError {
+                    needs_a_person: matches!(error, HeldSettingsError::Changed(_)),
+                    error: error.to_string(),
+                })?;
+            }
+            baton_agents::expect_trusted(&spec.agent, role, tree, workspace, environment)
+                .map_err(not_started)?;
+        }
+        if !role.sandbox.is_on() {
+            return Ok(None);
+        }
+        let conversations = self.0.conversations(spec).map_err(|error| AgentStartError {
+            error: format!("the folder for its conversations was not made: {error}"),
+            needs_a_person: false,
+        })?;
+        let ground = Ground { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
+        let wanted = ground.for_agent(spec, role).map_err(not_started)?;
+        match Boundary::open(wanted, &self.0.machine) {
+            Ok((boundary, refused)) => Ok(Some(Confined { boundary, refused })),
+            Err(error) => {
+                let needs_a_person = matches!(error, BoundaryError::Missing(_));
+                Err(AgentStartError { needs_a_person, error: error.to_string() })
+            }
+        }
+    }
+
+    /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.
+    pub(crate) fn kept(&self) -> Option<KeptPaths> {
+        let parts = &*self.0;
+        let sandbox = &parts.of_commands;
+        let nobody = SessionId::new(COMMAND);
+        sandbox.is_on().then(|| KeptPaths {
+            paths: self.ground(&parts.workspace, &nobody).kept(sandbox),
+            only_new: sandbox.level != SandboxLevel::Strict,
+        })
+    }
+
+    /// A tree in which commands of the workflow are run.
+    pub(crate) fn of_command(&self, workspace: Workspace) -> Result<ConfinedWorkspace, BoxedError> {
+        let parts = &*self.0;
+        if !parts.of_commands.is_on() {
+            return Ok(ConfinedWorkspace { workspace, confined: None });
+        }
+        let number = parts.ordinal.fetch_add(1, Ordering::Relaxed);
+        let name = SessionId::new(format!("{COMMAND}-{number}"));
+        let root = workspace.root().to_owned();
+        let wanted = self.ground(&root, &name).for_command(&parts.of_commands);
+        let confined = Boundary::open(wanted, &parts.machine)?;
+        Ok(ConfinedWorkspace { workspace: workspace.within(confined.0.command()), confined: Some(confined) })
+    }
+}

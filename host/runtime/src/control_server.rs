@@ -1,0 +1,262 @@
+//! The listening side of the control socket. Every connection asks one thing on one line; what is asked reaches the
+//! event loop over a bounded channel, and what cannot be read is refused here.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use baton_core::SessionId;
+use baton_core::input::ChangeRequester;
+
+use crate::control::{CALL_HEAD, ControlMessage, ControlReply, USE_HEAD};
+use crate::error::RuntimeError;
+use crate::requester::{self, AgentRequester, SessionEvidence};
+
+/// A message of a person is a word and perhaps a number.
+pub(crate) const MESSAGE_BYTES: usize = 4096;
+/// A call of a tool carries texts, the longest of them an artifact of 256 KiB, which JSON may make six times as long.
+pub(crate) const CALL_BYTES: usize = 2 << 20;
+/// A view of a run with hundreds of phases stays far below this.
+pub(crate) const REPLY_BYTES: u64 = 16 << 20;
+/// Connections that are served at a time. People and scripts ask a few times a second at most; the bridges of agents hold
+/// one for each call under way.
+const CONNECTIONS: usize = 64;
+/// Whoever connects and says nothing is not waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// An answer waits for the disk, and for a file of 64 MiB to be kept; what takes longer than this hangs.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of a socket's path that every system takes.
+const PATH_BYTES: usize = 100;
+
+/// A message with the way back.
+#[derive(Debug)]
+pub(crate) struct ControlRequest {
+    /// What is asked.
+    pub(crate) message: ControlMessage,
+    /// Who asks, where the system tells; an error where that is an agent's.
+    pub(crate) by: Result<Option<ChangeRequester>, AgentRequester>,
+    /// Where the answer goes. Whoever asked may be gone.
+    pub(crate) reply: oneshot::Sender<ControlReply>,
+}
+
+/// The socket, open while this lives.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    path: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.task.abort();
+        // The lock of the workspace is still held, so the name is still ours.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Listens at `path`. The caller holds the workspace's lock, so a socket that is there was left by a dead host.
+pub(crate) fn listen(path: &Path, asked: mpsc::Sender<ControlRequest>) -> Result<Socket, RuntimeError> {
+    let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let bind = || {
+        let door = reachable(path)?;
+        let listener = UnixListener::bind(door.path())?;
+        // The folder is 0700 already; the mode says the same of the socket itself.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(listener)
+    };
+    let listener = bind().map_err(failed)?;
+    let task = tokio::spawn(serve(listener, None, asked));
+    Ok(Socket { path: path.to_owned(), task })
+}
+
+/// Listens at `path` for one session that is confined, until the run's loop is gone. It takes calls of that session and
+/// nothing else.
+pub(crate) fn listen_for(
+    path: &Path,
+    session: &SessionId,
+    asked: mpsc::Sender<ControlRequest>,
+) -> Result<(), RuntimeError> {
+    let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
+    let listener = reachable(path).and_then(|door| UnixListener::bind(door.path())).map_err(failed)?;
+    let (session, ended) = (session.clone(), asked.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = serve(listener, Some(session), asked) => {}
+            () = ended.closed() => {}
+        }
+    });
+    Ok(())
+}
+
+async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sender<ControlRequest>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (asked, only) = (asked.clone(), only.clone());
+                tokio::spawn(async move {
+                    let _place = place;
+                    if let Err(error) = converse(stream, only.as_ref(), asked).await {
+                        tracing::debug!(%error, "a connection to the control socket broke");
+                    }
+                });
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: others must end first.
+                tracing::warn!(%error, "the control socket accepts nobody just now");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Whether a message is for this door: one of a session takes that session's calls.
+fn is_for(message: &ControlMessage, only: Option<&SessionId>) -> bool {
+    let of = match message {
+        ControlMessage::Call { pass, .. } => pass.as_ref().map(|pass| &pass.session),
+        ControlMessage::Offer { pass, .. } => Some(&pass.session),
+        _ => None,
+    };
+    only.is_none_or(|only| of == Some(only))
+}
+
+async fn converse(
+    stream: UnixStream,
+    only: Option<&SessionId>,
+    asked: mpsc::Sender<ControlRequest>,
+) -> io::Result<()> {
+    // At once: a process that has ended cannot be looked at.
+    let by = requester::at(&stream);
+    let (read, mut write) = stream.into_split();
+    let line = tokio::time::timeout(PATIENCE, read_line(read)).await??;
+    let reply = match serde_json::from_slice::<ControlMessage>(&line) {
+        Ok(message) if !is_for(&message, only) => {
+            let why = "this door takes calls of tools by its own session, and nothing else".to_owned();
+            tracing::warn!(what = message.change(), "refused: {why}");
+            let by = Err(AgentRequester { why: why.clone(), of: only.cloned().map(SessionEvidence::Door) });
+            match message.change() {
+                Some(_) => ask(&asked, message, by).await?,
+                None => ControlReply::Refused { why },
+            }
+        }
+        Ok(message) => ask(&asked, message, by).await?,
+        Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
+    };
+    let mut bytes = serde_json::to_vec(&reply)?;
+    bytes.push(b'\n');
+    // Whoever does not take the answer must not keep the place of somebody who would.
+    tokio::time::timeout(PATIENCE, write.write_all(&bytes)).await??;
+    write.shutdown().await
+}
+
+/// Asks the run's loop.
+async fn ask(
+    asked: &mpsc::Sender<ControlRequest>,
+    message: ControlMessage,
+    by: Result<Option<ChangeRequester>, AgentRequester>,
+) -> io::Result<ControlReply> {
+    let (reply, answered) = oneshot::channel();
+    match asked.send(ControlRequest { message, by, reply }).await {
+        Ok(()) => Ok(tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)),
+        Err(_) => Ok(ControlReply::Ending),
+    }
+}
+
+/// One line, cut at what its kind may have; a line that is cut is no message.
+async fn read_line(read: OwnedReadHalf) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut read = BufReader::new(read);
+    (&mut read).take(MESSAGE_BYTES as u64).read_until(b'\n', &mut line).await?;
+    if line.len() == MESSAGE_BYTES
+        && !line.ends_with(b"\n")
+        && [CALL_HEAD, USE_HEAD].iter().any(|head| line.starts_with(head))
+    {
+        read.take((CALL_BYTES - MESSAGE_BYTES) as u64).read_until(b'\n', &mut line).await?;
+    }
+    Ok(line)
+}
+
+/// A path of the socket that is short enough for the system, valid while this lives.
+#[derive(Debug)]
+pub(crate) struct ShortPath {
+    path: PathBuf,
+    _folder: Option<File>,
+}
+
+impl ShortPath {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The address of a socket has room for about a hundred bytes, and a state directory may be deeper than that; on Linux
+/// an open folder has a short name.
+pub(crate) fn reachable(path: &Path) -> io::Result<ShortPath> {
+    if path.as_os_str().len() <= PATH_BYTES || !cfg!(target_os = "linux") {
+        return Ok(ShortPath { path: path.to_owned(), _folder: None });
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = File::open(folder)?;
+    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+    Ok(ShortPath { path: short, _folder: Some(folder) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ask_line(path: &Path, line: &[u8]) -> String {
+        let door = reachable(path).unwrap();
+        let mut stream = UnixStream::connect(door.path()).await.unwrap();
+        stream.write_all(line).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
+    }
+
+    #[tokio::test]
+    async fn a_message_is_answered_and_garbage_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        // Deeper than the address of a socket has room for.
+        let deep = dir.path().join("d".repeat(120));
+        std::fs::create_dir(&deep).unwrap();
+        let path = deep.join("control.sock");
+        let (asked, mut asking) = mpsc::channel(1);
+        let socket = listen(&path, asked).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+        let host = tokio::spawn(async move {
+            let ControlRequest { message, reply, .. } = asking.recv().await.unwrap();
+            reply.send(ControlReply::Stopping).unwrap();
+            message
+        });
+        let reply = ask_line(&path, b"{\"control\":\"stop\"}\n").await;
+        assert_eq!(reply.trim(), r#"{"reply":"stopping"}"#);
+        assert_eq!(host.await.unwrap(), ControlMessage::Stop);
+
+        for garbage in [b"{}\n".as_slice(), b"\n", b"{\"control\":\"dance\"}\n"] {
+            let reply = ask_line(&path, garbage).await;
+            assert!(reply.contains("refused"), "{reply}");
+        }
+        drop(socket);
+        assert!(!path.exists());
+    }
+}

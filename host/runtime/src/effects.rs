@@ -1,0 +1,466 @@
+//! Performs intents that are committed, each in a task of its own, and sends back what became of it. Decides nothing and
+//! retries nothing: one intent, one outcome.
+
+mod documents;
+mod worktree_effects;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use baton_agents::{Confined, Connect, DriverEvent, Launch, McpServer, OwnServer};
+use baton_core::action::{RunOutcome, SpawnSpec};
+use baton_core::workflow::Role;
+use baton_core::{
+    Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, WorktreeName,
+};
+use baton_sandbox::this_program;
+use baton_store::secrets::{mask, mask_line};
+use baton_store::{ArtifactStore, StateDir};
+use baton_workspace::{Baseline, FilesBeforeCheck, TreeError, Trees};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::boundaries::Boundaries;
+use crate::clock;
+use crate::config::RoleOverrides;
+use crate::control_server::{self, ControlRequest};
+use crate::crash_injection::CrashInjection;
+use crate::diff::keep_state;
+use crate::error::BoxedError;
+use crate::projection::Restorer;
+use crate::result_offload;
+use crate::session_token::{self, InProcessTools, SessionTokens};
+use crate::sessions::{self, AgentStartError, Sessions};
+
+use documents::LeavingSession;
+
+pub(crate) use worktree_effects::{of_run, trees_of};
+
+/// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
+const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// What became of an intent.
+pub(crate) type IntentOutcome = (ActionId, Outcome);
+
+/// Everything that effects need. One a run.
+pub(crate) struct EffectRunner {
+    pub(crate) sessions: Sessions,
+    effects: EffectContext,
+    chaos: CrashInjection,
+    done: mpsc::Sender<IntentOutcome>,
+    tasks: JoinSet<()>,
+}
+
+/// The part that every task gets a copy of.
+#[derive(Clone)]
+struct EffectContext {
+    run: RunId,
+    task_folder: String,
+    roles: BTreeMap<RoleName, Role>,
+    /// Every file that an objective names; the start of a phase is measured with all of them.
+    named_files: Vec<String>,
+    /// The plan whose boxes the host itself ticks: that it changes shows no work of an agent.
+    plan: Option<PathBuf>,
+    /// Whether what phases change is committed, and on which branch of the run.
+    commits: Option<Option<String>>,
+    own_exe: PathBuf,
+    environment: BTreeMap<OsString, OsString>,
+    overrides: RoleOverrides,
+    state: StateDir,
+    artifacts: ArtifactStore,
+    trees: Trees,
+    /// Where each phase works, as of its newest intent.
+    places: Arc<Mutex<BTreeMap<PhaseId, WorktreeName>>>,
+    restorer: Restorer,
+    sessions: Sessions,
+    events: mpsc::Sender<(SessionId, DriverEvent)>,
+    passes: SessionTokens,
+    ask: mpsc::Sender<ControlRequest>,
+    boundaries: Boundaries,
+}
+
+/// What an actuator is made of.
+pub(crate) struct EffectRunnerParts {
+    pub(crate) passes: SessionTokens,
+    pub(crate) ask: mpsc::Sender<ControlRequest>,
+    pub(crate) boundaries: Boundaries,
+    pub(crate) task_folder: String,
+    pub(crate) own_exe: PathBuf,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) overrides: RoleOverrides,
+    pub(crate) state: StateDir,
+    pub(crate) artifacts: ArtifactStore,
+    pub(crate) trees: Trees,
+    pub(crate) restorer: Restorer,
+    pub(crate) chaos: CrashInjection,
+    pub(crate) events: mpsc::Sender<(SessionId, DriverEvent)>,
+    pub(crate) done: mpsc::Sender<IntentOutcome>,
+}
+
+impl EffectRunner {
+    pub(crate) fn new(run: &baton_core::Run, parts: EffectRunnerParts) -> Self {
+        let workflow = run.workflow();
+        let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        let plan = workflow.plan.as_ref().map(|plan| PathBuf::from(&plan.path));
+        let sessions = Sessions::default();
+        let effects = EffectContext {
+            run: run.id().clone(),
+            task_folder: parts.task_folder,
+            roles: workflow.roles.clone(),
+            named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
+            plan,
+            commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
+            own_exe: parts.own_exe,
+            environment: parts.environment,
+            overrides: parts.overrides,
+            state: parts.state,
+            artifacts: parts.artifacts,
+            trees: parts.trees,
+            places: Arc::new(Mutex::new(worktree_effects::places(run))),
+            restorer: parts.restorer,
+            sessions: sessions.clone(),
+            events: parts.events,
+            passes: parts.passes,
+            ask: parts.ask,
+            boundaries: parts.boundaries,
+        };
+        Self { sessions, effects, chaos: parts.chaos, done: parts.done, tasks: JoinSet::new() }
+    }
+
+    /// Performs one durable intent, in the background. Its commit is the caller's business.
+    pub(crate) fn perform(&mut self, intent: Intent) {
+        let ordinal = self.chaos.effect_begins();
+        if let Action::Spawn(spec) = &intent.action {
+            self.sessions.announce(&spec.session);
+        }
+        self.effects.note_place(&intent.action);
+        let (effects, chaos, done) = (self.effects.clone(), self.chaos.clone(), self.done.clone());
+        self.tasks.spawn(async move {
+            let outcome = effects.perform(intent.action).await;
+            chaos.effect_done(ordinal);
+            // Nobody listens only where the host is ending; the intent then stays open, and `resume` sees to it.
+            let _ = done.send((intent.id, outcome)).await;
+        });
+    }
+
+    /// Runs what may block beside the effects.
+    pub(crate) fn compute(&mut self, work: impl FnOnce() + Send + 'static) {
+        self.tasks.spawn_blocking(work);
+    }
+
+    /// Resolves when an effect or a computation broke off, which is a mistake of this program: its result will never
+    /// come. Forgets those that ended well.
+    pub(crate) async fn broken(&mut self) -> String {
+        loop {
+            match self.tasks.join_next().await {
+                Some(Ok(())) => {}
+                Some(Err(join)) => return join.to_string(),
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl EffectContext {
+    async fn perform(self, action: Action) -> Outcome {
+        let delivered = |told: Result<(), String>| match told {
+            Ok(()) => Outcome::Delivered,
+            Err(error) => Outcome::Failed { error },
+        };
+        match action {
+            Action::Spawn(spec) => self.spawn(spec).await,
+            Action::Prompt { session, text, .. } => match text.body() {
+                Some(text) => delivered(self.sessions.prompt(&session, text).await),
+                None => {
+                    Outcome::Failed { error: format!("the text {} of the prompt is missing", text.digest()) }
+                }
+            },
+            Action::Compact { session, instructions } => {
+                delivered(self.sessions.compact(&session, &instructions).await)
+            }
+            Action::Interrupt { session } => delivered(self.sessions.interrupt(&session).await),
+            Action::End { session, .. } => delivered(self.sessions.end(&session).await),
+            Action::Assess { phase, baseline, expected, tree } => {
+                or_failed(self.assess(&phase, baseline, &expected, &tree).await)
+            }
+            Action::WriteHandoff {
+                phase,
+                session,
+                ordinal,
+                document,
+                index,
+                path,
+                facts,
+                changed_beyond,
+            } => {
+                let leaving = LeavingSession { phase, session, ordinal, path, facts, changed_beyond };
+                or_failed(self.write_handoff(leaving, &document, &index).await)
+            }
+            Action::Inspect { document, head, branch, tree, .. } => {
+                or_failed(self.inspect(&document, &head, &branch, &tree).await)
+            }
+            Action::WriteSummaries { phase, step, directory } => {
+                or_failed(self.write_summaries(&phase, &step, &directory).await)
+            }
+            Action::Offload { phase, items } => or_failed(self.offload(&phase, &items).await),
+            Action::Verify { phase, command, tree, .. } => {
+                or_failed(self.verify(&phase, &command, &tree).await)
+            }
+            tree @ (Action::Checkpoint { .. }
+            | Action::Branch { .. }
+            | Action::Commit { .. }
+            | Action::CommitToBranch { .. }
+            | Action::Restore { .. }
+            | Action::Merge { .. }
+            | Action::Unmerge { .. }
+            | Action::Land { .. }) => or_failed(self.run_worktree_action(tree).await),
+            // The notices beside them were told, and progress was projected, when they were committed.
+            Action::Finish { ending } => {
+                keep_state(&self.state, &self.run, &self.trees, None).await;
+                self.archive(ending).await;
+                Outcome::Announced
+            }
+            Action::Ask { .. } => Outcome::Announced,
+            Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => {
+                Outcome::Failed { error: "this is no effect".to_owned() }
+            }
+        }
+    }
+
+    async fn spawn(&self, spec: SpawnSpec) -> Outcome {
+        let Some(mut role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent))
+        else {
+            self.sessions.gone(&spec.session);
+            return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
+        };
+        self.overrides.apply(&mut role);
+        let workspace = match self.trees.open(&spec.tree).await {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                self.sessions.gone(&spec.session);
+                return Outcome::Failed { error: error.to_string() };
+            }
+        };
+        // An agent may have deleted what its successor is told to read.
+        self.restorer.restore(&spec.tree).await;
+        let confined = match self.boundaries.of_session(&spec, &role, workspace.root()) {
+            Ok(confined) => confined,
+            Err(AgentStartError { error, needs_a_person }) => {
+                self.sessions.gone(&spec.session);
+                return match needs_a_person {
+                    true => Outcome::Unstartable { error },
+                    false => Outcome::Failed { error },
+                };
+            }
+        };
+        let tools = match self.tools(&spec.session, confined.as_ref()).await {
+            Ok(tools) => Some(tools),
+            Err(error) => {
+                // It can still report through files.
+                tracing::warn!("{} gets no tools: {error}", spec.session);
+                None
+            }
+        };
+        let door = tools.as_ref().and_then(|tools| tools.command.args.last());
+        let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let mcp_servers = role
+            .mcp
+            .iter()
+            .map(|(name, server)| result_offload::server(name, server, &self.own_exe, door, path))
+            .collect();
+        let launch = Launch {
+            role,
+            workspace: workspace.root().to_owned(),
+            guard: vec![this_program(&self.own_exe).into_os_string(), "__guard".into()],
+            own_exe: self.own_exe.clone(),
+            session_dir: sessions::folder(&self.state, &self.run, &spec.session),
+            mask: mask_line,
+            inherit: self.environment.clone(),
+            tools,
+            mcp_servers,
+            spec,
+        };
+        match self.sessions.start(launch, confined, self.events.clone()).await {
+            Ok(spawned) => Outcome::Spawned {
+                group: spawned.group,
+                started: spawned.started,
+                capabilities: spawned.capabilities,
+            },
+            Err(AgentStartError { error, needs_a_person: true }) => Outcome::Unstartable { error },
+            Err(AgentStartError { error, .. }) => Outcome::Failed { error },
+        }
+    }
+
+    /// The server of Baton's own tools, for this session alone.
+    async fn tools(&self, session: &SessionId, confined: Option<&Confined>) -> Result<OwnServer, BoxedError> {
+        let (passes, id) = (self.passes.clone(), session.clone());
+        let of_boundary = |confined: &Confined| {
+            (confined.boundary.folder().to_owned(), confined.boundary.inside().to_owned())
+        };
+        let within = confined.map(of_boundary);
+        let known = within.clone();
+        let issue = move || passes.issue(&id, known.as_ref().map(|(folder, seen)| (&**folder, &**seen)));
+        let (pass, mut file) = tokio::task::spawn_blocking(issue).await??;
+        if let Some((folder, seen)) = within {
+            // Its own door, through which nobody but it comes and nothing but calls.
+            control_server::listen_for(&folder.join(session_token::SOCKET), session, self.ask.clone())?;
+            file = seen.join(session_token::FILE);
+        }
+        let inside = InProcessTools { pass, ask: self.ask.clone() };
+        let args = ["mcp".to_owned(), "--session".to_owned(), file.to_string_lossy().into_owned()];
+        Ok(OwnServer {
+            command: McpServer {
+                name: baton_inbox::SERVER_NAME.to_owned(),
+                command: self.own_exe.clone(),
+                args: args.to_vec(),
+                env: BTreeMap::new(),
+            },
+            connect: Connect::new(move || inside.open()),
+        })
+    }
+
+    async fn assess(
+        &self,
+        phase: &PhaseId,
+        baseline: bool,
+        expected: &[String],
+        tree: &WorktreeName,
+    ) -> Result<Outcome, BoxedError> {
+        let workspace = self.trees.open(tree).await?;
+        let path = self.baseline_path(phase);
+        let known = match baseline {
+            true => None,
+            false => read_baseline(path.clone()).await,
+        };
+        let start = match known {
+            Some(start) => start,
+            None => {
+                // An agent may have deleted what it found; the start of the phase is then now.
+                let start = workspace.baseline(&self.named_files).await?;
+                write_baseline(path, &start).await?;
+                if tree.is_workspace() {
+                    if let Some(branch) = &self.commits {
+                        self.trees.begin_commits(phase, branch.as_deref()).await.map_err(no_commits)?;
+                    }
+                    keep_state(&self.state, &self.run, &self.trees, Some(phase)).await;
+                }
+                start
+            }
+        };
+        let mut facts = workspace.assess(&start, expected).await?;
+        if let Some(plan) = &self.plan {
+            let is_plan = |path: &String| workspace.root().join(path) == *plan && !expected.contains(path);
+            facts.changed.retain(|file| !is_plan(&file.path));
+        }
+        Ok(Outcome::Assessed { facts })
+    }
+
+    /// Phase ids are the user's words; a digest is a file name everywhere.
+    fn baseline_path(&self, phase: &PhaseId) -> PathBuf {
+        self.state.sessions().join(self.run.as_str()).join(baseline_name(phase))
+    }
+
+    /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
+    async fn archive(&self, ending: RunOutcome) {
+        if ending == RunOutcome::Interrupted {
+            return;
+        }
+        let (store, run) = (self.artifacts.clone(), self.run.clone());
+        let archived = tokio::task::spawn_blocking(move || store.archive(&run, clock::wall())).await;
+        if let Ok(Err(error)) = archived {
+            tracing::warn!("the artifacts were not archived: {error}");
+        }
+    }
+
+    async fn verify(
+        &self,
+        phase: &PhaseId,
+        command: &str,
+        tree: &WorktreeName,
+    ) -> Result<Outcome, BoxedError> {
+        let mut within = self.boundaries.of_command(self.trees.open(tree).await?)?;
+        let before = self.before_check(tree).await;
+        let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
+        if let Some(before) = before
+            && let Err(error) = self.trees.after_check(&before).await
+        {
+            tracing::warn!("what a check made may be committed with its phase: {error}");
+        }
+        let refused = within.refused();
+        result.output.extend_from_slice(refused.as_bytes());
+        result.findings.push_str(&refused);
+        // Programs print what they were given; what goes into an artifact, a prompt and the journal holds no secret.
+        if let Cow::Owned(masked) = mask(&String::from_utf8_lossy(&result.output)) {
+            result.output = masked.into_bytes();
+        }
+        result.findings = mask(&result.findings).into_owned();
+        let name = format!("verifications/phase-{phase}.log");
+        let summary = match (result.passed, result.code) {
+            (true, _) => format!("verification of phase {phase}: passed"),
+            (false, Some(code)) => format!("verification of phase {phase}: failed with exit code {code}"),
+            (false, None) => format!("verification of phase {phase}: broken off"),
+        };
+        // What it printed is worth keeping, but whether it passed does not hang on that.
+        let artifact = match self.save(&name, "text/plain", result.output, &summary, None).await {
+            Ok(artifact) => Some(artifact),
+            Err(error) => {
+                tracing::warn!(%error, "the output of a verification was not kept");
+                None
+            }
+        };
+        let (passed, code, findings) = (result.passed, result.code, result.findings);
+        Ok(Outcome::Verified { passed, code, findings, artifact })
+    }
+
+    /// Where work is committed: what the command makes itself is none.
+    async fn before_check(&self, tree: &WorktreeName) -> Option<FilesBeforeCheck> {
+        if self.commits.is_none() || !tree.is_workspace() {
+            return None;
+        }
+        let before = self.trees.before_check().await;
+        before.inspect_err(|error| tracing::warn!("what a check makes may be committed: {error}")).ok()
+    }
+}
+
+/// The file that has how the workspace was when a phase began.
+pub(crate) fn baseline_name(phase: &PhaseId) -> String {
+    format!("baseline-{}.json", Digest::of(phase.as_str()).short())
+}
+
+fn no_commits(error: TreeError) -> BoxedError {
+    let what_helps = match &error {
+        TreeError::NoRepository { .. } => {
+            "; `git init` there and retry, or take `commit` out of the workflow"
+        }
+        _ => "",
+    };
+    format!("its changes cannot be committed, as `commit` says: {error}{what_helps}").into()
+}
+
+fn or_failed(outcome: Result<Outcome, BoxedError>) -> Outcome {
+    outcome.unwrap_or_else(|error| Outcome::Failed { error: error.to_string() })
+}
+
+async fn read_baseline(path: PathBuf) -> Option<Baseline> {
+    let bytes = tokio::fs::read(path).await.ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Whole or not at all: written beside, then renamed.
+async fn write_baseline(path: PathBuf, baseline: &Baseline) -> Result<(), BoxedError> {
+    let bytes = serde_json::to_vec(baseline)?;
+    let beside = path.with_extension("tmp");
+    if let Some(folder) = path.parent() {
+        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+    }
+    let mut options = tokio::fs::OpenOptions::new();
+    let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&beside).await?;
+    file.write_all(&bytes).await?;
+    file.flush().await?;
+    tokio::fs::rename(&beside, &path).await?;
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Performs what is about work trees: checkpoints, branches, merges, landings. What they come to is git's to say, and what
+//! follows from it is core's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use baton_core::visible::visible;
+use baton_core::{Action, Outcome, PhaseId, Run, RunId, UnixMs, WorktreeName};
+use baton_store::StateDir;
+use baton_store::secrets::mask;
+use baton_workspace::{
+    Base, Committing, Differences, Landing, Merging, OnBranch, ToBranch, Trees, Verified, Workspace,
+};
+
+use crate::error::BoxedError;
+
+use super::EffectContext;
+
+/// The work trees of a run lie in the state directory, where no agent of another phase looks.
+pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> Trees {
+    let hidden = [state.path().to_owned(), state.aot_cache()];
+    let hidden: Vec<_> = hidden.iter().map(PathBuf::as_path).collect();
+    let workspace = &of_run(workspace, state, run);
+    Trees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
+}
+
+/// The workspace as a run works in it: what its commands leave behind is known.
+pub(crate) fn of_run(workspace: &Workspace, state: &StateDir, run: &RunId) -> Workspace {
+    let mark = baton_agents::mark_of_command(&state.sessions().join(run.as_str()));
+    workspace.clone().with_command_mark(mark)
+}
+
+/// Where the phases of a run work, as far as it has come.
+pub(super) fn places(run: &Run) -> BTreeMap<PhaseId, WorktreeName> {
+    let view = run.view(UnixMs(0));
+    view.into_iter().flat_map(|view| view.phases).map(|phase| (phase.id, phase.tree)).collect()
+}
+
+impl EffectContext {
+    /// Remembers where a phase works: some effects name only the phase.
+    pub(super) fn note_place(&self, action: &Action) {
+        let (phase, tree) = match action {
+            Action::Spawn(spec) => (&spec.phase, &spec.tree),
+            Action::Assess { phase, tree, .. }
+            | Action::Inspect { phase, tree, .. }
+            | Action::Verify { phase, tree, .. }
+            | Action::Commit { phase, tree, .. } => (phase, tree),
+            _ => return,
+        };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.insert(phase.clone(), tree.clone());
+    }
+
+    /// Where a phase works.
+    pub(super) fn place_of(&self, phase: &PhaseId) -> WorktreeName {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.get(phase).cloned().unwrap_or_default()
+    }
+
+    pub(super) async fn run_worktree_action(&self, action: Action) -> Result<Outcome, BoxedError> {
+        let outcome = self.perform_on_trees(action).await;
+        for tree in self.trees.take_mended() {
+            tracing::warn!(
+                "`.git` in the work tree of {tree} was changed and is written again; what stood there is kept beside \
+                 the work trees"
+            );
+        }
+        outcome
+    }
+
+    async fn perform_on_trees(&self, action: Action) -> Result<Outcome, BoxedError> {
+        Ok(match action {
+            Action::Checkpoint { phase, tree, joining } => {
+                match self.trees.checkpoint(&phase, &tree, &joining).await? {
+                    Base::Commit(base) => Outcome::Checkpointed { base: Some(base) },
+                    Base::Shared { why } => {
+                        tracing::warn!("the parts of phase {phase} share one folder: {why}");
+                        Outcome::Checkpointed { base: None }
+                    }
+                }
+            }
+            Action::Branch { tree, base, setup, .. } => {
+                self.trees.branch(&tree, &base).await?;
+                if !setup.is_empty() {
+                    let mut within = self.boundaries.of_command(self.trees.open(&tree).await?)?;
+                    let made = self.trees.set_up(&within.workspace, &setup).await;
+                    let refused = within.refused();
+                    if !refused.is_empty() {
+                        tracing::warn!("setting up {tree}: {refused}");
+                    }
+                    made?;
+                }
+                Outcome::Branched
+            }
+            Action::Commit { phase, tree, files, anew } => {
+                match self.trees.commit(&phase, &tree, &files, anew).await? {
+                    Committing::Committed { commit, missing, ignored, unseen } => {
+                        Outcome::Committed { commit, missing, ignored, unseen }
+                    }
+                    Committing::Conflicted { files } => Outcome::Conflicted { files },
+                }
+            }
+            Action::CommitToBranch { phase, ordinal, message, branch, only } => {
+                // Words of agents are in it.
+                let message = visible(&mask(&message)).into_owned();
+                let wanted = ToBranch {
+                    phase: &phase,
+                    ordinal,
+                    message: &message,
+                    branch: branch.as_deref(),
+                    only: only.as_deref(),
+                    but: self.plan.as_deref(),
+                };
+                let OnBranch { commit, left, by_checks } = self.trees.commit_to_branch(wanted).await?;
+                Outcome::CommittedToBranch { commit, left, by_checks }
+            }
+            Action::Restore { tree, commit, whole, .. } => {
+                let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;
+                Outcome::Restored { changed, gone, added }
+            }
+            Action::Merge { tree, into, message, commit, .. } => {
+                match self.trees.merge(&tree, &into, &message, commit.as_deref()).await? {
+                    Merging::Merged { commit, files } => Outcome::Merged { commit, files },
+                    Merging::Conflicted { files } => Outcome::Conflicted { files },
+                }
+            }
+            Action::Unmerge { tree, .. } => {
+                self.trees.unmerge(&tree).await?;
+                Outcome::Unmerged
+            }
+            Action::Land { phase, tree, into, base, merged, round, commit } => {
+                let verified = Verified { round, commit: commit.as_deref() };
+                match self.trees.land(&phase, &tree, &into, &base, &merged, verified).await? {
+                    Landing::Landed { commit, committed, files } => {
+                        Outcome::Landed { commit, committed, files }
+                    }
+                    Landing::Updated => Outcome::Updated,
+                    Landing::Conflicted { files } => Outcome::Conflicted { files },
+                }
+            }
+            other => Outcome::Failed { error: format!("{} is not about work trees", other.name()) },
+        })
+    }
+}

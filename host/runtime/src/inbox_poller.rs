@@ -1,0 +1,347 @@
+//! Empties the inboxes of a run, one where each phase works: reports become inputs, and a file is confirmed only when its report is on disk in the
+//! journal. What does not fit the run goes back with the reason, and people are told. What a report means is for core.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
+use baton_core::input::Report;
+use baton_core::progress::ProgressEvent;
+use baton_core::view::RunView;
+use baton_core::{Digest, Input, Run, SessionId, WorktreeName};
+use baton_inbox::{Call, Inbox, InboxError, Received};
+use baton_store::secrets::mask_line;
+use baton_workspace::{Trees, Workspace};
+use serde_json::json;
+
+use crate::artifact_tools::ArtifactTools;
+use crate::clock;
+use crate::projection;
+use crate::report_validation;
+use crate::review_submission::ReviewSubmission;
+use crate::secret_masking;
+
+/// Rounds of one look. The inbox hands over a bounded number of files at a time; a flood comes with the next looks.
+const ROUNDS: usize = 8;
+
+/// The inboxes, with what was taken from them and is not yet journaled.
+pub(crate) struct InboxPoller {
+    trees: Trees,
+    task_folder: String,
+    /// Away while a thread that may block reads them.
+    inboxes: Option<BTreeMap<WorktreeName, Inbox>>,
+    unconfirmed: Vec<(WorktreeName, String)>,
+    /// Reports that were refused, for people.
+    refused: Vec<ProgressEvent>,
+    /// Where links stood that were told of: each place once.
+    exchanged: BTreeSet<PathBuf>,
+    /// The last look failed; said once, not every second.
+    was_told: bool,
+}
+
+/// A report whose form is right.
+struct InboxReport {
+    tree: WorktreeName,
+    file: String,
+    digest: Digest,
+    session: Option<SessionId>,
+    call: Call,
+}
+
+/// What one look found, in its order.
+#[derive(Default)]
+struct InboxScan {
+    received: Vec<(WorktreeName, Received)>,
+    failed: Option<InboxError>,
+}
+
+impl InboxPoller {
+    pub(crate) fn open(trees: Trees, task_folder: &str) -> Result<Self, InboxError> {
+        let workspace = WorktreeName::workspace();
+        let inbox = trees.at_hand(&workspace).map(|place| inbox_of(place, task_folder)).transpose()?;
+        let inboxes = Some(inbox.map(|inbox| (workspace, inbox)).into_iter().collect());
+        let task_folder = task_folder.to_owned();
+        Ok(Self {
+            trees,
+            task_folder,
+            inboxes,
+            unconfirmed: Vec::new(),
+            refused: Vec::new(),
+            exchanged: BTreeSet::new(),
+            was_told: false,
+        })
+    }
+
+    /// What was reported since the last look and fits the run, in order.
+    pub(crate) async fn collect(&mut self, run: &Run, shelf: &ArtifactTools, at_once: bool) -> Vec<Input> {
+        let view = run.view(clock::wall());
+        let refused = |tree: &WorktreeName, session: Option<SessionId>, digest: Digest, why: &str| {
+            let session = session.or_else(|| report_validation::only_session_in(view.as_ref()?, tree));
+            Input::Reported { session, digest, report: Report::Refused { why: mask_line(why).into_owned() } }
+        };
+        let (found, bad) = self.scan(view.as_ref(), at_once).await;
+        let mut inputs = self.tell_exchanged(run, view.as_ref());
+        inputs.extend(bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)));
+        for InboxReport { tree, file, digest, session, call } in found {
+            let address = digest.clone();
+            // Who reports from a tree of its own can only be the session that works there.
+            let session = session.or_else(|| report_validation::only_session_in(view.as_ref()?, &tree));
+            // Whose work a refused report is about, as far as it says so.
+            let mut of_one = None;
+            let fits = view.as_ref().map_or(Ok(()), |view| {
+                session
+                    .as_ref()
+                    .map_or(Ok(()), |session| report_validation::is_from(view, session, &tree))?;
+                if matches!(call, Call::ReviewSubmit(_)) {
+                    report_validation::is_review_of(view, session.as_ref(), &tree)?;
+                }
+                let is_done = report_validation::is_done_by(view, session.as_ref(), &tree, &call);
+                is_done.inspect_err(|_| of_one.clone_from(&session))?;
+                report_validation::check(view, session.as_ref(), &call)
+            });
+            let taken = match (fits, call, &view) {
+                (Ok(()), Call::ReviewSubmit(said), Some(view)) => {
+                    review(digest, ReviewSubmission::of(view, session.as_ref(), &said), shelf).await
+                }
+                (Ok(()), call, _) => {
+                    self.input(digest, session, &tree, call, shelf).await.map(|input| vec![input])
+                }
+                (Err(why), ..) => Err(why),
+            };
+            match taken {
+                Ok(taken) => {
+                    self.unconfirmed.push((tree, file));
+                    inputs.extend(taken);
+                }
+                Err(why) => {
+                    inputs.push(refused(&tree, of_one, address, &why));
+                    self.reject(tree, file, why).await;
+                }
+            }
+        }
+        inputs
+    }
+
+    /// Links that an agent has put where the host has its own folders, of which nothing is left: told as what its session is refused, or to
+    /// people where nobody knows whose they were.
+    fn tell_exchanged(&mut self, run: &Run, view: Option<&RunView>) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for exchanged in self.trees.take_exchanged() {
+            tracing::warn!("removed {exchanged}");
+            if !self.exchanged.insert(exchanged.root.join(&exchanged.path)) {
+                continue;
+            }
+            let works_there = |session: &&SessionId| {
+                let tree = view.map(|view| report_validation::tree_of(view, Some(session)));
+                let place = tree.and_then(|tree| self.trees.at_hand(&tree));
+                place.is_some_and(|place| place.root() == exchanged.root)
+            };
+            let mut live = run.live_sessions().into_iter().filter(works_there);
+            match (live.next().cloned(), live.next()) {
+                (Some(session), None) => {
+                    let refusal = Refusal { kind: RefusalKind::Host, target: format!("putting {exchanged}") };
+                    inputs.push(Input::Agent {
+                        session,
+                        event: secret_masking::masked_event(AgentEvent::Refused(refusal)),
+                    });
+                }
+                _ => {
+                    let file = exchanged.path.display().to_string();
+                    self.refused
+                        .push(ProgressEvent::ReportRefused { file, why: format!("{exchanged} was removed") });
+                }
+            }
+        }
+        inputs
+    }
+
+    /// What people are to be told of reports that were refused.
+    pub(crate) fn refusals(&mut self) -> Vec<ProgressEvent> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// The reports whose form is right; and of those that are in `rejected/` already, where they lay, their address and what is wrong.
+    async fn scan(
+        &mut self,
+        view: Option<&RunView>,
+        at_once: bool,
+    ) -> (Vec<InboxReport>, Vec<(WorktreeName, Digest, String)>) {
+        let Some(inboxes) = self.inboxes.take() else { return Default::default() };
+        let live = view.map(projection::live).unwrap_or_default();
+        let (trees, task_folder) = (self.trees.clone(), self.task_folder.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let (mut inboxes, mut look) = (inboxes, InboxScan::default());
+            follow(&mut inboxes, &live, &trees, &task_folder, &mut look);
+            look.at(&mut inboxes, at_once);
+            (inboxes, look)
+        })
+        .await;
+        // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
+        let Ok((inboxes, look)) = looked else {
+            tracing::error!("reading the inbox failed; reports are not read any more until `baton resume`");
+            return Default::default();
+        };
+        self.inboxes = Some(inboxes);
+        if let Some(error) = &look.failed
+            && !self.was_told
+        {
+            tracing::warn!("{error}");
+        }
+        self.was_told = look.failed.is_some();
+        let (mut fine, mut bad) = (Vec::new(), Vec::new());
+        for (tree, received) in look.received {
+            let (file, digest) = (received.file, received.writing);
+            for (n, call) in received.records.into_iter().enumerate() {
+                let digest = Digest::of(format!("{digest} {n}"));
+                fine.push(InboxReport {
+                    tree: tree.clone(),
+                    file: file.clone(),
+                    digest,
+                    session: None,
+                    call,
+                });
+            }
+            match received.result {
+                Ok((session, call)) => fine.push(InboxReport { tree, file, digest, session, call }),
+                Err(problem) => {
+                    bad.push((tree, digest, problem.to_string()));
+                    if !received.unfinished {
+                        self.refuse(file, problem.to_string());
+                    }
+                }
+            }
+        }
+        (fine, bad)
+    }
+
+    /// The input that a report becomes. An artifact is kept first: the journal names nothing that is not there.
+    async fn input(
+        &self,
+        digest: Digest,
+        session: Option<SessionId>,
+        tree: &WorktreeName,
+        call: Call,
+        shelf: &ArtifactTools,
+    ) -> Result<Input, String> {
+        if let Some(report) = secret_masking::masked_report(&call) {
+            return Ok(Input::Reported { session, digest, report });
+        }
+        let Call::ArtifactSave(save) = call else {
+            return Err("nothing is answered here; only reports are taken".to_owned());
+        };
+        let (shelf, from, tree) = (shelf.clone(), session.clone(), tree.clone());
+        let saved = tokio::task::spawn_blocking(move || shelf.save(from, &tree, &save)).await;
+        let artifact = saved.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
+        // The same file may be written again when the file that it names has changed.
+        let digest = Digest::of(json!([digest, artifact.name, artifact.version]).to_string());
+        Ok(Input::Reported { session, digest, report: Report::ArtifactSaved { artifact } })
+    }
+
+    async fn reject(&mut self, tree: WorktreeName, file: String, why: String) {
+        let (name, reason) = (file.clone(), why.clone());
+        self.with_inboxes(move |inboxes| {
+            if let Some(Err(error)) = inboxes.get_mut(&tree).map(|inbox| inbox.reject(&name, &reason)) {
+                tracing::warn!("{error}");
+            }
+        })
+        .await;
+        self.refuse(file, why);
+    }
+
+    /// Runs what may block.
+    async fn with_inboxes(&mut self, work: impl FnOnce(&mut BTreeMap<WorktreeName, Inbox>) + Send + 'static) {
+        let Some(mut inboxes) = self.inboxes.take() else { return };
+        let worked = tokio::task::spawn_blocking(move || {
+            work(&mut inboxes);
+            inboxes
+        });
+        self.inboxes = worked.await.ok();
+    }
+
+    fn refuse(&mut self, file: String, why: String) {
+        tracing::warn!(file, "a report was refused: {why}");
+        self.refused.push(ProgressEvent::ReportRefused { file, why });
+    }
+
+    /// Everything that was collected is on disk.
+    pub(crate) async fn confirm(&mut self) {
+        if self.unconfirmed.is_empty() {
+            return;
+        }
+        let files = std::mem::take(&mut self.unconfirmed);
+        self.with_inboxes(move |inboxes| {
+            for (tree, file) in files {
+                if let Some(Err(error)) = inboxes.get_mut(&tree).map(|inbox| inbox.confirm(&file)) {
+                    // It comes again, and counts once.
+                    tracing::warn!("{error}");
+                }
+            }
+        })
+        .await;
+    }
+}
+
+impl InboxScan {
+    /// Reads every inbox, the workspace's first.
+    fn at(&mut self, inboxes: &mut BTreeMap<WorktreeName, Inbox>, at_once: bool) {
+        for (tree, inbox) in inboxes {
+            for round in 0..ROUNDS {
+                match inbox.scan(at_once && round == 0) {
+                    Ok(found) if found.is_empty() => break,
+                    Ok(found) => self.received.extend(found.into_iter().map(|one| (tree.clone(), one))),
+                    Err(error) => {
+                        self.failed = Some(error);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The inbox of a place. Its folders are opened by the workspace, which follows no link that an agent has put there.
+fn inbox_of(place: Workspace, task_folder: &str) -> Result<Inbox, InboxError> {
+    let root = place.root().to_owned();
+    Inbox::open(&root, task_folder, Box::new(move |path| place.own_folder(path)), mask_line)
+}
+
+/// Opens the inboxes of trees in which somebody works now, and forgets those of trees that are gone.
+fn follow(
+    inboxes: &mut BTreeMap<WorktreeName, Inbox>,
+    live: &[WorktreeName],
+    trees: &Trees,
+    task_folder: &str,
+    look: &mut InboxScan,
+) {
+    let places: BTreeMap<&WorktreeName, _> =
+        live.iter().filter_map(|tree| Some((tree, trees.at_hand(tree)?))).collect();
+    inboxes.retain(|tree, _| tree.is_workspace() || places.contains_key(tree));
+    for (tree, place) in places {
+        if inboxes.contains_key(tree) {
+            continue;
+        }
+        match inbox_of(place, task_folder) {
+            Ok(inbox) => {
+                inboxes.insert(tree.clone(), inbox);
+            }
+            Err(error) => look.failed = Some(error),
+        }
+    }
+}
+
+/// What a review becomes: the whole of it is kept, then core hears that it is there and what it says. The last of these ends
+/// the phase that reviews.
+async fn review(
+    digest: Digest,
+    review: Result<ReviewSubmission, String>,
+    shelf: &ArtifactTools,
+) -> Result<Vec<Input>, String> {
+    let (review, shelf) = (review?, shelf.clone());
+    let session = review.session();
+    let kept = tokio::task::spawn_blocking(move || review.keep(&shelf)).await;
+    let (artifact, says) = kept.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
+    let there = Digest::of(json!([digest, artifact.name]).to_string());
+    let reports = [(there, Report::ArtifactSaved { artifact }), (digest, says)];
+    let input = |(digest, report)| Input::Reported { session: session.clone(), digest, report };
+    Ok(reports.map(input).into())
+}

@@ -1,0 +1,88 @@
+//! A person's answer while no host works on the run: it is journaled under the workspace's lock, and nothing is
+//! performed. The next `resume` goes on with it.
+
+use baton_core::input::PauseAnswer;
+use baton_core::view::RunView;
+use baton_core::{Action, ActionId, Input, Outcome, Run, RunId};
+use baton_store::{ArtifactStore, StateDir};
+use baton_workspace::Workspace;
+
+use crate::config::HostConfig;
+use crate::effects::trees_of;
+use crate::error::RuntimeError;
+use crate::projection::{self, ProjectionWriter};
+use crate::query;
+use crate::recorder::RunRecorder;
+use crate::recovery;
+use crate::requester;
+
+/// Journals the answer to a question of this run, or of the newest one.
+pub(crate) async fn answer(
+    config: &HostConfig,
+    run: Option<RunId>,
+    question: Option<ActionId>,
+    choice: PauseAnswer,
+    message: Option<String>,
+) -> Result<RunView, RuntimeError> {
+    let state = query::find_state(config)?;
+    let (_lock, journal) = query::open_to_write(config, &state)?;
+    let id = query::which_run(config, &journal, run.as_ref())?;
+    requester::expect_no_agent(&state, &id)?;
+    let folded = recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
+    let question = which_question(&folded.run, question, choice)?;
+
+    let mut scribe = RunRecorder::new(folded, id, journal);
+    let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
+    scribe.record(requester::own_request("answer")).map_err(broken)?;
+    scribe.record(Input::Answered { question, choice, message }).map_err(broken)?;
+    // An answer may end the run; nobody else is there to say that it has ended.
+    let finish =
+        scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
+    if let Some(action) = finish.map(|intent| intent.id) {
+        scribe.record(Input::Outcome { action, outcome: Outcome::Announced }).map_err(broken)?;
+    }
+    scribe.commit().await?;
+    if scribe.run().ending().is_some() {
+        show_the_end(config, &state, &scribe).await;
+    }
+    let now = scribe.clock().now();
+    scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still
+/// tells.
+async fn show_the_end(config: &HostConfig, state: &StateDir, scribe: &RunRecorder) {
+    let (Ok(workspace), Ok(artifacts)) = (Workspace::open(&config.workspace), ArtifactStore::open(state))
+    else {
+        return;
+    };
+    let Some(projection) = projection::project(scribe.run(), scribe.chronicle()) else { return };
+    let workspace = workspace.with_own_folder(scribe.run().task_folder());
+    let trees = trees_of(state, &workspace, scribe.id());
+    let mut projector = ProjectionWriter::start(trees, artifacts, scribe.id().clone());
+    projector.show(projection).await;
+    projector.finish().await;
+}
+
+/// The question that is meant, where it takes this answer.
+pub(crate) fn which_question(
+    run: &Run,
+    asked: Option<ActionId>,
+    choice: PauseAnswer,
+) -> Result<ActionId, RuntimeError> {
+    let questions = run.view(baton_core::UnixMs(0)).map(|view| view.questions).unwrap_or_default();
+    let found = match asked {
+        Some(asked) => questions.iter().find(|question| question.id == asked),
+        None if questions.len() == 1 => questions.first(),
+        None => None,
+    };
+    let Some(question) = found else {
+        let open = questions.iter().map(|question| question.id).collect();
+        return Err(RuntimeError::NoSuchQuestion { run: run.id().clone(), asked, open });
+    };
+    if !question.choices.contains(&choice) {
+        let choices = question.choices.clone();
+        return Err(RuntimeError::NoSuchChoice { question: question.id, choice, choices });
+    }
+    Ok(question.id)
+}

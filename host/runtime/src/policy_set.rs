@@ -1,0 +1,61 @@
+//! Who would decide in the runs of a workflow, loaded once for many runs that no host works on: simulations. Which component
+//! decides where is chosen exactly as at a start.
+
+use std::sync::Arc;
+
+use baton_core::Workflow;
+use baton_core::input::{BindingLink, PolicyBinding};
+use baton_engine::{ConfiguredPolicy, Router, RouterError};
+use baton_store::StateDir;
+
+use crate::config::{HostConfig, PolicyBundle};
+use crate::error::RuntimeError;
+use crate::policies::{self, PolicyRegistry, RunArtifacts};
+
+/// Everything that decides in the runs of a workflow.
+pub struct LoadedPolicies {
+    bench: Arc<PolicyRegistry>,
+    built_in: ConfiguredPolicy,
+    pins: Vec<PolicyBinding>,
+    blobs: Vec<Vec<u8>>,
+}
+
+/// Loads what decides. Blocking: a component may have to be compiled.
+///
+/// # Errors
+/// [`RuntimeError::PolicyRefused`] as at a start.
+pub fn load_policies(
+    config: &HostConfig,
+    workflow: &Workflow,
+    policies: &PolicyBundle,
+) -> Result<LoadedPolicies, RuntimeError> {
+    let cache = StateDir::aot_cache_below(&config.state_root);
+    let prepared = policies::prepare(cache, RunArtifacts::default(), workflow, policies)?;
+    let built_in = prepared.bench.built_in()?;
+    Ok(LoadedPolicies { bench: prepared.bench, built_in, pins: prepared.pins, blobs: prepared.blobs })
+}
+
+impl LoadedPolicies {
+    /// Who decides what. Of two for the same seat the later one does.
+    pub fn pins(&self) -> &[PolicyBinding] {
+        &self.pins
+    }
+
+    /// The components and their canonical settings, for a journal.
+    pub fn blobs(&self) -> &[Vec<u8>] {
+        &self.blobs
+    }
+
+    /// A router for one run, which has yet to follow its pins. It remembers nothing of any other.
+    ///
+    /// # Errors
+    /// [`RouterError`] where the built-in policy is broken.
+    pub fn router(&self) -> Result<Router, RouterError> {
+        self.bench.new_router(&self.built_in)
+    }
+
+    /// The policy of a link of a pin.
+    pub fn policy(&self, link: &BindingLink) -> Option<ConfiguredPolicy> {
+        self.bench.known(link)
+    }
+}

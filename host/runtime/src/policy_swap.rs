@@ -1,0 +1,440 @@
+//! `policy use` and its way back: what is asked, whether it can be, and the same where no host works on the run. The loop's
+//! part is `event_loop/swaps.rs`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::grants::Grants;
+use baton_core::input::{BindingLink, PolicyBinding, PolicyChangeCause};
+use baton_core::observation::Capability;
+use baton_core::workflow::{ConfigLayer, ConfigSource, GivenSetting, GivenSettings, PolicyScope};
+use baton_core::{Digest, Input, Run, RunId};
+use baton_engine::limits::COMPONENT_BYTES;
+use baton_store::{ArtifactStore, Journal};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{HostConfig, PolicySource};
+use crate::control::{ControlMessage, ControlReply, control};
+use crate::error::RuntimeError;
+use crate::policies::{
+    self, BindingRequest, CurrentSettings, JournaledPolicy, LoadedBinding, PolicyRegistry, RunArtifacts,
+};
+use crate::query;
+use crate::recorder::RunRecorder;
+use crate::recovery;
+use crate::requester;
+
+/// A component that a person wants in place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyUseRequest {
+    /// Of which run; the one at work, or else the newest, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// As the person named it, for messages.
+    pub reference: String,
+    /// Name for people and for the journal.
+    pub name: String,
+    /// Where its bytes are handed over. Absent for the one that stands behind every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// What those bytes are: others are refused.
+    pub digest: Digest,
+    /// What is set for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, GivenSetting>,
+    /// That is all that is set for it, as in a file of rules. Otherwise it is laid over what is set where it decides already.
+    #[serde(default)]
+    pub is_whole: bool,
+    /// What it may have beyond the usual.
+    #[serde(default)]
+    pub grants: Grants,
+    /// Where it is to decide.
+    #[serde(default)]
+    pub scope: PolicyScope,
+    /// What; everything that it can where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decides: Vec<Capability>,
+}
+
+/// What a change of policies came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyChange {
+    /// Who decides from now on, where.
+    pub pins: Vec<PolicyBinding>,
+    /// Who decided there already, with the same settings: nothing has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged: Vec<PolicyBinding>,
+    /// The scope has no policy of its own any more: what decides in the next wider one decides there, also after later changes.
+    #[serde(default)]
+    pub follows: bool,
+    /// Narrower scopes with a policy of their own, which this does not reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<OwnPolicies>,
+    /// Settings that were in force and that the new component does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+}
+
+/// A scope with policies of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnPolicies {
+    /// Where.
+    pub scope: PolicyScope,
+    /// What they decide.
+    pub decides: Vec<Capability>,
+}
+
+impl PolicyChange {
+    /// Before the run takes the pins: what changes something of what was loaded, with the chain behind each, and what does not.
+    pub(crate) fn of(run: &Run, loaded: LoadedPins, cause: PolicyChangeCause) -> Self {
+        let pins = loaded.pins.into_iter().map(|pin| run.with_rest(pin, cause));
+        let (pins, unchanged) = pins.partition(|pin| !run.decides_already(pin));
+        Self { pins, unchanged, dropped: loaded.dropped, ..Self::default() }
+    }
+
+    /// What the run is told of it; nothing where nothing changes.
+    pub(crate) fn input(&self, cause: PolicyChangeCause) -> Option<Input> {
+        (!self.pins.is_empty()).then(|| Input::PolicyChanged { pins: self.pins.clone(), cause })
+    }
+
+    /// After the run has taken them: what that reaches.
+    pub(crate) fn taken_by(self, run: &Run) -> Self {
+        let is_pinned = |pin: &PolicyBinding| {
+            run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability))
+        };
+        let follows = !self.pins.is_empty() && !self.pins.iter().any(is_pinned);
+        let mut apart: BTreeMap<PolicyScope, Vec<Capability>> = BTreeMap::new();
+        for pin in self.pins.iter().chain(&self.unchanged) {
+            for scope in run.narrower(&pin.scope, pin.capability) {
+                apart.entry(scope.clone()).or_default().push(pin.capability);
+            }
+        }
+        let apart = apart.into_iter().map(|(scope, decides)| OwnPolicies { scope, decides }).collect();
+        Self { follows, apart, ..self }
+    }
+}
+
+/// What was loaded for a change.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedPins {
+    pub(crate) pins: Vec<PolicyBinding>,
+    /// Settings that were in force and that the new component does not have.
+    pub(crate) dropped: Vec<String>,
+}
+
+/// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
+/// one that stands behind every other. It decides from the next question on; what is being decided meanwhile is decided as before.
+///
+/// # Errors
+/// [`RuntimeError::Refused`] where the component, its settings, the scope or the run is refused; then nothing has changed.
+/// [`RuntimeError::State`] where it cannot be handed over, and what [`control`](crate::control()) says.
+pub async fn use_policy(
+    config: &HostConfig,
+    mut wanted: PolicyUseRequest,
+    bytes: Option<&[u8]>,
+) -> Result<PolicyChange, RuntimeError> {
+    let state = query::find_state(config)?;
+    let handed = match bytes {
+        Some(bytes) => Some(write_component(state.path(), bytes)?),
+        None => None,
+    };
+    wanted.file = handed.as_ref().map(|file| file.path().to_owned());
+    match control(config, ControlMessage::UsePolicy(Box::new(wanted))).await? {
+        ControlReply::Changed(change) => Ok(change),
+        ControlReply::PolicyRefused { policy, why } => Err(RuntimeError::PolicyRefused { policy, why }),
+        ControlReply::Refused { why } => Err(RuntimeError::Refused(why)),
+        _ => Err(RuntimeError::Refused("the host answered something else; is it an older one?".to_owned())),
+    }
+}
+
+/// The bytes that the person looked at, where the host finds them and nobody else writes: what lies at the path that was named
+/// may change at any time. Gone when the host has answered.
+fn write_component(folder: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, RuntimeError> {
+    use std::io::Write as _;
+    let write = || {
+        let mut file = tempfile::Builder::new().prefix("policy-").suffix(".wasm").tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.flush()?;
+        Ok(file)
+    };
+    write().map_err(|source: std::io::Error| RuntimeError::State {
+        what: "cannot hand a policy over",
+        dir: folder.to_owned(),
+        source: source.into(),
+    })
+}
+
+impl PolicyUseRequest {
+    /// Whether it can be put in place in this run at all.
+    pub(crate) fn check(&self, run: &Run) -> Result<(), String> {
+        expect_live_run(run, self.run.as_ref())?;
+        exists(run, &self.scope)
+    }
+
+    /// Its bytes, as a host loads them.
+    pub(crate) fn read(self) -> Result<BindingRequest, RuntimeError> {
+        let bytes = match &self.file {
+            None => None,
+            Some(file) => {
+                let refused = |why| RuntimeError::PolicyRefused { policy: self.reference.clone(), why };
+                let cannot = |error| refused(format!("cannot read {}: {error}", file.display()));
+                let mut bytes = Vec::new();
+                let opened = baton_workspace::open_plain(file).map_err(cannot)?;
+                // One byte more than is allowed, so that the engine says that it is too large.
+                opened.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+                let found = Digest::of(&bytes);
+                if found != self.digest {
+                    let (file, wanted) = (file.display(), &self.digest);
+                    let why = format!("{file} has changed: {wanted} was asked for, and it is {found} now");
+                    return Err(refused(why));
+                }
+                Some(bytes)
+            }
+        };
+        Ok(BindingRequest {
+            source: PolicySource { name: self.name, bytes },
+            reference: self.reference,
+            given: GivenSettings::own(self.settings, ConfigSource::default()),
+            grants: self.grants,
+            from: ConfigSource { layer: ConfigLayer::Command, ..ConfigSource::default() },
+            scope: self.scope,
+            decides: self.decides,
+            in_force: CurrentSettings::new(),
+        })
+    }
+}
+
+/// Who decides each thing in a scope now.
+pub(crate) struct ScopeBindings(BTreeMap<Capability, Vec<BindingLink>>);
+
+impl ScopeBindings {
+    pub(crate) fn of(run: &Run, scope: &PolicyScope) -> Self {
+        let links = |capability| Some((capability, run.in_force(scope, capability)?.links().collect()));
+        Self(Capability::ALL.into_iter().filter_map(links).collect())
+    }
+
+    /// What is set for a component where it, or an earlier version of the same name, decides already, so that a command which sets one
+    /// thing leaves the others as they are. Blocking.
+    fn settings_of(
+        &self,
+        wanted: &PolicyUseRequest,
+        bench: &PolicyRegistry,
+        journal: &Journal,
+    ) -> Result<CurrentSettings, RuntimeError> {
+        let blob = |digest: &Digest| {
+            journal.blob(digest).map_err(|source| RuntimeError::State {
+                what: "cannot read the settings of a policy",
+                dir: journal.path().to_owned(),
+                source: source.into(),
+            })
+        };
+        let mut in_force = CurrentSettings::new();
+        for (capability, links) in &self.0 {
+            let same = links.iter().find(|link| link.component == wanted.digest);
+            let Some(link) = same.or_else(|| links.iter().find(|link| link.policy == wanted.name)) else {
+                continue;
+            };
+            let (component, settings) = (blob(&link.component)?, blob(&link.settings)?);
+            if let (Some(component), Some(settings)) = (component, settings) {
+                in_force.insert(*capability, bench.non_default_settings(link, &component, &settings)?);
+            }
+        }
+        Ok(in_force)
+    }
+}
+
+/// Reads and loads what a person wants, with the settings that it has where it decides already, and names those of them that it does not
+/// have. Blocking.
+pub(crate) fn load_over(
+    bench: &PolicyRegistry,
+    journal: &Journal,
+    deciding: &ScopeBindings,
+    wanted: PolicyUseRequest,
+) -> Result<LoadedPins, RuntimeError> {
+    let mut in_force = match wanted.is_whole {
+        true => CurrentSettings::new(),
+        false => deciding.settings_of(&wanted, bench, journal)?,
+    };
+    let wanted = wanted.read()?;
+    let dropped = bench.drop_unknown_settings(&wanted, &mut in_force)?;
+    Ok(LoadedPins { pins: load(bench, journal, &[BindingRequest { in_force, ..wanted }])?, dropped })
+}
+
+fn expect_live_run(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
+    match asked {
+        Some(asked) if asked != run.id() => {
+            Err(format!("this host works on the run {}, not on {asked}", run.id()))
+        }
+        _ if run.ending().is_some_and(|ending| ending != baton_core::action::RunOutcome::Interrupted) => {
+            Err(format!("the run {} is over: nothing is decided there any more", run.id()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn exists(run: &Run, scope: &PolicyScope) -> Result<(), String> {
+    let workflow = run.workflow();
+    let known: Vec<&str> = match scope {
+        PolicyScope::Run | PolicyScope::Shadow { .. } => return Ok(()),
+        PolicyScope::Role { role } if workflow.roles.contains_key(role) => return Ok(()),
+        PolicyScope::Phase { phase } if workflow.phases.iter().any(|known| known.id == *phase) => {
+            return Ok(());
+        }
+        PolicyScope::Role { .. } => workflow.roles.keys().map(|role| role.as_str()).collect(),
+        PolicyScope::Phase { .. } => workflow.phases.iter().map(|phase| phase.id.as_str()).collect(),
+    };
+    let (kind, name) = match scope {
+        PolicyScope::Role { role } => ("role", role.as_str()),
+        PolicyScope::Phase { phase } => ("phase", phase.as_str()),
+        PolicyScope::Run | PolicyScope::Shadow { .. } => return Ok(()),
+    };
+    Err(format!("the workflow has no {kind} {name}; it has {}", known.join(", ")))
+}
+
+/// Loads what is wanted, and keeps its bytes in the journal. Blocking.
+pub(crate) fn load(
+    bench: &PolicyRegistry,
+    journal: &Journal,
+    wanted: &[BindingRequest],
+) -> Result<Vec<PolicyBinding>, RuntimeError> {
+    let mut pins = Vec::new();
+    for wanted in wanted {
+        for LoadedBinding { pin, blobs } in bench.load(wanted)? {
+            for blob in blobs.into_iter().flatten() {
+                journal.put_blob(blob).map_err(|source| RuntimeError::State {
+                    what: "cannot keep a policy",
+                    dir: journal.path().to_owned(),
+                    source: source.into(),
+                })?;
+            }
+            pins.push(pin);
+        }
+    }
+    Ok(pins)
+}
+
+/// The other scopes in which a switch is in place, with the options that name each; nothing if there are none.
+fn switched_elsewhere(run: &Run, scope: &PolicyScope) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for seat in run.seats() {
+        let pin = seat.pin;
+        if pin.scope == *scope || run.step_back(&pin.scope, pin.capability).is_none() {
+            continue;
+        }
+        let place = match &pin.scope {
+            PolicyScope::Run => "in the run: without --phase and --role".to_owned(),
+            PolicyScope::Role { role } => format!("for the role {role}: --role {role}"),
+            PolicyScope::Phase { phase } => format!("in the phase {phase}: --phase {phase}"),
+            PolicyScope::Shadow { .. } => continue,
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    if places.is_empty() { String::new() } else { format!(". A switch is in place {}", places.join("; ")) }
+}
+
+/// What stands behind those that decide these things in a scope.
+pub(crate) fn rollback_targets(
+    run: &Run,
+    asked: Option<&RunId>,
+    scope: &PolicyScope,
+    decides: &[Capability],
+) -> Result<Vec<PolicyBinding>, String> {
+    expect_live_run(run, asked)?;
+    let is_named = |capability: &Capability| decides.is_empty() || decides.contains(capability);
+    let named = Capability::ALL.into_iter().filter(is_named);
+    let pins: Vec<PolicyBinding> = named.filter_map(|capability| run.step_back(scope, capability)).collect();
+    if pins.is_empty() {
+        let place = match scope {
+            PolicyScope::Run => "in this run".to_owned(),
+            PolicyScope::Role { role } => format!("for the role {role}"),
+            PolicyScope::Phase { phase } => format!("in the phase {phase}"),
+            PolicyScope::Shadow { policy } => format!("in the shadow {policy}"),
+        };
+        let elsewhere = switched_elsewhere(run, scope);
+        return Err(format!("nothing to go back to {place}: nothing was put in place there{elsewhere}"));
+    }
+    // Without a decision only one switch is meant, and which one is for a person to say.
+    let mut switches: Vec<(BindingLink, Vec<&str>)> = Vec::new();
+    for capability in pins.iter().map(|pin| pin.capability) {
+        let Some(now) = run.in_force(scope, capability).map(PolicyBinding::first) else { continue };
+        match switches.iter_mut().find(|(link, _)| *link == now) {
+            Some((_, names)) => names.push(capability.name()),
+            None => switches.push((now, vec![capability.name()])),
+        }
+    }
+    if decides.is_empty() && switches.len() > 1 {
+        let said = |(link, names): &(BindingLink, Vec<&str>)| {
+            format!("`--decides {}` takes back {}@{}", names.join(","), link.policy, link.component.short())
+        };
+        let said: Vec<String> = switches.iter().map(said).collect();
+        return Err(format!(
+            "{} switches are in place, say which one is meant: {}",
+            said.len(),
+            said.join("; ")
+        ));
+    }
+    Ok(pins)
+}
+
+/// The same where no host works on the run: it is journaled under the workspace's lock, and the next host goes on with it.
+pub(crate) async fn offline(
+    config: &HostConfig,
+    change: OfflineChange,
+) -> Result<ControlReply, RuntimeError> {
+    let state = query::find_state(config)?;
+    let (_lock, journal) = query::open_to_write(config, &state)?;
+    let id = query::which_run(config, &journal, change.run())?;
+    requester::expect_no_agent(&state, &id)?;
+    let folded = recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
+    let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
+    let (what, cause, change) = match change {
+        OfflineChange::Use(wanted) => {
+            wanted.check(&folded.run).map_err(RuntimeError::Refused)?;
+            let (cache, artifacts) = (state.aot_cache(), RunArtifacts::of(artifacts, id.clone()));
+            let keeper = journal.clone();
+            let deciding = ScopeBindings::of(&folded.run, &wanted.scope);
+            let loaded = tokio::task::spawn_blocking(move || {
+                let nothing: &[JournaledPolicy] = &[];
+                let bench = policies::restore(cache, artifacts, nothing)?;
+                load_over(&bench, &keeper, &deciding, wanted)
+            });
+            let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
+            let cause = PolicyChangeCause::Command;
+            ("use-policy", cause, PolicyChange::of(&folded.run, loaded, cause))
+        }
+        OfflineChange::RollBack { run, scope, decides } => {
+            let pins = rollback_targets(&folded.run, run.as_ref(), &scope, &decides)
+                .map_err(RuntimeError::Refused)?;
+            let change = PolicyChange { pins, ..PolicyChange::default() };
+            ("roll-back-policy", PolicyChangeCause::Rollback, change)
+        }
+    };
+    let mut scribe = RunRecorder::new(folded, id, journal);
+    for input in [requester::own_request(what)].into_iter().chain(change.input(cause)) {
+        scribe.record(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
+    }
+    scribe.commit().await?;
+    scribe.flush()?;
+    Ok(ControlReply::Changed(change.taken_by(scribe.run())))
+}
+
+/// What can be changed without a host.
+pub(crate) enum OfflineChange {
+    /// Put this in place.
+    Use(PolicyUseRequest),
+    /// Take back what was put in place.
+    RollBack { run: Option<RunId>, scope: PolicyScope, decides: Vec<Capability> },
+}
+
+impl OfflineChange {
+    fn run(&self) -> Option<&RunId> {
+        match self {
+            OfflineChange::Use(wanted) => wanted.run.as_ref(),
+            OfflineChange::RollBack { run, .. } => run.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Holds the run and its journal together: every input is stamped, applied and written down with the intents that
+//! follow from it, in one transaction. Performs nothing; whoever performs waits for [`Scribe::commit`] first.
+
+use baton_core::progress::ProgressEvent;
+use baton_core::run::IllegalInput;
+use baton_core::{Action, Input, Intent, JournaledInput, Run, RunId, Seq};
+use baton_store::{Durability, Entry, Journal, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::error::RuntimeError;
+use crate::projection::RunTimeline;
+use crate::recovery::RecoveredRun;
+
+/// What is to be done after the next commit.
+#[derive(Debug, Default)]
+pub(crate) struct PendingEffects {
+    /// To be performed, in order. Questions to a policy are among them.
+    pub(crate) intents: Vec<Intent>,
+    /// To be told, in order.
+    pub(crate) notices: Vec<ProgressEvent>,
+    /// Something happened that matters beyond an agent's stream.
+    pub(crate) has_moved: bool,
+}
+
+/// A run with its place in the journal.
+pub(crate) struct RunRecorder {
+    run: Run,
+    id: RunId,
+    journal: Journal,
+    clock: Clock,
+    seq: Seq,
+    chronicle: RunTimeline,
+    batch: Vec<Entry>,
+    is_durable: bool,
+    due: PendingEffects,
+    /// The first refusal of an append that nobody waited for. One place is enough: the first one ends the run.
+    refused: (mpsc::Sender<StoreError>, mpsc::Receiver<StoreError>),
+}
+
+impl RunRecorder {
+    /// Goes on after the last entry of a run as folded from the journal. A new run begins with the default.
+    pub(crate) fn new(folded: RecoveredRun, id: RunId, journal: Journal) -> Self {
+        Self {
+            run: folded.run,
+            id,
+            journal,
+            clock: Clock::after(folded.last.1),
+            seq: folded.last.0,
+            chronicle: folded.chronicle,
+            batch: Vec::new(),
+            is_durable: false,
+            due: PendingEffects::default(),
+            refused: mpsc::channel(1),
+        }
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    pub(crate) fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    pub(crate) fn chronicle(&self) -> &RunTimeline {
+        &self.chronicle
+    }
+
+    pub(crate) fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// Something waits for a commit.
+    pub(crate) fn has_batch(&self) -> bool {
+        !self.batch.is_empty()
+    }
+
+    /// Stamps an input, applies it, and puts it with its intents into the batch. On an error nothing has changed.
+    pub(crate) fn record(&mut self, input: Input) -> Result<(), IllegalInput> {
+        let seq = self.seq.next();
+        let stamped = JournaledInput { seq, at: self.clock.now(), input };
+        let intents = self.run.apply(&stamped)?;
+        self.chronicle.note(&self.run, &stamped, &intents);
+        self.seq = seq;
+        let at = stamped.at;
+        self.is_durable |= matters(&stamped.input);
+        self.batch.push(Entry::Input(stamped));
+        for intent in intents {
+            match intent.action {
+                Action::Notify(notice) => {
+                    // An objective that is done is on disk before anybody hears of it, whatever told it.
+                    self.is_durable |= RunTimeline::matters(&notice);
+                    self.due.notices.push(notice);
+                }
+                _ => {
+                    self.is_durable |= intent.action.is_durable();
+                    self.seq = self.seq.next();
+                    self.batch.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+                    self.due.intents.push(intent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the batch in one transaction. Where it holds anything that matters, returns only when it is on disk;
+    /// then, and only then, what is due may be done.
+    pub(crate) async fn commit(&mut self) -> Result<PendingEffects, RuntimeError> {
+        if let Ok(error) = self.refused.1.try_recv() {
+            return Err(self.stopped(error));
+        }
+        if self.batch.is_empty() {
+            return Ok(std::mem::take(&mut self.due));
+        }
+        let batch = std::mem::take(&mut self.batch);
+        if std::mem::take(&mut self.is_durable) {
+            let (done, committed) = oneshot::channel();
+            self.journal.append(&self.id, batch, Durability::Durable, |result| {
+                // Nobody listens only where the host is ending anyway.
+                let _ = done.send(result);
+            });
+            match committed.await {
+                Ok(Ok(())) => self.due.has_moved = true,
+                Ok(Err(error)) => return Err(self.stopped(error)),
+                Err(_) => {
+                    return Err(self.stopped(StoreError::Closed { path: self.journal.path().to_owned() }));
+                }
+            }
+        } else {
+            let refused = self.refused.0.clone();
+            self.journal.append(&self.id, batch, Durability::Telemetry, move |result| {
+                if let Err(error) = result {
+                    let _ = refused.try_send(error);
+                }
+            });
+        }
+        Ok(std::mem::take(&mut self.due))
+    }
+
+    /// Where it writes; for what must be kept before an input can name it.
+    pub(crate) fn journal(&self) -> Journal {
+        self.journal.clone()
+    }
+
+    /// Waits until everything that was appended is on disk. Blocking.
+    pub(crate) fn flush(&self) -> Result<(), RuntimeError> {
+        self.journal.flush().map_err(|error| self.stopped(error))
+    }
+
+    fn stopped(&self, source: StoreError) -> RuntimeError {
+        // What the journal itself says is what is intact; a journal that cannot even be read says 0.
+        let intact = self.journal.last_seq(&self.id).unwrap_or_default();
+        RuntimeError::JournalStopped { run: self.id.clone(), intact, source: source.into() }
+    }
+}
+
+/// Whether the host must not go on before this input is on disk. An agent's stream is telemetry: were its end lost,
+/// the agent was lost with it. What became of an effect, what an agent reported and what a person said are not.
+fn matters(input: &Input) -> bool {
+    match input {
+        Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. } => false,
+        Input::Started { .. }
+        | Input::Resumed
+        | Input::Outcome { .. }
+        | Input::SessionEnded { .. }
+        | Input::Reported { .. }
+        | Input::Answered { .. }
+        | Input::Asked { .. }
+        | Input::StopRequested
+        | Input::SetAside
+        | Input::PolicyChanged { .. }
+        | Input::PolicyRefused { .. } => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::UnixMs;
+    use baton_core::facts::AgentEvent;
+    use baton_store::JournalOptions;
+
+    use super::*;
+    use crate::test_support::{TestFixture, started};
+
+    #[tokio::test]
+    async fn what_is_due_comes_after_its_commit_and_with_its_input() {
+        let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
+        let mut scribe = place.scribe(&run);
+        scribe.record(started(&run)).unwrap();
+        assert_eq!(place.journal.last_seq(&run).unwrap(), Seq(0), "nothing is written before the commit");
+        let due = scribe.commit().await.unwrap();
+        let entries: Vec<Entry> = place.journal.read(&run).unwrap().map(Result::unwrap).collect();
+        let written: Vec<_> = entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Intent { intent, .. } => Some(intent.id),
+                Entry::Input(_) => None,
+            })
+            .collect();
+        let due: Vec<_> = due.intents.iter().map(|intent| intent.id).collect();
+        assert!(!due.is_empty());
+        assert_eq!(written, due, "every intent that is due is on disk");
+        assert_eq!(place.journal.stats().synced_commits, 1);
+        assert!(entries.iter().all(|entry| entry.at() > UnixMs(0)));
+    }
+
+    #[tokio::test]
+    async fn an_input_that_is_refused_leaves_no_trace() {
+        let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
+        let mut scribe = place.scribe(&run);
+        let event = AgentEvent::Compacting;
+        scribe.record(Input::Agent { session: "s1".into(), event }).unwrap_err();
+        assert!(!scribe.has_batch());
+        scribe.record(started(&run)).unwrap();
+        scribe.commit().await.unwrap();
+        assert!(place.journal.last_seq(&run).unwrap() >= Seq(1));
+    }
+
+    #[tokio::test]
+    async fn a_journal_without_room_stops_the_run_and_says_what_is_kept() {
+        let options = JournalOptions { max_pages: Some(16), ..JournalOptions::default() };
+        let (place, run) = (TestFixture::new(options), RunId::new("r1"));
+        let mut scribe = place.scribe(&run);
+        let mut input = started(&run);
+        if let Input::Started { workflow, .. } = &mut input {
+            workflow.goal = "g".repeat(1 << 20);
+        }
+        scribe.record(input).unwrap();
+        let error = scribe.commit().await.unwrap_err();
+        assert!(matches!(&error, RuntimeError::JournalStopped { intact: Seq(0), .. }), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("start it again") && !told.contains("resume"), "{told}");
+    }
+}

@@ -1,0 +1,220 @@
+//! Folds a journal back into a run, and says what of its open intents died with the host before. What is left open is
+//! then performed again by the loop: every such effect asks the world first, or is harmless to repeat.
+//!
+//! | intent | found open at a restart |
+//! |---|---|
+//! | `Spawn` | its process is ended by what the guard wrote down, then `Lost`: an agent without its host cannot go on |
+//! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
+//! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
+//! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
+//! | `Checkpoint`, `Branch`, `CommitToBranch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
+//! | `Ask`, `Finish` | announced again |
+
+use baton_core::{Action, Input, Intent, Outcome, Run, RunId, Seq, UnixMs};
+use baton_store::{Entry, Journal, StoreError};
+
+use crate::error::RuntimeError;
+use crate::projection::RunTimeline;
+
+/// A run as its journal tells it.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveredRun {
+    /// The state after the last entry.
+    pub(crate) run: Run,
+    /// Position and time of the last entry.
+    pub(crate) last: (Seq, UnixMs),
+    /// What it tells beyond the state.
+    pub(crate) chronicle: RunTimeline,
+}
+
+/// Folds every entry of a run. Intents follow from inputs, so only inputs are applied.
+pub(crate) fn fold(
+    run: &RunId,
+    entries: impl Iterator<Item = Result<Entry, StoreError>>,
+) -> Result<RecoveredRun, FoldError> {
+    let mut folded = RecoveredRun::default();
+    for entry in entries {
+        folded.apply_entry(run, entry?)?;
+    }
+    Ok(folded)
+}
+
+impl RecoveredRun {
+    /// Folds one more entry, and says what followed from it.
+    pub(crate) fn apply_entry(&mut self, run: &RunId, entry: Entry) -> Result<Vec<Intent>, FoldError> {
+        self.last = (entry.seq(), entry.at());
+        let Entry::Input(stamped) = entry else { return Ok(Vec::new()) };
+        let intents = self.run.apply(&stamped).map_err(|illegal| FoldError::Illegal {
+            run: run.clone(),
+            seq: stamped.seq,
+            why: illegal.to_string(),
+        })?;
+        self.chronicle.note(&self.run, &stamped, &intents);
+        Ok(intents)
+    }
+}
+
+/// Opens, reads and folds one run.
+pub(crate) fn fold_run(journal: &Journal, run: &RunId) -> Result<RecoveredRun, FoldError> {
+    fold(run, journal.read(run)?)
+}
+
+/// Why a journal gives no run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FoldError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It can be read, and makes no sense.
+    #[error("entry {seq} does not follow: {why}")]
+    Illegal {
+        /// Which run.
+        run: RunId,
+        /// Which entry.
+        seq: Seq,
+        /// What core said.
+        why: String,
+    },
+}
+
+impl FoldError {
+    /// For whoever asked for the run.
+    pub(crate) fn in_dir(self, dir: &std::path::Path) -> RuntimeError {
+        match self {
+            FoldError::Store(source) => RuntimeError::State {
+                what: "cannot read the journal",
+                dir: dir.to_owned(),
+                source: source.into(),
+            },
+            FoldError::Illegal { run, seq, why } => RuntimeError::BrokenJournal { run, seq, why },
+        }
+    }
+}
+
+/// Whether an effect died with the host that was to perform it, or that performed it on an agent which is gone now.
+fn died_with_host(action: &Action) -> bool {
+    match action {
+        Action::Spawn(_)
+        | Action::Prompt { .. }
+        | Action::Compact { .. }
+        | Action::Interrupt { .. }
+        | Action::End { .. } => true,
+        Action::Assess { .. }
+        | Action::Inspect { .. }
+        | Action::WriteHandoff { .. }
+        | Action::WriteSummaries { .. }
+        | Action::Offload { .. }
+        | Action::Verify { .. }
+        | Action::Checkpoint { .. }
+        | Action::Branch { .. }
+        | Action::Commit { .. }
+        | Action::CommitToBranch { .. }
+        | Action::Restore { .. }
+        | Action::Merge { .. }
+        | Action::Unmerge { .. }
+        | Action::Land { .. }
+        | Action::Ask { .. }
+        | Action::Finish { .. }
+        | Action::RequestDecision { .. }
+        | Action::Place { .. }
+        | Action::Notify(_) => false,
+    }
+}
+
+/// The inputs that tell a folded run what died with its host. They come before `Resumed`.
+pub(crate) fn lost(run: &Run) -> Vec<Input> {
+    let gone = run.pending().into_iter().filter(|intent| died_with_host(&intent.action));
+    gone.map(|intent| Input::Outcome { action: intent.id, outcome: Outcome::Lost }).collect()
+}
+
+/// The open intents that a new host performs again, oldest first.
+pub(crate) fn to_repeat(run: &Run) -> Vec<baton_core::Intent> {
+    run.pending().into_iter().filter(|intent| !died_with_host(&intent.action)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::ActionId;
+    use baton_core::decision::Decision;
+    use baton_core::facts::WorkspaceFacts;
+    use baton_core::workflow::PolicyScope;
+    use baton_store::JournalOptions;
+
+    use super::*;
+    use crate::recorder::RunRecorder;
+    use crate::test_support::{TestFixture, started, succeeding_decider};
+
+    /// Brings a new run to its first spawn; answers every question on the way.
+    async fn until_spawn(scribe: &mut RunRecorder, run: &RunId) -> ActionId {
+        let judge = succeeding_decider();
+        scribe.record(started(run)).unwrap();
+        loop {
+            let due = scribe.commit().await.unwrap();
+            for intent in due.intents {
+                match intent.action {
+                    Action::Spawn(_) => return intent.id,
+                    Action::RequestDecision { request, question, .. } => {
+                        let (result, label) = judge(&PolicyScope::Run, &question);
+                        let result: Result<Decision, _> = result;
+                        scribe.record(Input::Decided { request, result, label: Box::new(label) }).unwrap();
+                    }
+                    Action::Assess { .. } => {
+                        let outcome = Outcome::Assessed { facts: WorkspaceFacts::default() };
+                        scribe.record(Input::Outcome { action: intent.id, outcome }).unwrap();
+                    }
+                    other => panic!("{} before the first spawn", other.name()),
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_open_measurement_is_repeated() {
+        let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
+        let mut scribe = place.scribe(&run);
+        scribe.record(started(&run)).unwrap();
+        scribe.commit().await.unwrap();
+
+        let folded = fold_run(&place.journal, &run).unwrap();
+        assert_eq!(folded.run, *scribe.run());
+        assert!(lost(&folded.run).is_empty());
+        let repeated = to_repeat(&folded.run);
+        assert!(matches!(repeated.as_slice(), [one] if one.action.name() == "assess"), "{repeated:?}");
+    }
+
+    #[tokio::test]
+    async fn an_open_spawn_is_lost_with_its_host() {
+        let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
+        let mut scribe = place.scribe(&run);
+        let spawn = until_spawn(&mut scribe, &run).await;
+        scribe.flush().unwrap();
+
+        let folded = fold_run(&place.journal, &run).unwrap();
+        assert_eq!(folded.run, *scribe.run(), "a fold gives the very state of the live run");
+        assert_eq!(folded.chronicle, *scribe.chronicle());
+        assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: Outcome::Lost }]);
+        assert!(to_repeat(&folded.run).is_empty());
+
+        // The second host: told what is lost, it spawns again under another id.
+        let mut second = RunRecorder::new(folded, run.clone(), place.journal.clone());
+        second.record(Input::Outcome { action: spawn, outcome: Outcome::Lost }).unwrap();
+        second.record(Input::Resumed).unwrap();
+        second.commit().await.unwrap();
+        second.flush().unwrap();
+        let again = fold_run(&place.journal, &run).unwrap();
+        assert_eq!(again.run, *second.run());
+        let settled = again.run.pending().iter().all(|intent| intent.id != spawn);
+        assert!(settled, "what was lost once is not lost again");
+        let view = again.run.view(UnixMs(0)).unwrap();
+        assert_eq!(view.phases[0].sessions[0].ending, "lost with the host");
+    }
+
+    #[tokio::test]
+    async fn an_entry_that_cannot_follow_is_named() {
+        let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
+        let stray = baton_core::JournaledInput { seq: Seq(1), at: UnixMs(1), input: Input::Tick };
+        let error =
+            fold(&run, std::iter::once(Ok(Entry::Input(stray)))).unwrap_err().in_dir(place.state.path());
+        assert!(matches!(error, RuntimeError::BrokenJournal { seq: Seq(1), .. }), "{error}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Whether a report fits the run that it is made to: the objectives that it names are there, and are the reporter's. Its
+//! form was checked where it came in; what follows from it is core's.
+
+use std::collections::BTreeSet;
+
+use baton_core::observation::ObjectiveStatus;
+use baton_core::short_format::first_of;
+use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
+use baton_core::{ObjectiveId, SessionId, WorktreeName};
+use baton_inbox::Call;
+
+use crate::review_submission::ReviewSubmission;
+
+/// Objectives that a refusal lists; a run has few, and an agent needs only its own.
+const LISTED: usize = 20;
+
+/// Kinds of agents that take no MCP servers, as a session's row names them.
+const WITHOUT_TOOLS: [&str; 2] = ["process", "rehearsal"];
+
+/// Whether the report fits. The error is a sentence that its author can act on.
+pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) -> Result<(), String> {
+    let own = match session {
+        Some(session) => Some(phase_of(view, session).ok_or_else(|| unknown_session(view, session))?),
+        None => None,
+    };
+    match call {
+        Call::ObjectiveUpdate(update) => match update.status {
+            ObjectiveStatus::Done => objective(view, own, &update.objective),
+            _ => may_deny(view, own, &update.objective),
+        },
+        Call::SplitRequest(request) => {
+            let mut named = BTreeSet::new();
+            for id in request.groups.iter().flat_map(|group| &group.objectives) {
+                objective(view, own, id)?;
+                if !named.insert(id) {
+                    return Err(format!("objective {:?} is in two groups: put it into one", id.as_str()));
+                }
+            }
+            Ok(())
+        }
+        Call::ReviewSubmit(review) => ReviewSubmission::of(view, session, review).map(drop),
+        Call::HandoffWrite(_) if own.is_none() => from_only_one(view),
+        _ => Ok(()),
+    }
+}
+
+/// A handoff is for the successor of its author: one that names nobody has to be of the only session that there is.
+fn from_only_one(view: &RunView) -> Result<(), String> {
+    let workspace = WorktreeName::workspace();
+    let live = live_in(view, &workspace);
+    let live: Vec<String> = live.map(|row| format!("\"session\": {:?}", row.id.as_str())).collect();
+    match live.len() {
+        0 | 1 => Ok(()),
+        _ => Err(format!(
+            "several sessions work in this folder, and nobody knows whose handoff this is: write it again with the name of yours, \
+             which your prompt says ({})",
+            live.join(", ")
+        )),
+    }
+}
+
+/// The phase in which a session works or worked.
+pub(crate) fn phase_of<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a PhaseSummary> {
+    view.phases.iter().find(|phase| phase.sessions.iter().any(|row| row.id == *session))
+}
+
+/// Where a session works or worked; the workspace for whoever is none.
+pub(crate) fn tree_of(view: &RunView, session: Option<&SessionId>) -> WorktreeName {
+    session.and_then(|session| phase_of(view, session)).map(|phase| phase.tree.clone()).unwrap_or_default()
+}
+
+/// The sessions that work in a tree.
+fn live_in<'v>(view: &'v RunView, tree: &WorktreeName) -> impl Iterator<Item = &'v SessionSummary> {
+    let there = view.phases.iter().filter(move |phase| phase.tree == *tree);
+    there.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty())
+}
+
+/// The session that works in a work tree, where only one does: nobody else reports from there.
+pub(crate) fn only_session_in(view: &RunView, tree: &WorktreeName) -> Option<SessionId> {
+    let mut live = live_in(view, tree).filter(|_| !tree.is_workspace());
+    let first = live.next()?;
+    live.next().is_none().then(|| first.id.clone())
+}
+
+/// Whether a report that lay in the inbox of a tree may speak for a session. Each tree has an inbox of its own, which agents of others
+/// cannot be told to use: whoever writes into it works there.
+pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &WorktreeName) -> Result<(), String> {
+    let is_own = |phase: &PhaseSummary| phase.tree == *tree || WorktreeName::for_phase(&phase.id) == *tree;
+    match phase_of(view, session).filter(|phase| !tree.is_workspace() && !is_own(phase)) {
+        Some(phase) => Err(format!(
+            "session {session} works on phase {} in another tree, and this is not its inbox: leave `session` out, or name your own",
+            phase.id
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a review that lay in the inbox of a tree is its reviewer's: where others work there too, any of them may have written it.
+pub(crate) fn is_review_of(
+    view: &RunView,
+    session: Option<&SessionId>,
+    tree: &WorktreeName,
+) -> Result<(), String> {
+    let other = live_in(view, tree).find(|row| Some(&row.id) != session);
+    match (session, other) {
+        (Some(_), Some(other)) => Err(format!(
+            "session {} works in this folder too, and a file does not say who wrote it: submit the review by the tool, or end your \
+             answer with the score as your prompt says",
+            other.id
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a report that lay in the inbox of a tree may call an objective done. Where another session works there too, it may be the
+/// one that wrote it, so a session with tools reports by these. An agent without tools has no other way if its objective names no files:
+/// an answer alone is no evidence there. That something is not done is believed of any of them.
+pub(crate) fn is_done_by(
+    view: &RunView,
+    session: Option<&SessionId>,
+    tree: &WorktreeName,
+    call: &Call,
+) -> Result<(), String> {
+    let Call::ObjectiveUpdate(update) = call else { return Ok(()) };
+    if update.status != ObjectiveStatus::Done {
+        return Ok(());
+    }
+    let whose = match session {
+        Some(session) => {
+            phase_of(view, session).and_then(|phase| phase.sessions.iter().find(|row| row.id == *session))
+        }
+        None => holder(view, &update.objective).and_then(|phase| phase.sessions.last()),
+    };
+    let Some(whose) = whose.filter(|row| takes_tools(row)) else { return Ok(()) };
+    match live_in(view, tree).find(|row| row.id != whose.id) {
+        Some(other) => Err(format!(
+            "session {} works in this folder too, and a file does not say who wrote it: report objective {:?} as done by the tool \
+             `objective_update`, or end your answer with the line `Done: {}`",
+            other.id,
+            update.objective.as_str(),
+            update.objective
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether its agent is of a kind that takes MCP servers.
+fn takes_tools(row: &SessionSummary) -> bool {
+    !WITHOUT_TOOLS.iter().any(|kind| row.agent == *kind || row.agent.starts_with(&format!("{kind}:")))
+}
+
+/// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest
+/// holder counts.
+pub(crate) fn holder<'a>(view: &'a RunView, id: &ObjectiveId) -> Option<&'a PhaseSummary> {
+    view.phases.iter().rfind(|phase| phase.objectives.iter().any(|row| row.id == *id))
+}
+
+fn objective(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Result<(), String> {
+    let yours = || match own {
+        Some(phase) => ids(std::iter::once(phase)),
+        None => ids(view.phases.iter()),
+    };
+    let Some(holder) = holder(view, id) else {
+        return Err(format!("no objective {:?} in this run; yours are: {}", id.as_str(), yours()));
+    };
+    match own {
+        // A late report of a session whose phase was split since is still about its own objective.
+        Some(own) if own.id != holder.id && !own.objectives.iter().any(|row| row.id == *id) => Err(format!(
+            "objective {:?} belongs to phase {}, and you work on phase {}; yours are: {}",
+            id.as_str(),
+            holder.id,
+            own.id,
+            yours()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with work of a phase that is over may be found by anybody.
+fn may_deny(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Result<(), String> {
+    match holder(view, id) {
+        Some(holder) if holder.status == PhaseStatus::Done => Ok(()),
+        _ => objective(view, own, id),
+    }
+}
+
+fn ids<'a>(phases: impl Iterator<Item = &'a PhaseSummary>) -> String {
+    let mut seen = BTreeSet::new();
+    let mut ids: Vec<&str> = Vec::new();
+    for row in phases.flat_map(|phase| &phase.objectives) {
+        if seen.insert(&row.id) {
+            ids.push(row.id.as_str());
+        }
+    }
+    first_of(&ids, LISTED)
+}
+
+fn unknown_session(view: &RunView, session: &SessionId) -> String {
+    let known: Vec<&str> =
+        view.phases.iter().flat_map(|phase| &phase.sessions).map(|row| row.id.as_str()).collect();
+    match known.as_slice() {
+        [] => format!("no session {:?} in this run: leave `session` out", session.as_str()),
+        known => format!(
+            "no session {:?} in this run: leave `session` out, or name one of {}",
+            session.as_str(),
+            known.join(", ")
+        ),
+    }
+}

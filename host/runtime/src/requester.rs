@@ -1,0 +1,119 @@
+//! Who asks for a change of a run. What an agent started may report; it may not answer questions, stop the run or choose its judge.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use baton_agents::StartedBy;
+use baton_core::input::ChangeRequester;
+use baton_core::{Input, RunId, SessionId};
+use baton_store::StateDir;
+use baton_store::secrets::mask;
+use tokio::net::UnixStream;
+
+use crate::error::RuntimeError;
+use crate::private_file;
+
+/// A longer command line is cut.
+const COMMAND_BYTES: usize = 512;
+
+/// Somebody whom an agent started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentRequester {
+    /// Why it may change nothing.
+    pub(crate) why: String,
+    /// Of which session, where that is known.
+    pub(crate) of: Option<SessionEvidence>,
+}
+
+/// How a session is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SessionEvidence {
+    /// By the mark of its processes.
+    Mark(String),
+    /// By its own door.
+    Door(SessionId),
+}
+
+/// Whoever is at the other end of a connection; an error where that is an agent's.
+pub(crate) fn at(stream: &UnixStream) -> Result<Option<ChangeRequester>, AgentRequester> {
+    let Ok(peer) = stream.peer_cred() else { return Ok(None) };
+    // Of a process in another namespace there is no number.
+    let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
+        return Ok(None);
+    };
+    let refused = match baton_agents::started_by(pid) {
+        StartedBy::Nobody => None,
+        StartedBy::Agent(mark) => {
+            Some(("was started by an agent (or has ended): an agent may report, and change", mark))
+        }
+        StartedBy::Host => {
+            let why = "was started by a command that Baton runs, such as a check: that may run what an agent wrote, and changes";
+            Some((why, None))
+        }
+    };
+    if let Some((why, mark)) = refused {
+        let why = format!("process {pid} {why} nothing else of a run");
+        return Err(AgentRequester { why, of: mark.map(SessionEvidence::Mark) });
+    }
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
+    Ok(Some(ChangeRequester { uid: peer.uid(), pid, command: line(words) }))
+}
+
+/// Refuses where this process was started by an agent or by a command of a run, if no host works on it that would ask. Where the run was
+/// begun by an agent of another one, that one may answer.
+pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), RuntimeError> {
+    let folder = state.sessions().join(run.as_str());
+    let folders = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let sessions = folders.map(|folder| baton_agents::mark_of(&folder.path()));
+    let of_run: BTreeSet<String> = sessions.chain([baton_agents::mark_of(&folder)]).collect();
+    let started_in = started_in(state, run);
+    let refused = |by: &str| {
+        Err(RuntimeError::Refused(format!(
+            "this command was started by {by}: an agent may report, and change nothing else of a run"
+        )))
+    };
+    let own = baton_agents::own_marks();
+    if own.iter().any(|mark| of_run.contains(mark)) {
+        return refused(&format!("an agent of run {run}, or by a check of it"));
+    }
+    match own.iter().all(|mark| started_in.contains(mark)) {
+        true => Ok(()),
+        false => refused("an agent of another run, or by a check of one"),
+    }
+}
+
+/// Notes the marks of what began a run, for the time in which no host works on it.
+pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
+    private_file::write_json(&started_in_file(state, run), &baton_agents::own_marks())
+}
+
+/// The marks of what began the run. None where that was not noted: then only a person may change it.
+fn started_in(state: &StateDir, run: &RunId) -> BTreeSet<String> {
+    let noted = std::fs::read(started_in_file(state, run)).unwrap_or_default();
+    serde_json::from_slice(&noted).unwrap_or_default()
+}
+
+fn started_in_file(state: &StateDir, run: &RunId) -> PathBuf {
+    state.sessions().join(run.as_str()).join("started-in.json")
+}
+
+/// This process, where no host works on the run.
+pub(crate) fn own_request(what: &str) -> Input {
+    let words = std::env::args_os().map(OsString::into_encoded_bytes);
+    let words = words.map(|word| String::from_utf8_lossy(&word).into_owned());
+    let by = ChangeRequester {
+        uid: rustix::process::getuid().as_raw(),
+        pid: std::process::id(),
+        command: line(words),
+    };
+    Input::Asked { what: what.to_owned(), by }
+}
+
+fn line(words: impl Iterator<Item = String>) -> String {
+    let mut line = mask(&words.collect::<Vec<_>>().join(" ")).into_owned();
+    line.truncate(line.floor_char_boundary(COMMAND_BYTES));
+    line
+}

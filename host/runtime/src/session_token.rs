@@ -1,0 +1,181 @@
+//! Who may call the tools of a run. Each session has a token of its own, made when it is spawned and kept in a file that
+//! only this user can read; a call that carries it can touch its own run and nothing else. What a call comes to is the
+//! desk's (`tool_calls.rs`); how one comes in from another process is the bridge's (`mcp_server.rs`).
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_core::view::RunView;
+use baton_core::{RunId, SessionId};
+use baton_inbox::{Request, ToolBackend, ToolReply};
+use baton_store::StateDir;
+use serde::{Deserialize, Serialize};
+use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::control::{ControlMessage, ControlReply};
+use crate::control_server::ControlRequest;
+use crate::private_file;
+use crate::sessions;
+
+/// Name of a session's file in its folder.
+pub(crate) const FILE: &str = "door.json";
+/// Name of the socket of a session that is confined, in the folder of its boundary.
+pub(crate) const SOCKET: &str = "door.sock";
+/// Version of its record.
+const SCHEMA: u32 = 1;
+/// Bytes under way between the host and an agent whose MCP server it is. The pipes of other agents hold as much.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// Says that a call comes from this session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionToken {
+    /// Of which run.
+    pub run: RunId,
+    /// Of which session.
+    pub session: SessionId,
+    /// What only that session knows.
+    pub token: String,
+}
+
+/// A session's file: its pass, and where its host listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionFile {
+    schema: u32,
+    #[serde(flatten)]
+    pub(crate) pass: SessionToken,
+    pub(crate) socket: PathBuf,
+}
+
+impl SessionFile {
+    /// Reads one.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let file: Self = serde_json::from_slice(&std::fs::read(path)?)?;
+        if file.schema != SCHEMA {
+            return Err(io::Error::other(format!(
+                "it is of version {}, this baton reads {SCHEMA}",
+                file.schema
+            )));
+        }
+        Ok(file)
+    }
+
+    fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        let path = folder.join(FILE);
+        private_file::write_json(&path, self)?;
+        Ok(path)
+    }
+}
+
+/// The passes of a run. Clones share them.
+#[derive(Clone)]
+pub(crate) struct SessionTokens {
+    run: RunId,
+    state: StateDir,
+    tokens: Arc<Mutex<HashMap<SessionId, String>>>,
+}
+
+impl SessionTokens {
+    pub(crate) fn new(run: RunId, state: StateDir) -> Self {
+        Self { run, state, tokens: Arc::default() }
+    }
+
+    /// Makes the pass of a session that is about to be spawned. Blocking; gives the path of its file. Where it is confined,
+    /// `within` is the folder of its boundary, and where that is for whoever is inside: it gets a second file there.
+    pub(crate) fn issue(
+        &self,
+        session: &SessionId,
+        within: Option<(&Path, &Path)>,
+    ) -> io::Result<(SessionToken, PathBuf)> {
+        let token = baton_agents::random_token()?;
+        let pass = SessionToken { run: self.run.clone(), session: session.clone(), token: token.clone() };
+        let file = SessionFile { schema: SCHEMA, pass: pass.clone(), socket: self.state.control_socket() };
+        let path = file.write(&sessions::folder(&self.state, &self.run, session))?;
+        if let Some((folder, seen)) = within {
+            SessionFile { socket: seen.join(SOCKET), ..file }.write(folder)?;
+        }
+        self.lock().insert(session.clone(), token);
+        Ok((pass, path))
+    }
+
+    /// The session that a pass speaks for, dead or alive.
+    pub(crate) fn check(&self, view: &RunView, pass: &SessionToken) -> Result<SessionId, String> {
+        if pass.run != self.run {
+            return Err(format!(
+                "this token is of run {}, and the host here works on run {}: a session reports to its own run only",
+                pass.run, self.run
+            ));
+        }
+        let known = view.phases.iter().flat_map(|phase| &phase.sessions).find(|row| row.id == pass.session);
+        let Some(known) = known else {
+            return Err(format!("run {} has no session {}", self.run, pass.session));
+        };
+        match self.token(&known.id) {
+            Some(token) if token == pass.token => Ok(known.id.clone()),
+            _ => Err(format!("this is not the token of session {}: nothing is taken with it", known.id)),
+        }
+    }
+
+    /// What belongs to one session.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        sessions::folder(&self.state, &self.run, session)
+    }
+
+    /// From memory, or from the file that an earlier host wrote.
+    fn token(&self, session: &SessionId) -> Option<String> {
+        if let Some(token) = self.lock().get(session) {
+            return Some(token.clone());
+        }
+        let path = sessions::folder(&self.state, &self.run, session).join(FILE);
+        let file = SessionFile::read(&path).ok()?;
+        self.lock().insert(session.clone(), file.pass.token.clone());
+        Some(file.pass.token)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The way to the run's loop from inside this process.
+#[derive(Clone)]
+pub(crate) struct InProcessTools {
+    pub(crate) pass: SessionToken,
+    pub(crate) ask: mpsc::Sender<ControlRequest>,
+}
+
+impl InProcessTools {
+    /// Serves the tools on one end of a pipe and gives the other.
+    pub(crate) fn open(&self) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let door = self.clone();
+        tokio::spawn(async move {
+            let (read, write) = tokio::io::split(ours);
+            if let Err(error) = baton_inbox::serve(door, read, write).await {
+                tracing::warn!("{error}");
+            }
+        });
+        theirs
+    }
+}
+
+impl ToolBackend for InProcessTools {
+    async fn call(&self, request: Request) -> ToolReply {
+        let ending =
+            || ToolReply::refused("not recorded: the host is ending; what you reported before is kept");
+        let (reply, answered) = oneshot::channel();
+        let Request { key, call } = request;
+        let message = ControlMessage::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
+        if self.ask.send(ControlRequest { message, by: Ok(None), reply }).await.is_err() {
+            return ending();
+        }
+        match answered.await {
+            Ok(ControlReply::Called(answer)) => answer,
+            Ok(ControlReply::Refused { why }) => ToolReply::refused(why),
+            _ => ending(),
+        }
+    }
+}

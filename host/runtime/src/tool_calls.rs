@@ -1,0 +1,417 @@
+//! What a call of a tool comes to: who makes it, whether it fits the run, which input it becomes, and what the agent is
+//! told. Waits for nothing and writes nothing: the loop journals, and a thread that may block reads and saves.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use baton_core::input::{ArtifactRef, Report, SplitGroupReport};
+use baton_core::observation::ObjectiveStatus;
+use baton_core::progress::ProgressEvent;
+use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
+use baton_core::{Digest, Input, ObjectiveId, Run, SessionId};
+use baton_inbox::{Call, ToolReply};
+use serde_json::json;
+
+use crate::artifact_tools::ArtifactTools;
+use crate::report_validation;
+use crate::result_offload::PendingToolResult;
+use crate::review_submission::ReviewSubmission;
+use crate::secret_masking;
+use crate::session_token::{SessionToken, SessionTokens};
+use crate::sessions::INSIDE;
+
+/// To whoever says the same again.
+const REPEATED: &str = "recorded before: what is repeated counts once";
+
+/// What is done about a call.
+pub(crate) enum ToolCallPlan {
+    /// It is answered at once.
+    Answer(ToolReply),
+    /// The input is journaled, then [`Desk::recorded`] says what to answer.
+    Report { session: Option<SessionId>, digest: Digest, report: Report },
+    /// This is run where it may block; its result goes to [`Desk::kept`].
+    Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
+    /// This is run where it may block, and is the answer.
+    Look(Box<dyn FnOnce() -> ToolReply + Send>),
+}
+
+/// What became of keeping an artifact.
+pub(crate) struct ArtifactSaveResult {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) key: Option<String>,
+    pub(crate) result: Result<ArtifactRef, String>,
+    /// What it says beside being there, where it is a review.
+    pub(crate) says: Option<Report>,
+}
+
+/// What the run's own view does not tell of a session.
+#[derive(Default)]
+struct SessionMemory {
+    /// The objectives of its newest prompt.
+    focus: Vec<ObjectiveId>,
+    /// The newest warning of a policy.
+    warning: Option<String>,
+}
+
+/// Takes the calls of one run.
+pub(crate) struct ToolCallHandler {
+    passes: SessionTokens,
+    pub(crate) shelf: ArtifactTools,
+    remembered: HashMap<SessionId, SessionMemory>,
+}
+
+impl ToolCallHandler {
+    pub(crate) fn new(passes: SessionTokens, shelf: ArtifactTools) -> Self {
+        Self { passes, shelf, remembered: HashMap::new() }
+    }
+
+    /// The folder of a session.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        self.passes.folder(session)
+    }
+
+    /// Remembers what agents may ask for.
+    pub(crate) fn note(&mut self, notice: &ProgressEvent) {
+        match notice {
+            ProgressEvent::Prompted { session, focus, .. } => {
+                self.remembered.entry(session.clone()).or_default().focus.clone_from(focus);
+            }
+            ProgressEvent::Warned { session, message, .. } => {
+                self.remembered.entry(session.clone()).or_default().warning = Some(message.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Says what is to be done about a call.
+    pub(crate) fn plan_call(
+        &self,
+        run: &Run,
+        view: &RunView,
+        pass: Option<&SessionToken>,
+        key: Option<String>,
+        call: Call,
+    ) -> ToolCallPlan {
+        let refused = |why: String| ToolCallPlan::Answer(ToolReply::refused(format!("not recorded: {why}")));
+        let session = match pass.map(|pass| self.passes.check(view, pass)).transpose() {
+            Ok(session) => session,
+            Err(why) => return refused(why),
+        };
+        let by_key = key.as_ref().map(|key| address(session.as_ref(), key));
+        if by_key.as_ref().is_some_and(|digest| run.has_report(digest)) {
+            return ToolCallPlan::Answer(ToolReply::said(REPEATED));
+        }
+        if let Some(ended) = session.as_ref().and_then(|session| ended(view, session)) {
+            return refused(format!(
+                "session {} has ended ({}), and what it says now belongs to nobody; the work goes on in another \
+                 session",
+                ended.id, ended.ending
+            ));
+        }
+        if let Err(why) = self.fits(run, view, session.as_ref(), &call) {
+            return refused(why);
+        }
+        let (shelf, digest) = (self.shelf.clone(), call.digest());
+        let tree = report_validation::tree_of(view, session.as_ref());
+        if let Some(report) = secret_masking::masked_report(&call) {
+            let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
+            // An objective may go to and fro, so it may well be said again that it is where it was once.
+            if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {
+                return ToolCallPlan::Answer(ToolReply::said(REPEATED));
+            }
+            return ToolCallPlan::Report { session, digest, report };
+        }
+        match call {
+            Call::ArtifactSave(save) => ToolCallPlan::Save(Box::new(move || {
+                let result = shelf.save(session.clone(), &tree, &save);
+                ArtifactSaveResult { session, key, result, says: None }
+            })),
+            Call::ReviewSubmit(said) => match ReviewSubmission::of(view, session.as_ref(), &said) {
+                Ok(review) => ToolCallPlan::Save(Box::new(move || {
+                    let session = review.session();
+                    // Said again it is the same review, whether or not the client tells its calls apart.
+                    let key = key.or_else(|| Some(digest.to_string()));
+                    let (result, says) = match review.keep(&shelf) {
+                        Ok((artifact, says)) => (Ok(artifact), Some(says)),
+                        Err(why) => (Err(why), None),
+                    };
+                    ArtifactSaveResult { session, key, result, says }
+                })),
+                Err(why) => refused(why),
+            },
+            Call::ArtifactLoad(load) => ToolCallPlan::Look(Box::new(move || shelf.load(&load))),
+            Call::ArtifactList(list) => ToolCallPlan::Look(Box::new(move || shelf.list(&list))),
+            _ => ToolCallPlan::Answer(self.status(view, session.as_ref())),
+        }
+    }
+
+    /// Takes a tool result that a session's proxy holds back.
+    pub(crate) fn hold(
+        &self,
+        view: &RunView,
+        pass: &SessionToken,
+        tool: String,
+        call: Option<String>,
+        file: String,
+    ) -> Result<PendingToolResult, String> {
+        let session = self.passes.check(view, pass)?;
+        match ended(view, &session) {
+            Some(_) => Err(format!("session {session} has ended")),
+            None => {
+                let folder = self.passes.folder(&session);
+                // Whoever is confined has no other folder of its own than that of its boundary.
+                let inside = folder.join(INSIDE);
+                let folder = if inside.is_dir() { inside } else { folder };
+                PendingToolResult::new(folder, session, tool, call, &file)
+            }
+        }
+    }
+
+    /// Whether the run takes such a call now.
+    fn fits(
+        &self,
+        run: &Run,
+        view: &RunView,
+        session: Option<&SessionId>,
+        call: &Call,
+    ) -> Result<(), String> {
+        let says = call.report().is_some() || matches!(call, Call::ArtifactSave(_) | Call::ReviewSubmit(_));
+        if says && run.ending().is_some() {
+            return Err("the run is over; `baton run` starts another".to_owned());
+        }
+        report_validation::check(view, session, call)
+    }
+
+    /// An artifact is in the store: the inputs that say so and what it says, unless they were said before, and the answer.
+    pub(crate) fn on_artifact_saved(&self, run: &Run, saved: ArtifactSaveResult) -> (Vec<Input>, ToolReply) {
+        let ArtifactSaveResult { session, key, result, says } = saved;
+        let artifact = match result {
+            Ok(artifact) => artifact,
+            Err(why) => return (Vec::new(), ToolReply::refused(why)),
+        };
+        // Without a key of the client, a version of a name is what counts once.
+        let key =
+            key.unwrap_or_else(|| format!("{}@{} {}", artifact.name, artifact.version, artifact.digest));
+        let digest = address(session.as_ref(), &key);
+        let ArtifactRef { name, version, bytes, .. } = &artifact;
+        let text =
+            format!("kept as {name}@{version}, {bytes} bytes; artifact_load reads it back by its name");
+        let answer = match says {
+            Some(Report::ReviewSubmit { score, .. }) => submitted(score, &artifact.name),
+            _ => ToolReply::said(text),
+        };
+        if run.has_report(&digest) {
+            return (Vec::new(), answer);
+        }
+        let there = Report::ArtifactSaved { artifact };
+        let reports = match says {
+            None => vec![(digest, there)],
+            // The review comes last: with it the phase that reviews may be over.
+            Some(says) => vec![(address(session.as_ref(), digest.as_str()), there), (digest, says)],
+        };
+        let inputs = reports.into_iter().map(|(digest, report)| Input::Reported {
+            session: session.clone(),
+            digest,
+            report,
+        });
+        (inputs.collect(), answer)
+    }
+
+    /// What to answer to a report, from the run that has taken it.
+    pub(crate) fn recorded(&self, view: &RunView, report: &Report) -> ToolReply {
+        let text = match report {
+            Report::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
+            Report::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
+            Report::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
+            Report::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
+            Report::PatternRecord { .. } => "recorded: your successor is told to follow this pattern".to_owned(),
+            Report::HandoffWrite(_) => {
+                "recorded: your successor gets this beside what is known of objectives, files and commits; a newer \
+                 one replaces it"
+                    .to_owned()
+            }
+            // A success with an outcome of its own (D2).
+            Report::SplitRequest { groups, .. } => return split_taken(groups),
+            Report::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
+            Report::Refused { why } => why.clone(),
+            Report::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
+        };
+        ToolReply::said(text)
+    }
+
+    /// `context_status`.
+    fn status(&self, view: &RunView, session: Option<&SessionId>) -> ToolReply {
+        let found = match session {
+            Some(session) => report_validation::phase_of(view, session),
+            None => at_work(view),
+        };
+        let Some(phase) = found else {
+            let text = format!("run {} of {}: no phase is worked on now", view.run, view.workflow);
+            return ToolReply::said(text);
+        };
+        let row = match session {
+            Some(session) => phase.sessions.iter().find(|row| row.id == *session),
+            None => phase.sessions.last(),
+        };
+        let remembered = row.and_then(|row| self.remembered.get(&row.id));
+        ContextReport { view, phase, row, remembered }.answer()
+    }
+}
+
+/// A request to split was taken: what follows from it is judged at the next boundary.
+fn split_taken(groups: &[SplitGroupReport]) -> ToolReply {
+    let objectives: usize = groups.iter().map(|group| group.objectives.len()).sum();
+    let parts = match groups.len() {
+        1 => "1 part".to_owned(),
+        many => format!("{many} parts"),
+    };
+    let text = format!(
+        "taken: a split into {parts} is judged between two prompts. Come to a good stopping point and end your turn; what \
+         you have done is kept, and each part begins from it"
+    );
+    let data = json!({ "outcome": "split-requested", "groups": groups.len(), "objectives": objectives });
+    ToolReply { data: Some(data), ..ToolReply::said(text) }
+}
+
+/// A review was taken.
+fn submitted(score: u32, artifact: &str) -> ToolReply {
+    let text = format!("taken: {score} of 100, kept as {artifact}. Your review is done; end your turn");
+    let data = json!({ "outcome": "review-submitted", "score": score, "artifact": artifact });
+    ToolReply { data: Some(data), ..ToolReply::said(text) }
+}
+
+/// The address of a report: one that comes again counts once.
+fn address(session: Option<&SessionId>, key: &str) -> Digest {
+    Digest::of(json!(["call", session, key]).to_string())
+}
+
+fn ended<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a SessionSummary> {
+    let rows = view.phases.iter().flat_map(|phase| &phase.sessions);
+    rows.into_iter().find(|row| row.id == *session).filter(|row| !row.ending.is_empty())
+}
+
+/// The phase that is worked on.
+fn at_work(view: &RunView) -> Option<&PhaseSummary> {
+    let idle = [PhaseStatus::Pending, PhaseStatus::Split, PhaseStatus::Done, PhaseStatus::Skipped];
+    view.phases.iter().find(|phase| !idle.contains(&phase.status))
+}
+
+/// "recorded: parser done, 2 of 4; next: printer".
+fn moved(view: &RunView, objective: &ObjectiveId, status: ObjectiveStatus) -> String {
+    let Some(phase) = report_validation::holder(view, objective) else { return "recorded".to_owned() };
+    let done = |status: ObjectiveStatus| status == ObjectiveStatus::Done;
+    let count = phase.objectives.iter().filter(|row| done(row.status)).count();
+    let now = phase.objectives.iter().find(|row| row.id == *objective).map_or(status, |row| row.status);
+    let what = match (status, now) {
+        (said, now) if said == now => format!("{objective} {}", word(now)),
+        (_, ObjectiveStatus::Done) => {
+            format!("its phase is over, and {objective} stays done until a person is asked about this")
+        }
+        (_, now) => format!("{objective} stays {}", word(now)),
+    };
+    let next = match phase.objectives.iter().find(|row| !done(row.status)) {
+        Some(next) if next.id == *objective => String::new(),
+        Some(next) => format!("; next: {}", next.id),
+        None => "; that was the last one".to_owned(),
+    };
+    let verb = if done(now) { "" } else { " done" };
+    format!("recorded: {what}, {count} of {}{verb}{next}", phase.objectives.len())
+}
+
+fn word(status: ObjectiveStatus) -> &'static str {
+    match status {
+        ObjectiveStatus::Open => "open",
+        ObjectiveStatus::InProgress => "in progress",
+        ObjectiveStatus::Done => "done",
+        ObjectiveStatus::Failed => "failed",
+    }
+}
+
+/// Where a session stands.
+struct ContextReport<'a> {
+    view: &'a RunView,
+    phase: &'a PhaseSummary,
+    row: Option<&'a SessionSummary>,
+    remembered: Option<&'a SessionMemory>,
+}
+
+impl ContextReport<'_> {
+    fn answer(&self) -> ToolReply {
+        let phase = self.phase;
+        let with = |wanted: &[ObjectiveStatus]| -> Vec<&ObjectiveId> {
+            let rows = phase.objectives.iter().filter(|row| wanted.contains(&row.status));
+            rows.map(|row| &row.id).collect()
+        };
+        let done = with(&[ObjectiveStatus::Done]);
+        let open = with(&[ObjectiveStatus::Open, ObjectiveStatus::InProgress]);
+        let failed = with(&[ObjectiveStatus::Failed]);
+        let focus: Vec<&ObjectiveId> = self.remembered.iter().flat_map(|known| &known.focus).collect();
+        let handoff = phase.handoffs.first().map(|handoff| handoff.path.as_str());
+        let warning = self.remembered.and_then(|known| known.warning.as_deref());
+        let (occupancy, occupancy_data) = self.occupancy();
+        let left = (phase.max_turns > 0).then(|| phase.max_turns.saturating_sub(phase.turns));
+        let turns = match left {
+            Some(left) => format!("{} used of {}, {left} left", phase.turns, phase.max_turns),
+            None => format!("{} used, no cap", phase.turns),
+        };
+        let mut lines = vec![
+            format!("context: {occupancy}"),
+            format!("turns of the phase: {turns}"),
+            format!(
+                "phase: {} ({}), continuation {} of {}",
+                phase.id, phase.title, phase.continuation, phase.continuations
+            ),
+            format!("done: {}", list(&done)),
+            format!("open: {}", list(&open)),
+        ];
+        if !failed.is_empty() {
+            lines.push(format!("failed: {}", list(&failed)));
+        }
+        lines.push(format!("current: {}", list(&focus)));
+        lines.push(format!("newest handoff: {}", handoff.unwrap_or("none")));
+        lines.push(format!("newest warning: {}", warning.unwrap_or("none")));
+        let data = json!({
+            "run": self.view.run, "phase": phase.id, "session": self.row.map(|row| &row.id),
+            "context": occupancy_data,
+            "turns": { "used": phase.turns, "max": (phase.max_turns > 0).then_some(phase.max_turns), "left": left },
+            "continuation": { "k": phase.continuation, "of": phase.continuations },
+            "objectives": { "done": done, "open": open, "failed": failed, "current": focus },
+            "handoff": handoff, "warning": warning,
+        });
+        ToolReply { data: Some(data), ..ToolReply::said(lines.join("\n")) }
+    }
+
+    /// How full the window is: the policy's numbers, where an agent reports any.
+    fn occupancy(&self) -> (String, serde_json::Value) {
+        let Some(row) = self.row else { return ("no session works now".to_owned(), json!(null)) };
+        let percent = match (row.used_tokens, row.window_tokens) {
+            (Some(used), Some(window)) if window > 0 => {
+                // One place after the point, as people are shown it.
+                Some((used.saturating_mul(1000) / window) as f64 / 10.0)
+            }
+            _ => None,
+        };
+        let data = json!({
+            "used_tokens": row.used_tokens, "window_tokens": row.window_tokens, "percent": percent,
+            "source": row.used_tokens.map(|_| row.source),
+        });
+        let text = match (row.used_tokens, row.window_tokens, percent) {
+            (Some(used), Some(window), Some(percent)) => {
+                let source = serde_json::to_value(row.source).ok();
+                let source =
+                    source.as_ref().and_then(|source| source.as_str()).unwrap_or("unknown").to_owned();
+                format!("{percent} % used, {used} of {window} tokens (source: {source})")
+            }
+            (Some(used), ..) => format!("{used} tokens used; how many there are is not known"),
+            _ => "how full it is is not known: nobody reports it".to_owned(),
+        };
+        (text, data)
+    }
+}
+
+fn list(ids: &[&ObjectiveId]) -> String {
+    match ids {
+        [] => "none".to_owned(),
+        ids => ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,194 @@
+//! What the next `run` of a workflow finds in its workspace: the run that it goes on with by itself (D8), and how that run
+//! is set aside where a person would rather begin anew. Nothing is lost by it: `resume` still goes on with such a run.
+
+use baton_core::action::RunOutcome;
+use baton_core::view::{RunStatus, RunView};
+use baton_core::{Input, RunId, UnixMs, Workflow};
+use baton_store::{Journal, RunSummary};
+
+use crate::config::HostConfig;
+use crate::control::{HostStatus, at_work};
+use crate::error::RuntimeError;
+use crate::query;
+use crate::recorder::RunRecorder;
+use crate::recovery::{self, RecoveredRun};
+
+/// A run that is not over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnfinishedRun {
+    /// Where it stands, as of its last entry: time has not gone on for it.
+    pub view: RunView,
+    /// What it does, as it was when the run began.
+    pub workflow: Box<Workflow>,
+    /// When its last entry was written.
+    pub last_at: UnixMs,
+    /// A host works on it now, or on something else in this workspace.
+    pub busy: bool,
+}
+
+/// The run that the next `run` of this workflow goes on with: the newest one that was made from the same file or sentence,
+/// unless it is over or was set aside. Older ones are never fallen upon.
+///
+/// # Errors
+/// Those of reading the journal.
+pub async fn unfinished(
+    config: &HostConfig,
+    workflow: &Workflow,
+) -> Result<Option<UnfinishedRun>, RuntimeError> {
+    let state = match query::find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
+        found => found?,
+    };
+    let journal = query::open_read_only(&state)?;
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
+    let of_it = |run: &RunSummary| is_of(&journal, &run.run, &run.workflow, workflow);
+    let Some(newest) = runs.into_iter().rev().find(of_it) else { return Ok(None) };
+    if newest.ended {
+        return Ok(None);
+    }
+    let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
+    if is_over(&folded) || folded.run.is_set_aside() {
+        return Ok(None);
+    }
+    let busy = at_work(&state.control_socket()).await != HostStatus::Nobody;
+    let workflow = Box::new(folded.run.workflow().clone());
+    let view = folded.run.view(folded.last.1);
+    Ok(view.map(|view| UnfinishedRun { view, workflow, last_at: newest.last_at, busy }))
+}
+
+/// Sets every unfinished run of this workflow aside, and names those that were not yet. It is journaled, so that no later
+/// `run` takes one of them up, whatever is removed in between.
+///
+/// # Errors
+/// [`RuntimeError::Busy`] while a host works there, and those of reading and writing the journal.
+pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<RunId>, RuntimeError> {
+    let state = match query::find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
+        found => found?,
+    };
+    let (_lock, journal) = query::open_to_write(config, &state)?;
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
+    let mut set_aside = Vec::new();
+    for run in runs.into_iter().filter(|run| !run.ended) {
+        if !is_of(&journal, &run.run, &run.workflow, workflow) {
+            continue;
+        }
+        // What cannot be folded is not taken up either.
+        let Ok(folded) = recovery::fold_run(&journal, &run.run) else { continue };
+        if is_over(&folded) || folded.run.is_set_aside() {
+            continue;
+        }
+        let mut scribe = RunRecorder::new(folded, run.run.clone(), journal.clone());
+        let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
+        scribe.record(Input::SetAside).map_err(broken)?;
+        scribe.commit().await?;
+        set_aside.push(run.run);
+    }
+    Ok(set_aside)
+}
+
+/// Whether a run was made from what this workflow was made from. Where its first entry cannot be read, its name tells.
+fn is_of(journal: &Journal, run: &RunId, name: &str, workflow: &Workflow) -> bool {
+    match query::begun_with(journal.first(run).ok().flatten()) {
+        Some(began) => began.has_source_of(workflow),
+        None => name == workflow.name,
+    }
+}
+
+fn is_over(folded: &RecoveredRun) -> bool {
+    matches!(folded.run.status(), RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use baton_core::Outcome;
+    use baton_store::JournalOptions;
+
+    use super::*;
+    use crate::config::RoleOverrides;
+    use crate::test_support::{TestFixture, started};
+
+    fn config(place: &TestFixture) -> HostConfig {
+        HostConfig {
+            workspace: place.workspace.clone(),
+            state_root: place.state.path().parent().unwrap().to_owned(),
+            own_exe: "/bin/false".into(),
+            environment: BTreeMap::new(),
+            overrides: RoleOverrides::default(),
+        }
+    }
+
+    fn named(name: &str) -> Workflow {
+        Workflow { name: name.into(), ..Workflow::default() }
+    }
+
+    async fn begin(place: &TestFixture, run: &str) -> RunRecorder {
+        let mut scribe = place.scribe(&RunId::new(run));
+        scribe.record(started(&RunId::new(run))).unwrap();
+        scribe.commit().await.unwrap();
+        scribe.flush().unwrap();
+        scribe
+    }
+
+    #[tokio::test]
+    async fn no_time_passes_for_a_run_that_no_host_works_on() {
+        // B6: a run that was interrupted at 13 s had taken 7 minutes when it was looked at 7 minutes later.
+        let place = TestFixture::new(JournalOptions::default());
+        begin(&place, "r1").await;
+        let active = || query::view_of(&config(&place), None).unwrap().active_ms;
+        let before = active();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        assert_eq!(active(), before);
+    }
+
+    // D8
+    #[tokio::test]
+    async fn the_newest_run_of_the_name_is_found_until_it_is_set_aside() {
+        let place = TestFixture::new(JournalOptions::default());
+        let config = config(&place);
+        assert_eq!(unfinished(&config, &named("two-steps")).await.unwrap(), None);
+        begin(&place, "r1").await;
+        begin(&place, "r2").await;
+        let found = unfinished(&config, &named("two-steps")).await.unwrap().unwrap();
+        assert_eq!((found.view.run.as_str(), found.busy), ("r2", false));
+        assert_eq!(*found.workflow, crate::test_support::workflow());
+        assert_eq!(unfinished(&config, &named("another")).await.unwrap(), None);
+
+        assert_eq!(set_aside(&config, &named("another")).await.unwrap(), []);
+        assert_eq!(set_aside(&config, &named("two-steps")).await.unwrap(), ["r1".into(), "r2".into()]);
+        assert_eq!(unfinished(&config, &named("two-steps")).await.unwrap(), None);
+        assert_eq!(set_aside(&config, &named("two-steps")).await.unwrap(), [], "once is enough");
+
+        // It is kept, and goes on as it was.
+        let folded = recovery::fold_run(&place.journal, &"r2".into()).unwrap();
+        assert!(folded.run.is_set_aside() && folded.run.view(UnixMs(0)).unwrap().set_aside);
+        let open = folded.run.pending().iter().map(|intent| intent.action.name()).collect::<Vec<_>>();
+        assert_eq!(open, ["assess"], "nothing began while nobody was there");
+        let mut scribe = RunRecorder::new(folded, "r2".into(), place.journal.clone());
+        scribe.record(Input::Resumed).unwrap();
+        assert!(scribe.run().is_set_aside(), "to go on with it once does not call it back");
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_over_is_not_found() {
+        let place = TestFixture::new(JournalOptions::default());
+        let mut scribe = begin(&place, "r1").await;
+        // Stopped is not over.
+        scribe.record(Input::StopRequested).unwrap();
+        scribe.commit().await.unwrap();
+        scribe.flush().unwrap();
+        assert!(unfinished(&config(&place), &named("two-steps")).await.unwrap().is_some());
+        let open: Vec<_> = scribe.run().pending().iter().map(|intent| intent.id).collect();
+        scribe.record(Input::Resumed).unwrap();
+        for action in open {
+            let error = "no such folder".to_owned();
+            scribe.record(Input::Outcome { action, outcome: Outcome::Failed { error } }).unwrap();
+        }
+        let lock = place.state.lock().unwrap();
+        let busy = set_aside(&config(&place), &named("two-steps")).await.unwrap_err();
+        assert!(matches!(busy, RuntimeError::Busy { .. }), "{busy}");
+        drop(lock);
+    }
+}

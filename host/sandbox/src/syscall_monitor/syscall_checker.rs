@@ -1,0 +1,500 @@
+//! Whether a call asks for something that is not given: a path that is there outside and not inside, one that cannot be
+//! written, an address, a change of the system. Everything is looked up as the caller sees it, below `/proc/<id>/root`.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use baton_core::facts::RefusalKind;
+use baton_core::workflow::SandboxLevel;
+use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, open, openat2};
+
+use crate::landlock_rules;
+use crate::spec::BoundarySpec;
+use crate::sys::SyscallNotification;
+
+/// The longest path that a call can name.
+const PATH_BYTES: usize = 4096;
+/// Links that are followed one after the other.
+const LINKS_MAX: u32 = 8;
+/// The longest address of a socket.
+const ADDRESS_BYTES: usize = 128;
+
+/// Calls that the library does not name: of Linux 6.6, 6.13 and 6.17.
+const FCHMODAT2: i64 = 452;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// What a call does, with the places of its arguments.
+#[derive(Clone, Copy)]
+enum SyscallEffect {
+    /// Opens a path: folder, path, flags.
+    Opens(Option<usize>, usize, usize),
+    /// The same, with its flags in a record.
+    OpensHow(usize, usize, usize),
+    /// Changes what a path names: folder, path.
+    Changes(Option<usize>, usize),
+    /// Changes the mode, the owner, the times or the attributes of what a path names: folder, path.
+    Attributes(Option<usize>, usize),
+    /// The same of what is open.
+    AttributesOf(usize),
+    /// Makes something where nothing is: folder, path.
+    Makes(Option<usize>, usize),
+    /// Takes a name away: folder, path.
+    Removes(Option<usize>, usize),
+    /// Changes what two paths name.
+    Moves(Option<usize>, usize, Option<usize>, usize),
+    /// Connects to an address: descriptor, address, its length.
+    Connects(usize, usize),
+    /// Sends to an address in a record.
+    Sends(usize),
+    /// Signals a process.
+    Signals(usize),
+    /// Is for the whole system.
+    System(&'static str),
+}
+
+/// The calls that are announced.
+fn table() -> Vec<(i64, SyscallEffect)> {
+    use SyscallEffect::{
+        Attributes, AttributesOf, Changes, Connects, Makes, Moves, Opens, OpensHow, Removes, Sends, Signals,
+        System,
+    };
+    let mut calls = vec![
+        (libc::SYS_openat, Opens(Some(0), 1, 2)),
+        (libc::SYS_openat2, OpensHow(0, 1, 2)),
+        (libc::SYS_unlinkat, Removes(Some(0), 1)),
+        (libc::SYS_mkdirat, Makes(Some(0), 1)),
+        (libc::SYS_mknodat, Makes(Some(0), 1)),
+        (libc::SYS_symlinkat, Makes(Some(1), 2)),
+        (libc::SYS_linkat, Moves(Some(0), 1, Some(2), 3)),
+        (libc::SYS_renameat2, Moves(Some(0), 1, Some(2), 3)),
+        (libc::SYS_renameat, Moves(Some(0), 1, Some(2), 3)),
+        (libc::SYS_truncate, Changes(None, 0)),
+        (libc::SYS_fchmodat, Attributes(Some(0), 1)),
+        (FCHMODAT2, Attributes(Some(0), 1)),
+        (SETXATTRAT, Attributes(Some(0), 1)),
+        (REMOVEXATTRAT, Attributes(Some(0), 1)),
+        (FILE_SETATTR, Attributes(Some(0), 1)),
+        (libc::SYS_fchownat, Attributes(Some(0), 1)),
+        (libc::SYS_utimensat, Attributes(Some(0), 1)),
+        (libc::SYS_setxattr, Attributes(None, 0)),
+        (libc::SYS_lsetxattr, Attributes(None, 0)),
+        (libc::SYS_removexattr, Attributes(None, 0)),
+        (libc::SYS_lremovexattr, Attributes(None, 0)),
+        (libc::SYS_fchmod, AttributesOf(0)),
+        (libc::SYS_fchown, AttributesOf(0)),
+        (libc::SYS_fsetxattr, AttributesOf(0)),
+        (libc::SYS_fremovexattr, AttributesOf(0)),
+        (libc::SYS_connect, Connects(1, 2)),
+        (libc::SYS_sendto, Connects(4, 5)),
+        (libc::SYS_sendmsg, Sends(1)),
+        (libc::SYS_kill, Signals(0)),
+        (libc::SYS_mount, System("mount")),
+        (libc::SYS_umount2, System("umount")),
+        (libc::SYS_pivot_root, System("pivot_root")),
+        (libc::SYS_setns, System("setns")),
+        (libc::SYS_open_by_handle_at, System("open_by_handle_at")),
+        (libc::SYS_bpf, System("bpf")),
+        (libc::SYS_init_module, System("init_module")),
+        (libc::SYS_finit_module, System("finit_module")),
+        (libc::SYS_reboot, System("reboot")),
+        (libc::SYS_sethostname, System("sethostname")),
+        (libc::SYS_process_vm_readv, Signals(0)),
+        (libc::SYS_ptrace, Signals(1)),
+        (libc::SYS_pidfd_open, Signals(0)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([
+        (libc::SYS_open, Opens(None, 0, 1)),
+        (libc::SYS_creat, Changes(None, 0)),
+        (libc::SYS_unlink, Removes(None, 0)),
+        (libc::SYS_rmdir, Removes(None, 0)),
+        (libc::SYS_mkdir, Makes(None, 0)),
+        (libc::SYS_mknod, Makes(None, 0)),
+        (libc::SYS_symlink, Makes(None, 1)),
+        (libc::SYS_link, Moves(None, 0, None, 1)),
+        (libc::SYS_rename, Moves(None, 0, None, 1)),
+        (libc::SYS_chmod, Attributes(None, 0)),
+        (libc::SYS_chown, Attributes(None, 0)),
+        (libc::SYS_lchown, Attributes(None, 0)),
+        (libc::SYS_utime, Attributes(None, 0)),
+        (libc::SYS_utimes, Attributes(None, 0)),
+        (libc::SYS_futimesat, Attributes(Some(0), 1)),
+    ]);
+    calls
+}
+
+/// The numbers of the calls that are announced.
+pub(super) fn numbers() -> Vec<i64> {
+    table().into_iter().map(|(number, _)| number).collect()
+}
+
+/// What was asked for and is not given.
+type DeniedAccess = (RefusalKind, String);
+
+pub(super) struct SyscallChecker {
+    spec: BoundarySpec,
+    table: Vec<(i64, SyscallEffect)>,
+    writable: Vec<PathBuf>,
+}
+
+impl SyscallChecker {
+    pub(super) fn new(spec: BoundarySpec) -> Self {
+        let writable = landlock_rules::writable(&spec);
+        Self { table: table(), writable, spec }
+    }
+
+    /// None where it is given, where it cannot be told, and where the caller is gone.
+    pub(super) fn refused(&mut self, call: &SyscallNotification) -> Option<DeniedAccess> {
+        let (_, asks) = self.table.iter().find(|(number, _)| *number == call.number)?;
+        let caller = CallerThread { thread: call.thread };
+        let argument = |at: usize| call.arguments[at];
+        let folder = |at: Option<usize>| at.map_or(libc::AT_FDCWD, |at| argument(at) as i32);
+        match *asks {
+            SyscallEffect::Opens(at, path, flags) => {
+                self.opens(caller, &caller.path(folder(at), argument(path))?, argument(flags))
+            }
+            SyscallEffect::OpensHow(at, path, how) => {
+                let flags = caller.read(argument(how), 8)?;
+                let flags = u64::from_ne_bytes(flags.try_into().ok()?);
+                self.opens(caller, &caller.path(folder(Some(at)), argument(path))?, flags)
+            }
+            SyscallEffect::Changes(at, path) => {
+                self.changes(caller, &caller.path(folder(at), argument(path))?)
+            }
+            // Without a path they are about what is open.
+            SyscallEffect::Attributes(Some(at), path) if caller.names_nothing(argument(path)) => {
+                self.changes_open(caller, argument(at) as i32)
+            }
+            SyscallEffect::Attributes(at, path) => {
+                self.changes(caller, &caller.path(folder(at), argument(path))?)
+            }
+            SyscallEffect::AttributesOf(at) => self.changes_open(caller, argument(at) as i32),
+            SyscallEffect::Makes(at, path) => {
+                let path = caller.path(folder(at), argument(path))?;
+                // What is there already is not made, and nothing is refused.
+                if caller.look_itself(&path).is_some() { None } else { self.changes(caller, &path) }
+            }
+            SyscallEffect::Removes(at, path) => {
+                let path = caller.path(folder(at), argument(path))?;
+                self.keeps(&path).or_else(|| self.changes_itself(caller, &path))
+            }
+            SyscallEffect::Moves(from, what, to, name) => {
+                let what = caller.path(folder(from), argument(what))?;
+                let name = caller.path(folder(to), argument(name))?;
+                let kept = self.keeps(&what).or_else(|| self.keeps(&name));
+                kept.or_else(|| self.changes_itself(caller, &what))
+                    .or_else(|| self.changes_itself(caller, &name))
+            }
+            SyscallEffect::Connects(address, length) => {
+                let length = usize::try_from(argument(length)).ok()?.min(ADDRESS_BYTES);
+                let address = Some(argument(address)).filter(|address| *address != 0)?;
+                self.connects(caller, &caller.read(address, length)?)
+            }
+            SyscallEffect::Sends(record) => {
+                let head = caller.read(argument(record), 12)?;
+                let address = u64::from_ne_bytes(head[..8].try_into().ok()?);
+                let length = u32::from_ne_bytes(head[8..].try_into().ok()?);
+                let length = usize::try_from(length).ok()?.min(ADDRESS_BYTES);
+                (address != 0)
+                    .then(|| caller.read(address, length))
+                    .flatten()
+                    .and_then(|address| self.connects(caller, &address))
+            }
+            SyscallEffect::Signals(process) => self.signals(caller, argument(process) as i32),
+            // Where it may mount, it may only in namespaces of its own.
+            SyscallEffect::System("mount" | "umount" | "pivot_root" | "setns") if self.spec.mounts => None,
+            SyscallEffect::System(name) => Some((RefusalKind::System, name.to_owned())),
+        }
+    }
+
+    /// Whether nothing else holds what is refused of this call.
+    pub(super) fn is_unenforced(&self, call: &SyscallNotification) -> bool {
+        let of_attributes = |asks: &SyscallEffect| {
+            matches!(asks, SyscallEffect::Attributes(..) | SyscallEffect::AttributesOf(_))
+        };
+        self.spec.level == SandboxLevel::Write
+            && self.table.iter().any(|(number, asks)| *number == call.number && of_attributes(asks))
+    }
+
+    /// What a descriptor of the caller names.
+    fn changes_open(&self, caller: CallerThread, descriptor: i32) -> Option<DeniedAccess> {
+        let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", caller.thread)).ok()?;
+        // A pipe, or a socket.
+        path.is_absolute().then(|| self.changes(caller, &path)).flatten()
+    }
+
+    fn opens(&self, caller: CallerThread, path: &Path, flags: u64) -> Option<DeniedAccess> {
+        let flags = flags as i32;
+        let writes =
+            flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+        if writes && flags & libc::O_PATH == 0 {
+            return self.changes(caller, path);
+        }
+        self.reads(caller, path)
+    }
+
+    fn reads(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
+        if self.spec.level != SandboxLevel::Strict || path.starts_with("/sys") {
+            return None;
+        }
+        let is_there = caller.look(path).is_some();
+        let is_hidden = || self.spec.hide.iter().any(|hidden| path.starts_with(hidden));
+        if is_there && !is_hidden() {
+            return None;
+        }
+        // Somebody who looks for what is nowhere is refused nothing.
+        let is_outside = || open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).is_ok();
+        (is_hidden() || is_outside()).then(|| (RefusalKind::Read, path.display().to_string()))
+    }
+
+    /// By what a path leads to.
+    fn changes(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
+        match caller.look(path) {
+            // A link that leads out.
+            None if caller.leads_out(path) => Some((RefusalKind::Write, path.display().to_string())),
+            found => self.writes(caller, path, found),
+        }
+    }
+
+    /// By what has this name, be it a link.
+    fn changes_itself(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
+        self.writes(caller, path, caller.look_itself(path))
+    }
+
+    fn writes(&self, caller: CallerThread, path: &Path, found: Option<OwnedFd>) -> Option<DeniedAccess> {
+        let refused = || Some((RefusalKind::Write, path.display().to_string()));
+        // The caller's own, which is looked up as whoever asks.
+        if ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|own| path.starts_with(own)) {
+            return None;
+        }
+        if ["/proc/sys", "/proc/sysrq-trigger"].iter().any(|system| path.starts_with(system)) {
+            return refused();
+        }
+        let found = match found {
+            Some(found) => found,
+            None => match caller.look(path.parent()?) {
+                Some(parent) => parent,
+                // Somewhere that is nowhere.
+                None => {
+                    return open(path.parent()?, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+                        .ok()
+                        .and_then(|_| refused());
+                }
+            },
+        };
+        if self.spec.level == SandboxLevel::Strict {
+            let is_read_only =
+                fstatvfs(&found).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY));
+            let is_device = path.starts_with("/dev/");
+            return if is_read_only && !is_device { refused() } else { None };
+        }
+        let name =
+            fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found))).ok()?;
+        let is_pipe = !name.is_absolute();
+        let own = Path::new("/proc").join(caller.thread.to_string());
+        let may = is_pipe
+            || name.starts_with(own)
+            || self.writable.iter().any(|writable| name.starts_with(writable));
+        if may { None } else { refused() }
+    }
+
+    /// What is on the way to something that stays as it is stays in its place.
+    fn keeps(&self, path: &Path) -> Option<DeniedAccess> {
+        if self.spec.level != SandboxLevel::Strict {
+            return None;
+        }
+        let within =
+            path.strip_prefix(&self.spec.tree).ok().filter(|within| !within.as_os_str().is_empty())?;
+        let is_kept = |kept: &&PathBuf| kept.starts_with(within) && self.spec.tree.join(kept).exists();
+        self.spec.protect.iter().find(is_kept).map(|_| (RefusalKind::Write, path.display().to_string()))
+    }
+
+    fn connects(&self, caller: CallerThread, address: &[u8]) -> Option<DeniedAccess> {
+        let family = i32::from(u16::from_ne_bytes(address.get(..2)?.try_into().ok()?));
+        let port = || Some(u16::from_be_bytes(address.get(2..4)?.try_into().ok()?));
+        let refused = |target: String| Some((RefusalKind::Network, target));
+        let ip: IpAddr = match family {
+            libc::AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(address.get(4..8)?).ok()?).into(),
+            libc::AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(address.get(8..24)?).ok()?).to_canonical(),
+            libc::AF_UNIX => return self.connects_here(caller, address.get(2..)?),
+            // The kernel's own, about a network that is nobody else's.
+            libc::AF_UNSPEC | libc::AF_NETLINK => return None,
+            other => return refused(format!("a socket of the family {other}")),
+        };
+        let target = SocketAddr::new(ip, port()?);
+        if self.spec.level != SandboxLevel::Strict {
+            // Other protocols than TCP are not held, and these two are known by their ports.
+            let is_held = !matches!(target.port(), 0 | 53) && !self.spec.ports.contains(&target.port());
+            return if is_held { refused(target.to_string()) } else { None };
+        }
+        match ip.is_loopback() || ip.is_unspecified() {
+            // Its own loopback is another than the machine's.
+            true if caller.listens(target.port()) => None,
+            true => refused(format!("{target} (nothing listens there inside)")),
+            false => refused(target.to_string()),
+        }
+    }
+
+    fn connects_here(&self, caller: CallerThread, path: &[u8]) -> Option<DeniedAccess> {
+        if let Some(name) = path.strip_prefix(b"\0") {
+            let name = name.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
+            let name = format!("@{}", String::from_utf8_lossy(name));
+            let listed = fs::read_to_string(format!("/proc/{}/net/unix", caller.thread)).unwrap_or_default();
+            let is_there = listed.lines().any(|line| line.ends_with(&name));
+            return (self.spec.level != SandboxLevel::Strict || !is_there)
+                .then(|| (RefusalKind::Network, format!("the socket {name}")));
+        }
+        let path = path.split(|byte| *byte == 0).next().filter(|path| !path.is_empty())?;
+        let path = caller.whole(libc::AT_FDCWD, Path::new(OsStr::from_bytes(path)))?;
+        let (_, path) = self.reads(caller, &path)?;
+        Some((RefusalKind::Network, format!("the socket {path}")))
+    }
+
+    /// A process that is outside and not inside.
+    fn signals(&self, caller: CallerThread, process: i32) -> Option<DeniedAccess> {
+        let number = process.unsigned_abs();
+        // A group is a program's own: its number may be anybody's once it is gone.
+        if self.spec.level != SandboxLevel::Strict || process <= 0 {
+            return None;
+        }
+        let is_inside = caller.look(&Path::new("/proc").join(number.to_string())).is_some();
+        let is_outside = || Path::new("/proc").join(number.to_string()).exists();
+        (!is_inside && is_outside()).then(|| (RefusalKind::System, format!("something to process {number}")))
+    }
+}
+
+/// Who makes a call.
+#[derive(Clone, Copy)]
+struct CallerThread {
+    thread: u32,
+}
+
+impl CallerThread {
+    fn read(self, at: u64, bytes: usize) -> Option<Vec<u8>> {
+        let mut read = vec![0; bytes];
+        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        memory.read_exact_at(&mut read, at).ok()?;
+        Some(read)
+    }
+
+    /// The whole path that a call names.
+    /// Whether there is no path at this address, or an empty one.
+    fn names_nothing(self, at: u64) -> bool {
+        at == 0 || self.read(at, 1).is_some_and(|first| first == [0])
+    }
+
+    fn path(self, folder: i32, at: u64) -> Option<PathBuf> {
+        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        let mut text = vec![0; PATH_BYTES];
+        let mut filled = 0;
+        while filled < PATH_BYTES {
+            // A page at a time: the next may not be there.
+            let at = at.checked_add(filled as u64)?;
+            let to_page_end = 4096 - (at % 4096) as usize;
+            let end = (filled + to_page_end).min(PATH_BYTES);
+            let read = memory.read_at(&mut text[filled..end], at).ok().filter(|read| *read > 0)?;
+            let found = text[filled..filled + read].iter().position(|byte| *byte == 0);
+            if let Some(length) = found {
+                text.truncate(filled + length);
+                return self.whole(folder, Path::new(OsStr::from_bytes(&text)));
+            }
+            filled += read;
+        }
+        None
+    }
+
+    fn whole(self, folder: i32, path: &Path) -> Option<PathBuf> {
+        let from = match path.is_absolute() {
+            true => PathBuf::from("/"),
+            false if folder == libc::AT_FDCWD => fs::read_link(format!("/proc/{}/cwd", self.thread)).ok()?,
+            false => fs::read_link(format!("/proc/{}/fd/{folder}", self.thread)).ok()?,
+        };
+        // A descriptor with an empty path is already its own.
+        if path.as_os_str().is_empty() {
+            return None;
+        }
+        let mut whole = PathBuf::new();
+        for part in from.join(path).components() {
+            match part {
+                Component::ParentDir => drop(whole.pop()),
+                Component::CurDir => {}
+                part => whole.push(part),
+            }
+        }
+        // The root of somebody inside is the own one.
+        let root = Path::new("root");
+        if let Ok(process) = whole.strip_prefix("/proc")
+            && let Some(Component::Normal(number)) = process.components().next()
+            && let Ok(within) = whole.strip_prefix(Path::new("/proc").join(number).join(root))
+            && (number == "self" || self.look(&Path::new("/proc").join(number)).is_some())
+        {
+            return Some(Path::new("/").join(within));
+        }
+        Some(whole)
+    }
+
+    /// What a path names inside, links followed there.
+    fn look(self, path: &Path) -> Option<OwnedFd> {
+        self.find(path, OFlags::empty())
+    }
+
+    /// The same, but for a link at its end, which is itself.
+    fn look_itself(self, path: &Path) -> Option<OwnedFd> {
+        self.find(path, OFlags::NOFOLLOW)
+    }
+
+    fn find(self, path: &Path, flags: OFlags) -> Option<OwnedFd> {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        let root = open(format!("/proc/{}/root", self.thread), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .ok()?;
+        // Links to what is the caller's own.
+        let own = ["mounts", "net"].iter().any(|name| path.starts_with(Path::new("/proc").join(name)));
+        let of_self = own.then(|| Path::new("/proc/self").join(path.strip_prefix("/proc").unwrap_or(path)));
+        let path = of_self.as_deref().unwrap_or(path);
+        // "self" is whoever asks.
+        let path = match path.strip_prefix("/proc/self").or_else(|_| path.strip_prefix("/proc/thread-self")) {
+            Ok(rest) => {
+                let own = Path::new("/proc").join(self.thread.to_string()).join(rest);
+                return open(own, flags, Mode::empty()).ok();
+            }
+            Err(_) => path.strip_prefix("/").ok()?,
+        };
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        openat2(root.as_fd(), path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
+    }
+
+    /// Whether a link leads to a folder that is there outside and not inside.
+    fn leads_out(self, path: &Path) -> bool {
+        let mut to = path.to_owned();
+        // Links that lead to each other lead nowhere.
+        for _ in 0..LINKS_MAX {
+            let Ok(next) = fs::read_link(format!("/proc/{}/root{}", self.thread, to.display())) else {
+                break;
+            };
+            to = to.parent().unwrap_or(Path::new("/")).join(next);
+        }
+        let Some(folder) = to.parent().filter(|_| to != path) else { return false };
+        self.look(folder).is_none() && open(folder, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).is_ok()
+    }
+
+    /// Whether something inside listens on a port.
+    fn listens(self, port: u16) -> bool {
+        ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
+            let listed = fs::read_to_string(format!("/proc/{}/net/{table}", self.thread)).unwrap_or_default();
+            listed.lines().skip(1).any(|line| {
+                let mut fields = line.split_whitespace();
+                let local = fields.nth(1).and_then(|local| local.rsplit(':').next());
+                let state = fields.nth(1);
+                let listens = table.starts_with("udp") || state == Some("0A");
+                listens && local.and_then(|local| u16::from_str_radix(local, 16).ok()) == Some(port)
+            })
+        })
+    }
+}

@@ -1,0 +1,571 @@
+//! Work trees of a run, over git: a checkpoint, trees that begin there, their merge, and the way back to where it began.
+//! Every method asks the world first, so each can be called again after a crash at any point. Decides nothing about phases.
+//!
+//! | file | what |
+//! |---|---|
+//! | `worktrees/git.rs` | calls of git that may change something |
+//! | `worktrees/link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
+//! | `worktrees/worktree.rs` | one tree: what it holds, and what of it is the work |
+//! | `worktrees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
+//! | `worktrees/states.rs` | states that the workspace passed through, and what differs between two |
+//! | `worktrees/create.rs` | checkpoints and work trees: made, set aside, removed |
+//! | `worktrees/kept.rs` | what agents neither make nor change, in their commits as well |
+//! | `worktrees/merge.rs` | what a tree holds into another one, and conflicts there |
+//! | `worktrees/pending_change.rs` | a change of a place, written down before it is made, and finished after a crash |
+//! | `worktrees/land.rs` | what came together, back to where it began |
+//! | `worktrees/to_branch.rs` | what a phase changed in the workspace, committed on its branch |
+//! | `worktrees/undo.rs` | what a run landed, taken back |
+//!
+//! What belongs to a run, by name:
+//!
+//! | name | what |
+//! |---|---|
+//! | branch `baton/<run>/<tree>` | the work in a tree |
+//! | `refs/baton/<run>/base/<phase>` | the checkpoint of a phase that is forked |
+//! | `refs/baton/<run>/home/<phase>/<branch>` | the branch that was checked out then |
+//! | `refs/baton/<run>/fork/<tree>` | where a tree began |
+//! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the place, and that its merge was told |
+//! | `refs/baton/<run>/snapshots/<commit>` | commits that hold uncommitted work, and never reach a branch of the user's |
+//! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a place: `intent`, `done`, `undone` |
+//! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>`, `made/by-checks` | where commits in the workspace start from, they, and what stays out of them |
+//! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
+
+mod by_checks;
+mod commit;
+mod create;
+mod git;
+mod index;
+mod kept;
+mod land;
+mod link;
+mod merge;
+mod pending_change;
+mod repository_note;
+mod snapshot;
+mod states;
+mod to_branch;
+mod undo;
+mod worktree;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use baton_core::{Digest, PhaseId, RunId, WorktreeName};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::dot_git::DotGit;
+use crate::git_config;
+use crate::git_info::KeptInfo;
+use crate::git_links::{AcceptedLinks, RefusedLink};
+use crate::git_view::{GitView, NoRepository, Repository};
+use crate::pipes::{self, PipeInTheWay};
+use crate::{GitHome, Workspace, WorkspaceError};
+use git::Git;
+use worktree::Worktree;
+
+pub use by_checks::FilesBeforeCheck;
+pub use commit::{Committing, Differences};
+pub use create::Base;
+pub use kept::KeptPaths;
+pub use land::{Landing, Verified};
+pub use merge::Merging;
+pub use states::{DifferingFile, StatesDiffer};
+pub use to_branch::{OnBranch, ToBranch};
+pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
+
+/// Conflicts that are named; a session that resolves them looks for itself anyway.
+pub const MAX_CONFLICTS: usize = 100;
+
+/// A file that is larger, holes included, is not committed: git reads all of it each time.
+pub const MAX_FILE_BYTES: u64 = 2 << 30;
+
+/// A name that is taken as it is has at most this many characters: it becomes a part of a path.
+const SLUG_CHARS_MAX: usize = 48;
+
+/// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
+const VIEW: &str = ".view";
+/// The same with the list of work trees. It is for all runs: no file is ignored by it.
+const VIEW_WITH_TREES: &str = ".view-trees";
+/// The folder of a run that stands for the repository in the workspace.
+const VIEW_OF_WORKSPACE: &str = ".view-of";
+/// Files that note the user's own links in the repository.
+const LINKS: &str = ".links";
+/// Folders that keep what the repository had git ignore.
+const INFO: &str = ".info";
+
+/// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
+#[derive(Clone, Debug)]
+pub struct Trees(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    workspace: Workspace,
+    /// Where the trees of this run lie.
+    folder: PathBuf,
+    /// Folders of the host's that are no part of any work, should they lie in the workspace.
+    hidden: Vec<PathBuf>,
+    run: String,
+    /// The note of the user's own links in the repository.
+    links: PathBuf,
+    /// What the repository had git ignore when the run began.
+    info: PathBuf,
+    /// The `.git` of the workspace, from when its links are noted.
+    held: Arc<OnceLock<DotGit>>,
+    /// Parallel changes of one repository fail on its locks.
+    turn: Mutex<()>,
+    repo: OnceCell<Repo>,
+    /// What no merge and no landing changes.
+    kept: OnceLock<KeptPaths>,
+    /// Makes names of temporary files unlike each other.
+    ordinal: AtomicU64,
+    /// Trees whose `.git` was written again, until they are asked for.
+    mended: std::sync::Mutex<Vec<WorktreeName>>,
+}
+
+/// The repository of the workspace.
+#[derive(Clone, Debug)]
+struct Repo {
+    /// With the whole work tree that the workspace lies in.
+    repository: Repository,
+    /// The workspace in it; empty where it is the whole.
+    prefix: PathBuf,
+    /// Before the names of our branches.
+    branches: String,
+    identity: Arc<[String]>,
+}
+
+/// Why something about a work tree did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// Git cannot be started, or hangs.
+    #[error("git does not run in {}: {source}; it must be on PATH, version 2.38 or later", at.display())]
+    NoGit {
+        /// Where.
+        at: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Git refused.
+    #[error("`git {call}` failed in {}: {said}", at.display())]
+    Git {
+        /// With what.
+        call: String,
+        /// Where.
+        at: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// A link in the repository leads git elsewhere, or git would wait for a pipe.
+    #[error("{source}")]
+    Link {
+        /// Which, and what to do.
+        source: io::Error,
+    },
+    /// A file of the host's or of the tree could not be read or written.
+    #[error("cannot {what} {}: {source}; check free space and permissions", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workspace is no work tree of git.
+    #[error("{} is not in a git work tree: {why}", workspace.display())]
+    NoRepository {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A tree is gone.
+    #[error("the work tree of {tree} is not at {} any more, and git cannot repair it; what it held is on its branch as far as it was committed", path.display())]
+    Gone {
+        /// Which.
+        tree: WorktreeName,
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// The workspace is in another repository than it was when the trees were made.
+    #[error("the git repository of {} is {}, and was {} when the work trees of this run were made; put that back in its place", workspace.display(), now.display(), then.display())]
+    OtherRepository {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Where its repository is now.
+        now: PathBuf,
+        /// Where it was.
+        then: PathBuf,
+    },
+    /// A repository inside the work, which git does not carry along.
+    #[error(
+        "{path} is a git repository of its own, and git cannot carry its contents along: remove its .git, or let .gitignore name it"
+    )]
+    Nested {
+        /// Which.
+        path: String,
+    },
+    /// A file that is too large to be kept.
+    #[error(
+        "{path} has {bytes} bytes, and git would take minutes to keep it (Baton commits files of at most {} bytes): let .gitignore name it, or remove it",
+        MAX_FILE_BYTES
+    )]
+    TooLarge {
+        /// Which.
+        path: String,
+        /// Its apparent size.
+        bytes: u64,
+    },
+    /// A file goes through a command that only the repository names.
+    #[error(
+        "{path} goes through the filter {filter}, which only the repository's own configuration names, and Baton runs no command that a repository brings: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
+    )]
+    Filter {
+        /// The first such file.
+        path: String,
+        /// The filter.
+        filter: String,
+    },
+    /// A commit is on the branch, and the index is as it was before.
+    #[error("commit {} is made, and the index does not show it: {source}; once that is mended, `git reset` brings the index to the commit", commit.get(..12).unwrap_or(commit))]
+    Unindexed {
+        /// Its full id.
+        commit: String,
+        /// Why.
+        source: Box<TreeError>,
+    },
+    /// A commit brings what no agent of a sandbox makes or changes.
+    #[error(
+        "nothing is merged: {of} changes {}, by which others run commands or are judged, and what works in a sandbox does not change that: \
+         look at it, take it out of the commits if nobody meant it, and retry", paths.join(", ")
+    )]
+    Kept {
+        /// Of what.
+        of: String,
+        /// Which paths, at most [`MAX_CONFLICTS`].
+        paths: Vec<String>,
+    },
+    /// A merge or a rebase of an agent's own stands open in its tree.
+    #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
+    Unresolved {
+        /// Where.
+        tree: WorktreeName,
+        /// In which files.
+        files: Vec<String>,
+    },
+    /// Folders that git does not know stand where files are to be.
+    #[error("nothing was changed: {} in the way of files of the same name; move what they hold", paths.join(", "))]
+    InTheWay {
+        /// Which.
+        paths: Vec<String>,
+    },
+    /// A command that makes a tree ready failed.
+    #[error("the setup command {command:?} failed in {} ({how}):\n{tail}", root.display())]
+    Setup {
+        /// Which.
+        command: String,
+        /// Where.
+        root: PathBuf,
+        /// By which exit code, or that the host ended it.
+        how: String,
+        /// The end of what it printed.
+        tail: String,
+    },
+    /// What a landing wrote down before it began cannot be read.
+    #[error("{reference} does not hold what Baton wrote there: {why}")]
+    Record {
+        /// Which ref.
+        reference: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Git is in the middle of something in the workspace.
+    #[error("{what} is under way in the workspace; its files stay uncommitted")]
+    UnderWay {
+        /// What.
+        what: &'static str,
+    },
+    /// Another branch is checked out than the run commits on.
+    #[error("the run commits on {wanted}, and {found} is checked out; its files stay uncommitted")]
+    OtherBranch {
+        /// The branch of the run.
+        wanted: String,
+        /// What is checked out.
+        found: String,
+    },
+    /// The branch of the run holds something else.
+    #[error(
+        "the branch {branch} is there already and holds other commits than HEAD; name another in `commit_branch`, such as work/{{run}}"
+    )]
+    BranchTaken {
+        /// Its name.
+        branch: String,
+    },
+    /// It is not known any more what a phase started from.
+    #[error("nothing is known of how the files were when phase {phase} began; they stay uncommitted")]
+    NoStart {
+        /// Which phase.
+        phase: PhaseId,
+    },
+    /// The command could not be run at all.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+impl Trees {
+    /// The trees of a run, which lie in a folder of the host's that nobody else writes to. `hidden` are folders of the host's
+    /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
+    pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
+        let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let run = fit(run.as_str());
+        let of_run = |name: &str| beside(folder).join(format!("{name}-{run}"));
+        let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
+        let held = Arc::default();
+        let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
+        let git = Some(GitHome { view, repository: None, links: noted, info: kept, held: holding });
+        Self(Arc::new(Inner {
+            workspace: Workspace { git, ..workspace.clone() },
+            folder: folder.to_owned(),
+            hidden: hidden.iter().map(real).collect(),
+            run,
+            links,
+            info,
+            held,
+            turn: Mutex::new(()),
+            repo: OnceCell::new(),
+            kept: OnceLock::new(),
+            ordinal: AtomicU64::new(0),
+            mended: std::sync::Mutex::default(),
+        }))
+    }
+
+    /// Where a phase works: the workspace, or the same folder of a work tree.
+    ///
+    /// # Errors
+    /// [`TreeError::Gone`] where there is no such work tree.
+    pub async fn open(&self, tree: &WorktreeName) -> Result<Workspace, TreeError> {
+        if tree.is_workspace() {
+            return Ok(self.0.workspace.clone());
+        }
+        let place = self.place(tree).await?;
+        self.workspace_at(tree, &place.root(), place.repository()).map_err(TreeError::Workspace)
+    }
+
+    /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
+    /// asked for any tree yet.
+    pub fn at_hand(&self, tree: &WorktreeName) -> Option<Workspace> {
+        if tree.is_workspace() {
+            return Some(self.0.workspace.clone());
+        }
+        let repo = self.0.repo.get()?;
+        let root = self.path_of(tree).join(&repo.prefix);
+        self.workspace_at(tree, &root, &self.made_in(repo, tree)?).ok()
+    }
+
+    fn workspace_at(
+        &self,
+        tree: &WorktreeName,
+        root: &Path,
+        at: &Repository,
+    ) -> Result<Workspace, WorkspaceError> {
+        // What a part has put a link in the place of is no folder that was made for it.
+        if root.symlink_metadata().is_ok_and(|now| now.is_symlink()) {
+            let source = std::io::Error::other("a link is in its place");
+            return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
+        }
+        let (view, held) = (self.view_of(tree), Arc::clone(&self.0.held));
+        let (links, info) = (self.0.links.clone(), self.0.info.clone());
+        let git = Some(GitHome { view, repository: Some(at.clone()), links, info, held });
+        let Workspace { own, exchanged, command_mark, .. } = self.0.workspace.clone();
+        Ok(Workspace { own, exchanged, git, command_mark, ..Workspace::open(root)? })
+    }
+
+    /// The folder of a tree.
+    fn path_of(&self, tree: &WorktreeName) -> PathBuf {
+        self.0.folder.join(fit(tree.as_str()))
+    }
+
+    fn branch_of(&self, repo: &Repo, tree: &WorktreeName) -> String {
+        format!("{}/{}/{}", repo.branches, self.0.run, fit(tree.as_str()))
+    }
+
+    /// A private ref of the run.
+    fn reference(&self, kind: &str, name: &str) -> String {
+        format!("refs/baton/{}/{kind}/{}", self.0.run, fit(name))
+    }
+
+    /// Everything of a kind below the run.
+    fn references(&self, kind: &str) -> String {
+        format!("refs/baton/{}/{kind}/", self.0.run)
+    }
+
+    /// Git for the list of work trees.
+    async fn git(&self, repo: &Repo) -> Result<Git, TreeError> {
+        let at = &repo.repository;
+        let failed = |source| TreeError::File { what: "use", path: at.common_dir.clone(), source };
+        let folder = beside(&self.0.folder).join(VIEW_WITH_TREES);
+        let info = KeptInfo::default();
+        let view = GitView::hold(&folder, at, &self.links(at)?, &info).await.map_err(failed)?;
+        Ok(Git::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
+    }
+
+    /// The repository that the workspace is a work tree of.
+    async fn repo(&self) -> Result<&Repo, TreeError> {
+        self.0.repo.get_or_try_init(|| self.find()).await
+    }
+
+    /// What is around the workspace: a repository, or why there is none.
+    async fn around(&self) -> Result<Result<Repository, String>, TreeError> {
+        match Repository::around(self.0.workspace.root()).await {
+            Ok(repository) => Ok(Ok(repository)),
+            Err(NoRepository::Absent(why)) => Ok(Err(why)),
+            Err(NoRepository::Pipe(pipe)) => Err(TreeError::Link { source: pipe.into() }),
+        }
+    }
+
+    async fn find(&self) -> Result<Repo, TreeError> {
+        let root = self.0.workspace.root();
+        let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
+        let repository = self.around().await?.map_err(|why| none(&why))?;
+        self.expect_same(&repository)?;
+        let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
+        let view = self.view(&WorktreeName::workspace(), &repository).await?;
+        let git = Git::new(view, Arc::default(), false);
+        if git.call(&["check-ignore", "-q", "--"]).and(root).ended().await?.code == Some(0) {
+            return Err(none("the repository around it ignores it"));
+        }
+        let mut identity = Vec::new();
+        for (name, value) in [("user.name", "Baton"), ("user.email", "baton@localhost")] {
+            if git.call(&["config", "--get", name]).answer().await?.is_none_or(|set| set.is_empty()) {
+                identity.push(format!("{name}={value}"));
+            }
+        }
+        self.make_room_for_large_files(&git, &repository).await?;
+        // A branch of that very name leaves no room for others below it.
+        let is_taken = git.call(&["show-ref", "--verify", "-q", "refs/heads/baton"]).holds().await?;
+        let branches = if is_taken { "baton-runs" } else { "baton" };
+        Ok(Repo { repository, prefix, branches: branches.to_owned(), identity: identity.into() })
+    }
+
+    /// A user who has git-lfs finds what it keeps in the repository, not in the folder that stands for it.
+    async fn make_room_for_large_files(&self, git: &Git, repository: &Repository) -> Result<(), TreeError> {
+        let has_it = git.call(&["config", "--get-regexp", "^filter\\.lfs\\."]).answer().await?.is_some();
+        let folder = repository.common_dir.join("lfs");
+        match std::fs::create_dir(&folder) {
+            _ if !has_it => Ok(()),
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                Err(TreeError::File { what: "make", path: folder, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the folder lies that stands for the repository towards git in a tree.
+    fn view_of(&self, tree: &WorktreeName) -> PathBuf {
+        match tree.is_workspace() {
+            true => beside(&self.0.folder).join(format!("{VIEW_OF_WORKSPACE}-{}", self.0.run)),
+            false => self.0.folder.join(format!("{VIEW}-{}", fit(tree.as_str()))),
+        }
+    }
+
+    async fn view(&self, tree: &WorktreeName, repository: &Repository) -> Result<GitView, TreeError> {
+        let path = self.view_of(tree);
+        let failed = |source: io::Error| match source.get_ref().is_some_and(|why| why.is::<RefusedLink>()) {
+            true => TreeError::Link { source },
+            false => {
+                TreeError::File { what: "make a view of the git repository in", path: path.clone(), source }
+            }
+        };
+        let Repository { top, git_dir, common_dir } = repository;
+        let in_the_way = |pipe: PipeInTheWay| TreeError::Link { source: pipe.into() };
+        pipes::expect_none(top, &[git_dir, common_dir]).map_err(in_the_way)?;
+        git_config::expect_no_included_pipe(&[git_dir, common_dir]).await.map_err(in_the_way)?;
+        let links = self.links(repository)?;
+        if tree.is_workspace() {
+            links.expect_same(repository).map_err(|source| TreeError::Link { source })?;
+        }
+        let info = KeptInfo::kept_or_of(&self.0.info, repository).await.map_err(failed)?;
+        GitView::hold(&path, repository, &links, &info).await.map_err(failed)
+    }
+
+    /// The links in the repository that are the user's own.
+    fn links(&self, repository: &Repository) -> Result<AcceptedLinks, TreeError> {
+        let path = &self.0.links;
+        let failed = |source| TreeError::File { what: "read", path: path.clone(), source };
+        AcceptedLinks::noted_or_of(path, repository).map_err(failed)
+    }
+
+    /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
+    async fn place(&self, tree: &WorktreeName) -> Result<Worktree, TreeError> {
+        let held = self.0.held.get().map_or(Ok(()), DotGit::held);
+        held.map_err(|replaced| TreeError::Link { source: io::Error::other(replaced) })?;
+        let repo = self.repo().await?;
+        if tree.is_workspace() {
+            return self.workspace_place(repo).await;
+        }
+        let gone = || TreeError::Gone { tree: tree.clone(), path: self.path_of(tree) };
+        let repository = self.made_in(repo, tree).ok_or_else(gone)?;
+        self.hold_link(tree, &repository.top)?;
+        let place = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
+        if place.is_sound().await? { Ok(place) } else { Err(gone()) }
+    }
+
+    async fn workspace_place(&self, repo: &Repo) -> Result<Worktree, TreeError> {
+        let tree = WorktreeName::workspace();
+        let view = self.view(&tree, &repo.repository).await?;
+        Ok(Worktree::new(self, repo, &tree, view))
+    }
+
+    /// The same as [`Trees::place`]; nothing where it is gone.
+    async fn place_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, TreeError> {
+        match self.place(tree).await {
+            Ok(place) => Ok(Some(place)),
+            Err(TreeError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Where the trees of all runs lie: they see the repository of the workspace alike.
+fn beside(folder: &Path) -> &Path {
+    folder.parent().unwrap_or(folder)
+}
+
+/// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,
+/// and everything else gets a digest.
+fn fit(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let is_fit = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_plain)
+        && name.len() <= SLUG_CHARS_MAX
+        && !name.contains("..")
+        && !name.ends_with('.')
+        && !name.ends_with(".lock");
+    if is_fit {
+        return name.to_owned();
+    }
+    let words: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let words: String = words.trim_matches('-').chars().take(SLUG_CHARS_MAX / 2).collect();
+    let digest = Digest::of(name);
+    format!("{}-{}", if words.is_empty() { "x" } else { words.trim_matches('-') }, digest.short())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_stay_and_others_are_told_apart() {
+        assert_eq!(fit("20a"), "20a");
+        assert_eq!(fit("20.merge"), "20.merge");
+        let odd = ["20A", "20/a", "a..b", "a.lock", "", "ünï", "-x", &"x".repeat(80), "a b", "a-b "];
+        let mut fitted: Vec<String> = odd.iter().map(|name| fit(name)).collect();
+        assert!(fitted.iter().all(|name| fit(name) == *name), "{fitted:?}");
+        fitted.sort();
+        fitted.dedup();
+        assert_eq!(fitted.len(), odd.len());
+    }
+}

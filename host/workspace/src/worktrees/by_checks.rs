@@ -1,0 +1,90 @@
+//! Files that the commands a phase is held to make themselves, like compiled copies beside their sources: they are no work of the phase,
+//! and are not committed with it while they are as the command left them. The ref `made/by-checks` of the run has them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use baton_core::WorktreeName;
+
+use super::git::{path, records};
+use super::snapshot::{Entries, Snapshot, commit_tree, difference};
+use super::to_branch::{tree_or_empty, tree_with};
+use super::worktree::Worktree;
+use super::{TreeError, Trees};
+
+/// The files of the workspace that are not in its commit and not ignored before a command runs, but for those that an earlier one made.
+#[derive(Debug)]
+pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
+
+impl Trees {
+    /// Looks before a command runs in the workspace.
+    ///
+    /// # Errors
+    /// [`TreeError::NoRepository`], and those of git.
+    pub async fn before_check(&self) -> Result<FilesBeforeCheck, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let mut files = not_committed(&place).await?;
+        let known = self.entries_by_checks(&place).await?;
+        if !known.is_empty() {
+            // What an earlier command left and nobody changed is the next one's to write again.
+            let now = self.changed_since_head(&place).await?.1;
+            files.retain(|path| known.get(path).is_none_or(|entry| now.get(path) != Some(entry)));
+        }
+        Ok(FilesBeforeCheck(files))
+    }
+
+    /// Remembers what the command made since: the files that were not there before, as they are now.
+    ///
+    /// # Errors
+    /// [`TreeError::NoRepository`], those of a snapshot, and those of git.
+    pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let mut made = not_committed(&place).await?;
+        made.retain(|path| !before.0.contains(path));
+        if made.is_empty() {
+            return Ok(());
+        }
+        let (now, mut entries) = self.changed_since_head(&place).await?;
+        entries.retain(|path, _| made.contains(path));
+        let reference = self.made_by_checks();
+        let known = tree_or_empty(&place, place.commit(&reference).await?.as_deref()).await?;
+        let tree = tree_with(&now, &known, &entries).await?;
+        let message = format!("What checks of run {} made\n", self.0.run);
+        let commit = commit_tree(&place.git, &tree, &[], &message).await?;
+        place.git.call(&["update-ref", &reference, &commit]).done().await
+    }
+
+    /// What commands of the run made, as they left it.
+    pub(super) async fn entries_by_checks(&self, place: &Worktree) -> Result<Entries, TreeError> {
+        let Some(made) = place.commit(&self.made_by_checks()).await? else { return Ok(Entries::new()) };
+        difference(&place.git, &tree_or_empty(place, None).await?, &place.tree_of(&made).await?).await
+    }
+
+    async fn changed_since_head(&self, place: &Worktree) -> Result<(Snapshot, Entries), TreeError> {
+        let now = self.snapshot(place, &[]).await?;
+        let head = tree_or_empty(place, place.head().await?.as_deref()).await?;
+        let entries = difference(&now.git, &head, &now.tree).await?;
+        Ok((now, entries))
+    }
+
+    fn made_by_checks(&self) -> String {
+        self.reference("made", "by-checks")
+    }
+}
+
+/// Whether git's index has them or not: a command may add what it makes.
+async fn not_committed(place: &Worktree) -> Result<BTreeSet<PathBuf>, TreeError> {
+    let listed = place.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(place.work());
+    let listed = listed.bytes().await?;
+    let committed = match place.head().await? {
+        Some(head) => {
+            place.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree"]).and(head).bytes().await?
+        }
+        None => Vec::new(),
+    };
+    let committed: HashSet<&[u8]> = records(&committed).collect();
+    let new = records(&listed).filter(|name| !committed.contains(name)).map(path);
+    Ok(new.filter(|path| !place.is_own(path)).collect())
+}

@@ -1,0 +1,241 @@
+//! The commit that is verified, reviewed and merged, and the tree held to it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use baton_core::{PhaseId, WorktreeName};
+
+use super::git::{path, records};
+use super::snapshot::{Entries, commit_tree, difference};
+use super::worktree::{Worktree, add_files, pairs};
+use super::{MAX_CONFLICTS, TreeError, Trees};
+
+/// Ignored files that are kept on a ref, and their bytes.
+const MAX_KEPT_FILES: usize = 200;
+const MAX_KEPT_BYTES: u64 = 4 << 20;
+/// The kind of refs that keep what a tree held beside its commit.
+const LEFT: &str = "left";
+
+/// What committing a tree came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committing {
+    /// It is committed.
+    Committed {
+        /// The commit with everything of the work.
+        commit: String,
+        /// Files that were asked about and are nowhere.
+        missing: Vec<String>,
+        /// Files that were asked about and are there, and that git ignores or was told not to look at.
+        ignored: Vec<String>,
+        /// What else git ignores there and the workspace does not have, at most [`MAX_CONFLICTS`] paths; a folder ends in `/`.
+        unseen: Vec<String>,
+    },
+    /// A merge stands open in it, with conflicts.
+    Conflicted {
+        /// In these files, workspace-relative, at most [`MAX_CONFLICTS`].
+        files: Vec<String>,
+    },
+}
+
+/// How a tree differed from a commit: paths, workspace-relative, at most [`MAX_CONFLICTS`] a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// Files that are otherwise.
+    pub changed: Vec<String>,
+    /// Files of the commit that were gone.
+    pub gone: Vec<String>,
+    /// Files that the commit does not have.
+    pub added: Vec<String>,
+}
+
+impl Trees {
+    /// Commits what lies in a tree of ours, and looks for files in the commit. A merge that stands open there is that of what had
+    /// changed where `phase` began: it is concluded where its conflicts are resolved. `anew` checks it out once more after that, so that
+    /// nothing is there but what is in the commit. What git ignores is kept on a ref, unless it is much.
+    ///
+    /// # Errors
+    /// [`TreeError::Gone`], [`TreeError::Nested`], [`TreeError::Unresolved`], and those of git.
+    pub async fn commit(
+        &self,
+        phase: &PhaseId,
+        tree: &WorktreeName,
+        files: &[String],
+        anew: bool,
+    ) -> Result<Committing, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(tree).await?;
+        if let Some(open) = place.open_merge().await? {
+            let seen = self.reference("seen", phase.as_str());
+            if let Some(files) = place.conclude(&open, &seen, "Join what had changed meanwhile\n").await? {
+                return Ok(Committing::Conflicted { files });
+            }
+        }
+        let commit = place.settle(&format!("Work in the tree of {tree}\n")).await?;
+        let (mut missing, mut ignored) = (Vec::new(), Vec::new());
+        for file in files {
+            // Whatever keeps git from seeing it, it would not be merged as it is.
+            let there = place.root().join(file).symlink_metadata();
+            let is_file = there.as_ref().is_ok_and(|meta| !meta.is_dir());
+            let at = place.at_top(Path::new(file));
+            if !place.has(&commit, file).await? || is_file && !place.is_as_left(&commit, &at).await? {
+                if there.is_ok() { &mut ignored } else { &mut missing }.push(file.clone());
+            }
+        }
+        let unseen = self.unseen(&place, &commit).await?;
+        if anew {
+            place.check_out_anew(&commit).await?;
+        }
+        Ok(Committing::Committed { commit, missing, ignored, unseen })
+    }
+
+    /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
+    async fn unseen(&self, place: &Worktree, commit: &str) -> Result<Vec<String>, TreeError> {
+        let workspace = self.place(&WorktreeName::workspace()).await?;
+        let status = [
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--ignored=traditional",
+            "--untracked-files=normal",
+            "--ignore-submodules=dirty",
+            "--",
+        ];
+        let listed = place.git.call(&status).and_all(place.work()).bytes().await?;
+        let ignored = records(&listed).filter_map(|record| record.strip_prefix(b"!! ")).map(path);
+        let is_new = |path: &PathBuf| !workspace.top().join(path).exists() && !place.is_own(path);
+        let unseen: Vec<PathBuf> = ignored.filter(is_new).take(MAX_CONFLICTS).collect();
+        if !unseen.is_empty() {
+            self.keep_ignored(place, commit, &unseen).await?;
+        }
+        let shown = |path: &PathBuf| {
+            let slash = if place.top().join(path).is_dir() { "/" } else { "" };
+            format!("{}{slash}", place.shown(path).trim_end_matches('/'))
+        };
+        Ok(unseen.iter().map(shown).collect())
+    }
+
+    /// Keeps ignored files on a ref, where they are few and small: what a build makes is neither.
+    async fn keep_ignored(&self, place: &Worktree, commit: &str, paths: &[PathBuf]) -> Result<(), TreeError> {
+        let others = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--"];
+        let listed = place.git.call(&others).and_all(paths.iter().map(|path| literal(path))).bytes().await?;
+        let files: Vec<&[u8]> = records(&listed).collect();
+        let bytes =
+            |file: &&[u8]| place.top().join(path(file)).symlink_metadata().map_or(0, |meta| meta.len());
+        if files.is_empty()
+            || files.len() > MAX_KEPT_FILES
+            || files.iter().map(bytes).sum::<u64>() > MAX_KEPT_BYTES
+        {
+            return Ok(());
+        }
+        let now = self.snapshot(place, &[]).await?;
+        add_files(&now.git, files).await?;
+        let tree = now.git.call(&["write-tree"]).text().await?;
+        let message = format!("What git ignores in the tree of {}\n", place.tree);
+        let kept = commit_tree(&now.git, &tree, &[commit], &message).await?;
+        let left = self.reference(LEFT, &format!("{}-ignored", place.tree));
+        place.git.call(&["update-ref", &left, &kept]).done().await
+    }
+
+    /// Puts a tree of ours back to a commit: what was added or removed, and where `whole` also what was changed. What lay there is
+    /// kept on a ref.
+    ///
+    /// # Errors
+    /// [`TreeError::Gone`], [`TreeError::Nested`], and those of git.
+    pub async fn restore(
+        &self,
+        tree: &WorktreeName,
+        commit: &str,
+        whole: bool,
+    ) -> Result<Differences, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(tree).await?;
+        self.put_back(&place, commit, whole).await
+    }
+
+    /// The commit that a place is held to: this one, or what lies there.
+    pub(super) async fn hold(
+        &self,
+        place: &Worktree,
+        commit: Option<&str>,
+        message: &str,
+    ) -> Result<String, TreeError> {
+        let Some(commit) = commit else { return place.settle(message).await };
+        self.put_back(place, commit, true).await?;
+        Ok(commit.to_owned())
+    }
+
+    async fn put_back(&self, place: &Worktree, commit: &str, whole: bool) -> Result<Differences, TreeError> {
+        let is_at_home = place.head().await?.as_deref() == Some(commit)
+            && place.checked_out().await? == Some(place.own_branch())
+            && place.open_merge().await?.is_none();
+        let then = place.tree_of(commit).await?;
+        let now = self.snapshot(place, &[]).await?;
+        if now.tree == then && is_at_home {
+            return Ok(Differences::default());
+        }
+        let mut found = Differences::default();
+        let mut back = Entries::new();
+        let listed = ["diff-tree", "-r", "-z", "--name-status", "--no-renames"];
+        let listed = now.git.call(&listed).and(&then).and(&now.tree).bytes().await?;
+        let mut entries = difference(&now.git, &now.tree, &then).await?;
+        for (kind, name) in pairs(&listed) {
+            let name = path(name);
+            let list = match kind.first() {
+                Some(b'A') => &mut found.added,
+                Some(b'D') => &mut found.gone,
+                _ => &mut found.changed,
+            };
+            if list.len() < MAX_CONFLICTS {
+                list.push(place.shown(&name));
+            }
+            let is_changed = !matches!(kind.first(), Some(b'A' | b'D'));
+            if let Some(entry) = entries.remove(&name).filter(|_| whole || !is_changed) {
+                back.insert(name, entry);
+            }
+        }
+        let kept = now
+            .commit(&[commit], &format!("What lay in the tree of {} beside its work\n", place.tree))
+            .await?;
+        let left = self.reference(LEFT, place.tree.as_str());
+        place.git.call(&["update-ref", &left, &kept]).done().await?;
+        let tree = now.with(&back).await?;
+        now.overwrite(&tree).await?;
+        if whole {
+            place.go_home_to(commit).await?;
+        }
+        Ok(found)
+    }
+}
+
+impl Worktree {
+    /// Nothing is there but what a commit has, and what is Baton's own. Neither what git ignores stays, nor what somebody told it not to
+    /// look at.
+    async fn check_out_anew(&self, commit: &str) -> Result<(), TreeError> {
+        self.git.call(&["read-tree", "--empty"]).done().await?;
+        let own = self.own_paths().flat_map(|own| [OsString::from("-e"), anchored(own)]);
+        self.git.call(&["clean", "-ffdxq"]).and_all(own).done().await?;
+        self.git.call(&["reset", "-q", "--hard", commit]).done().await
+    }
+
+    /// Whether a commit has a file.
+    async fn has(&self, commit: &str, file: &str) -> Result<bool, TreeError> {
+        let at = self.at_top(Path::new(file));
+        let listed =
+            self.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]).and(&at);
+        Ok(records(&listed.bytes().await?).next().is_some())
+    }
+}
+
+/// A path as git takes it, whatever is in it.
+fn literal(path: &Path) -> OsString {
+    let mut spec = OsString::from(":(top,literal)");
+    spec.push(path);
+    spec
+}
+
+/// A pattern for what lies at this path from the top.
+fn anchored(path: &Path) -> OsString {
+    let mut pattern = OsString::from("/");
+    pattern.push(path);
+    pattern
+}

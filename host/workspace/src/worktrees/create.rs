@@ -1,0 +1,325 @@
+//! Checkpoints and work trees: made, made ready, set aside, removed. Nothing that was ever committed in one is lost: what no
+//! branch holds any more is kept on a ref of the run.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use baton_core::{PhaseId, WorktreeName};
+
+use super::git::{path, records};
+use super::worktree::Worktree;
+use super::{Repo, TreeError, Trees, fit};
+use crate::Workspace;
+
+/// Making a tree ready may mean to fetch and build everything once.
+const SETUP_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Makes a work tree without its files, which are checked out when its `.git` is known to name the repository.
+/// Until then it says of itself that it is half made.
+const ADD: [&str; 7] =
+    ["worktree", "add", "-q", "--no-checkout", "--lock", "--reason=initializing", "--no-guess-remote"];
+
+/// What the parts of a phase start from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// This commit: the real state of the place.
+    Commit(String),
+    /// Nothing that git could carry over: they share the folder.
+    Shared {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What git says of a folder of ours.
+#[derive(Default)]
+struct Known {
+    is_registered: bool,
+    /// `git worktree add` did not come to its end.
+    is_half_made: bool,
+}
+
+impl Trees {
+    /// Keeps the real state of a tree, uncommitted work included, as a commit on a private ref, and makes the tree in which
+    /// the parts of the phase come together. In `tree` nothing changes. Said again of a tree that has not changed since,
+    /// it is the same commit.
+    ///
+    /// # Errors
+    /// [`TreeError`] where git fails. That there is no git is an answer.
+    pub async fn checkpoint(
+        &self,
+        phase: &PhaseId,
+        tree: &WorktreeName,
+        joining: &WorktreeName,
+    ) -> Result<Base, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let shared = |why: String| Ok(Base::Shared { why });
+        let place = match self.place(tree).await {
+            Ok(place) => place,
+            Err(error @ (TreeError::NoRepository { .. } | TreeError::NoGit { .. })) => {
+                return shared(error.to_string());
+            }
+            Err(error) => return Err(error),
+        };
+        let now = match self.snapshot(&place, &[]).await {
+            Ok(now) => now,
+            Err(error @ (TreeError::Nested { .. } | TreeError::Filter { .. } | TreeError::Git { .. })) => {
+                return shared(error.to_string());
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(within) = place.repository_within(&now.git).await? {
+            return shared(TreeError::Nested { path: within }.to_string());
+        }
+        let reference = self.reference("base", phase.as_str());
+        let head = place.head().await?;
+        let known = place.commit(&reference).await?;
+        let base = match (&head, known) {
+            (Some(head), _) if place.tree_of(head).await? == now.tree => head.clone(),
+            (head, Some(known)) if self.is_of(&place, &known, &now.tree, head.as_deref()).await? => known,
+            (head, _) => {
+                let parents: Vec<&str> = head.as_deref().into_iter().collect();
+                let message = format!(
+                    "The state of {tree} before phase {phase} was split\n\nUncommitted work of run {}.\n",
+                    self.0.run
+                );
+                let commit = now.commit(&parents, &message).await?;
+                self.mark_snapshot(&place, &commit).await?;
+                commit
+            }
+        };
+        place.git.call(&["update-ref", &reference, &base]).done().await?;
+        self.forget_seen(&place, phase.as_str()).await?;
+        if let Some(branch) = place.checked_out().await? {
+            place.git.call(&["update-ref", &self.home(phase.as_str(), &branch), &base]).done().await?;
+        }
+        self.make(joining, &base).await?;
+        Ok(Base::Commit(base))
+    }
+
+    async fn is_of(
+        &self,
+        place: &Worktree,
+        commit: &str,
+        tree: &str,
+        parent: Option<&str>,
+    ) -> Result<bool, TreeError> {
+        let first = place.commit(&format!("{commit}^")).await?;
+        Ok(place.tree_of(commit).await? == tree && first.as_deref() == parent)
+    }
+
+    /// Remembers that a commit holds uncommitted work of the user's.
+    pub(super) async fn mark_snapshot(&self, place: &Worktree, commit: &str) -> Result<(), TreeError> {
+        place.git.call(&["update-ref"]).and(self.references("snapshots") + commit).and(commit).done().await
+    }
+
+    pub(super) async fn forget(&self, place: &Worktree, reference: &str) -> Result<(), TreeError> {
+        place.git.call(&["update-ref", "-d", reference]).done().await
+    }
+
+    /// Makes a work tree on a branch of its own, or takes the one that is there already.
+    ///
+    /// # Errors
+    /// Those of git.
+    pub async fn branch(&self, tree: &WorktreeName, base: &str) -> Result<(), TreeError> {
+        let _turn = self.0.turn.lock().await;
+        self.make(tree, base).await
+    }
+
+    /// Runs the commands that make a tree ready; they are run again when it is said again.
+    ///
+    /// # Errors
+    /// [`TreeError::Setup`] where a command fails.
+    pub async fn set_up(&self, tree: &Workspace, setup: &[String]) -> Result<(), TreeError> {
+        for command in setup {
+            let ended = tree.verify(command, SETUP_LIMIT).await?;
+            if !ended.passed {
+                let root = tree.root().to_owned();
+                let how =
+                    ended.code.map_or_else(|| "broken off".to_owned(), |code| format!("exit code {code}"));
+                return Err(TreeError::Setup { command: command.clone(), root, how, tail: ended.findings });
+            }
+        }
+        Ok(())
+    }
+
+    async fn make(&self, tree: &WorktreeName, base: &str) -> Result<(), TreeError> {
+        let repo = self.repo().await?;
+        let workspace = self.workspace_place(repo).await?;
+        let folder = self.path_of(tree);
+        let known = self.known(repo, &folder).await?;
+        if known.is_half_made {
+            self.drop_folder(repo, &folder).await?;
+        } else if let Some(place) = self.place_if_any(tree).await? {
+            let head = place.head().await?;
+            if let Some(head) = head
+                && place.holds(base, &head).await?
+            {
+                return self.finish_making(&place, base).await;
+            }
+            // It is of an earlier fork.
+            self.set_aside(&place).await?;
+            self.drop_folder(repo, &folder).await?;
+        } else {
+            move_away(&folder, &self.0.folder, &fit(tree.as_str()))?;
+            if known.is_registered {
+                self.drop_folder(repo, &folder).await?;
+            }
+        }
+        fs::create_dir_all(&self.0.folder).map_err(|source| failed("make", &self.0.folder, source))?;
+        let branch = self.branch_of(repo, tree);
+        let tip = workspace.commit(&format!("refs/heads/{branch}")).await?;
+        let is_there = match &tip {
+            Some(tip) if workspace.holds(base, tip).await? => true,
+            Some(tip) => {
+                self.keep(&workspace, tip).await?;
+                false
+            }
+            None => false,
+        };
+        // Not by the call below: that one would write the reflogs of the repository, which agents can exchange.
+        if !is_there {
+            workspace.git.call(&["update-ref"]).and(format!("refs/heads/{branch}")).and(base).done().await?;
+        }
+        let git = self.git(repo).await?;
+        git.call(&ADD).and(&folder).and(&branch).done().await?;
+        self.keep_link(repo, tree)?;
+        let place = self.place(tree).await?;
+        place.git.call(&["reset", "-q", "--hard"]).done().await?;
+        git.call(&["worktree", "unlock"]).and(&folder).done().await?;
+        self.finish_making(&place, base).await
+    }
+
+    async fn finish_making(&self, place: &Worktree, base: &str) -> Result<(), TreeError> {
+        place.git.call(&["update-ref", &place.fork, base]).done().await?;
+        // Git knows no empty folder, and the workspace may be one.
+        fs::create_dir_all(place.root()).map_err(|source| failed("make", &place.root(), source))
+    }
+
+    async fn known(&self, repo: &Repo, folder: &Path) -> Result<Known, TreeError> {
+        let listed = self.git(repo).await?.call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
+        let mut known = Known::default();
+        let mut is_it = false;
+        for line in records(&listed) {
+            if let Some(at) = line.strip_prefix(b"worktree ") {
+                is_it = same(&path(at), folder);
+                known.is_registered |= is_it;
+            } else if is_it && line == b"locked initializing" {
+                known.is_half_made = true;
+            }
+        }
+        Ok(known)
+    }
+
+    /// Commits what lies in a tree that is to go, and keeps it.
+    async fn set_aside(&self, place: &Worktree) -> Result<(), TreeError> {
+        let tip = match place.settle("Set aside\n").await {
+            Ok(tip) => Some(tip),
+            Err(TreeError::Unresolved { .. }) => place.head().await?,
+            Err(error) => return Err(error),
+        };
+        match tip {
+            Some(tip) => self.keep(place, &tip).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps a commit that may be on no branch soon.
+    pub(super) async fn keep(&self, place: &Worktree, commit: &str) -> Result<(), TreeError> {
+        let ordinal = self.next(place, "kept").await?;
+        place
+            .git
+            .call(&["update-ref"])
+            .and(format!("{}{ordinal}", self.references("kept")))
+            .and(commit)
+            .done()
+            .await
+    }
+
+    /// The first number that is not taken among the refs of a kind.
+    pub(super) async fn next(&self, place: &Worktree, kind: &str) -> Result<u32, TreeError> {
+        let below = self.references(kind);
+        let listed = place.git.call(&["for-each-ref", "--format=%(refname)", &below]).text().await?;
+        let numbers = listed
+            .lines()
+            .filter_map(|name| name.strip_prefix(&below)?.split('/').next()?.parse::<u32>().ok());
+        Ok(numbers.max().unwrap_or(0) + 1)
+    }
+
+    /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
+    async fn drop_folder(&self, repo: &Repo, folder: &Path) -> Result<(), TreeError> {
+        let git = self.git(repo).await?;
+        let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
+        let ended = remove().ended().await?;
+        if folder.symlink_metadata().is_ok() {
+            // Half made, or with files that git did not want to touch.
+            fs::remove_dir_all(folder).map_err(|source| failed("remove", folder, source))?;
+        }
+        if ended.code != Some(0) && self.known(repo, folder).await?.is_registered {
+            remove().done().await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a tree with its branch, where everything in it is in `within`; otherwise it stays.
+    pub(super) async fn remove(
+        &self,
+        at: &Worktree,
+        tree: &WorktreeName,
+        within: &str,
+    ) -> Result<(), TreeError> {
+        if tree.is_workspace() {
+            return Ok(());
+        }
+        let repo = self.repo().await?;
+        if let Some(place) = self.place_if_any(tree).await? {
+            let is_in = match place.settle("Left after the merge\n").await {
+                Ok(tip) => place.holds(&tip, within).await?,
+                Err(
+                    TreeError::Unresolved { .. }
+                    | TreeError::Nested { .. }
+                    | TreeError::Filter { .. }
+                    | TreeError::TooLarge { .. },
+                ) => false,
+                Err(error) => return Err(error),
+            };
+            if !is_in {
+                return Ok(());
+            }
+        }
+        let folder = self.path_of(tree);
+        if self.known(repo, &folder).await?.is_registered {
+            self.drop_folder(repo, &folder).await?;
+        }
+        self.forget_link(tree)?;
+        let branch = format!("refs/heads/{}", self.branch_of(repo, tree));
+        if let Some(tip) = at.commit(&branch).await?
+            && at.holds(&tip, within).await?
+        {
+            self.forget(at, &branch).await?;
+        }
+        self.forget(at, &self.reference("fork", tree.as_str())).await
+    }
+}
+
+/// What stands where a tree or its `.git` is to be may still hold somebody's files.
+pub(super) fn move_away(what: &Path, to: &Path, name: &str) -> Result<(), TreeError> {
+    if what.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let mut away = (1..).map(|n: u32| to.join(format!(".lost-{n}-{name}")));
+    match away.find(|away| away.symlink_metadata().is_err()) {
+        Some(away) => fs::rename(what, &away).map_err(|source| failed("move away", what, source)),
+        None => Ok(()),
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+pub(super) fn failed(what: &'static str, path: &Path, source: std::io::Error) -> TreeError {
+    TreeError::File { what, path: path.to_owned(), source }
+}

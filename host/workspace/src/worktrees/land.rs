@@ -1,0 +1,357 @@
+//! Brings what came together back to where the phase began. The place gets the whole result or nothing of it: where it has
+//! changed meanwhile, its change is merged into the joining tree first, and nothing is written.
+
+use baton_core::{PhaseId, WorktreeName};
+
+use super::pending_change::{BranchMove, Carried, Record, WorkspaceChange};
+use super::snapshot::{Entries, Snapshot, difference};
+use super::worktree::Worktree;
+use super::{TreeError, Trees};
+
+/// The kind of refs that tell of landings.
+pub(super) const LANDED: &str = "landed";
+
+/// What a landing came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// Everything is where the phase began.
+    Landed {
+        /// The commit with everything.
+        commit: String,
+        /// The branch there holds it. Where there was uncommitted work, or no branch, it joined as files.
+        committed: bool,
+        /// Files that it brought or changed.
+        files: u32,
+    },
+    /// The place had changed. That is merged in the joining tree now, and not verified yet; nothing was written.
+    Updated,
+    /// The place had changed, and that does not fit. The merge stands open in the joining tree; nothing was written.
+    Conflicted {
+        /// In these files, workspace-relative.
+        files: Vec<String>,
+    },
+}
+
+/// What was verified of a joining tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Verified<'a> {
+    /// How often the caller was told so far that the place had changed: what it was not told of, it has not verified.
+    pub round: u32,
+    /// The commit that was verified, which alone lands; absent for what lies in the tree.
+    pub commit: Option<&'a str>,
+}
+
+/// Rounds whose answers are forgotten with a landing; callers ask a person long before.
+const ROUNDS: u32 = 16;
+
+/// What is landed, for the methods below.
+struct LandingAttempt<'a> {
+    phase: &'a PhaseId,
+    base: &'a str,
+    /// How often the caller was told that the place had changed.
+    round: u32,
+    place: Worktree,
+    joining: Worktree,
+    /// The commit in which everything came together.
+    joined: String,
+}
+
+impl Trees {
+    /// Brings a joining tree back to where its phase began, and removes the trees whose work is in it; their commits are
+    /// kept. A place that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
+    /// and its index stay as they are.
+    ///
+    /// # Errors
+    /// [`TreeError`] where git fails, [`TreeError::InTheWay`], and [`TreeError::Gone`] where the joining tree is not there.
+    pub async fn land(
+        &self,
+        phase: &PhaseId,
+        tree: &WorktreeName,
+        into: &WorktreeName,
+        base: &str,
+        merged: &[WorktreeName],
+        verified: Verified<'_>,
+    ) -> Result<Landing, TreeError> {
+        let Verified { round, commit } = verified;
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(into).await?;
+        let joining = self.place_if_any(tree).await?;
+        let seen = self.reference("seen", phase.as_str());
+        if let Some(joining) = &joining
+            && let Some(open) = joining.open_merge().await?
+            && let Some(files) = joining.conclude(&open, &seen, "Join what had changed meanwhile\n").await?
+        {
+            if !self.is_past(&place, &seen).await? {
+                return Ok(Landing::Conflicted { files });
+            }
+            joining.give_up().await?;
+        }
+        let joined = match &joining {
+            Some(joining) => {
+                Some(self.hold(joining, commit, &format!("Work in the tree of {tree}\n")).await?)
+            }
+            None => None,
+        };
+        let is_this = |record: &&Record| {
+            let change = &record.change;
+            let is_joined = joined.as_ref().is_none_or(|joined| *joined == change.joined);
+            change.phase == phase.as_str()
+                && change.place == into.as_str()
+                && change.base == base
+                && is_joined
+        };
+        let records = self.records(&place, LANDED).await?;
+        if let Some(record) = records.iter().rev().find(is_this) {
+            let why = format!("baton: phase {phase} landed");
+            if record.is_done || self.carry_out(&place, &record.change, &why).await? == Carried::Out {
+                return self.landed(&place, record, tree, merged).await;
+            }
+            // Somebody changed it after the crash: what is there counts as it is.
+            self.cross_out(&place, LANDED, record).await?;
+        }
+        let (Some(joining), Some(joined)) = (joining, joined) else {
+            return Err(TreeError::Gone { tree: tree.clone(), path: self.path_of(tree) });
+        };
+        let flight = LandingAttempt { phase, base, round, place, joining, joined };
+        self.approach(flight, tree, merged).await
+    }
+
+    /// The state of the place that is being merged is not the present one any more: that merge leads nowhere.
+    async fn is_past(&self, place: &Worktree, seen: &str) -> Result<bool, TreeError> {
+        let Some(seen) = place.commit(seen).await? else { return Ok(false) };
+        let seen_tree = place.tree_of(&seen).await?;
+        Ok(self.snapshot(place, &[&seen_tree]).await?.tree != seen_tree)
+    }
+
+    async fn approach(
+        &self,
+        flight: LandingAttempt<'_>,
+        tree: &WorktreeName,
+        merged: &[WorktreeName],
+    ) -> Result<Landing, TreeError> {
+        let LandingAttempt { phase, base, round, place, joined, .. } = &flight;
+        let told_ref = self.told(phase.as_str(), *round);
+        let seen = self.seen(&flight, &self.reference("seen", phase.as_str())).await?;
+        let (seen_tree, after) = (place.tree_of(&seen).await?, place.tree_of(joined).await?);
+        let now = self.snapshot(place, &[&seen_tree, &after]).await?;
+        let mut is_told = false;
+        for before in 0..*round {
+            is_told |= place.commit(&self.told(phase.as_str(), before)).await?.as_ref() == Some(&seen);
+        }
+        let (mut before, mut after) = (seen.clone(), after);
+        if now.tree != seen_tree {
+            let aside = if is_told { self.aside(place, &now, &seen_tree, &after).await? } else { None };
+            let Some(with_both) = aside else {
+                return self.update(&flight, &now, &seen).await;
+            };
+            before = self.keep_state(&flight, &now, &seen).await?;
+            after = with_both;
+        } else if seen != *base && !is_told {
+            // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
+            place.git.call(&["update-ref", &told_ref, &seen]).done().await?;
+            return Ok(Landing::Updated);
+        }
+        self.expect_kept(place, &format!("what came together for phase {phase}"), &now.tree, &after).await?;
+        let mut concerned = difference(&now.git, &now.tree, &after).await?;
+        concerned.retain(|path, _| !place.is_own(path));
+        let change = WorkspaceChange {
+            schema: 1,
+            phase: phase.to_string(),
+            place: place.tree.as_str().to_owned(),
+            base: (*base).to_owned(),
+            joined: joined.clone(),
+            before,
+            after,
+            branch: self.moves(&flight, &now).await?,
+            files: u32::try_from(concerned.len()).unwrap_or(u32::MAX),
+            takes_back: Vec::new(),
+        };
+        drop(now);
+        let subject = format!("Phase {phase} of run {} lands", self.0.run);
+        let record = self.write_down(place, LANDED, &subject, change).await?;
+        match self.carry_out(place, &record.change, &format!("baton: phase {phase} landed")).await? {
+            Carried::Out => self.landed(place, &record, tree, merged).await,
+            Carried::Changed(_) => {
+                // Within the blink of an eye.
+                self.cross_out(place, LANDED, &record).await?;
+                let now = self.snapshot(place, &[&seen_tree, &record.change.after]).await?;
+                self.update(&flight, &now, &seen).await
+            }
+        }
+    }
+
+    /// The newest state of the place that is merged; one whose merge an agent gave up does not count.
+    async fn seen(&self, flight: &LandingAttempt<'_>, reference: &str) -> Result<String, TreeError> {
+        let LandingAttempt { base, place, joined, .. } = flight;
+        let mut candidate = place.commit(reference).await?;
+        while let Some(seen) = candidate {
+            if place.holds(&seen, joined).await? {
+                return Ok(seen);
+            }
+            candidate = match self.is_snapshot(place, &seen).await? {
+                // What was seen before it.
+                true => place.commit(&format!("{seen}^")).await?,
+                false => None,
+            };
+        }
+        Ok((*base).to_owned())
+    }
+
+    async fn is_snapshot(&self, place: &Worktree, commit: &str) -> Result<bool, TreeError> {
+        Ok(place.commit(&(self.references("snapshots") + commit)).await?.is_some())
+    }
+
+    /// The place with the result beside what has changed there since, where both touch different files: somebody works there
+    /// all the time, and the result was verified with an earlier state of that once.
+    async fn aside(
+        &self,
+        place: &Worktree,
+        now: &Snapshot,
+        seen: &str,
+        after: &str,
+    ) -> Result<Option<String>, TreeError> {
+        if let Some(head) = place.head().await?
+            && place.tree_of(&head).await? == now.tree
+        {
+            // Commits are to stay below the result.
+            return Ok(None);
+        }
+        let theirs = difference(&now.git, seen, &now.tree).await?;
+        let mut ours = difference(&now.git, seen, after).await?;
+        ours.retain(|path, _| !place.is_own(path));
+        let meets = |some: &Entries, others: &Entries| {
+            some.keys().any(|path| path.ancestors().any(|above| others.contains_key(above)))
+        };
+        if meets(&ours, &theirs) || meets(&theirs, &ours) {
+            return Ok(None);
+        }
+        now.with(&ours).await.map(Some)
+    }
+
+    /// Keeps the state of the place as a commit that no branch of the user's gets.
+    async fn keep_state(
+        &self,
+        flight: &LandingAttempt<'_>,
+        now: &Snapshot,
+        seen: &str,
+    ) -> Result<String, TreeError> {
+        let LandingAttempt { phase, place, .. } = flight;
+        let message = format!(
+            "The state of {} when phase {phase} was to land\n\nUncommitted work of run {}.\n",
+            place.tree, self.0.run
+        );
+        let state = now.commit(&[seen], &message).await?;
+        self.mark_snapshot(place, &state).await?;
+        Ok(state)
+    }
+
+    /// The branch that is to move: the one that was there at the checkpoint, where it can go forward to the result without
+    /// taking along what was not committed.
+    async fn moves(
+        &self,
+        flight: &LandingAttempt<'_>,
+        now: &Snapshot,
+    ) -> Result<Option<BranchMove>, TreeError> {
+        let LandingAttempt { phase, place, joined, .. } = flight;
+        let (Some(head), Some(name)) = (place.head().await?, place.checked_out().await?) else {
+            return Ok(None);
+        };
+        if place.commit(&self.home(phase.as_str(), &name)).await?.is_none() {
+            return Ok(None);
+        }
+        let is_clean = place.tree_of(&head).await? == now.tree
+            && place.unmerged().await?.is_empty()
+            && place.open_merge().await?.is_none()
+            && place.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?;
+        if !is_clean || !place.holds(&head, joined.as_str()).await? {
+            return Ok(None);
+        }
+        let below = self.references("snapshots");
+        let uncommitted = place.git.call(&["for-each-ref", "--count=1", "--format=%(refname)"]);
+        let uncommitted =
+            uncommitted.and(format!("--merged={joined}")).and(format!("--no-merged={head}")).and(below);
+        let takes_along = !uncommitted.text().await?.is_empty();
+        Ok((!takes_along).then(|| BranchMove { name, from: head, to: joined.to_owned() }))
+    }
+
+    /// Merges the place as it is now into the joining tree.
+    async fn update(
+        &self,
+        flight: &LandingAttempt<'_>,
+        now: &Snapshot,
+        seen: &str,
+    ) -> Result<Landing, TreeError> {
+        let LandingAttempt { phase, place, joining, .. } = flight;
+        let is_snapshot = self.is_snapshot(place, seen).await?;
+        let committed = match place.head().await? {
+            Some(head)
+                if !is_snapshot
+                    && place.tree_of(&head).await? == now.tree
+                    && place.holds(seen, &head).await? =>
+            {
+                Some(head)
+            }
+            _ => None,
+        };
+        let state = match committed {
+            Some(head) => head,
+            None => self.keep_state(flight, now, seen).await?,
+        };
+        let (seen_ref, told_ref) =
+            (self.reference("seen", phase.as_str()), self.told(phase.as_str(), flight.round));
+        place.git.call(&["update-ref", &seen_ref, &state]).done().await?;
+        place.git.call(&["update-ref", &joining.fork, &state]).done().await?;
+        match joining.join(&seen_ref, "Join what had changed meanwhile").await? {
+            Some(files) => Ok(Landing::Conflicted { files }),
+            None => {
+                place.git.call(&["update-ref", &told_ref, &state]).done().await?;
+                Ok(Landing::Updated)
+            }
+        }
+    }
+
+    /// It is there. What is of no use any more goes.
+    async fn landed(
+        &self,
+        place: &Worktree,
+        record: &Record,
+        tree: &WorktreeName,
+        merged: &[WorktreeName],
+    ) -> Result<Landing, TreeError> {
+        self.mark(place, LANDED, record, "done").await?;
+        let change = &record.change;
+        for done in merged.iter().chain([tree]) {
+            self.remove(place, done, &change.joined).await?;
+        }
+        self.forget(place, &self.reference("base", &change.phase)).await?;
+        self.forget_seen(place, &change.phase).await?;
+        self.forget_all()?;
+        let committed = change.branch.is_some();
+        let commit = if committed { change.joined.clone() } else { record.commit.clone() };
+        Ok(Landing::Landed { commit, committed, files: change.files })
+    }
+
+    /// Says which branch was checked out at the checkpoint.
+    pub(super) fn home(&self, phase: &str, branch: &str) -> String {
+        format!("{}/{}", self.reference("home", phase), branch.trim_start_matches("refs/heads/"))
+    }
+
+    /// What was told in a round.
+    fn told(&self, phase: &str, round: u32) -> String {
+        self.reference("told", &format!("{phase}-{round}"))
+    }
+
+    /// Forgets which states of the place were merged and told, and its branch: another landing begins with none.
+    pub(super) async fn forget_seen(&self, place: &Worktree, phase: &str) -> Result<(), TreeError> {
+        self.forget(place, &self.reference("seen", phase)).await?;
+        let below = self.reference("home", phase) + "/";
+        let homes = place.git.call(&["for-each-ref", "--format=%(refname)"]).and(below).text().await?;
+        for home in homes.lines() {
+            self.forget(place, home).await?;
+        }
+        for round in 0..ROUNDS {
+            self.forget(place, &self.told(phase, round)).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Which repository a tree belongs to. The `.git` of a tree is a file that names a folder, and an agent who writes there could
+//! name another one. So what it was when the tree was made is kept beside the trees, where no agent writes: git is told
+//! from there where it is, and the file is held to it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use baton_core::WorktreeName;
+
+use super::create::{failed, move_away};
+use super::{Repo, TreeError, Trees, fit};
+use crate::ExchangedFolder;
+use crate::git_view::{Repository, WORK_TREES, hold_file, named_by, read};
+
+/// Files that keep the `.git` of a tree.
+const MADE: &str = ".made-";
+/// The file that keeps where the repository of the workspace is.
+const REPOSITORY: &str = ".repository";
+
+impl Trees {
+    /// Trees in which an agent had replaced or removed `.git`, since this was asked the last time. It was written again; what
+    /// stood there lies beside the trees, under a name that begins with `.lost-`.
+    pub fn take_mended(&self) -> Vec<WorktreeName> {
+        std::mem::take(&mut *self.0.mended.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Links that stood in the place of folders of Baton's own and were removed, each told once.
+    pub fn take_exchanged(&self) -> Vec<ExchangedFolder> {
+        self.0.workspace.exchanged.take()
+    }
+
+    fn link_of(&self, tree: &WorktreeName) -> PathBuf {
+        self.0.folder.join(format!("{MADE}{}", fit(tree.as_str())))
+    }
+
+    /// Has a tree that was just made name its repository, and not the folder that stands for it, and keeps what it says.
+    pub(super) fn keep_link(&self, repo: &Repo, tree: &WorktreeName) -> Result<(), TreeError> {
+        let top = self.path_of(tree);
+        let dot_git = top.join(".git");
+        let named = read(&dot_git).and_then(|link| named_by(&link, &top));
+        let named = named.map_err(|source| failed("read", &dot_git, source))?;
+        let link = [b"gitdir: ", named.as_os_str().as_encoded_bytes(), b"\n"].concat();
+        hold_file(&dot_git, &link).map_err(|source| failed("write", &dot_git, source))?;
+        let kept = self.link_of(tree);
+        hold_file(&kept, &link).map_err(|source| failed("write", &kept, source))?;
+        let (kept, git_dir) = (self.0.folder.join(REPOSITORY), &repo.repository.git_dir);
+        hold_file(&kept, git_dir.as_os_str().as_encoded_bytes())
+            .map_err(|source| failed("write", &kept, source))
+    }
+
+    /// The repository that a tree was made in; nothing where none was made, or either is gone.
+    pub(super) fn made_in(&self, repo: &Repo, tree: &WorktreeName) -> Option<Repository> {
+        let top = self.path_of(tree);
+        let is_folder = top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let git_dir = named_by(&read(&self.link_of(tree)).ok()?, &top).ok()?;
+        let common_dir = repo.repository.common_dir.clone();
+        let is_in_it = git_dir.parent() == Some(common_dir.join(WORK_TREES).as_path());
+        (is_folder && is_in_it).then_some(Repository { top, git_dir, common_dir })
+    }
+
+    /// The `.git` of a tree is what it was when it was made, byte for byte.
+    pub(super) fn hold_link(&self, tree: &WorktreeName, top: &Path) -> Result<(), TreeError> {
+        let (kept, dot_git) = (self.link_of(tree), top.join(".git"));
+        let link = read(&kept).map_err(|source| failed("read", &kept, source))?;
+        let is_file = dot_git.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        if is_file && read(&dot_git).is_ok_and(|now| now == link) {
+            return Ok(());
+        }
+        move_away(&dot_git, &self.0.folder, &format!("{}.git", fit(tree.as_str())))?;
+        hold_file(&dot_git, &link).map_err(|source| failed("write", &dot_git, source))?;
+        self.0.mended.lock().unwrap_or_else(PoisonError::into_inner).push(tree.clone());
+        Ok(())
+    }
+
+    /// A tree is gone, and what was kept for it goes.
+    pub(super) fn forget_link(&self, tree: &WorktreeName) -> Result<(), TreeError> {
+        remove(&self.link_of(tree))?;
+        remove_folder(&self.view_of(tree))
+    }
+
+    /// Where it was the last tree of the run, nothing is left of them.
+    pub(super) fn forget_all(&self) -> Result<(), TreeError> {
+        let entries = fs::read_dir(&self.0.folder).into_iter().flatten().flatten();
+        let is_used = |name: std::ffi::OsString| name.to_string_lossy().starts_with(MADE);
+        if !entries.map(|entry| entry.file_name()).any(is_used) {
+            remove(&self.0.folder.join(REPOSITORY))?;
+            // What was moved away stays.
+            let _ = fs::remove_dir(&self.0.folder);
+        }
+        Ok(())
+    }
+
+    /// Refuses another repository than the one in which the trees were made: an agent may have put its own there.
+    pub(super) fn expect_same(&self, repository: &Repository) -> Result<(), TreeError> {
+        let kept = self.0.folder.join(REPOSITORY);
+        let then = match read(&kept) {
+            Ok(then) => super::git::path(&then),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(failed("read", &kept, source)),
+        };
+        if then == repository.git_dir {
+            return Ok(());
+        }
+        let (workspace, now) = (self.0.workspace.root().to_owned(), repository.git_dir.clone());
+        Err(TreeError::OtherRepository { workspace, now, then })
+    }
+}
+
+fn remove(file: &Path) -> Result<(), TreeError> {
+    match fs::remove_file(file) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", file, source)),
+        _ => Ok(()),
+    }
+}
+
+/// A folder that stood for the repository: links and one file.
+fn remove_folder(folder: &Path) -> Result<(), TreeError> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", folder, source)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,183 @@
+//! A change of a place as a whole: written down before its first file, finished where a crash cut it short, and never begun
+//! where a file is neither as it was nor as it is to be.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::snapshot::{Entries, commit_tree, difference};
+use super::worktree::Worktree;
+use super::{TreeError, Trees};
+
+/// Between the subject of a record and its data.
+const BODY: &str = "\n\n";
+
+/// What is to become of a place. Kept as a commit that holds the state after it, so that git keeps everything it names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WorkspaceChange {
+    /// Version of this record: 1.
+    pub(super) schema: u32,
+    /// Of which phase; empty for an undo.
+    pub(super) phase: String,
+    /// Which tree it changes; empty for the workspace.
+    pub(super) place: String,
+    /// The checkpoint that the phase started from; empty for an undo.
+    pub(super) base: String,
+    /// The commit in which everything came together.
+    pub(super) joined: String,
+    /// Commit of the state before.
+    pub(super) before: String,
+    /// Tree of the state after.
+    pub(super) after: String,
+    /// The branch that moves, in full; absent where nothing but files changes.
+    pub(super) branch: Option<BranchMove>,
+    /// Files that it changes.
+    pub(super) files: u32,
+    /// Landings that it takes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) takes_back: Vec<u32>,
+}
+
+/// A branch that moves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BranchMove {
+    pub(super) name: String,
+    pub(super) from: String,
+    pub(super) to: String,
+}
+
+/// A change that was written down.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// Among those of its kind.
+    pub(super) ordinal: u32,
+    pub(super) change: WorkspaceChange,
+    /// The commit that it is written in.
+    pub(super) commit: String,
+    pub(super) is_done: bool,
+    pub(super) is_undone: bool,
+}
+
+/// How carrying out a change ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    /// The place is as it should be.
+    Out,
+    /// Nothing was touched: these are neither as they were nor as they are to be.
+    Changed(Vec<PathBuf>),
+}
+
+impl Trees {
+    /// The changes of a kind, the oldest first.
+    pub(super) async fn records(&self, place: &Worktree, kind: &str) -> Result<Vec<Record>, TreeError> {
+        let below = self.references(kind);
+        let listed =
+            place.git.call(&["for-each-ref", "--format=%(refname) %(objectname)", &below]).text().await?;
+        let names: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once(' ')).collect();
+        let mut records = Vec::new();
+        for (name, commit) in &names {
+            let Some((ordinal, "intent")) = name.strip_prefix(&below).and_then(|name| name.split_once('/'))
+            else {
+                continue;
+            };
+            let wrong = |why: String| TreeError::Record { reference: (*name).to_owned(), why };
+            let message = place.git.call(&["show", "-s", "--format=%B", commit]).text().await?;
+            let data = message.split_once(BODY).map_or("", |(_, data)| data);
+            let change = serde_json::from_str(data).map_err(|error| wrong(error.to_string()))?;
+            let has = |mark: &str| names.iter().any(|(name, _)| *name == format!("{below}{ordinal}/{mark}"));
+            let (is_done, is_undone) = (has("done"), has("undone"));
+            let ordinal = ordinal.parse().map_err(|_| wrong("its number is none".to_owned()))?;
+            records.push(Record { ordinal, change, commit: (*commit).to_owned(), is_done, is_undone });
+        }
+        records.sort_by_key(|record| record.ordinal);
+        Ok(records)
+    }
+
+    /// Writes a change down, before anything of it is done.
+    pub(super) async fn write_down(
+        &self,
+        place: &Worktree,
+        kind: &str,
+        subject: &str,
+        change: WorkspaceChange,
+    ) -> Result<Record, TreeError> {
+        let data = serde_json::to_string(&change)
+            .map_err(|error| TreeError::Record { reference: kind.to_owned(), why: error.to_string() })?;
+        let mut parents = vec![change.before.as_str()];
+        if change.joined != change.before && !change.joined.is_empty() {
+            parents.push(&change.joined);
+        }
+        let commit =
+            commit_tree(&place.git, &change.after, &parents, &format!("{subject}{BODY}{data}\n")).await?;
+        let ordinal = self.next(place, kind).await?;
+        let record = Record { ordinal, change, commit, is_done: false, is_undone: false };
+        self.mark(place, kind, &record, "intent").await?;
+        Ok(record)
+    }
+
+    pub(super) async fn mark(
+        &self,
+        place: &Worktree,
+        kind: &str,
+        record: &Record,
+        mark: &str,
+    ) -> Result<(), TreeError> {
+        let reference = format!("{}{}/{mark}", self.references(kind), record.ordinal);
+        place.git.call(&["update-ref", &reference, &record.commit]).done().await
+    }
+
+    /// The change will not be made as it was written down.
+    pub(super) async fn cross_out(
+        &self,
+        place: &Worktree,
+        kind: &str,
+        record: &Record,
+    ) -> Result<(), TreeError> {
+        self.forget(place, &format!("{}{}/intent", self.references(kind), record.ordinal)).await
+    }
+
+    /// Makes a place as it is to be: first the files, then the index, then the branch. Each file may be as it was or as it
+    /// is to be already, so that what a crash cut short is finished.
+    pub(super) async fn carry_out(
+        &self,
+        place: &Worktree,
+        change: &WorkspaceChange,
+        why: &str,
+    ) -> Result<Carried, TreeError> {
+        if let Some(moves) = &change.branch {
+            let head = place.head().await?;
+            let is_there = head.as_deref() == Some(&moves.from) || head.as_deref() == Some(&moves.to);
+            if !is_there || place.checked_out().await?.as_deref() != Some(&moves.name) {
+                return Ok(Carried::Changed(Vec::new()));
+            }
+        }
+        let before = place.tree_of(&change.before).await?;
+        let now = self.snapshot(place, &[&before, &change.after]).await?;
+        let mut concerned = difference(&now.git, &before, &change.after).await?;
+        concerned.retain(|path, _| !place.is_own(path));
+        let from_before = difference(&now.git, &now.tree, &before).await?;
+        let to_after = difference(&now.git, &now.tree, &change.after).await?;
+        let is_neither = |path: &&PathBuf| from_before.contains_key(*path) && to_after.contains_key(*path);
+        let changed: Vec<PathBuf> = concerned.keys().filter(is_neither).cloned().collect();
+        if !changed.is_empty() {
+            return Ok(Carried::Changed(changed));
+        }
+        let missing: Entries =
+            concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
+        if !missing.is_empty() {
+            let target = now.with(&missing).await?;
+            now.overwrite(&target).await?;
+        }
+        if let Some(moves) = &change.branch {
+            place.git.call(&["read-tree", "-i", "-m", &moves.from, &moves.to]).done().await?;
+            // It only says that something differs, where something does.
+            place.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
+            let is_moved = place.head().await?.as_deref() == Some(&moves.to);
+            if !is_moved {
+                let update = ["update-ref", "-m", why, &moves.name, &moves.to, &moves.from];
+                place.git.call(&update).done().await?;
+            }
+        }
+        Ok(Carried::Out)
+    }
+}

@@ -1,0 +1,191 @@
+//! The real state of a tree, uncommitted work included, as a git tree; and a tree written over exactly that state. Works on
+//! a copy of the index, so that HEAD, index and files stay as they are while it looks.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use super::git::{Git, path, records};
+use super::worktree::{Worktree, add_files, pairs};
+use super::{TreeError, Trees};
+use crate::plain_file::open_plain;
+
+/// A state, with the index that knows the files it came from.
+pub(super) struct Snapshot {
+    /// The git tree.
+    pub(super) tree: String,
+    pub(super) git: Git,
+    index: PathBuf,
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        // Beside it may lie the lock of a call that was given up. Both are only untidy.
+        let _ = fs::remove_file(&self.index);
+        let _ = fs::remove_file(self.index.with_added_extension("lock"));
+    }
+}
+
+impl Trees {
+    /// Looks at a place. Files that git ignores belong to it where one of these trees has something at their path: they
+    /// would be overwritten otherwise.
+    pub(super) async fn snapshot(&self, place: &Worktree, facing: &[&str]) -> Result<Snapshot, TreeError> {
+        let git_path = place.git.call(&["rev-parse", "--git-path", "index"]).bytes().await?;
+        let real = place.top().join(path(git_path.strip_suffix(b"\n").unwrap_or(&git_path)));
+        let ordinal = self.0.ordinal.fetch_add(1, Ordering::Relaxed);
+        let index = self.0.folder.join(format!(".index-{}-{ordinal}", std::process::id()));
+        copy(&real, &index).map_err(|source| TreeError::File {
+            what: "copy the index to",
+            path: index.clone(),
+            source,
+        })?;
+        let git = place.git.with_index(&index);
+        let mut snapshot = Snapshot { tree: String::new(), git, index };
+        let head = place.head().await?;
+        place.gather(&snapshot.git, head.as_deref()).await?;
+        snapshot.write_tree().await?;
+        let mut hidden = Vec::new();
+        for tree in facing {
+            let differing = snapshot.git.call(&[
+                "diff-tree",
+                "-r",
+                "-z",
+                "--name-only",
+                "--no-renames",
+                "--diff-filter=A",
+            ]);
+            let missing = differing.and(&snapshot.tree).and(tree).bytes().await?;
+            hidden.extend(
+                records(&missing)
+                    .map(path)
+                    .filter(|path| !place.is_own(path))
+                    .filter_map(|path| on_disk(place.top(), &path)),
+            );
+        }
+        hidden.sort();
+        hidden.dedup();
+        let folders: Vec<_> = hidden
+            .iter()
+            .filter(|hidden| hidden.is_folder && !is_empty(&place.top().join(&hidden.path)))
+            .collect();
+        if !folders.is_empty() {
+            let paths = folders.iter().map(|folder| place.shown(&folder.path)).collect();
+            return Err(TreeError::InTheWay { paths });
+        }
+        hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
+        let files: Vec<&[u8]> = hidden
+            .iter()
+            .filter(|hidden| !hidden.is_folder)
+            .map(|hidden| hidden.path.as_os_str().as_bytes())
+            .collect();
+        if !files.is_empty() {
+            add_files(&snapshot.git, files).await?;
+            snapshot.write_tree().await?;
+        }
+        Ok(snapshot)
+    }
+}
+
+impl Snapshot {
+    async fn write_tree(&mut self) -> Result<(), TreeError> {
+        self.tree = self.git.call(&["write-tree"]).text().await?;
+        Ok(())
+    }
+
+    /// Keeps it as a commit.
+    pub(super) async fn commit(&self, parents: &[&str], message: &str) -> Result<String, TreeError> {
+        commit_tree(&self.git, &self.tree, parents, message).await
+    }
+
+    /// The state with other entries at some paths.
+    pub(super) async fn with(&self, entries: &Entries) -> Result<String, TreeError> {
+        let lines: Vec<u8> = entries.values().flatten().copied().collect();
+        self.git.call(&["update-index", "--replace", "-z", "--index-info"]).input(lines).done().await?;
+        let tree = self.git.call(&["write-tree"]).text().await?;
+        // Back to the state that is on disk.
+        self.git.call(&["read-tree", "-i", "-m"]).and(&tree).and(&self.tree).done().await?;
+        self.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
+        Ok(tree)
+    }
+
+    /// Writes another tree over it: git refuses before the first file where one of them is not as it was looked at.
+    pub(super) async fn overwrite(&self, with: &str) -> Result<(), TreeError> {
+        let write = ["read-tree", "-m", "-u", "--no-sparse-checkout"];
+        self.git.call(&write).and(&self.tree).and(with).done().await
+    }
+}
+
+/// Lines for `update-index --index-info`, by path.
+pub(super) type Entries = BTreeMap<PathBuf, Vec<u8>>;
+
+/// What differs between two trees: how each path is in the second one.
+pub(super) async fn difference(git: &Git, from: &str, to: &str) -> Result<Entries, TreeError> {
+    let raw = git
+        .call(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to])
+        .bytes()
+        .await?;
+    let entry = |(entry, name): (&[u8], &[u8])| {
+        let entry = str::from_utf8(entry).unwrap_or_default();
+        let words: Vec<&str> = entry.split(' ').collect();
+        let (mode, object) =
+            (words.get(1).copied().unwrap_or("0"), words.get(3).copied().unwrap_or_default());
+        let line = [mode.as_bytes(), b" ", object.as_bytes(), b"\t", name, b"\0"].concat();
+        (path(name), line)
+    };
+    Ok(pairs(&raw).map(entry).collect())
+}
+
+/// A commit of a tree, on no branch.
+pub(super) async fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, TreeError> {
+    let parents = parents.iter().flat_map(|parent| ["-p", parent]);
+    git.call(&["commit-tree", tree]).and_all(parents).and_all(["-F", "-"]).input(message).text().await
+}
+
+/// With its times: git tells by them which entries it has to look at again. Where there is none yet, there is none.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut source = match open_plain(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        source => source?,
+    };
+    let mut target = File::create(to)?;
+    io::copy(&mut source, &mut target)?;
+    target.set_modified(source.metadata()?.modified()?)
+}
+
+/// What stands on disk at a path, or above it where that is no folder.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Hidden {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+fn on_disk(top: &Path, path: &Path) -> Option<Hidden> {
+    let mut above = PathBuf::new();
+    for part in path.components() {
+        above.push(part);
+        let meta = fs::symlink_metadata(top.join(&above)).ok()?;
+        if !meta.is_dir() {
+            return Some(Hidden { path: above, is_folder: false });
+        }
+    }
+    Some(Hidden { path: above, is_folder: true })
+}
+
+/// Without a file anywhere below it: git makes room there by itself.
+fn is_empty(folder: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(folder) else { return false };
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_empty(&entry.path()))
+    })
+}

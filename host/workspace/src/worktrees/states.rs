@@ -1,0 +1,92 @@
+//! States of the workspace that a run passed through, as git trees, and what differs between two of them. Nothing names these
+//! trees in the repository, so that no history has them; git collects what is older than it keeps unnamed things.
+
+use std::path::Path;
+
+use super::{TreeError, Trees};
+use baton_core::WorktreeName;
+
+/// What differs between two states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatesDiffer {
+    /// The files, in the order of git.
+    pub files: Vec<DifferingFile>,
+    /// The patch, where it was asked for.
+    pub patch: Vec<u8>,
+}
+
+/// A file that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferingFile {
+    /// From the top of the repository.
+    pub path: String,
+    /// Lines that came; absent where it is no text.
+    pub added: Option<u64>,
+    /// Lines that went; absent where it is no text.
+    pub removed: Option<u64>,
+}
+
+impl Trees {
+    /// The state of the workspace now, uncommitted work included. Changes nothing that anybody sees.
+    ///
+    /// # Errors
+    /// [`TreeError`] where git fails, or where there is none.
+    pub async fn state(&self) -> Result<String, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        Ok(self.snapshot(&place, &[]).await?.tree.clone())
+    }
+
+    /// What differs between two states, below the workspace; only in these files where any are named.
+    ///
+    /// # Errors
+    /// [`TreeError`] where git fails; it has collected a state that is too old.
+    pub async fn between(
+        &self,
+        from: &str,
+        to: &str,
+        files: &[String],
+        with_patch: bool,
+    ) -> Result<StatesDiffer, TreeError> {
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let safe = ["--no-ext-diff", "--no-textconv", "--no-renames"];
+        let root = place.root();
+        let below =
+            |file: &str| root.join(file).strip_prefix(place.top()).unwrap_or(Path::new(file)).to_owned();
+        let mut paths: Vec<_> = files.iter().map(|file| below(file)).collect();
+        if paths.is_empty() && root != place.top() {
+            paths.push(below(""));
+        }
+        let numbers = ["--literal-pathspecs", "diff-tree", "-r", "-z", "--numstat"];
+        let call = place.git.call(&numbers).and_all(safe).and(from).and(to).and("--").and_all(&paths);
+        let files = call.bytes().await?.split(|byte| *byte == 0).filter_map(numbered).collect();
+        let mut patch = Vec::new();
+        if with_patch {
+            let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
+            patch = call.and_all(safe).and(from).and(to).and("--").and_all(&paths).bytes().await?;
+        }
+        Ok(StatesDiffer { files, patch })
+    }
+}
+
+/// "3\t1\tsrc/a.rs"; "-\t-\ta.png" for what is no text.
+pub(super) fn numbered(record: &[u8]) -> Option<DifferingFile> {
+    let text = String::from_utf8_lossy(record);
+    let mut parts = text.splitn(3, '\t');
+    let (added, removed, path) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(DifferingFile { path: path.to_owned(), added: added.parse().ok(), removed: removed.parse().ok() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_with_their_lines() {
+        let file = |record: &str| numbered(record.as_bytes());
+        let expected = |added, removed| DifferingFile { path: "a b.rs".into(), added, removed };
+        assert_eq!(file("3\t1\ta b.rs"), Some(expected(Some(3), Some(1))));
+        assert_eq!(file("-\t-\ta b.rs"), Some(expected(None, None)));
+        assert_eq!(file(""), None);
+    }
+}

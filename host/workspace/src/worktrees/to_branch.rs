@@ -1,0 +1,261 @@
+//! Commits what a phase changed in the workspace, on the branch that is checked out there. Files stay as they are, and so does what was
+//! changed before the run began. Commits are made by git's plumbing: no hook is run, and nothing is signed.
+//!
+//! | ref of the run | what |
+//! |---|---|
+//! | `began/run` | the workspace before the first phase |
+//! | `begun/<phase>` | the workspace when a phase began |
+//! | `committed/<phase>-<ordinal>` | a commit, written down before the branch moves |
+//! | `made/by-checks` | files that the commands of phases made |
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use baton_core::view::CommitSummary;
+use baton_core::{PhaseId, WorktreeName};
+
+use super::snapshot::{Entries, Snapshot, commit_tree, difference};
+use super::states::numbered;
+use super::worktree::Worktree;
+use super::{MAX_CONFLICTS, TreeError, Trees};
+
+/// What git is in the middle of, by the file of the git directory that says so.
+const UNDER_WAY: [(&str, &str); 5] = [
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+];
+
+/// A commit that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct ToBranch<'a> {
+    /// Of what which phase changed.
+    pub phase: &'a PhaseId,
+    /// Which commit of the phase, from 1: the same one is made once.
+    pub ordinal: u32,
+    /// Its message.
+    pub message: &'a str,
+    /// The branch that must be checked out; any where absent.
+    pub branch: Option<&'a str>,
+    /// These files alone, workspace-relative.
+    pub only: Option<&'a [String]>,
+    /// A file that is left out, absolute.
+    pub but: Option<&'a Path>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnBranch {
+    /// The commit; absent where nothing was left to commit.
+    pub commit: Option<CommitSummary>,
+    /// Files that the phase changed and that were changed before the run began, workspace-relative, at most [`MAX_CONFLICTS`].
+    pub left: Vec<String>,
+    /// Files that a command of the host's made and that are as it left them, workspace-relative, at most [`MAX_CONFLICTS`].
+    pub by_checks: Vec<String>,
+}
+
+impl Trees {
+    /// Remembers how the workspace is before a phase, and before the first one makes the branch of the run and checks it out; its files
+    /// stay as they are.
+    ///
+    /// # Errors
+    /// [`TreeError::NoRepository`], [`TreeError::BranchTaken`] where the branch holds other commits, and those of git.
+    pub async fn begin_commits(&self, phase: &PhaseId, branch: Option<&str>) -> Result<(), TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let now = self.snapshot(&place, &[]).await?;
+        let head = place.head().await?;
+        let parents: Vec<&str> = head.as_deref().into_iter().collect();
+        let message = format!(
+            "The state of the workspace when phase {phase} began\n\nUncommitted work of run {}.\n",
+            self.0.run
+        );
+        let state = now.commit(&parents, &message).await?;
+        let run = self.reference("began", "run");
+        if place.commit(&run).await?.is_none() {
+            if let Some(branch) = branch {
+                check_out(&place, branch, head.as_deref()).await?;
+            }
+            place.git.call(&["update-ref", &run, &state]).done().await?;
+        }
+        place.git.call(&["update-ref", &self.reference("begun", phase.as_str()), &state]).done().await
+    }
+
+    /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
+    ///
+    /// # Errors
+    /// [`TreeError::UnderWay`], [`TreeError::OtherBranch`], [`TreeError::NoStart`], [`TreeError::Filter`], [`TreeError::Unindexed`] once the
+    /// commit is made, and those of git.
+    pub async fn commit_to_branch(&self, wanted: ToBranch<'_>) -> Result<OnBranch, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let reference = self.reference("committed", &format!("{}-{}", wanted.phase, wanted.ordinal));
+        let head = place.head().await?;
+        if let (Some(made), Some(head)) = (place.commit(&reference).await?, &head)
+            && place.holds(&made, head).await?
+        {
+            if made == *head {
+                follow(&place, &made).await?;
+            }
+            return Ok(OnBranch { commit: Some(row(&place, &made).await?), ..OnBranch::default() });
+        }
+        expect_free(&place, wanted.branch).await?;
+        let now = self.snapshot(&place, &[]).await?;
+        let before = tree_or_empty(&place, head.as_deref()).await?;
+        let (entries, uncommitted) = self.changed_by(&place, &now, &before, &wanted).await?;
+        let tree = tree_with(&now, &before, &entries).await?;
+        if tree == before {
+            return Ok(uncommitted);
+        }
+        let parents: Vec<&str> = head.as_deref().into_iter().collect();
+        let commit = commit_tree(&place.git, &tree, &parents, wanted.message).await?;
+        // Written down first: after a crash it is looked for by this.
+        place.git.call(&["update-ref", &reference, &commit]).done().await?;
+        let none = "0".repeat(commit.len());
+        let why = format!("baton: phase {}", wanted.phase);
+        let moves = ["update-ref", "-m", &why, "HEAD", &commit, head.as_deref().unwrap_or(&none)];
+        place.git.call(&moves).done().await?;
+        follow(&place, &commit).await?;
+        Ok(OnBranch { commit: Some(row(&place, &commit).await?), ..uncommitted })
+    }
+
+    /// What of a phase is to be committed over HEAD, and what is not, without a commit yet.
+    async fn changed_by(
+        &self,
+        place: &Worktree,
+        now: &Snapshot,
+        head: &str,
+        wanted: &ToBranch<'_>,
+    ) -> Result<(Entries, OnBranch), TreeError> {
+        let began = place.commit(&self.reference("began", "run")).await?;
+        let begun = place.commit(&self.reference("begun", wanted.phase.as_str())).await?;
+        let (Some(began), Some(begun)) = (began, begun) else {
+            return Err(TreeError::NoStart { phase: wanted.phase.clone() });
+        };
+        let first = place.tree_of(&began).await?;
+        let committed = before(place, &began).await?;
+        let mut dirty: BTreeSet<PathBuf> =
+            difference(&now.git, &committed, &first).await?.into_keys().collect();
+        // Somebody has committed it since then as it was.
+        let uncommitted = difference(&now.git, head, &first).await?;
+        dirty.retain(|path| uncommitted.contains_key(path));
+        let changed = difference(&now.git, &place.tree_of(&begun).await?, &now.tree).await?;
+        let differs = difference(&now.git, head, &now.tree).await?;
+        let root = place.at_top(Path::new(""));
+        let only: Option<Vec<PathBuf>> =
+            wanted.only.map(|files| files.iter().map(|file| place.at_top(Path::new(file))).collect());
+        let is_wanted = |path: &Path| {
+            differs.contains_key(path)
+                && path.starts_with(&root)
+                && !place.is_own(path)
+                && wanted.but != Some(&place.top().join(path))
+                && only.as_ref().is_none_or(|only| only.iter().any(|one| path.starts_with(one)))
+        };
+        let by_checks = self.entries_by_checks(place).await?;
+        let (mut entries, mut not) = (Entries::new(), OnBranch::default());
+        for (path, entry) in changed.into_iter().filter(|(path, _)| is_wanted(path)) {
+            let why_not = if by_checks.get(&path) == Some(&entry) {
+                &mut not.by_checks
+            } else if dirty.contains(&path) {
+                &mut not.left
+            } else {
+                entries.insert(path, entry);
+                continue;
+            };
+            if why_not.len() < MAX_CONFLICTS {
+                why_not.push(place.shown(&path));
+            }
+        }
+        Ok((entries, not))
+    }
+}
+
+/// The branch of the run is checked out, at the commit that was.
+async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result<(), TreeError> {
+    let name = format!("refs/heads/{branch}");
+    if place.checked_out().await?.as_deref() == Some(name.as_str()) {
+        return Ok(());
+    }
+    if let Some(there) = place.commit(&name).await? {
+        if head != Some(there.as_str()) {
+            return Err(TreeError::BranchTaken { branch: branch.to_owned() });
+        }
+    } else if let Some(head) = head {
+        place.git.call(&["update-ref", &name, head]).done().await?;
+    }
+    place.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await
+}
+
+/// Nobody is in the middle of something that a commit would break into, and the branch is the one that is meant.
+async fn expect_free(place: &Worktree, branch: Option<&str>) -> Result<(), TreeError> {
+    for (file, what) in UNDER_WAY {
+        let path = place.git.call(&["rev-parse", "--git-path", file]).text().await?;
+        if place.top().join(path).symlink_metadata().is_ok() {
+            return Err(TreeError::UnderWay { what });
+        }
+    }
+    if !place.unmerged().await?.is_empty() {
+        return Err(TreeError::UnderWay { what: "a merge" });
+    }
+    let Some(branch) = branch else { return Ok(()) };
+    let found = place.checked_out().await?;
+    if found.as_deref() == Some(&format!("refs/heads/{branch}")) {
+        return Ok(());
+    }
+    let found =
+        found.as_deref().map_or("no branch", |name| name.trim_start_matches("refs/heads/")).to_owned();
+    Err(TreeError::OtherBranch { wanted: branch.to_owned(), found })
+}
+
+/// A tree with other entries, made in the index of a snapshot, which is of no use after it.
+pub(super) async fn tree_with(now: &Snapshot, before: &str, entries: &Entries) -> Result<String, TreeError> {
+    now.git.call(&["read-tree", before]).done().await?;
+    put(&now.git, entries).await?;
+    now.git.call(&["write-tree"]).text().await
+}
+
+async fn put(git: &super::git::Git, entries: &Entries) -> Result<(), TreeError> {
+    let lines: Vec<u8> = entries.values().flatten().copied().collect();
+    git.call(&["update-index", "--replace", "-z", "--index-info"]).input(lines).done().await
+}
+
+/// What of the index was committed is as it was committed; what else somebody staged stays staged.
+async fn follow(place: &Worktree, commit: &str) -> Result<(), TreeError> {
+    let before = before(place, commit).await?;
+    let committed = difference(&place.git, &before, commit).await?;
+    let lags = |source| TreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
+    put(&place.git, &committed).await.map_err(lags)?;
+    // It only says that something differs, where something does.
+    place.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
+}
+
+async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, TreeError> {
+    let before = before(place, commit).await?;
+    let numbers = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let listed = place.git.call(&numbers).and(&before).and(commit).bytes().await?;
+    let files: Vec<_> = listed.split(|byte| *byte == 0).filter_map(numbered).collect();
+    let branch = place.checked_out().await?.unwrap_or_default();
+    Ok(CommitSummary {
+        id: commit.to_owned(),
+        subject: place.git.call(&["show", "-s", "--no-show-signature", "--format=%s", commit]).text().await?,
+        branch: branch.trim_start_matches("refs/heads/").to_owned(),
+        files: u32::try_from(files.len()).unwrap_or(u32::MAX),
+        added: files.iter().filter_map(|file| file.added).sum(),
+        removed: files.iter().filter_map(|file| file.removed).sum(),
+    })
+}
+
+/// The tree of the commit before; the empty one before the first.
+async fn before(place: &Worktree, commit: &str) -> Result<String, TreeError> {
+    let parent = place.commit(&format!("{commit}^")).await?;
+    tree_or_empty(place, parent.as_deref()).await
+}
+
+pub(super) async fn tree_or_empty(place: &Worktree, commit: Option<&str>) -> Result<String, TreeError> {
+    match commit {
+        Some(commit) => place.tree_of(commit).await,
+        None => place.git.call(&["mktree"]).text().await,
+    }
+}

@@ -1,0 +1,270 @@
+//! Takes back what a run landed in the workspace. All of it is worked out before the first file is written; what does not
+//! fit is named, and then nothing is changed.
+
+use baton_core::WorktreeName;
+
+use super::git::{path, records};
+use super::land::LANDED;
+use super::pending_change::{BranchMove, Carried, WorkspaceChange};
+use super::snapshot::commit_tree;
+use super::worktree::{Worktree, pairs};
+use super::{MAX_CONFLICTS, TreeError, Trees};
+
+/// The kind of refs that tell of what was taken back.
+const UNDO: &str = "undo";
+
+/// What taking a run back comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undoing {
+    /// The run landed nothing, or it was taken back before.
+    Nothing,
+    /// What was changed since does not fit; nothing was changed.
+    Conflicted {
+        /// These files, workspace-relative, at most [`MAX_CONFLICTS`](super::MAX_CONFLICTS).
+        files: Vec<String>,
+    },
+    /// It is taken back, or would be.
+    Undone(Undone),
+}
+
+/// What was taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The phases that had landed, the newest first.
+    pub phases: Vec<String>,
+    /// Every file that changes.
+    pub files: Vec<UndoneFile>,
+    /// The branch that moves back; absent where what was landed is reverted as uncommitted changes.
+    pub branch: Option<MovedBack>,
+    /// The ref that keeps the state before; empty where nothing was to be changed.
+    pub kept: String,
+}
+
+/// A branch that moves back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedBack {
+    /// Its name.
+    pub name: String,
+    /// The commit that it was at.
+    pub from: String,
+    /// The commit that it is at.
+    pub to: String,
+}
+
+/// A file that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoneFile {
+    /// Workspace-relative.
+    pub path: String,
+    /// How.
+    pub kind: ChangeKind,
+}
+
+/// How a file changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is there again.
+    Restored,
+    /// It is as it was before.
+    Reverted,
+    /// It goes.
+    Removed,
+}
+
+/// Where the workspace would stand.
+struct Goal {
+    tree: String,
+    branch: Option<BranchMove>,
+    phases: Vec<String>,
+    takes_back: Vec<u32>,
+}
+
+impl Trees {
+    /// Takes back everything that the run landed in the workspace, the newest first. Where HEAD is exactly what a landing
+    /// made, and the tree is clean, the branch moves back; otherwise the change is reverted as uncommitted changes. With
+    /// `only_look` nothing is changed.
+    ///
+    /// # Errors
+    /// [`TreeError`] where git fails, and [`TreeError::InTheWay`].
+    pub async fn undo(&self, only_look: bool) -> Result<Undoing, TreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = match self.place(&WorktreeName::workspace()).await {
+            Ok(place) => place,
+            // Nothing ever landed there.
+            Err(TreeError::NoRepository { .. }) => return Ok(Undoing::Nothing),
+            Err(error) => return Err(error),
+        };
+        if !only_look {
+            self.finish_undo(&place).await?;
+        }
+        let mut landed = self.records(&place, LANDED).await?;
+        landed.retain(|record| record.change.place.is_empty() && !record.is_undone);
+        if landed.is_empty() {
+            return Ok(Undoing::Nothing);
+        }
+        let mut facing = Vec::new();
+        for record in &landed {
+            facing.extend([place.tree_of(&record.change.before).await?, record.change.after.clone()]);
+        }
+        let facing: Vec<&str> = facing.iter().map(String::as_str).collect();
+        let now = self.snapshot(&place, &facing).await?;
+        let changes: Vec<(u32, WorkspaceChange)> =
+            landed.into_iter().rev().map(|record| (record.ordinal, record.change)).collect();
+        let goal = match goal(&place, &now.tree, &changes).await? {
+            Ok(goal) => goal,
+            Err(files) => return Ok(Undoing::Conflicted { files }),
+        };
+        let mut undone = Undone {
+            phases: goal.phases.clone(),
+            files: files(&place, &now.tree, &goal.tree).await?,
+            branch: goal.branch.clone().map(|moves| MovedBack {
+                name: moves.name.trim_start_matches("refs/heads/").to_owned(),
+                from: moves.from,
+                to: moves.to,
+            }),
+            kept: String::new(),
+        };
+        if undone.files.is_empty() && undone.branch.is_none() {
+            // What it brought is not here now; it may come back, out of a stash for example.
+            return Ok(Undoing::Nothing);
+        }
+        if only_look {
+            return Ok(Undoing::Undone(undone));
+        }
+        let parents = place.head().await?;
+        let parents: Vec<&str> = parents.as_deref().into_iter().collect();
+        let before = now
+            .commit(&parents, &format!("The workspace before run {} was taken back\n", self.0.run))
+            .await?;
+        drop(now);
+        let change = WorkspaceChange {
+            schema: 1,
+            phase: String::new(),
+            place: String::new(),
+            base: String::new(),
+            joined: String::new(),
+            before: before.clone(),
+            after: goal.tree,
+            branch: goal.branch,
+            files: u32::try_from(undone.files.len()).unwrap_or(u32::MAX),
+            takes_back: goal.takes_back,
+        };
+        let record =
+            self.write_down(&place, UNDO, &format!("Run {} is taken back", self.0.run), change).await?;
+        undone.kept = format!("{}{}/before", self.references(UNDO), record.ordinal);
+        place.git.call(&["update-ref", &undone.kept, &before]).done().await?;
+        match self.finish_undo(&place).await? {
+            Carried::Out => Ok(Undoing::Undone(undone)),
+            Carried::Changed(paths) => {
+                let files = paths.iter().take(MAX_CONFLICTS).map(|path| place.shown(path)).collect();
+                Ok(Undoing::Conflicted { files })
+            }
+        }
+    }
+
+    /// Does what was written down, be it now or before a crash.
+    async fn finish_undo(&self, place: &Worktree) -> Result<Carried, TreeError> {
+        let begun = self.records(place, UNDO).await?;
+        let Some(record) = begun.into_iter().rev().find(|record| !record.is_done) else {
+            return Ok(Carried::Out);
+        };
+        let carried =
+            self.carry_out(place, &record.change, &format!("baton: run {} taken back", self.0.run)).await?;
+        if carried != Carried::Out {
+            self.cross_out(place, UNDO, &record).await?;
+            return Ok(carried);
+        }
+        let landed = self.records(place, LANDED).await?;
+        for landing in landed.iter().filter(|landing| record.change.takes_back.contains(&landing.ordinal)) {
+            self.mark(place, LANDED, landing, "undone").await?;
+        }
+        self.mark(place, UNDO, &record, "done").await?;
+        Ok(Carried::Out)
+    }
+}
+
+/// Where the workspace stands once these changes are taken back, the newest first; or the files that do not fit.
+async fn goal(
+    place: &Worktree,
+    now: &str,
+    changes: &[(u32, WorkspaceChange)],
+) -> Result<Result<Goal, Vec<String>>, TreeError> {
+    let (start, name) = (place.head().await?, place.checked_out().await?);
+    let mut head = start.clone();
+    let mut tree = now.to_owned();
+    let mut follows = match &head {
+        Some(head) => {
+            place.tree_of(head).await? == tree
+                && place.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?
+        }
+        None => false,
+    };
+    let (mut phases, mut takes_back) = (Vec::new(), Vec::new());
+    for (ordinal, change) in changes {
+        let before = place.tree_of(&change.before).await?;
+        let exact = change.branch.as_ref().filter(|moves| {
+            follows
+                && head.as_ref() == Some(&moves.to)
+                && name.as_ref() == Some(&moves.name)
+                && tree == change.after
+        });
+        match exact {
+            Some(moves) => {
+                head = Some(moves.from.clone());
+                tree = before;
+            }
+            None => {
+                follows = false;
+                match revert(place, &tree, &change.after, &before).await? {
+                    Ok(reverted) => tree = reverted,
+                    Err(files) => return Ok(Err(files)),
+                }
+            }
+        }
+        phases.push(change.phase.clone());
+        takes_back.push(*ordinal);
+    }
+    let branch = match (name, start, head) {
+        (Some(name), Some(from), Some(to)) if from != to => Some(BranchMove { name, from, to }),
+        _ => None,
+    };
+    Ok(Ok(Goal { tree, branch, phases, takes_back }))
+}
+
+/// A three-way merge the other way round: what came after the landing stays.
+async fn revert(
+    place: &Worktree,
+    now: &str,
+    after: &str,
+    before: &str,
+) -> Result<Result<String, Vec<String>>, TreeError> {
+    let git = &place.git;
+    let start = commit_tree(git, after, &[], "Landed\n").await?;
+    let ours = commit_tree(git, now, &[&start], "Now\n").await?;
+    let theirs = commit_tree(git, before, &[&start], "Before\n").await?;
+    let merge =
+        git.call(&["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", &ours, &theirs]);
+    let ended = merge.ended().await?;
+    let found: Vec<&[u8]> = records(&ended.answer).collect();
+    match (ended.code, found.as_slice()) {
+        (Some(0), [tree, ..]) => Ok(Ok(String::from_utf8_lossy(tree).into_owned())),
+        (Some(1), [_, names @ ..]) => {
+            Ok(Err(names.iter().take(MAX_CONFLICTS).map(|name| place.shown(&path(name))).collect()))
+        }
+        _ => Err(merge.failed(ended)),
+    }
+}
+
+async fn files(place: &Worktree, from: &str, to: &str) -> Result<Vec<UndoneFile>, TreeError> {
+    let status = ["diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to];
+    let listed = place.git.call(&status).bytes().await?;
+    let file = |(status, name): (&[u8], &[u8])| {
+        let kind = match status {
+            b"A" => ChangeKind::Restored,
+            b"D" => ChangeKind::Removed,
+            _ => ChangeKind::Reverted,
+        };
+        UndoneFile { path: place.shown(&path(name)), kind }
+    };
+    Ok(pairs(&listed).map(file).collect())
+}
