@@ -54,8 +54,50 @@ fn a_file_that_a_short_objective_names_must_be_there() {
     let write = |script: &str| fs::write(stage.workspace.join("agent.sh"), script).unwrap();
     write("cat > /dev/null\necho z >> other.txt\necho \"Done: write-src-b-txt\"\n");
     stage.baton(&["run", "job.toml"]).expect(5).says(&["src/b.txt is missing"]);
-    write("cat > /dev/null\nmkdir -p src\necho z > src/b.txt\n");
-    let question = stage.baton(&["status", "--format", "json"]).expect(5);
+    write("cat > /dev/null\nmkdir -p src\necho z > src/b.txt\necho 'Done: write-src-b-txt'\n");
+    let question = stage.baton(&["status", "--format", "json"]).expect(0);
     assert!(question.stdout.contains("write-src-b-txt"), "{}", question.stdout);
     stage.baton(&["answer", "retry", "--resume"]).expect(0);
+}
+
+#[test]
+fn boxes_that_an_agent_ticks_itself_are_no_finished_work() {
+    // A11: "every box is ticked: nothing is left to do", with nothing done.
+    let stage = Stage::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`\n");
+    write("agent.sh", "cat > /dev/null\nsed -i 's/- \\[ \\]/- [x]/' PLAN.md\necho 'I have looked around.'\n");
+    let command = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
+    baton(&stage, &command).expect(5).says(&["a.txt"]);
+    assert!(!stage.read("PLAN.md").contains("[ ]"), "the agent has ticked them");
+    baton(&stage, &command).expect(5).says(&["No longer open in the plan", "a.txt"]);
+    let report = baton(&stage, &["report"]).expect(0).stdout;
+    assert!(report.contains("2 of 2 boxes ticked, 2 of them not done by this run"), "{report}");
+    baton(&stage, &["answer", "stop", "--resume"]).expect(1);
+    baton(&stage, &command).expect(1).says(&["has not done 2 of them", "open those again"]);
+    // Ticks of a plan that no run was made from are the word of the person.
+    write("DONE.md", "# Work\n\n- [x] Write `c.txt`\n");
+    baton(&stage, &["run", "DONE.md", "--agent", "process:sh agent.sh"])
+        .expect(0)
+        .says(&["nothing is left to do"]);
+}
+
+#[test]
+fn checks_that_an_agent_writes_into_the_plan_are_refused_by_the_next_run() {
+    // N6: the next run began with them, before any agent.
+    let stage = Stage::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n\nverify: test -e a.txt\n");
+    let more = "\\n## More\\n- [ ] Write `b.txt`\\n\\nverify: touch ran\\n";
+    let script =
+        format!("cat > /dev/null\necho x > a.txt\nprintf '{more}' >> PLAN.md\necho 'a.txt is written.'\n");
+    write("agent.sh", &script);
+    let command = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
+    baton(&stage, &command).expect(0);
+    baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-checks"]);
+    assert!(!stage.workspace.join("ran").exists());
+    write("agent.sh", "cat > /dev/null\necho x > b.txt\necho 'b.txt is written.'\n");
+    baton(&stage, &[&command[..], &["--accept-checks"]].concat()).expect(0);
+    assert!(stage.workspace.join("ran").exists());
+    assert_eq!(stage.read("PLAN.md").matches("[x]").count(), 2, "{}", stage.read("PLAN.md"));
 }

@@ -4,7 +4,7 @@
 use baton_core::action::RunOutcome;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Input, RunId, UnixMs, Workflow};
-use baton_store::{Journal, RunSummary};
+use baton_store::{Journal, RunSummary, StateDir};
 
 use crate::config::HostConfig;
 use crate::control::{HostStatus, at_work};
@@ -35,14 +35,7 @@ pub async fn unfinished(
     config: &HostConfig,
     workflow: &Workflow,
 ) -> Result<Option<UnfinishedRun>, RuntimeError> {
-    let state = match query::find_state(config) {
-        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
-        found => found?,
-    };
-    let journal = query::open_read_only(&state)?;
-    let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let of_it = |run: &RunSummary| is_of(&journal, &run.run, &run.workflow, workflow);
-    let Some(newest) = runs.into_iter().rev().find(of_it) else { return Ok(None) };
+    let Some((state, journal, newest)) = newest_of(config, workflow)? else { return Ok(None) };
     if newest.ended {
         return Ok(None);
     }
@@ -54,6 +47,41 @@ pub async fn unfinished(
     let workflow = Box::new(folded.run.workflow().clone());
     let view = folded.run.view(folded.last.1);
     Ok(view.map(|view| UnfinishedRun { view, workflow, last_at: newest.last_at, busy }))
+}
+
+/// A run of a workflow, over or not.
+#[derive(Debug)]
+pub struct EarlierRun {
+    /// How far it came.
+    pub view: RunView,
+    /// What it did, as it was when the run began.
+    pub workflow: Workflow,
+}
+
+/// The newest run that was made from the same file as this workflow.
+///
+/// # Errors
+/// Those of reading the journal.
+pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<EarlierRun>, RuntimeError> {
+    let Some((state, journal, newest)) = newest_of(config, workflow)? else { return Ok(None) };
+    let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
+    let workflow = folded.run.workflow().clone();
+    Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
+}
+
+fn newest_of(
+    config: &HostConfig,
+    workflow: &Workflow,
+) -> Result<Option<(StateDir, Journal, RunSummary)>, RuntimeError> {
+    let state = match query::find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
+        found => found?,
+    };
+    let journal = query::open_read_only(&state)?;
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
+    let of_it = |run: &RunSummary| is_of(&journal, &run.run, &run.workflow, workflow);
+    let newest = runs.into_iter().rev().find(of_it);
+    Ok(newest.map(|newest| (state, journal, newest)))
 }
 
 /// Sets every unfinished run of this workflow aside, and names those that were not yet. It is journaled, so that no later

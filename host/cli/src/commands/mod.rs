@@ -177,7 +177,7 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
         let name = name.to_string_lossy().into_owned();
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
-        Some(PlanAside { name, command, standing: boxes.standing()? })
+        Some(PlanAside { name, command, standing: boxes.standing(view)? })
     });
     let until = tokio::time::Instant::now() + COMPARED_WITHIN;
     let changed = |phase| {

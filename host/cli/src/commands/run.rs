@@ -1,6 +1,7 @@
 //! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. Where a run of it is unfinished, that
 //! one goes on (D8). `baton do` is the same with a sentence.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,8 @@ use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::{COULD_NOT_START, QuestionSummary, RunView};
 use baton_runtime::core::workflow::{AgentKind, RunSource, SandboxLevel};
 use baton_runtime::{
-    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, set_aside, unfinished,
+    ControlMessage, EarlierRun, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, newest_run,
+    set_aside, unfinished,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -25,10 +27,11 @@ use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report, words};
+use crate::task::boxes::Boxes;
 use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
 use crate::task::grants::HandedOver;
-use crate::task::{Task, absolute_program};
+use crate::task::{AllTicked, Task, absolute_program};
 use crate::{enrolment, out, policies};
 
 /// Run a workflow or a plan, or resume its unfinished run
@@ -55,6 +58,9 @@ pub(crate) struct RunArgs {
     /// The workflow file (`baton schema` describes it), or a plan in Markdown
     #[arg(value_name = "WORKFLOW.toml|PLAN.md", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// Take checks (`verify: …`) that are new in the plan since its last run: an agent may have written them
+    #[arg(long)]
+    accept_checks: bool,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -108,6 +114,15 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
+    /// The task as a run of it begins.
+    fn workflow(&self, task: &Task) -> anyhow::Result<Workflow> {
+        let sandbox = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
+        let (agent, script) = (self.agent.as_ref(), self.script.as_deref());
+        let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.place)?;
+        self.commits.lay_over(&mut workflow).map_err(Usage)?;
+        Ok(workflow)
+    }
+
     /// Where it works.
     pub(crate) fn place(&self) -> &PlaceArgs {
         &self.place
@@ -172,20 +187,90 @@ impl From<Level> for SandboxLevel {
 }
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
-    begin(&Task::of_file(&args.file), args.options)
+    let task = Task::of_file(&args.file);
+    let begins = !args.options.dry_run && !args.options.host.is_launched();
+    if let Task::Plan(_) = task
+        && begins
+        && !args.accept_checks
+        && let Some(new) = new_checks(&task, &args.options)?
+    {
+        return Err(new.into());
+    }
+    begin(&task, args.options)
+}
+
+/// Refuses checks of a plan that its last run did not begin with, unless that run goes on: it keeps to its own.
+fn new_checks(task: &Task, args: &RunOptions) -> anyhow::Result<Option<Usage>> {
+    let Ok(workflow) = args.workflow(task) else { return Ok(None) };
+    let takes_up = !args.new && !args.restart;
+    if takes_up && find(task, args, &workflow)?.is_some() {
+        return Ok(None);
+    }
+    let Some(earlier) = earlier(args, &workflow)? else { return Ok(None) };
+    let known: BTreeSet<&str> = checks(&earlier.workflow).collect();
+    let new: Vec<String> =
+        checks(&workflow).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
+    let command = task.command();
+    Ok((!new.is_empty()).then(|| {
+        Usage(format!(
+            "the plan has checks that were not in it when run {} began, and an agent may have written them: {}. \
+             If they are yours: {command} --accept-checks",
+            earlier.view.run,
+            new.join(", ")
+        ))
+    }))
+}
+
+/// The commands that a run of it is held to.
+fn checks(workflow: &Workflow) -> impl Iterator<Item = &str> {
+    workflow.phases.iter().flat_map(|phase| {
+        let of_objectives = phase.objectives.iter().filter_map(|objective| objective.verify.as_deref());
+        phase.verify.as_deref().into_iter().chain(of_objectives)
+    })
+}
+
+/// The newest run of the task, over or not.
+fn earlier(args: &RunOptions, workflow: &Workflow) -> anyhow::Result<Option<EarlierRun>> {
+    for place in Place::of_earlier(&args.place, workflow)? {
+        if let Some(earlier) = newest_run(&place.config, workflow)? {
+            return Ok(Some(earlier));
+        }
+    }
+    Ok(None)
+}
+
+/// Every box is ticked, and the last run of the plan has not done what some of them say.
+fn ticked_undone(run: &EarlierRun) -> Option<anyhow::Error> {
+    let not_done = Boxes::of(run.workflow.clone())?.standing(&run.view)?.not_done;
+    (not_done > 0).then(|| {
+        anyhow::anyhow!(
+            "every box of the plan is ticked, and run {id} has not done {not_done} of them: open those again (`- [ ]`) whose \
+             work is still to do; `baton report {id}` names them",
+            id = run.view.run
+        )
+    })
 }
 
 /// Begins a run of the task, or goes on with the one that is unfinished.
 pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
-    let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
-    let mut workflow =
-        task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.handed_over, &args.place)?;
-    args.commits.lay_over(&mut workflow).map_err(Usage)?;
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;
     let mut restarts = args.restart;
+    let workflow = match (args.workflow(task), task.reopened()) {
+        // An agent may have ticked what it has not done: only the run says whether something is left.
+        (Err(error), Some(reopened)) if error.is::<AllTicked>() && looks && !restarts => {
+            let mut workflow = args.workflow(&reopened)?;
+            workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
+            let Some((place, found)) = find(task, &args, &workflow)? else {
+                return Err(earlier(&args, &workflow)?.and_then(|run| ticked_undone(&run)).unwrap_or(error));
+            };
+            let beyond = beyond(task, &args, &found.workflow);
+            return go_on(task, &args, &workflow, &place, &found, &beyond);
+        }
+        (read, _) => read?,
+    };
     if looks
         && !restarts
         && let Some((place, found)) = find(task, &args, &workflow)?

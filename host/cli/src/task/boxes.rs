@@ -40,6 +40,8 @@ pub(crate) struct Standing {
     pub(crate) all: usize,
     /// Boxes that are open and no objective of the run.
     pub(crate) beyond: usize,
+    /// Boxes that are ticked, and the run has not done their objectives: a person or an agent has ticked them.
+    pub(crate) not_done: usize,
 }
 
 impl Boxes {
@@ -64,10 +66,7 @@ impl Boxes {
 
     /// Ticks what is done since the last look, and opens what is open again. Gives what a person should know, once.
     pub(crate) fn heed(&mut self, view: &RunView) -> Vec<String> {
-        let of_workflow = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow);
-        let objectives = of_workflow.flat_map(|phase| &phase.objectives);
-        let done: BTreeSet<ObjectiveId> =
-            objectives.filter(|one| is_to_tick(one)).map(|one| one.id.clone()).collect();
+        let done = done(view);
         if done == self.done {
             return Vec::new();
         }
@@ -100,19 +99,31 @@ impl Boxes {
     }
 
     /// The plan as it is now; nothing where it cannot be read.
-    pub(crate) fn standing(&self) -> Option<Standing> {
+    pub(crate) fn standing(&self, view: &RunView) -> Option<Standing> {
         let plan = plan::read(&String::from_utf8(read(&self.path).ok()?).ok()?);
-        let is_ours = |heading: &str, item: &Item| {
+        let done = done(view);
+        let ours = |heading: &str, item: &Item| {
             self.boxes
                 .iter()
-                .any(|one| one.line == item.line && (one.heading == heading || one.heading.is_empty()))
+                .find(|one| one.line == item.line && (one.heading == heading || one.heading.is_empty()))
         };
+        let is_ours = |heading: &str, item: &Item| ours(heading, item).is_some();
+        let is_done =
+            |heading: &str, item: &Item| ours(heading, item).is_none_or(|one| done.contains(&one.objective));
         Some(Standing {
             ticked: plan.boxes().filter(|(_, item)| item.ticked).count(),
             all: plan.boxes().count(),
             beyond: plan.boxes().filter(|(heading, item)| !item.ticked && !is_ours(heading, item)).count(),
+            not_done: plan.boxes().filter(|(heading, item)| item.ticked && !is_done(heading, item)).count(),
         })
     }
+}
+
+/// The objectives whose boxes are to be ticked.
+fn done(view: &RunView) -> BTreeSet<ObjectiveId> {
+    let of_workflow = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow);
+    let objectives = of_workflow.flat_map(|phase| &phase.objectives);
+    objectives.filter(|one| is_to_tick(one)).map(|one| one.id.clone()).collect()
 }
 
 /// A box is ticked for good in the eyes of the next run: so its objective is done, and the check that it is held to has passed, or a

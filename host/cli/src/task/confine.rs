@@ -21,7 +21,7 @@ impl Task {
     ) -> Result<Workflow, SandboxError> {
         let mut workflow = workflow.confined(floor)?;
         let mut files = named;
-        if let Task::File(path) | Task::Plan(path) = self
+        if let Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) = self
             && let Ok(path) = std::path::absolute(path)
         {
             files.push(path.to_string_lossy().into_owned());

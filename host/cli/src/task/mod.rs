@@ -39,6 +39,8 @@ pub(crate) enum Task {
     File(PathBuf),
     /// A plan in Markdown.
     Plan(PathBuf),
+    /// The same, and each of its boxes counts as open: to look for the run that was made from it before all were ticked.
+    ReopenedPlan(PathBuf),
     /// A sentence, and what must exit 0 when it is done.
     Sentence { text: String, checks: Checks },
 }
@@ -97,10 +99,18 @@ impl Task {
         }
     }
 
+    /// A plan with each of its boxes open again; nothing for what is no plan.
+    pub(crate) fn reopened(&self) -> Option<Self> {
+        match self {
+            Task::Plan(path) => Some(Task::ReopenedPlan(path.clone())),
+            _ => None,
+        }
+    }
+
     /// What to type for it: "baton run w.toml".
     pub(crate) fn command(&self) -> String {
         match self {
-            Task::File(path) | Task::Plan(path) => {
+            Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => {
                 format!("baton run {}", shell_quoted(&path.to_string_lossy()))
             }
             Task::Sentence { text, checks } => {
@@ -113,7 +123,7 @@ impl Task {
     pub(crate) fn words(&self) -> Vec<String> {
         match self {
             Task::Sentence { checks, .. } => checks.words(),
-            Task::File(_) | Task::Plan(_) => Vec::new(),
+            Task::File(_) | Task::Plan(_) | Task::ReopenedPlan(_) => Vec::new(),
         }
     }
 
@@ -144,14 +154,16 @@ impl Task {
                     )
                 })
             }
-            Task::Sentence { .. } | Task::File(_) => None,
+            Task::Sentence { .. } | Task::File(_) | Task::ReopenedPlan(_) => None,
         }
     }
 
     /// The same for a process that is started elsewhere.
     pub(crate) fn arguments(&self) -> anyhow::Result<Vec<OsString>> {
         Ok(match self {
-            Task::File(path) | Task::Plan(path) => vec!["run".into(), std::path::absolute(path)?.into()],
+            Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => {
+                vec!["run".into(), std::path::absolute(path)?.into()]
+            }
             Task::Sentence { text, checks } => {
                 let commands = checks.commands();
                 let flags = commands.iter().map(|check| OsString::from(format!("--check={check}")));
@@ -165,7 +177,7 @@ impl Task {
     /// The folder that paths in it start from, absolute.
     pub(crate) fn base(&self) -> anyhow::Result<PathBuf> {
         match self {
-            Task::File(path) | Task::Plan(path) => {
+            Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => {
                 folder_of(path).inspect(|folder| exclude_from_path(folder))
             }
             Task::Sentence { .. } => Ok(std::env::current_dir()?),
@@ -189,8 +201,11 @@ impl Task {
                 let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
                 Ok(Read { reading, draft: None, plan: None, named })
             }
-            Task::Plan(path) => {
-                let plan = plan::read(&text_of(path)?);
+            Task::Plan(path) | Task::ReopenedPlan(path) => {
+                let mut plan = plan::read(&text_of(path)?);
+                if matches!(self, Task::ReopenedPlan(_)) {
+                    plan.reopen();
+                }
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
                 let workspace = Place::here(place)?.config.workspace;
                 let draft = Draft::of_plan(&plan, path, &workspace)?;
@@ -204,7 +219,7 @@ impl Task {
 
     fn drafted(&self, draft: Draft, plan: Option<PathBuf>) -> anyhow::Result<Read> {
         let origin = match self {
-            Task::File(path) | Task::Plan(path) => path.display().to_string(),
+            Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => path.display().to_string(),
             Task::Sentence { .. } => "the sentence".to_owned(),
         };
         let base = self.base()?;
@@ -276,7 +291,7 @@ impl Task {
             (_, Some(draft), Some(real)) => {
                 RunSource::Plan { path: real.to_string_lossy().into_owned(), workflow: as_file(&draft) }
             }
-            (Task::File(path) | Task::Plan(path), ..) => {
+            (Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path), ..) => {
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
                 RunSource::File { path: real.to_string_lossy().into_owned() }
             }

@@ -54,6 +54,11 @@ pub(crate) struct Item {
 }
 
 impl Plan {
+    /// Opens every box.
+    pub(crate) fn reopen(&mut self) {
+        self.sections.iter_mut().flat_map(|section| &mut section.boxes).for_each(|item| item.ticked = false);
+    }
+
     /// All boxes, each with its heading.
     pub(crate) fn boxes(&self) -> impl Iterator<Item = (&str, &Item)> {
         self.sections
