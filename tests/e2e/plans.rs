@@ -101,3 +101,43 @@ fn checks_that_an_agent_writes_into_the_plan_are_refused_by_the_next_run() {
     assert!(stage.workspace.join("ran").exists());
     assert_eq!(stage.read("PLAN.md").matches("[x]").count(), 2, "{}", stage.read("PLAN.md"));
 }
+
+#[test]
+fn another_plan_in_the_place_of_a_plan_is_not_begun() {
+    // N6: by a link, no earlier run was known, and its check ran.
+    for folder in [false, true] {
+        let stage = Stage::new();
+        fs::create_dir(stage.workspace.join("docs")).unwrap();
+        let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+        write("docs/PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n");
+        let swap = match folder {
+            false => "rm docs/PLAN.md\nprintf \"$plan\" > docs/OTHER.md\nln -s OTHER.md docs/PLAN.md\n",
+            true => "mv docs other\nprintf \"$plan\" > other/PLAN.md\nln -s other docs\n",
+        };
+        let plan = "plan='- [ ] Write `b.txt`\\n\\nverify: touch ran\\n'\n";
+        write(
+            "agent.sh",
+            &format!("cat > /dev/null\necho x > a.txt\n{plan}{swap}echo 'a.txt is written.'\n"),
+        );
+        let command = ["run", "docs/PLAN.md", "--agent", "process:sh agent.sh"];
+        baton(&stage, &command);
+        baton(&stage, &command).expect(2).says(&["was a file of its own when run", "Put the plan back"]);
+        assert!(!stage.workspace.join("ran").exists());
+    }
+}
+
+#[test]
+fn checks_that_are_new_in_a_plan_are_refused_where_its_run_is_replaced_as_well() {
+    // N6: a run that no agent has worked on gives way to one with other flags.
+    let stage = Stage::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n");
+    write("agent.sh", "cat > /dev/null\necho x > a.txt\necho 'a.txt is written.'\n");
+    baton(&stage, &["run", "PLAN.md", "--agent", "process:./absent"]);
+    write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n\nverify: touch ran\n");
+    for flags in [&["--restart"][..], &["--new"], &[]] {
+        let command = [&["run", "PLAN.md", "--agent", "process:sh agent.sh"][..], flags].concat();
+        baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-checks"]);
+    }
+    assert!(!stage.workspace.join("ran").exists());
+}

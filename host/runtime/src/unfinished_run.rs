@@ -1,8 +1,11 @@
 //! What the next `run` of a workflow finds in its workspace: the run that it goes on with by itself (D8), and how that run
 //! is set aside where a person would rather begin anew. Nothing is lost by it: `resume` still goes on with such a run.
 
+use std::path::Path;
+
 use baton_core::action::RunOutcome;
 use baton_core::view::{RunStatus, RunView};
+use baton_core::workflow::RunSource;
 use baton_core::{Input, RunId, UnixMs, Workflow};
 use baton_store::{Journal, RunSummary, StateDir};
 
@@ -67,6 +70,24 @@ pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<Ear
     let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
     let workflow = folded.run.workflow().clone();
     Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
+}
+
+/// The newest run that was made from the plan at this path, without links.
+///
+/// # Errors
+/// Those of reading the journal.
+pub fn run_of_plan(config: &HostConfig, plan: &Path) -> Result<Option<RunId>, RuntimeError> {
+    let state = match query::find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
+        found => found?,
+    };
+    let journal = query::open_read_only(&state)?;
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
+    let is_of_plan = |run: &RunSummary| {
+        let began = query::begun_with(journal.first(&run.run).ok().flatten());
+        matches!(began.and_then(|began| began.source.clone()), Some(RunSource::Plan { path, .. }) if Path::new(&path) == plan)
+    };
+    Ok(runs.into_iter().rev().find(is_of_plan).map(|run| run.run))
 }
 
 fn newest_of(

@@ -59,5 +59,5 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<Exit> {
         }
         check => Checks::Named(check),
     };
-    begin(&Task::Sentence { text, checks }, args.options)
+    begin(&Task::Sentence { text, checks }, args.options, true)
 }

@@ -1,7 +1,8 @@
 //! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. Where a run of it is unfinished, that
 //! one goes on (D8). `baton do` is the same with a sentence.
 
-use std::collections::BTreeSet;
+mod plan_changes;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,7 @@ use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::{COULD_NOT_START, QuestionSummary, RunView};
 use baton_runtime::core::workflow::{AgentKind, RunSource, SandboxLevel};
 use baton_runtime::{
-    ControlMessage, EarlierRun, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, newest_run,
-    set_aside, unfinished,
+    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, set_aside, unfinished,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -27,7 +27,6 @@ use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report, words};
-use crate::task::boxes::Boxes;
 use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
 use crate::task::grants::HandedOver;
@@ -188,71 +187,16 @@ impl From<Level> for SandboxLevel {
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let task = Task::of_file(&args.file);
-    let begins = !args.options.dry_run && !args.options.host.is_launched();
-    if let Task::Plan(_) = task
-        && begins
-        && !args.accept_checks
-        && let Some(new) = new_checks(&task, &args.options)?
+    if let Task::Plan(path) = &task
+        && !args.options.host.is_launched()
     {
-        return Err(new.into());
+        plan_changes::expect_no_new_link(path, &args.options.place)?;
     }
-    begin(&task, args.options)
+    begin(&task, args.options, args.accept_checks)
 }
 
-/// Refuses checks of a plan that its last run did not begin with, unless that run goes on: it keeps to its own.
-fn new_checks(task: &Task, args: &RunOptions) -> anyhow::Result<Option<Usage>> {
-    let Ok(workflow) = args.workflow(task) else { return Ok(None) };
-    let takes_up = !args.new && !args.restart;
-    if takes_up && find(task, args, &workflow)?.is_some() {
-        return Ok(None);
-    }
-    let Some(earlier) = earlier(args, &workflow)? else { return Ok(None) };
-    let known: BTreeSet<&str> = checks(&earlier.workflow).collect();
-    let new: Vec<String> =
-        checks(&workflow).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
-    let command = task.command();
-    Ok((!new.is_empty()).then(|| {
-        Usage(format!(
-            "the plan has checks that were not in it when run {} began, and an agent may have written them: {}. \
-             If they are yours: {command} --accept-checks",
-            earlier.view.run,
-            new.join(", ")
-        ))
-    }))
-}
-
-/// The commands that a run of it is held to.
-fn checks(workflow: &Workflow) -> impl Iterator<Item = &str> {
-    workflow.phases.iter().flat_map(|phase| {
-        let of_objectives = phase.objectives.iter().filter_map(|objective| objective.verify.as_deref());
-        phase.verify.as_deref().into_iter().chain(of_objectives)
-    })
-}
-
-/// The newest run of the task, over or not.
-fn earlier(args: &RunOptions, workflow: &Workflow) -> anyhow::Result<Option<EarlierRun>> {
-    for place in Place::of_earlier(&args.place, workflow)? {
-        if let Some(earlier) = newest_run(&place.config, workflow)? {
-            return Ok(Some(earlier));
-        }
-    }
-    Ok(None)
-}
-
-/// Every box is ticked, and the last run of the plan has not done what some of them say.
-fn ticked_undone(run: &EarlierRun) -> Option<anyhow::Error> {
-    let not_done = Boxes::of(run.workflow.clone())?.standing(&run.view)?.not_done;
-    (not_done > 0).then(|| {
-        anyhow::anyhow!(
-            "every box of the plan is ticked, and run {id} has not done {not_done} of them: open those again (`- [ ]`) whose \
-             work is still to do; `baton report {id}` names them",
-            id = run.view.run
-        )
-    })
-}
-
-/// Begins a run of the task, or goes on with the one that is unfinished.
-pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
+/// Begins a run of the task, or goes on with the one that is unfinished. `accepts_checks`: also with checks that are new in a plan.
+pub(crate) fn begin(task: &Task, args: RunOptions, accepts_checks: bool) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     // Whoever launched this host has looked for an unfinished run already.
@@ -264,7 +208,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
             let Some((place, found)) = find(task, &args, &workflow)? else {
-                return Err(earlier(&args, &workflow)?.and_then(|run| ticked_undone(&run)).unwrap_or(error));
+                return Err(plan_changes::ticked_undone(&args.place, &workflow)?.unwrap_or(error));
             };
             let beyond = beyond(task, &args, &found.workflow);
             return go_on(task, &args, &workflow, &place, &found, &beyond);
@@ -284,6 +228,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
             found.view.run
         ));
         restarts = true;
+    }
+    if !is_launched && !args.dry_run && !accepts_checks {
+        plan_changes::expect_known_checks(task, &args.place, &workflow)?;
     }
     if !is_launched && let Some(remark) = task.remark() {
         out::progress(&remark);
