@@ -102,4 +102,6 @@ pub use sessions::END_GRACE;
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowReport, shadows_of};
 pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
 pub use undo::{UndoResult, undo};
-pub use unfinished_run::{EarlierRun, UnfinishedRun, newest_run, run_of_plan, set_aside, unfinished};
+pub use unfinished_run::{
+    EarlierRun, UnfinishedRun, newest_run, newest_start, run_of_plan, set_aside, unfinished,
+};

@@ -38,7 +38,8 @@ pub async fn unfinished(
     config: &HostConfig,
     workflow: &Workflow,
 ) -> Result<Option<UnfinishedRun>, RuntimeError> {
-    let Some((state, journal, newest)) = newest_of(config, workflow)? else { return Ok(None) };
+    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
+    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
     if newest.ended {
         return Ok(None);
     }
@@ -66,10 +67,29 @@ pub struct EarlierRun {
 /// # Errors
 /// Those of reading the journal.
 pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<EarlierRun>, RuntimeError> {
-    let Some((state, journal, newest)) = newest_of(config, workflow)? else { return Ok(None) };
+    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
+    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
     let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
     let workflow = folded.run.workflow().clone();
     Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
+}
+
+/// The newest run that was made from the same file as this workflow, and what it began with. Reads no more of it than its first entry.
+///
+/// # Errors
+/// Those of reading the journal, and of a run whose first entry cannot be read.
+pub fn newest_start(
+    config: &HostConfig,
+    workflow: &Workflow,
+) -> Result<Option<(RunId, Workflow)>, RuntimeError> {
+    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
+    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
+    if let Some(began) = query::begun_with(journal.first(&newest.run).ok().flatten()) {
+        return Ok(Some((newest.run, *began)));
+    }
+    // What is wrong with it is said by reading it.
+    let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
+    Ok(Some((newest.run, folded.run.workflow().clone())))
 }
 
 /// The newest run that was made from the plan at this path, without links.
@@ -77,22 +97,17 @@ pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<Ear
 /// # Errors
 /// Those of reading the journal.
 pub fn run_of_plan(config: &HostConfig, plan: &Path) -> Result<Option<RunId>, RuntimeError> {
-    let state = match query::find_state(config) {
-        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
-        found => found?,
-    };
-    let journal = query::open_read_only(&state)?;
-    let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let is_of_plan = |run: &RunSummary| {
+    let is_of_plan = |journal: &Journal, run: &RunSummary| {
         let began = query::begun_with(journal.first(&run.run).ok().flatten());
-        matches!(began.and_then(|began| began.source.clone()), Some(RunSource::Plan { path, .. }) if Path::new(&path) == plan)
+        matches!(began.and_then(|began| began.source), Some(RunSource::Plan { path, .. }) if Path::new(&path) == plan)
     };
-    Ok(runs.into_iter().rev().find(is_of_plan).map(|run| run.run))
+    Ok(newest(config, is_of_plan)?.map(|(_, _, run)| run.run))
 }
 
-fn newest_of(
+/// The newest run that is one of those, with the journal that has it.
+fn newest(
     config: &HostConfig,
-    workflow: &Workflow,
+    is_meant: impl Fn(&Journal, &RunSummary) -> bool,
 ) -> Result<Option<(StateDir, Journal, RunSummary)>, RuntimeError> {
     let state = match query::find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(None),
@@ -100,8 +115,7 @@ fn newest_of(
     };
     let journal = query::open_read_only(&state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let of_it = |run: &RunSummary| is_of(&journal, &run.run, &run.workflow, workflow);
-    let newest = runs.into_iter().rev().find(of_it);
+    let newest = runs.into_iter().rev().find(|run| is_meant(&journal, run));
     Ok(newest.map(|newest| (state, journal, newest)))
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use baton_runtime::core::Workflow;
-use baton_runtime::{EarlierRun, newest_run, run_of_plan};
+use baton_runtime::{HostConfig, RuntimeError, newest_run, newest_start, run_of_plan};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -40,17 +40,16 @@ pub(super) fn expect_no_new_link(plan: &Path, place: &PlaceArgs) -> anyhow::Resu
 /// Refuses checks of a plan that its last run did not begin with.
 pub(super) fn expect_known_checks(task: &Task, place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
     let Task::Plan(_) = task else { return Ok(()) };
-    let Some(earlier) = earlier(place, workflow)? else { return Ok(()) };
-    let known: BTreeSet<&str> = checks(&earlier.workflow).collect();
+    let Some((run, began)) = earlier(place, workflow, newest_start)? else { return Ok(()) };
+    let known: BTreeSet<&str> = checks(&began).collect();
     let new: Vec<String> =
         checks(workflow).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
     if new.is_empty() {
         return Ok(());
     }
     Err(Usage(format!(
-        "the plan has checks that were not in it when run {} began, and an agent may have written them: {}. \
+        "the plan has checks that were not in it when run {run} began, and an agent may have written them: {}. \
          If they are yours: {} --accept-checks",
-        earlier.view.run,
         new.join(", "),
         task.command()
     ))
@@ -67,7 +66,7 @@ fn checks(workflow: &Workflow) -> impl Iterator<Item = &str> {
 
 /// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
 pub(super) fn ticked_undone(place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<anyhow::Error>> {
-    let Some(run) = earlier(place, workflow)? else { return Ok(None) };
+    let Some(run) = earlier(place, workflow, newest_run)? else { return Ok(None) };
     let standing = Boxes::of(run.workflow).and_then(|boxes| boxes.standing(&run.view));
     let not_done = standing.map_or(0, |standing| standing.not_done);
     let id = run.view.run;
@@ -79,10 +78,14 @@ pub(super) fn ticked_undone(place: &PlaceArgs, workflow: &Workflow) -> anyhow::R
     }))
 }
 
-/// The newest run of the plan, over or not.
-fn earlier(place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<EarlierRun>> {
+/// What is known of the newest run of the plan, over or not.
+fn earlier<T>(
+    place: &PlaceArgs,
+    workflow: &Workflow,
+    find: impl Fn(&HostConfig, &Workflow) -> Result<Option<T>, RuntimeError>,
+) -> anyhow::Result<Option<T>> {
     for place in Place::of_earlier(place, workflow)? {
-        if let Some(earlier) = newest_run(&place.config, workflow)? {
+        if let Some(earlier) = find(&place.config, workflow)? {
             return Ok(Some(earlier));
         }
     }
