@@ -138,6 +138,15 @@ pub(super) async fn difference(git: &Git, from: &str, to: &str) -> Result<Entrie
     Ok(pairs(&raw).map(entry).collect())
 }
 
+/// Files of the first tree that have another name in the second one, and that name, as far as git finds them alike.
+pub(super) async fn renames(git: &Git, from: &str, to: &str) -> Result<Vec<(PathBuf, PathBuf)>, TreeError> {
+    let only = ["diff-tree", "-r", "-z", "--name-status", "--find-renames", "--diff-filter=R", from, to];
+    let listed = git.call(&only).bytes().await?;
+    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let (rows, _) = fields.as_chunks::<3>();
+    Ok(rows.iter().map(|[_, from, to]| (path(from), path(to))).collect())
+}
+
 /// A commit of a tree, on no branch.
 pub(super) async fn commit_tree(
     git: &Git,

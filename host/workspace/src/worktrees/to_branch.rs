@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use baton_core::view::CommitSummary;
 use baton_core::{PhaseId, WorktreeName};
 
-use super::snapshot::{Entries, Snapshot, commit_tree, difference};
+use super::snapshot::{Entries, Snapshot, commit_tree, difference, renames};
 use super::states::numbered;
 use super::worktree::Worktree;
 use super::{MAX_CONFLICTS, TreeError, Trees};
@@ -141,6 +141,17 @@ impl Trees {
         // Somebody has committed it since then as it was.
         let uncommitted = difference(&now.git, head, &first).await?;
         dirty.retain(|path| uncommitted.contains_key(path));
+        // A change of a person's stays one under another name.
+        if !dirty.is_empty() {
+            let renamed = renames(&now.git, &first, &now.tree).await?;
+            dirty.extend(
+                renamed
+                    .into_iter()
+                    .filter(|(from, _)| dirty.contains(from))
+                    .map(|(_, to)| to)
+                    .collect::<Vec<_>>(),
+            );
+        }
         let changed = difference(&now.git, &place.tree_of(&begun).await?, &now.tree).await?;
         let differs = difference(&now.git, head, &now.tree).await?;
         let root = place.at_top(Path::new(""));

@@ -60,6 +60,28 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
 }
 
 #[tokio::test]
+async fn what_was_changed_before_is_not_committed_under_another_name() {
+    let world = World::new();
+    let mine: String = (0..40).map(|line| format!("line {line} of mine\n")).collect();
+    world.write("a.txt", &mine);
+    world.write("notes.txt", "my notes");
+    begin(&world, "p", None).await.unwrap();
+    world.write("moved.txt", &format!("{mine}and one of theirs\n"));
+    fs::remove_file(world.root.join("a.txt")).unwrap();
+    fs::rename(world.root.join("notes.txt"), world.root.join("NOTES.md")).unwrap();
+    world.write("theirs.txt", "theirs");
+    let done = commit(&world, "p", 1).await.unwrap();
+    assert_eq!(done.left, ["NOTES.md", "a.txt", "moved.txt"]);
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\ttheirs.txt");
+
+    // Nor where a later phase goes on with it.
+    begin(&world, "q", None).await.unwrap();
+    world.write("moved.txt", &format!("{mine}and two of theirs\n"));
+    let done = commit(&world, "q", 1).await.unwrap();
+    assert_eq!((done.left, done.commit), (vec!["moved.txt".to_owned()], None));
+}
+
+#[tokio::test]
 async fn what_an_earlier_phase_left_is_not_committed_with_a_later_one() {
     let world = World::new();
     begin(&world, "p", None).await.unwrap();
