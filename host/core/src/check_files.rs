@@ -32,23 +32,36 @@ const LOOKING: [&str; 15] = [
 /// assert!(run_by("cargo test", changed).is_empty());
 /// ```
 pub fn run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
-    let mut named: Vec<&str> = Vec::new();
+    let mut named: Vec<String> = Vec::new();
+    let mut folder = String::new();
     for call in command.split([';', '|', '&', '\n', '(', ')', '<', '>']) {
         let mut words =
             call.split_whitespace().map(plain).skip_while(|word| *word == "!" || is_assignment(word));
         let Some(program) = words.next() else { continue };
-        // From here on paths begin elsewhere.
         if program == "cd" {
-            break;
+            match (words.next().filter(|below| is_folder_below(below)), words.next()) {
+                (Some(below), None) if !command.contains(')') => {
+                    folder = format!("{folder}{}/", below.trim_end_matches('/'))
+                }
+                // From here on paths begin elsewhere.
+                _ => break,
+            }
+            continue;
         }
-        let own = RUNNERS.iter().find(|(runner, _)| *runner == program);
-        named.extend(own.iter().flat_map(|(_, files)| files.iter()));
-        named.push(program);
-        if !LOOKING.contains(&program) {
-            named.extend(words);
-        }
+        let own = RUNNERS.iter().filter(|(runner, _)| *runner == program);
+        let own = own.flat_map(|(_, files)| files.iter().copied());
+        let read = words.filter(|_| !LOOKING.contains(&program));
+        named.extend(own.chain([program]).chain(read).map(|file| format!("{folder}{file}")));
     }
-    changed.into_iter().filter(|file| named.contains(file)).collect()
+    changed.into_iter().filter(|file| named.iter().any(|one| one == file)).collect()
+}
+
+/// A folder below this one that is named as it is.
+fn is_folder_below(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
+    !word.starts_with(['/', '-'])
+        && word.chars().all(is_plain)
+        && !word.split('/').any(|part| matches!(part, "." | ".."))
 }
 
 /// A word without quotes, the part of a file that it names, and the folder that it begins in.
@@ -77,10 +90,20 @@ mod tests {
         assert_eq!(of("make -j4 test; npm test"), ["Makefile", "package.json"]);
         assert_eq!(of("tox"), ["tox.ini"]);
         assert_eq!(of("test -s src/lib.rs && ! grep -q TODO src/lib.rs && sh check.sh"), ["check.sh"]);
+        assert_eq!(of("cd a && sh b.sh"), ["a/b.sh"]);
+        assert_eq!(of("make && cd tests/ && python t.py"), ["Makefile", "tests/t.py"]);
         // `make` as an argument, another folder, and what a runner finds by itself are not certain.
-        for other in
-            ["echo make", "cd a && sh check.sh", "cargo test", "pytest tests", "sh other/check.sh", ""]
-        {
+        for other in [
+            "echo make",
+            "cd a && sh check.sh",
+            "(cd a) && sh b.sh",
+            "cd ../a && sh b.sh",
+            "cd $A && sh check.sh",
+            "cargo test",
+            "pytest tests",
+            "sh other/check.sh",
+            "",
+        ] {
             assert!(of(other).is_empty(), "{other}");
         }
     }

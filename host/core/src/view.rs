@@ -210,6 +210,9 @@ pub struct PhaseSummary {
     pub split: u32,
     /// Last verification: passed or not.
     pub verified: Option<bool>,
+    /// Its checks that run files which the work changed: what they show is the work's own word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modified_checks: Vec<ModifiedCheck>,
     /// The quota wait it is in.
     pub quota: Option<QuotaSummary>,
     /// When that wait began, ISO 8601 (B9); absent while it does not wait.
@@ -237,6 +240,15 @@ pub struct PhaseSummary {
     /// Why its last commit failed; absent if it was made, or if none was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_failed: Option<String>,
+}
+
+/// A check that runs files which the work changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModifiedCheck {
+    /// The command.
+    pub command: String,
+    /// The files, workspace-relative.
+    pub files: Vec<String>,
 }
 
 /// A commit that the host made.

@@ -342,8 +342,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
         }
         ProgressEvent::PhaseDone { .. } => ("phase", Tone::Good, "done".to_owned()),
         ProgressEvent::CheckChanged { command, files, .. } => {
-            let (files, command) = (one_line(&first_of(files, FILES_SHOWN)), one_line(command));
-            ("verify", Tone::Warn, format!("this work changed {files}, which its check `{command}` runs"))
+            ("verify", Tone::Warn, modified_check(command, files))
         }
         ProgressEvent::FellBack { .. }
         | ProgressEvent::PolicyWants { .. }
@@ -580,6 +579,12 @@ fn from_to(before: Option<u64>, after: Option<u64>) -> String {
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// That what a check shows is the work's own word, since it runs files that the work changed.
+pub(crate) fn modified_check(command: &str, files: &[String]) -> String {
+    let (files, command) = (one_line(&first_of(files, FILES_SHOWN)), one_line(command));
+    format!("this work changed {files}, which its check `{command}` runs")
 }
 
 /// Evidence may have been printed by anything: one line, no control characters, and short.

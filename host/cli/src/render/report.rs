@@ -17,6 +17,7 @@ use baton_runtime::core::view::{
 use self::refused::refused_calls;
 use super::import;
 use super::look::{Look, Tone};
+use super::notice;
 use super::table::{Ages, table};
 use super::words::{self, in_a_line};
 use crate::place::Place;
@@ -216,6 +217,10 @@ fn phase_section(look: &Look, phase: &PhaseSummary, view: &RunView, aside: &Asid
     if let Some(passed) = phase.verified {
         let word = if passed { "passed" } else { "failed" };
         text.push_str(&format!("  verification {word}\n"));
+    }
+    for check in &phase.modified_checks {
+        let line = look.wrap(&notice::modified_check(&check.command, &check.files), 4);
+        text.push_str(&format!("  {}\n", look.paint(Tone::Warn, &line)));
     }
     if let Some(score) = phase.score {
         text.push_str(&format!("  review    {score} of 100\n"));

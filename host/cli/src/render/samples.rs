@@ -122,6 +122,7 @@ fn phase(
         policy: String::new(),
         split: 0,
         verified: None,
+        modified_checks: Vec::new(),
         quota: None,
         quota_wait_since: None,
         handoffs: Vec::new(),

@@ -6,7 +6,7 @@ use crate::facts::AgentEvent;
 use crate::input::Outcome;
 use crate::observation::{EvidenceKind, ObjectiveView, PhaseView};
 use crate::progress::ProgressEvent;
-use crate::view::PhaseOrigin;
+use crate::view::{ModifiedCheck, PhaseOrigin};
 use crate::workflow::Acceptance;
 
 use super::Run;
@@ -91,19 +91,10 @@ impl Run {
 
     /// What a command shows that runs files which the work itself changed is the work's word.
     pub(super) fn tell_of_changed_checks(&mut self, p: usize) {
-        let phase = &self.phases[p];
-        let changed: Vec<&str> = phase.changed_files().map(|file| file.path.as_str()).collect();
-        let of_command = |(_, command): (Option<usize>, String)| {
-            let files = run_by(&command, changed.iter().copied());
-            let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
-            (!files.is_empty()).then(|| ProgressEvent::CheckChanged {
-                phase: phase.spec.id.clone(),
-                command,
-                files,
-            })
-        };
-        let told: Vec<ProgressEvent> = phase.checks().into_iter().filter_map(of_command).collect();
-        told.into_iter().for_each(|notice| self.notify(notice));
+        let phase = self.phases[p].spec.id.clone();
+        for ModifiedCheck { command, files } in self.phases[p].modified_checks() {
+            self.notify(ProgressEvent::CheckChanged { phase: phase.clone(), command, files });
+        }
     }
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
@@ -298,6 +289,17 @@ impl Phase {
         let of_objectives = self.goals.iter().enumerate();
         let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
         of_objectives.chain(self.spec.verify.clone().map(|command| (None, command))).collect()
+    }
+
+    /// Its commands that run files which the work changed, as far as the commands say so.
+    pub(super) fn modified_checks(&self) -> Vec<ModifiedCheck> {
+        let changed: Vec<&str> = self.changed_files().map(|file| file.path.as_str()).collect();
+        let of_command = |(_, command): (Option<usize>, String)| {
+            let files = run_by(&command, changed.iter().copied());
+            let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
+            (!files.is_empty()).then_some(ModifiedCheck { command, files })
+        };
+        self.checks().into_iter().filter_map(of_command).collect()
     }
 
     /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.

@@ -110,6 +110,7 @@ impl Run {
             policy: self.policy_of(p),
             split: phase.split,
             verified: phase.verified,
+            modified_checks: phase.modified_checks(),
             quota,
             quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
             handoffs: self.handoff_rows(phase),

@@ -5,6 +5,7 @@ use crate::render::samples;
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::WorktreeName;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
+use baton_runtime::core::view::ModifiedCheck;
 
 #[test]
 fn a_finished_run_tells_where_everything_lies() {
@@ -73,6 +74,17 @@ fn what_a_run_leaves_behind_and_what_its_roles_refused_is_told() {
     ] {
         assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
     }
+}
+
+// D3
+#[test]
+fn a_check_that_runs_what_the_work_changed_is_named_beside_what_it_shows() {
+    let mut view = samples::finished();
+    let check = ModifiedCheck { command: "make test".to_owned(), files: vec!["Makefile".to_owned()] };
+    view.phases[1].modified_checks.push(check);
+    let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let named = "  verification passed\n  this work changed Makefile, which its check `make test` runs\n";
+    assert!(text.contains(named), "{text}");
 }
 
 #[test]

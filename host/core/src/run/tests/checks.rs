@@ -93,6 +93,9 @@ fn a_check_that_runs_what_the_work_changed_is_told_at_the_end_of_the_phase() {
         _ => false,
     };
     assert_eq!(world.count(told), 1);
+    let phase = &world.run.view(world.now).unwrap().phases[0];
+    let named: Vec<&str> = phase.modified_checks.iter().map(|check| check.command.as_str()).collect();
+    assert_eq!(named, ["make test && cargo test"], "the report says it as well");
 }
 
 #[test]
