@@ -94,12 +94,41 @@ fn checks_that_an_agent_writes_into_the_plan_are_refused_by_the_next_run() {
     write("agent.sh", &script);
     let command = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
     baton(&stage, &command).expect(0);
-    baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-checks"]);
+    baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-changes"]);
     assert!(!stage.workspace.join("ran").exists());
     write("agent.sh", "cat > /dev/null\necho x > b.txt\necho 'b.txt is written.'\n");
-    baton(&stage, &[&command[..], &["--accept-checks"]].concat()).expect(0);
+    baton(&stage, &[&command[..], &["--accept-changes"]].concat()).expect(0);
     assert!(stage.workspace.join("ran").exists());
     assert_eq!(stage.read("PLAN.md").matches("[x]").count(), 2, "{}", stage.read("PLAN.md"));
+}
+
+#[test]
+fn a_workflow_that_an_agent_rewrites_is_not_begun_before_a_person_has_seen_it() {
+    // N6: the next run began with the commands that the agent had written, as the person.
+    let stage = Stage::new();
+    let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n";
+    fs::write(stage.workspace.join("job.toml"), job).unwrap();
+    let write = |text: &str| fs::write(stage.workspace.join("agent.sh"), text).unwrap();
+    write(
+        "cat > /dev/null\necho x > a.txt\necho 'verify = \"touch ran\"' >> job.toml\necho 'Done: write-a-txt'\n",
+    );
+    let run = |flags: &[&str]| baton(&stage, &[&["run", "job.toml"][..], flags].concat());
+    run(&[]).expect(0);
+    for flags in [&["--restart"][..], &["--new"], &["--background"], &[]] {
+        run(flags).expect(2).says(&["job.toml was changed while run", "--accept-changes"]);
+    }
+    assert!(!stage.workspace.join("ran").exists());
+    fs::rename(stage.workspace.join("job.toml"), stage.workspace.join("other.toml")).unwrap();
+    std::os::unix::fs::symlink("other.toml", stage.workspace.join("job.toml")).unwrap();
+    run(&[]).expect(2).says(&["was a file of its own when run", "Put the file back"]);
+    fs::remove_file(stage.workspace.join("job.toml")).unwrap();
+    // The person takes it out again, or means it.
+    fs::write(stage.workspace.join("job.toml"), job).unwrap();
+    write("cat > /dev/null\necho y > a.txt\necho 'Done: write-a-txt'\n");
+    run(&[]).expect(0);
+    fs::write(stage.workspace.join("job.toml"), format!("{job}verify = \"touch mine\"\n")).unwrap();
+    run(&[]).expect(0);
+    assert!(stage.workspace.join("mine").exists(), "no run worked while that was written");
 }
 
 #[test]
@@ -121,7 +150,7 @@ fn another_plan_in_the_place_of_a_plan_is_not_begun() {
         );
         let command = ["run", "docs/PLAN.md", "--agent", "process:sh agent.sh"];
         baton(&stage, &command);
-        baton(&stage, &command).expect(2).says(&["was a file of its own when run", "Put the plan back"]);
+        baton(&stage, &command).expect(2).says(&["was a file of its own when run", "Put the file back"]);
         assert!(!stage.workspace.join("ran").exists());
     }
 }
@@ -137,7 +166,7 @@ fn checks_that_are_new_in_a_plan_are_refused_where_its_run_is_replaced_as_well()
     write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n\nverify: touch ran\n");
     for flags in [&["--restart"][..], &["--new"], &[]] {
         let command = [&["run", "PLAN.md", "--agent", "process:sh agent.sh"][..], flags].concat();
-        baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-checks"]);
+        baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-changes"]);
     }
     assert!(!stage.workspace.join("ran").exists());
 }

@@ -103,5 +103,5 @@ pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowReport, shadows_of};
 pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
 pub use undo::{UndoResult, undo};
 pub use unfinished_run::{
-    EarlierRun, UnfinishedRun, newest_run, newest_start, run_of_plan, set_aside, unfinished,
+    EarlierRun, UnfinishedRun, changed_by_run, newest_run, newest_start, run_of_file, set_aside, unfinished,
 };

@@ -92,16 +92,37 @@ pub fn newest_start(
     Ok(Some((newest.run, folded.run.workflow().clone())))
 }
 
-/// The newest run that was made from the plan at this path, without links.
+/// The newest run that was made from the plan or the workflow file at this path, without links.
 ///
 /// # Errors
 /// Those of reading the journal.
-pub fn run_of_plan(config: &HostConfig, plan: &Path) -> Result<Option<RunId>, RuntimeError> {
-    let is_of_plan = |journal: &Journal, run: &RunSummary| {
+pub fn run_of_file(config: &HostConfig, file: &Path) -> Result<Option<RunId>, RuntimeError> {
+    let is_of_file = |journal: &Journal, run: &RunSummary| {
         let began = query::begun_with(journal.first(&run.run).ok().flatten());
-        matches!(began.and_then(|began| began.source), Some(RunSource::Plan { path, .. }) if Path::new(&path) == plan)
+        let source = began.and_then(|began| began.source);
+        matches!(source, Some(RunSource::Plan { path, .. } | RunSource::File { path }) if Path::new(&path) == file)
     };
-    Ok(newest(config, is_of_plan)?.map(|(_, _, run)| run.run))
+    Ok(newest(config, is_of_file)?.map(|(_, _, run)| run.run))
+}
+
+/// The newest run that may have changed a file of the workspace, of the newest one that was made from the same file as this workflow and
+/// those after it. `file` is workspace-relative.
+///
+/// # Errors
+/// Those of reading the journal. A run that cannot be read is passed over.
+pub fn changed_by_run(
+    config: &HostConfig,
+    workflow: &Workflow,
+    file: &str,
+) -> Result<Option<RunId>, RuntimeError> {
+    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
+    let Some((state, journal, first)) = newest(config, of_it)? else { return Ok(None) };
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
+    let since =
+        runs.into_iter().skip_while(|run| run.run != first.run).map(|run| run.run).collect::<Vec<_>>();
+    let may_have =
+        |run: &RunId| recovery::fold_run(&journal, run).is_ok_and(|folded| folded.run.may_have_changed(file));
+    Ok(since.into_iter().rev().find(may_have))
 }
 
 /// The newest run that is one of those, with the journal that has it.

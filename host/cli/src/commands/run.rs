@@ -1,7 +1,7 @@
 //! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. Where a run of it is unfinished, that
 //! one goes on (D8). `baton do` is the same with a sentence.
 
-mod plan_changes;
+mod agent_changes;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -57,9 +57,10 @@ pub(crate) struct RunArgs {
     /// The workflow file (`baton schema` describes it), or a plan in Markdown
     #[arg(value_name = "WORKFLOW.toml|PLAN.md", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Take checks (`verify: …`) that are new in the plan since its last run: an agent may have written them
+    /// Take the file as it is although an agent may have changed it: checks (`verify: …`) that are new in a plan
+    /// since its last run, or a workflow file that was changed while a run worked
     #[arg(long)]
-    accept_checks: bool,
+    accept_changes: bool,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -187,16 +188,15 @@ impl From<Level> for SandboxLevel {
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let task = Task::of_file(&args.file);
-    if let Task::Plan(path) = &task
-        && !args.options.host.is_launched()
-    {
-        plan_changes::expect_no_new_link(path, &args.options.place)?;
+    if !args.options.host.is_launched() {
+        agent_changes::expect_no_new_link(&args.file, &args.options.place)?;
     }
-    begin(&task, args.options, args.accept_checks)
+    begin(&task, args.options, args.accept_changes)
 }
 
-/// Begins a run of the task, or goes on with the one that is unfinished. `accepts_checks`: also with checks that are new in a plan.
-pub(crate) fn begin(task: &Task, args: RunOptions, accepts_checks: bool) -> anyhow::Result<Exit> {
+/// Begins a run of the task, or goes on with the one that is unfinished. `accepts_changes`: also with what an agent may have
+/// written into its file.
+pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     // Whoever launched this host has looked for an unfinished run already.
@@ -208,7 +208,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_checks: bool) -> anyh
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
             let Some((place, found)) = find(task, &args, &workflow)? else {
-                return Err(plan_changes::ticked_undone(&args.place, &workflow)?.unwrap_or(error));
+                return Err(agent_changes::ticked_undone(&args.place, &workflow)?.unwrap_or(error));
             };
             let beyond = beyond(task, &args, &found.workflow);
             return go_on(task, &args, &workflow, &place, &found, &beyond);
@@ -229,8 +229,8 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_checks: bool) -> anyh
         ));
         restarts = true;
     }
-    if !is_launched && !args.dry_run && !accepts_checks {
-        plan_changes::expect_known_checks(task, &args.place, &workflow)?;
+    if !is_launched && !args.dry_run && !accepts_changes {
+        agent_changes::expect_own(task, &args.place, &workflow)?;
     }
     if !is_launched && let Some(remark) = task.remark() {
         out::progress(&remark);

@@ -330,6 +330,17 @@ impl ObjectiveReport {
     }
 }
 
+impl Run {
+    /// Whether a file of the workspace was changed while its agents worked, as far as is known: beyond the files that are listed only
+    /// their number is.
+    pub fn may_have_changed(&self, file: &str) -> bool {
+        let may = |phase: &Phase| {
+            phase.facts.changed_beyond > 0 || phase.changed_files().any(|changed| changed.path == file)
+        };
+        self.phases.iter().any(may)
+    }
+}
+
 impl Phase {
     /// Whether this session wrote the handoff that waits for a successor (C23).
     pub(super) fn handoff_is_by(&self, session: Option<&SessionId>) -> bool {
