@@ -1,4 +1,4 @@
-//! Starts an agent: what is needed for it, what comes back, and what can go wrong. The protocols are in the drivers.
+//! What is needed to start an agent, what comes back, and what can go wrong.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,16 +10,11 @@ use std::sync::Arc;
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
-use baton_core::workflow::{AgentKind, Role};
+use baton_core::workflow::Role;
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
 
 use crate::allowed::Commands;
-use crate::confine::{self, Confined};
-use crate::driver::AgentHandle;
 use crate::files::Mask;
-use crate::process::Process;
-use crate::{acp, claude, codex, environment, mark, plain, program, ready};
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
 #[derive(Clone, Debug)]
@@ -209,58 +204,4 @@ fn instead(key: &str) -> &'static str {
         "program" => "set `program` in its role to where it is",
         _ => "write its path into the agent's command",
     }
-}
-
-/// What agents of a kind can do with their driver, as far as that is known before one is up: an ACP agent tells the rest
-/// itself, in an [`AgentEvent::Capabilities`].
-pub fn capabilities(kind: &AgentKind) -> Capabilities {
-    match kind {
-        AgentKind::Claude => claude::CAPABILITIES,
-        AgentKind::Rehearsal => acp::REHEARSAL_CAPABILITIES,
-        AgentKind::Codex => codex::CAPABILITIES,
-        AgentKind::Acp { .. } => acp::CAPABILITIES,
-        AgentKind::Process { .. } => plain::CAPABILITIES,
-    }
-}
-
-/// Starts an agent under its guard. `Ready` follows as an event when it takes prompts.
-///
-/// Events go into `events`, which is bounded: where the host is slow the agent waits, and nothing is lost. The handle
-/// is the only way to talk to the agent; dropping it ends the agent at once.
-///
-/// With `confined` it, and all that it starts, is inside that boundary, and what is refused there is an event like any other.
-pub async fn spawn(
-    launch: Launch,
-    confined: Option<Confined>,
-    events: mpsc::Sender<(SessionId, DriverEvent)>,
-) -> Result<(AgentHandle, Spawned), SpawnError> {
-    let path = launch.inherit.get(std::ffi::OsStr::new("PATH")).cloned();
-    let program = program::resolve(&launch.spec, &launch.role, &launch.own_exe, path.as_deref())?;
-    ready::expect_ready(&launch.spec.agent, &launch.role, &program, &launch.inherit).await?;
-    let command = match &launch.spec.agent {
-        AgentKind::Claude => claude::command(program, &launch),
-        AgentKind::Codex => codex::command(program, &launch.role),
-        AgentKind::Acp { command } => acp::command(program, command, &launch.role),
-        AgentKind::Process { command } => plain::command(&launch.own_exe, program, command, &launch.role),
-        AgentKind::Rehearsal => program::rehearsal_command(program, &launch.role, &launch.spec)?,
-    };
-    let (command, events) = match confined {
-        Some(confined) => {
-            let command = command.within(confined.boundary.command());
-            (command, confine::join(confined, launch.spec.session.clone(), events))
-        }
-        None => (command, events),
-    };
-    let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
-    environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());
-    let process = Process::start(&launch, &command, &environment)?;
-    let capabilities = capabilities(&launch.spec.agent);
-    let spawned = Spawned { group: process.group(), started: process.started(), capabilities };
-    let handle = match launch.spec.agent {
-        AgentKind::Claude => claude::drive(process, &launch, events),
-        AgentKind::Codex => codex::drive(process, &launch, events),
-        AgentKind::Acp { .. } | AgentKind::Rehearsal => acp::drive(process, &launch, capabilities, events),
-        AgentKind::Process { .. } => plain::drive(process, &launch, events),
-    };
-    Ok((handle, spawned))
 }

@@ -28,6 +28,7 @@ mod ready;
 mod rehearsal;
 mod relay;
 mod settings;
+mod spawn;
 mod survey;
 mod token;
 mod trust;
@@ -36,19 +37,18 @@ pub use confine::{Confined, Ground};
 pub use driver::{AgentHandle, DriverError};
 pub use files::Mask;
 pub use guard::guard_main;
-pub use launch::{
-    Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
-};
+pub use launch::{Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned};
 pub use logged::turns_logged;
 pub use mark::{
     StartedBy, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
 };
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
-pub use program::{find_program, preview_command};
+pub use program::find_program;
 pub use ready::check_ready;
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use settings::settings_of_agents;
+pub use spawn::{capabilities, preview_command, spawn};
 pub use survey::{KnownBy, SurveyedAgent, survey};
 pub use token::random_token;
 pub use trust::expect_trusted;

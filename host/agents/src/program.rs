@@ -8,7 +8,6 @@ use baton_core::workflow::{AgentKind, Role};
 use baton_sandbox::trusted_path;
 
 use crate::launch::SpawnError;
-use crate::{claude, codex};
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,28 +70,6 @@ pub fn find_program(
         (Some(program), _) => Ok(Some(program)),
         (None, Some(program)) => Err(SpawnError::InTree { program, key }),
         (None, None) => Err(SpawnError::NotOnPath { name: name.to_owned(), key, advice: advice(kind) }),
-    }
-}
-
-/// The command line of an agent as it would be spawned, for people; finds nothing and starts nothing.
-pub fn preview_command(spec: &SpawnSpec, role: &Role) -> Vec<String> {
-    let called = |program: &str, args: Vec<OsString>| {
-        let args = args.into_iter().map(|arg| arg.to_string_lossy().into_owned());
-        std::iter::once(program.to_owned()).chain(args).collect()
-    };
-    match &spec.agent {
-        AgentKind::Claude => {
-            let args = claude::arguments(role, spec.turn_ceiling, None, None);
-            called(role.program.as_deref().unwrap_or("claude"), args)
-        }
-        AgentKind::Codex => called(role.program.as_deref().unwrap_or("codex"), codex::arguments(role)),
-        AgentKind::Acp { command } | AgentKind::Process { command } => {
-            called(command.program(), command.args().iter().chain(&role.args).map(OsString::from).collect())
-        }
-        AgentKind::Rehearsal => {
-            let script = role.script.clone().unwrap_or_default();
-            ["baton", "__rehearsal", "--script", &script].map(str::to_owned).to_vec()
-        }
     }
 }
 

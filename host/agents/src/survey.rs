@@ -7,9 +7,9 @@ use std::time::Duration;
 use baton_core::facts::Capabilities;
 use baton_core::workflow::{AgentKind, Role};
 
-use crate::launch::capabilities;
 use crate::program::{advice, find_program};
 use crate::query;
+use crate::spawn::capabilities;
 
 /// How long a program may take to tell its version: those that are scripts of many megabytes take seconds when cold.
 const VERSION_TIME: Duration = Duration::from_secs(15);

@@ -14,12 +14,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Format, ViewArgs};
-use crate::commands::aside_of;
 use crate::exit::Exit;
 use crate::launch::Announcement;
 use crate::out;
 use crate::place::Place;
 use crate::render::{look, record, report};
+use crate::report_context::aside_of;
 use crate::screen::Screen;
 use crate::task::boxes::Boxes;
 

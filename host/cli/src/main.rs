@@ -3,12 +3,15 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command_groups;
+mod command_line;
 mod commands;
 mod enrolment;
 mod exit;
 mod files;
 mod fitness;
 mod follow;
+mod host_client;
 mod launch;
 mod layers;
 mod out;
@@ -18,15 +21,17 @@ mod policies;
 mod reference;
 mod registries;
 mod render;
+mod report_context;
 mod screen;
 mod task;
+mod undone;
 
 use std::process::ExitCode;
 
 use baton_runtime::sandbox::exclude_from_path;
 use clap::FromArgMatches as _;
 
-use args::Cli;
+use command_line::Cli;
 use exit::Exit;
 
 fn main() -> ExitCode {
@@ -37,8 +42,9 @@ fn main() -> ExitCode {
     if let Ok(folder) = std::env::current_dir() {
         exclude_from_path(&folder);
     }
-    let cli = Cli::from_arg_matches(&args::command().get_matches()).unwrap_or_else(|error| error.exit());
-    match commands::dispatch(cli.command) {
+    let cli =
+        Cli::from_arg_matches(&command_line::command().get_matches()).unwrap_or_else(|error| error.exit());
+    match command_line::dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
             let exit = Exit::of_error(&error);

@@ -6,14 +6,14 @@ use std::path::Path;
 use baton_runtime::core::workflow::file;
 use serde_json::Value;
 
-use crate::args;
+use crate::command_line;
 use crate::exit::Exit;
 
 const GENERATED: &str = "<!-- Generated. See CONTRIBUTING.md; do not edit. -->\n";
 
 /// Every command with its help, as `--help` prints it.
 fn commands() -> String {
-    let mut root = args::command().term_width(100);
+    let mut root = command_line::command().term_width(100);
     root.build();
     let mut page = format!("# Commands: every one with its arguments, options and examples\n\n{GENERATED}");
     page.push_str(&format!(

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::facts::TokenUsage;
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName, SessionId};
 use crate::input::PauseAnswer;
-use crate::observation::{PolicyRequest, PromptKind, is_default};
+use crate::observation::{PolicyRequest, PromptKind};
+pub use crate::outcome::RunOutcome;
 use crate::progress::ProgressEvent;
+use crate::serde_defaults::is_default;
 use crate::text::TextBlob;
 use crate::workflow::{AgentKind, PolicyScope};
 use crate::worktree::WorktreeName;
@@ -357,18 +359,6 @@ pub struct SpawnSpec {
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: WorktreeName,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunOutcome {
-    /// Every objective is done.
-    Done,
-    /// Some objectives stay open: a person skipped or stopped.
-    Unfinished,
-    /// A person stopped the host; `resume` goes on.
-    Interrupted,
 }
 
 impl Action {

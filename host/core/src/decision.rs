@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capability::Capability;
 use crate::facts::SignalSource;
 use crate::ids::{Digest, ObjectiveId, Seq};
-use crate::observation::Capability;
 use crate::time::UnixMs;
 
 /// A policy's answer, by the function that was asked.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ArmName, Digest, ExperimentId};
-use crate::observation::is_default;
+use crate::serde_defaults::is_default;
 
 /// Which arm of an experiment a run got. It is a part of the run's first input, so it is durable before any policy of the arm
 /// is asked anything, and whatever belongs to the run has it too: continuations, sub-phases, retries and resumes (M5).

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::observation::is_default;
+use crate::serde_defaults::is_default;
 
 /// Name of the custom section in which a component says what it wants, as JSON. The check is on its imports; the section
 /// tells a person beforehand, and asks for what no import shows.

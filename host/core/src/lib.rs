@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod bucketing;
+mod capability;
 pub mod check_files;
 pub mod decision;
 pub mod decision_diff;
@@ -17,9 +18,11 @@ pub mod grants;
 pub mod ids;
 pub mod input;
 pub mod observation;
+mod outcome;
 pub mod path_mentions;
 pub mod progress;
 pub mod run;
+mod serde_defaults;
 pub mod short_format;
 pub mod text;
 pub mod time;

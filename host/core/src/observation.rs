@@ -4,7 +4,6 @@
 
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
-mod capability;
 mod facts;
 mod handoff;
 mod objective;
@@ -14,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{Assessment, CompletionDecision};
 use crate::facts::{Capabilities, GitFacts, OccupancySource, ProcessExit, SignalSource};
 use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
+use crate::serde_defaults::is_default;
 use crate::text::TextBlob;
 use crate::time::UnixMs;
 use crate::view::PhaseOrigin;
 use crate::workflow::SplitTime;
 
-pub use capability::Capability;
+pub use crate::capability::Capability;
 pub use facts::{PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, QueryFacts};
 pub use handoff::{
     ArtifactView, Attempt, CommandRunView, CommitView, ConflictView, ContextFile, EntryPointKind,
@@ -496,9 +496,4 @@ pub struct ReviewObservation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_objectives: Vec<ObjectiveId>,
     pub attributes: Attributes,
-}
-
-/// Fields that a row of the journal did not have in its first format are left out where they say nothing.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::RunOutcome;
 use crate::decision::{DecisionSource, Evidence, Finding, QuotaCause, Staleness};
 use crate::facts::Refusal;
 use crate::grants::{Grants, RequestedGrants};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::{PauseAnswer, PolicyBinding, PolicyChangeCause};
 use crate::observation::{Capability, EvidenceKind, OccupancyView, PromptKind};
+use crate::outcome::RunOutcome;
 use crate::time::{DurationMs, UnixMs};
 use crate::view::{CommitSummary, HandoffRepair};
 use crate::workflow::AgentKind;

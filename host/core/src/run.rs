@@ -3,6 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/stopwatch.rs` | the state |
+//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/large_text.rs` | parts of the state of a phase |
 //! | `run/run_index.rs` | where in it something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
@@ -34,25 +35,30 @@
 //! | `run/resume.rs` | a host takes the run up again |
 //! | `run/run_view.rs` | the state for people and programs |
 
+mod active_split;
 mod activity;
 mod bindings;
 mod branch_commits;
 mod checks;
 mod commit;
+mod committed_work;
 mod compaction_summary;
 mod conversation;
 mod deadlines;
 mod decisions;
 mod dispute;
+mod dispute_record;
 mod end_cause;
 mod entry_points;
 mod evidence;
 mod handoff;
 mod handoff_facts;
+mod handoff_state;
 mod history;
 mod input_validation;
 mod integration;
 mod judgment;
+mod large_text;
 mod lessons;
 mod observations;
 mod pauses;
@@ -67,6 +73,7 @@ mod report;
 mod results;
 mod resume;
 mod retries;
+mod review_score;
 mod run_index;
 mod run_view;
 mod scheduler;
@@ -76,11 +83,14 @@ mod session_view;
 mod split;
 mod step;
 mod stopwatch;
+mod successor_reason;
 mod tool_result_offload;
 mod transitions;
+mod turn_grant;
 mod turns;
 mod verdicts;
 mod verification;
+mod wording;
 
 #[cfg(test)]
 mod tests;

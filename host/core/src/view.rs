@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::action::RunOutcome;
 use crate::decision::{Finding, QuotaCause, Review, Staleness};
 use crate::experiment::Assignment;
 use crate::facts::{OccupancySource, Refusal, TokenUsage};
 use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, PauseAnswer};
 use crate::observation::{Capability, EvidenceKind, ObjectiveStatus};
+use crate::outcome::RunOutcome;
 use crate::time::{DurationMs, UnixMs};
 use crate::workflow::{ImportedRecording, RunSource};
 use crate::worktree::WorktreeName;

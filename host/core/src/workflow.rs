@@ -35,7 +35,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::observation::{ContextFile, EvidenceKind, is_default};
+use crate::observation::{ContextFile, EvidenceKind};
+use crate::serde_defaults::is_default;
 use crate::time::DurationMs;
 
 /// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::config::HostConfig;
-use crate::effects::{baseline_name, trees_of};
 use crate::error::{BoxedError, RuntimeError};
 use crate::query::{find_state, view_of};
+use crate::worktree_paths::{baseline_name, trees_of};
 
 /// A state of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

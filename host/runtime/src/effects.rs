@@ -14,9 +14,7 @@ use std::time::Duration;
 use baton_agents::{Confined, Connect, DriverEvent, Launch, McpServer, OwnServer};
 use baton_core::action::{RunOutcome, SpawnSpec};
 use baton_core::workflow::Role;
-use baton_core::{
-    Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, WorktreeName,
-};
+use baton_core::{Action, ActionId, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, WorktreeName};
 use baton_sandbox::this_program;
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
@@ -28,18 +26,19 @@ use tokio::task::JoinSet;
 use crate::boundaries::Boundaries;
 use crate::clock;
 use crate::config::RoleOverrides;
-use crate::control_server::{self, ControlRequest};
+use crate::control::message::ControlRequest;
+use crate::control::server;
 use crate::crash_injection::CrashInjection;
 use crate::diff::keep_state;
 use crate::error::BoxedError;
 use crate::projection::Restorer;
-use crate::result_offload;
-use crate::session_token::{self, InProcessTools, SessionTokens};
 use crate::sessions::{self, AgentStartError, Sessions};
+use crate::tools::InProcessTools;
+use crate::tools::result_offload;
+use crate::tools::session_token::{self, SessionTokens};
+use crate::worktree_paths::baseline_name;
 
 use documents::LeavingSession;
-
-pub(crate) use worktree_effects::{of_run, trees_of};
 
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -307,7 +306,7 @@ impl EffectContext {
         let (pass, mut file) = tokio::task::spawn_blocking(issue).await??;
         if let Some((folder, seen)) = within {
             // Its own door, through which nobody but it comes and nothing but calls.
-            control_server::listen_for(&folder.join(session_token::SOCKET), session, self.ask.clone())?;
+            server::listen_for(&folder.join(session_token::SOCKET), session, self.ask.clone())?;
             file = seen.join(session_token::FILE);
         }
         let inside = InProcessTools { pass, ask: self.ask.clone() };
@@ -424,11 +423,6 @@ impl EffectContext {
         let before = self.trees.before_check().await;
         before.inspect_err(|error| tracing::warn!("what a check makes may be committed: {error}")).ok()
     }
-}
-
-/// The file that has how the workspace was when a phase began.
-pub(crate) fn baseline_name(phase: &PhaseId) -> String {
-    format!("baseline-{}.json", Digest::of(phase.as_str()).short())
 }
 
 fn no_commits(error: TreeError) -> BoxedError {

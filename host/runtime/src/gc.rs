@@ -6,8 +6,8 @@ use baton_store::{RetainedRun, Retention, StateDir, StoreError};
 
 use crate::clock;
 use crate::config::HostConfig;
+use crate::control::requester;
 use crate::error::RuntimeError;
-use crate::requester;
 
 /// Which runs stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

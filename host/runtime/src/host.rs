@@ -20,30 +20,31 @@ use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use crate::artifact_tools::ArtifactTools;
 use crate::boundaries::{self, Boundaries};
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, RunStart, RunUpdate};
-use crate::control_server;
+use crate::control::requester;
+use crate::control::server;
 use crate::crash_injection::CrashInjection;
 use crate::default_parallelism;
-use crate::effects::{EffectRunner, EffectRunnerParts, of_run, trees_of};
+use crate::effects::{EffectRunner, EffectRunnerParts};
 use crate::error::{BoxedError, RuntimeError};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, LoopChannels, RESULTS};
 use crate::held_settings::HeldSettings;
-use crate::inbox_poller::InboxPoller;
-use crate::notifier::Notifier;
+use crate::policies::shadow::{self, RunShadows};
 use crate::policies::{self, PolicyRegistry, RunArtifacts};
 use crate::projection::{self, ProjectionWriter};
 use crate::query::which_run;
 use crate::recorder::RunRecorder;
 use crate::recovery::{self, RecoveredRun};
-use crate::requester;
-use crate::session_token::SessionTokens;
 use crate::sessions::{self, OrphanRefusal};
-use crate::shadow::{self, RunShadows};
-use crate::tool_calls::ToolCallHandler;
-use crate::ui_updates::UpdateQueue;
+use crate::tools::artifact_tools::ArtifactTools;
+use crate::tools::inbox_poller::InboxPoller;
+use crate::tools::session_token::SessionTokens;
+use crate::tools::tool_calls::ToolCallHandler;
+use crate::ui::notifier::Notifier;
+use crate::ui::ui_updates::UpdateQueue;
+use crate::worktree_paths::{of_run, trees_of};
 
 /// Messages of people, scripts and agents that wait for the loop.
 const ASKED: usize = 16;
@@ -273,7 +274,7 @@ impl Host {
             events,
             done,
         };
-        let _socket = control_server::listen(&self.state.control_socket(), ask)?;
+        let _socket = server::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
         let actuator = EffectRunner::new(begun.scribe.run(), parts);
         let inlets = LoopChannels { agents, done: results, asked, stop };

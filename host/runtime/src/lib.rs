@@ -7,25 +7,22 @@
 //! | `event_loop.rs` | takes whatever happens, one event after the other |
 //! | `recorder.rs` | stamps it, applies it to the run, journals it with the intents that follow |
 //! | `effects.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
-//! | `session_token.rs`, `tool_calls.rs`, `report_validation.rs`, `artifact_tools.rs` | what agents report and ask for through tools: who may, what it comes to |
-//! | `inbox_poller.rs` | what agents report through files |
-//! | `ui_updates.rs`, `projection.rs`, `notifier.rs` | what the renderer, the workspace and people elsewhere get to see |
-//! | `control_server.rs`, `control.rs`, `offline_answer.rs`, `mcp_server.rs` | how other commands reach the run |
-//! | `policy_swap.rs`, `policy_watcher.rs`, `shadow.rs` | other policies, put in place or only asked while the run goes on |
-//! | `attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policy_set.rs` | looks that change nothing |
+//! | `tools/session_token.rs`, `tools/tool_calls.rs`, `tools/report_validation.rs`, `tools/artifact_tools.rs` | what agents report and ask for through tools: who may, what it comes to |
+//! | `tools/inbox_poller.rs` | what agents report through files |
+//! | `ui/ui_updates.rs`, `projection.rs`, `ui/notifier.rs` | what the renderer, the workspace and people elsewhere get to see |
+//! | `control.rs`, `control/`, `tools/mcp_server.rs` | how other commands reach the run |
+//! | `policies/policy_swap.rs`, `policies/policy_watcher.rs`, `policies/shadow.rs` | other policies, put in place or only asked while the run goes on |
+//! | `ui/attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policies/policy_set.rs` | looks that change nothing |
 //! | `unfinished_run.rs` | which run the next `run` of a workflow goes on with |
 //! | `diff.rs` | what a run changed, by the states that are kept while it works |
 //! | `undo.rs` | takes back what a run landed |
 //! | `crash_injection.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
 
-mod artifact_tools;
-mod attach;
 mod boundaries;
 mod clock;
 mod config;
 mod control;
-mod control_server;
 mod crash_injection;
 mod default_parallelism;
 mod diff;
@@ -38,36 +35,23 @@ mod handoff_history;
 mod handoff_validation;
 mod held_settings;
 mod host;
-mod inbox_poller;
-mod mcp_server;
-mod notifier;
-mod offline_answer;
 mod policies;
-mod policy_set;
-mod policy_swap;
-mod policy_watcher;
 mod private_file;
 mod projection;
 mod query;
 mod recorder;
 mod recovery;
-mod report_validation;
-mod requester;
-mod result_offload;
-mod review_submission;
 mod secret_masking;
-mod session_token;
 mod sessions;
-mod shadow;
 #[cfg(test)]
 mod test_support;
-mod tool_calls;
+mod tools;
 mod transcript;
-mod ui_updates;
+mod ui;
 mod undo;
 mod unfinished_run;
+mod worktree_paths;
 
-pub use attach::{AttachResult, attach};
 pub use baton_agents as agents;
 pub use baton_core as core;
 pub use baton_engine as engine;
@@ -78,16 +62,17 @@ pub use baton_workspace::{
     ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository, read_plain,
 };
 pub use config::{HostConfig, PolicyBundle, PolicySource, RoleOverrides, RunStart, RunUpdate};
-pub use control::{ControlMessage, ControlReply, control};
+pub use control::message::{ControlMessage, ControlReply};
+pub use control::{control, use_policy};
 pub use diff::{RunChanges, RunDiff, diff};
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
 pub use error::RuntimeError;
 pub use gc::{GcResult, RemovedRun, RetentionRule, gc};
 pub use handoff_history::{Author, FirstPrompt, HandoffEntry, Inspection, handoffs, inspect_document};
 pub use host::{run, sandbox_for};
-pub use mcp_server::{McpClient, mcp};
-pub use policy_set::{LoadedPolicies, load_policies};
-pub use policy_swap::{OwnPolicies, PolicyChange, PolicyUseRequest, use_policy};
+pub use policies::policy_set::{LoadedPolicies, load_policies};
+pub use policies::policy_swap::{OwnPolicies, PolicyChange, PolicyUseRequest};
+pub use policies::shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowReport, shadows_of};
 pub use projection::{
     Approach, ObjectiveProgress, ObjectiveProgressStatus, PartialProgress, PhaseProgress, Progress,
     ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit, SessionResult, WorkItem, WorkItemKind,
@@ -96,11 +81,12 @@ pub use projection::{
 pub use query::{
     ArtifactEntry, RunRow, artifact, artifacts, began_at, journal_of, run_folder, runs, view_of, workflow_of,
 };
-pub use result_offload::{ProxyClient, mcp_proxy};
-pub use session_token::SessionToken;
 pub use sessions::END_GRACE;
-pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowReport, shadows_of};
+pub use tools::mcp_server::{McpClient, mcp};
+pub use tools::result_offload::{ProxyClient, mcp_proxy};
+pub use tools::session_token::SessionToken;
 pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
+pub use ui::attach::{AttachResult, attach};
 pub use undo::{UndoResult, undo};
 pub use unfinished_run::{
     EarlierRun, UnfinishedRun, changed_by_run, newest_run, newest_start, run_of_file, set_aside, unfinished,

@@ -4,7 +4,11 @@
 
 mod artifacts;
 mod named_policy;
+pub(crate) mod policy_set;
+pub(crate) mod policy_swap;
+pub(crate) mod policy_watcher;
 mod settings;
+pub(crate) mod shadow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -27,7 +31,6 @@ use baton_engine::{
 
 use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
-use crate::policy_watcher;
 use named_policy::NamedPolicy;
 
 pub(crate) use artifacts::RunArtifacts;

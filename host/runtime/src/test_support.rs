@@ -149,5 +149,5 @@ impl TestFixture {
 /// The trees of a run in that place.
 pub(crate) fn trees(place: &TestFixture) -> baton_workspace::Trees {
     let workspace = baton_workspace::Workspace::open(&place.workspace).unwrap();
-    crate::effects::trees_of(&place.state, &workspace, &RunId::new("r"))
+    crate::worktree_paths::trees_of(&place.state, &workspace, &RunId::new("r"))
 }

@@ -8,11 +8,11 @@ use baton_store::StoreError;
 use baton_workspace::{Undoing, Workspace};
 
 use crate::config::HostConfig;
-use crate::effects::trees_of;
+use crate::control::requester;
 use crate::error::RuntimeError;
 use crate::query::{cannot_read, find_state, open_read_only, which_run};
 use crate::recovery;
-use crate::requester;
+use crate::worktree_paths::trees_of;
 
 /// What taking a run back came to, or would.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use baton_core::{Input, RunId, UnixMs, Workflow};
 use baton_store::{Journal, RunSummary, StateDir};
 
 use crate::config::HostConfig;
-use crate::control::{HostStatus, at_work};
+use crate::control::client::{HostStatus, at_work};
 use crate::error::RuntimeError;
 use crate::query;
 use crate::recorder::RunRecorder;

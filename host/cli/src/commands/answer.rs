@@ -8,10 +8,10 @@ use baton_runtime::{ControlMessage, ControlReply, RunStart};
 use clap::Args;
 use serde_json::json;
 
-use super::{ask_host, named_or_current, others_waiting};
 use crate::args::{Answer, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::{conclude, follow};
+use crate::host_client::{ask_host, named_or_current, others_waiting};
 use crate::out;
 use crate::place::Place;
 use crate::render::record;

@@ -1,9 +1,8 @@
 //! `baton completions`: what a shell needs to complete commands and flags.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::exit::Exit;
 use crate::out;
 
@@ -20,9 +19,9 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn completions(args: CompletionsArgs, mut command_line: clap::Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "baton", &mut script);
+    clap_complete::generate(args.shell, &mut command_line, "baton", &mut script);
     out::bytes(&script)?;
     Ok(Exit::Done)
 }

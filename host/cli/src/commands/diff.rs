@@ -7,13 +7,14 @@ use baton_runtime::{RunChanges, RunDiff, diff as compare};
 use clap::Args;
 use serde_json::json;
 
-use super::{block_on, meant};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
+use crate::host_client::{block_on, meant};
 use crate::out;
 use crate::place::Place;
+use crate::render::changes::change_totals;
 use crate::render::look::{self, Look, Tone};
-use crate::render::{record, words};
+use crate::render::record;
 
 /// Show what a run changed, as a patch
 #[derive(Debug, Args)]
@@ -81,7 +82,7 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
                     format!("{name:width$}  {added} {removed}").trim_end().to_owned() + "\n"
                 })
                 .collect();
-            text.push_str(&format!("{}\n", sum(found)));
+            text.push_str(&format!("{}\n", change_totals(found)));
             text
         }
         RunChanges::Lines(lines) => painted(look, &mask(&String::from_utf8_lossy(&lines.patch))),
@@ -97,7 +98,7 @@ fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
                     format!("{word:8} {}\n", name(&file.path))
                 })
                 .collect();
-            text.push_str(&format!("\n{}: {why}\n", sum(found)));
+            text.push_str(&format!("\n{}: {why}\n", change_totals(found)));
             text
         }
     }
@@ -124,19 +125,6 @@ fn painted(look: &Look, patch: &str) -> String {
         look.paint(tone, line) + end
     });
     lines.collect()
-}
-
-/// "3 files, +120 −7".
-pub(crate) fn sum(found: &RunDiff) -> String {
-    let count = |n: usize| words::counted(n, "file");
-    match &found.what {
-        RunChanges::Lines(lines) => {
-            let added: u64 = lines.files.iter().filter_map(|file| file.added).sum();
-            let removed: u64 = lines.files.iter().filter_map(|file| file.removed).sum();
-            format!("{}, +{added} −{removed}", count(lines.files.len()))
-        }
-        RunChanges::Names { files, .. } => count(files.len()),
-    }
 }
 
 fn json(found: &RunDiff, phase: Option<&PhaseId>) -> serde_json::Value {

@@ -7,8 +7,6 @@ mod report;
 mod start;
 mod stop;
 
-pub(crate) use list::Counts;
-
 use baton_lab::experiment::{ExperimentError, Experiments};
 use clap::Subcommand;
 

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::error::ErrorKind;
 use include_dir::{Dir, include_dir};
 
-use crate::args;
+use crate::command_groups::{grouped, overview};
 use crate::exit::{Exit, Usage};
 use crate::out;
 
@@ -50,17 +50,17 @@ impl Page {
     }
 }
 
-pub(crate) fn help(args: HelpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn help(args: HelpArgs, command_line: &clap::Command) -> anyhow::Result<Exit> {
     if args.name.is_empty() {
-        return show_help(args::overview(&topics()), &[]);
+        return show_help(overview(command_line.clone(), &topics()), &[]);
     }
     let name = args.name.join(" ");
     let page = |name: &str| pages().find(|page| page.name == name);
     if let Some(page) = name.strip_suffix(".md").and_then(page) {
         return show_page(&page);
     }
-    if is_command(&args.name) {
-        let exit = show_help(args::command(), &args.name)?;
+    if is_command(command_line, &args.name) {
+        let exit = show_help(grouped(command_line.clone()), &args.name)?;
         if page(&name).is_some() {
             out::data(&format!("\nThere is also a guide with this name: baton help {name}.md\n"))?;
         }
@@ -68,7 +68,7 @@ pub(crate) fn help(args: HelpArgs) -> anyhow::Result<Exit> {
     }
     match page(&name) {
         Some(page) => show_page(&page),
-        None => Err(Usage(unknown(&name)).into()),
+        None => Err(Usage(unknown(command_line, &name)).into()),
     }
 }
 
@@ -92,9 +92,8 @@ fn topics() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Whether these words name a command: `policy use`.
-fn is_command(words: &[String]) -> bool {
-    let root = args::command();
-    words.iter().try_fold(&root, |command, word| command.find_subcommand(word)).is_some()
+fn is_command(root: &clap::Command, words: &[String]) -> bool {
+    words.iter().try_fold(root, |command, word| command.find_subcommand(word)).is_some()
 }
 
 /// Prints help as clap does, with its colours and at the width of the terminal.
@@ -133,8 +132,7 @@ fn is_shown_by(pager: &str, text: &str) -> bool {
 }
 
 /// The message about a name that is neither a command nor a topic.
-fn unknown(name: &str) -> String {
-    let root = args::command();
+fn unknown(root: &clap::Command, name: &str) -> String {
     let names = root.get_subcommands().map(clap::Command::get_name).chain(pages().map(|page| page.name));
     let alike = |known: &str| strsim::jaro_winkler(name, known.rsplit('/').next().unwrap_or(known));
     let mut near: Vec<(f64, &str)> =
@@ -156,10 +154,11 @@ fn unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::command;
 
     #[test]
     fn the_overview_lists_commands_and_topics() {
-        let mut command = args::overview(&topics()).term_width(100);
+        let mut command = overview(command(), &topics()).term_width(100);
         command.build();
         insta::assert_snapshot!("overview", command.render_long_help());
     }
@@ -174,15 +173,16 @@ mod tests {
 
     #[test]
     fn an_unknown_name_gets_what_is_near_and_the_topics() {
-        insta::assert_snapshot!("unknown_topic", unknown("workflo"));
-        assert!(!unknown("xyzzy").contains("did you mean"));
+        insta::assert_snapshot!("unknown_topic", unknown(&command(), "workflo"));
+        assert!(!unknown(&command(), "xyzzy").contains("did you mean"));
     }
 
     #[test]
     fn a_command_wins_over_a_topic_of_the_same_name() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert!(is_command(&words("agents")) && is_command(&words("policy use")));
-        assert!(!is_command(&words("workflow")) && !is_command(&words("policy nothing")));
+        let root = command();
+        assert!(is_command(&root, &words("agents")) && is_command(&root, &words("policy use")));
+        assert!(!is_command(&root, &words("workflow")) && !is_command(&root, &words("policy nothing")));
         assert!(pages().any(|page| page.name == "agents"));
     }
 }

@@ -8,10 +8,10 @@ use baton_runtime::issue;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::block_on;
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::files::write_new;
+use crate::host_client::block_on;
 use crate::out;
 use crate::place::shell_quoted;
 use crate::render::record;

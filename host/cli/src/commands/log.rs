@@ -9,9 +9,9 @@ use baton_runtime::{Transcript, TranscriptLine, run_folder, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{is_live, meant};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
+use crate::host_client::{is_live, meant};
 use crate::out;
 use crate::place::Place;
 use crate::render::log::{Log, Terminals};

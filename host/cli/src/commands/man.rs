@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _, ValueHint};
+use clap::{Args, ValueHint};
 
-use crate::args::Cli;
 use crate::exit::Exit;
 
 /// Write manual pages for `man`
@@ -19,9 +18,9 @@ pub(crate) struct ManArgs {
     folder: PathBuf,
 }
 
-pub(crate) fn man(args: ManArgs) -> anyhow::Result<Exit> {
+pub(crate) fn man(args: ManArgs, command_line: clap::Command) -> anyhow::Result<Exit> {
     let writing = || format!("writing manual pages into {}", args.folder.display());
     std::fs::create_dir_all(&args.folder).with_context(writing)?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).with_context(writing)?;
+    clap_mangen::generate_to(command_line, &args.folder).with_context(writing)?;
     Ok(Exit::Done)
 }

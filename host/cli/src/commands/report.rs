@@ -4,13 +4,14 @@ use baton_runtime::core::RunId;
 use baton_runtime::view_of;
 use clap::Args;
 
-use super::{aside_of, is_live};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
+use crate::host_client::is_live;
 use crate::out;
 use crate::place::Place;
 use crate::render::report::{self as text, Aside};
 use crate::render::{look, record};
+use crate::report_context::aside_of;
 
 /// Show what a run came to: phases, objectives, sessions, handoffs, artifacts
 #[derive(Debug, Args)]

@@ -17,10 +17,10 @@ use baton_runtime::{
 };
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{ask_host, block_on};
 use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
+use crate::host_client::{ask_host, block_on};
 use crate::launch::{HostArgs, Launch, launch};
 use crate::layers::{self, placed};
 use crate::place::{Place, shell_quoted, shell_words};

@@ -9,13 +9,14 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use super::{current, undo};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
+use crate::host_client::current;
 use crate::out;
 use crate::place::{Place, state_root};
 use crate::render::look::{self, Look};
 use crate::render::{record, words};
+use crate::undone::is_undone;
 
 /// Characters of what a run is made from.
 const TASK_CHARS: usize = 48;
@@ -100,7 +101,7 @@ fn of(place: &Place) -> anyhow::Result<Vec<ListedRun>> {
         .map(|row| {
             let view = view_of(config, Some(&row.run))?;
             let live = live.as_ref().map(|live| live.as_ref() == Some(&row.run));
-            let is_undone = undo::is_undone(place, &row.run);
+            let is_undone = is_undone(place, &row.run);
             Ok(ListedRun { view, folder: config.workspace.clone(), live, is_undone })
         })
         .collect()

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::run::Level;
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
+use crate::host_client::block_on;
 use crate::layers::Layers;
 use crate::out;
 use crate::place::Place;
@@ -128,7 +129,7 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
         remaining: Default::default(),
     };
     let wanted = wanted.for_command(&sandbox);
-    let (passed, refused) = super::block_on(run(&args.command, wanted, &machine, &place))??;
+    let (passed, refused) = block_on(run(&args.command, wanted, &machine, &place))??;
     match args.format.format {
         Format::Text => refused.iter().for_each(|refusal| out::progress(&format!("refused to {refusal}"))),
         Format::Json => out::data(&record::pretty(&document(&refused, passed))?)?,

@@ -20,6 +20,7 @@ use serde_json::json;
 use super::run;
 use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
+use crate::host_client::block_on;
 use crate::out;
 use crate::place::shell_quoted;
 use crate::render::simulation::{Found, numbers};
@@ -172,7 +173,7 @@ fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<Fl
     let (heard, begun) = (Arc::clone(&stop), Instant::now());
     // It ends with the process.
     std::thread::spawn(move || {
-        let pressed = super::block_on(tokio::signal::ctrl_c());
+        let pressed = block_on(tokio::signal::ctrl_c());
         heard.store(matches!(pressed, Ok(Ok(()))), Ordering::Relaxed);
     });
     let shows = std::io::stderr().is_terminal();

@@ -5,9 +5,9 @@ use baton_runtime::{RunRow, runs, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{current, is_live, others_waiting};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
+use crate::host_client::{current, is_live, others_waiting};
 use crate::out;
 use crate::place::Place;
 use crate::render::look::{self, Look};

@@ -5,9 +5,9 @@ use baton_runtime::{ControlMessage, RuntimeError, view_of};
 use clap::Args;
 use serde_json::json;
 
-use super::{ask_host, current};
 use crate::args::{FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
+use crate::host_client::{ask_host, current};
 use crate::out;
 use crate::place::Place;
 use crate::render::record;

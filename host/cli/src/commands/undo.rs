@@ -1,23 +1,21 @@
 //! `baton undo`: takes back what a run landed in the workspace.
 
-use std::fs;
-
 use baton_runtime::core::RunId;
-use baton_runtime::{ChangeKind, UndoResult, Undoing, Undone, UndoneFile, run_folder};
+use baton_runtime::{ChangeKind, UndoResult, Undoing, Undone, UndoneFile};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
+use crate::host_client::block_on;
 use crate::out;
 use crate::place::Place;
 use crate::render::look::{self, Look, Tone};
 use crate::render::record;
+use crate::undone::remember;
 
 /// Characters of a commit id that people are shown.
 const SHORT: usize = 10;
-/// The file of a run that says that it was taken back.
-const UNDONE: &str = "undone";
 
 /// Revert the merges that a run's split phases made
 #[derive(Debug, Args)]
@@ -48,7 +46,7 @@ pub(crate) struct UndoArgs {
 pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let undid = super::block_on(baton_runtime::undo(&place.config, run.as_ref(), args.dry_run))??;
+    let undid = block_on(baton_runtime::undo(&place.config, run.as_ref(), args.dry_run))??;
     if !args.dry_run && matches!(undid.what, Undoing::Undone(_)) {
         remember(&place, &undid.run);
     }
@@ -76,20 +74,6 @@ pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<Exit> {
         Undoing::Conflicted { .. } => Exit::Unfinished,
         Undoing::Nothing | Undoing::Undone(_) => Exit::Done,
     })
-}
-
-/// Keeps it for the report. A report without it is what there was before, so an error is only told.
-fn remember(place: &Place, run: &RunId) {
-    let Some(folder) = run_folder(&place.config, run) else { return };
-    let kept = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join(UNDONE), ""));
-    if let Err(error) = kept {
-        out::progress(&format!("the report will not say that run {run} was taken back: {error}"));
-    }
-}
-
-/// Whether a run was taken back.
-pub(crate) fn is_undone(place: &Place, run: &RunId) -> bool {
-    run_folder(&place.config, run).is_some_and(|folder| folder.join(UNDONE).exists())
 }
 
 fn files(undid: &UndoResult) -> &[UndoneFile] {

@@ -1,18 +1,23 @@
 //! Experiments for people and programs: what they are and how many runs they have. What came of them is a comparison's to tell.
 
+use std::collections::BTreeMap;
+
 use baton_lab::experiment::{Definition, State, Version};
+use baton_runtime::core::ids::ArmName;
 use serde_json::{Value, json};
 
 use super::look::{self, Look, Tone};
 use super::trial::{bare, drawn};
 use super::{record, words};
 use crate::args::Format;
-use crate::commands::experiment::Counts;
 use crate::enrolment::{chances, percent};
 use crate::out;
 
 /// Version of these records.
 const SCHEMA: u32 = 1;
+
+/// Runs by version and arm.
+pub(crate) type Counts = BTreeMap<(u32, ArmName), u64>;
 
 /// A list of them, each with its runs and with what it gives way to.
 pub(crate) fn list(rows: &[(Definition, Counts, Vec<String>)], format: Format) -> anyhow::Result<()> {

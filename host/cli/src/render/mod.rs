@@ -2,6 +2,7 @@
 
 pub(crate) mod allowing;
 pub(crate) mod asking;
+pub(crate) mod changes;
 pub(crate) mod comparison;
 pub(crate) mod decision;
 pub(crate) mod experiment;

@@ -6,9 +6,8 @@ use crate::decision::Staleness;
 use crate::ids::{ObjectiveId, PhaseId, SessionId};
 use crate::time::UnixMs;
 
-use super::{
-    Attributes, ChangedFileView, GitView, ObjectiveView, PhaseView, SessionView, TextId, is_default,
-};
+use super::{Attributes, ChangedFileView, GitView, ObjectiveView, PhaseView, SessionView, TextId};
+use crate::serde_defaults::is_default;
 
 /// `questions.prompt-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::facts::{AgentEvent, COMMAND_BYTES};
 use crate::observation::{CommandRunView, FileReadView};
 
-use super::session::cut;
+use super::wording::cut;
 
 /// Commands that are kept and given to a policy, the newest.
 const COMMANDS: usize = 20;

@@ -5,33 +5,18 @@
 use crate::action::Action;
 use crate::input::Outcome;
 use crate::progress::ProgressEvent;
-use crate::view::{CommitSummary, PhaseOrigin};
+use crate::view::PhaseOrigin;
 use crate::workflow::CommitTime;
 
 use super::Run;
 use super::phase::ObjectiveState;
 use super::step::{OnCommit, Step};
-use super::transitions::why_failed;
+use super::wording::{named, why_failed};
 
 /// Characters of the first line of a message.
 const SUBJECT_CHARS: usize = 72;
 /// Characters of a line that tells of an objective.
 const LINE_CHARS: usize = 200;
-
-/// What of a phase is committed in the workspace.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct CommittedWork {
-    /// Oldest first.
-    pub(super) commits: Vec<CommitSummary>,
-    /// Objectives that were done at one of them, by their place.
-    goals: Vec<usize>,
-    /// Commits that were asked for.
-    asked: u32,
-    /// Why the last commit failed. A later one of the phase holds what that one was to hold.
-    pub(super) failed: Option<String>,
-    /// Somebody else worked in the same folder.
-    pub(super) in_company: bool,
-}
 
 impl Run {
     fn commit_time(&self, p: usize) -> CommitTime {
@@ -88,7 +73,7 @@ impl Run {
                 self.notify(ProgressEvent::CommittedToBranch { phase, commit, left, by_checks });
             }
             Outcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
-                let why = format!("{} changed before the run began", super::commit::named(left));
+                let why = format!("{} changed before the run began", named(left));
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
             Outcome::CommittedToBranch { .. } if self.phases[p].kept.in_company => {

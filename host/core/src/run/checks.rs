@@ -11,14 +11,11 @@ use crate::workflow::Acceptance;
 
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
-use super::session::cut;
 use super::step::{OnRestore, PauseReason, Step};
-use super::transitions::why_failed;
+use super::wording::{cut, tail_line, why_failed};
 
 /// The exit code of a shell that does not find a program (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
-/// Characters of what a reviewer or a verification found that a person is told at once.
-const TOLD_CHARS: usize = 200;
 
 impl Run {
     /// Whether its commands run before any work: what they say then tells what they show afterwards.
@@ -309,12 +306,6 @@ impl Phase {
         let mut said = about.map(|(_, passed)| *passed).peekable();
         said.peek().is_some() && said.all(|passed| passed)
     }
-}
-
-/// The last line that says something, cut for a person.
-pub(super) fn tail_line(text: &str) -> String {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-    line.trim().chars().take(TOLD_CHARS).collect()
 }
 
 /// The program of a command that the shell did not find. One that is named by its path can be a part of the work.

@@ -7,10 +7,7 @@ use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::step::{OnRestore, PauseReason, Step};
-use super::transitions::why_failed;
-
-/// Files that a question or a finding names.
-const NAMED: usize = 10;
+use super::wording::{named, why_failed};
 
 impl Run {
     /// Commits the work of a phase that has a tree of its own. Where it works in the workspace, there is nothing of ours to commit.
@@ -170,14 +167,5 @@ impl Run {
         self.take_findings(p, false, format!("{because}. Look at what the commands do to the files."));
         let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);
         self.not_content(p, &[], attempt, because, text);
-    }
-}
-
-/// The first of these paths, and how many more there are.
-pub(super) fn named(paths: &[String]) -> String {
-    let first = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(NAMED) {
-        0 => first,
-        beyond => format!("{first} and {beyond} more"),
     }
 }

@@ -15,6 +15,7 @@ use super::Run;
 use super::handoff::FACTS;
 use super::phase::Phase;
 use super::step::{OnSummary, Step};
+use super::wording::one_line;
 
 /// The summaries of a run in the store, whatever their names in the workspace.
 const SUMMARIES: &str = "summaries/";
@@ -238,8 +239,4 @@ fn status_word(phase: &Phase) -> &'static str {
         Step::Paused { .. } => "paused",
         _ => "in progress",
     }
-}
-
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,7 @@ use super::Run;
 use super::end_cause::EndCause;
 use super::resume::LOST;
 use super::session::Session;
-use super::step::SuccessorReason;
+use super::successor_reason::SuccessorReason;
 
 /// Why there is a session after one that was to go on in a conversation.
 pub(super) const NOT_RESUMED: &str = "the agent could not go on in its own conversation";

@@ -14,7 +14,8 @@ use crate::workflow::BUILTIN;
 use super::Run;
 use super::end_cause::{EndCause, by_policy};
 use super::judgment::Judgment;
-use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::successor_reason::SuccessorReason;
 
 /// How a session ended that the compaction policy handed off.
 const NEAR_CAPACITY: &str = "near-capacity";

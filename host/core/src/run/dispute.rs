@@ -6,22 +6,10 @@ use crate::input::ReportedHandoff;
 use crate::observation::ObjectiveStatus;
 
 use super::Run;
-use super::evidence::{excerpt, words_of};
+use super::dispute_record::Dispute;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::step::{PauseReason, Step};
-
-/// What speaks against an objective of a phase that is over.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Dispute {
-    /// Index of the objective in its phase.
-    goal: usize,
-    /// In words for a person.
-    words: String,
-    /// Absent where the disk says it.
-    reported: Option<ObjectiveReport>,
-    /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
-    handoff: Option<ReportedHandoff>,
-}
+use super::wording::{excerpt, words_of};
 
 impl Dispute {
     fn status(&self) -> ObjectiveStatus {

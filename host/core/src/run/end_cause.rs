@@ -3,8 +3,7 @@
 
 use crate::decision::Verdict;
 
-use super::compaction_summary::one_line;
-use super::session::cut;
+use super::wording::{cut, one_line};
 
 /// Why the newest session or prompt of a phase ended. Empty before the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

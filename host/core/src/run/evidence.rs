@@ -19,11 +19,10 @@ use super::Run;
 use super::judgment::Judgment;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::step::Step;
+use super::wording::{excerpt, words_of};
 
 /// Expected files of an objective that a policy sees: the bound of the contract.
 const EXPECTED_FILES: usize = 32;
-/// Bytes of a note that goes into a question, a prompt or a reason.
-const NOTE_BYTES: usize = 300;
 /// Bytes of an id that stands in a sentence for its objective alone.
 const ID_BYTES: usize = 3;
 /// How an answer says that an objective is not done: "Not done: ID".
@@ -555,20 +554,6 @@ impl Phase {
             EvidenceKind::Answer
         }
     }
-}
-
-/// A status, for people.
-pub(super) fn words_of(status: ObjectiveStatus) -> &'static str {
-    match status {
-        ObjectiveStatus::Open => "open",
-        ObjectiveStatus::InProgress => "in progress",
-        ObjectiveStatus::Done => "done",
-        ObjectiveStatus::Failed => "failed",
-    }
-}
-
-pub(super) fn excerpt(note: &str) -> String {
-    note[..note.floor_char_boundary(NOTE_BYTES)].to_owned()
 }
 
 /// Whether the text has this word, not as a part of a longer one.

@@ -3,7 +3,7 @@
 //! the policy's to say; that no secret is passed on is not.
 
 use crate::action::{Action, Intent, sibling_name};
-use crate::decision::{Finding, HandoffDraft, Review, Staleness, SuccessorKind};
+use crate::decision::{HandoffDraft, Review, SuccessorKind};
 use crate::ids::{ActionId, SessionId};
 use crate::input::{ArtifactRef, Outcome};
 use crate::observation::PromptKind;
@@ -14,61 +14,14 @@ use crate::workflow::paths::HandoffNames;
 use crate::workflow::{Role, Workflow};
 
 use super::Run;
-use super::step::{Step, SuccessorReason};
+use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
+use super::step::Step;
+use super::successor_reason::SuccessorReason;
 
 /// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
 pub(super) const LEAD_ROLE: &str = "lead";
 /// Findings of a refused document that people are told at once; the row keeps all.
 const FINDINGS_TOLD: usize = 3;
-
-/// What the host found when it held a document to the world.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct HandoffCheck {
-    pub(super) missing_files: Vec<String>,
-    pub(super) secrets: Vec<String>,
-    pub(super) commits_since: u32,
-    pub(super) diverged: bool,
-}
-
-/// Why a document was refused: the review, and what could not even be asked.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct HandoffRefusal {
-    pub(super) review: ReviewSummary,
-    /// The document was read at all, so that its score means something.
-    pub(super) scored: bool,
-}
-
-/// A handoff under way.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct PendingHandoff {
-    /// Where it will lie.
-    pub(super) path: String,
-    pub(super) document: TextBlob,
-    pub(super) index: TextBlob,
-    pub(super) left_out: Vec<String>,
-    pub(super) lead: bool,
-    pub(super) repair: HandoffRepair,
-    pub(super) refused: Option<HandoffRefusal>,
-    pub(super) review: Option<ReviewSummary>,
-    pub(super) found: HandoffCheck,
-}
-
-impl PendingHandoff {
-    /// The host's own words, which nobody reviews.
-    fn plain(path: String, document: TextBlob, index: TextBlob) -> Self {
-        Self {
-            path,
-            document,
-            index,
-            left_out: Vec::new(),
-            lead: false,
-            repair: HandoffRepair::None,
-            refused: None,
-            review: None,
-            found: HandoffCheck::default(),
-        }
-    }
-}
 
 impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
@@ -465,18 +418,3 @@ impl Run {
 pub(super) const FACTS: &str = "facts.json";
 /// The list of every changed file, where the facts cannot hold them all.
 pub(super) const FILES: &str = "files.json";
-
-impl HandoffRefusal {
-    /// Without a review that read it.
-    fn unread(why: &str) -> Self {
-        let finding = Finding { cost: 100, line: None, text: why.to_owned() };
-        let review = ReviewSummary {
-            score: 0,
-            accepted: false,
-            findings: vec![finding],
-            staleness: Staleness::Fresh,
-            by: None,
-        };
-        Self { review, scored: false }
-    }
-}

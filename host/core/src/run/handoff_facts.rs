@@ -60,7 +60,7 @@ struct PhaseFacts<'a> {
     commands_run: Vec<CommandRunView>,
     files_read: Vec<FileReadView>,
     /// Older records that only the journal has.
-    #[serde(skip_serializing_if = "crate::observation::is_default")]
+    #[serde(skip_serializing_if = "crate::serde_defaults::is_default")]
     records_only_in_the_journal: u32,
 }
 

@@ -11,101 +11,18 @@ use crate::workflow::{Objective, PhaseSpec as Spec};
 use crate::worktree::WorktreeName;
 
 use super::Run;
+use super::active_split::MergeConflict;
 use super::handoff::LEAD_ROLE;
 use super::phase::{ObjectiveState, Phase};
-use super::step::{PauseReason, Step, SuccessorReason};
-use super::transitions::why_failed;
+use super::step::{PauseReason, Step};
+use super::successor_reason::SuccessorReason;
+use super::wording::why_failed;
 
 /// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
 /// somebody else, and a person should know.
 const UPDATES: u32 = 5;
 /// Files with conflicts that are named to people and agents.
 const FILES_NAMED: usize = 100;
-
-/// A split from its checkpoint until what the parts made is where the phase began.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ActiveSplit {
-    /// The commit that the parts start from; absent where they share a folder.
-    base: Option<String>,
-    /// Where the phase worked when it was split.
-    home: WorktreeName,
-    /// In the order of their letters.
-    parts: Vec<PhaseId>,
-    /// Those whose work is in, in order.
-    merged: Vec<PhaseId>,
-    /// Those whose work stays where it is.
-    apart: Vec<PhaseId>,
-    conflict: Option<MergeConflict>,
-    /// A session has brought the results together.
-    synthesised: bool,
-    /// Times that the place where it began had changed.
-    updates: u32,
-    /// What is merged is where the phase began.
-    landed: bool,
-    /// The tree in which they come together has what `setup` makes.
-    ready: bool,
-    /// Something did not fit, so that a session brought it together.
-    had_conflict: bool,
-    /// Sessions that had worked in the tree in which they come together when that was made, or checked out anew.
-    pub(super) sessions_seen: usize,
-}
-
-/// A merge that stands open.
-#[derive(Clone, Debug, PartialEq)]
-struct MergeConflict {
-    /// Whose work it is; absent for what happened where the phase began.
-    with: Option<PhaseId>,
-    files: Vec<String>,
-    /// Sessions that have tried to resolve it.
-    tries: u32,
-}
-
-impl ActiveSplit {
-    pub(super) fn new(base: Option<String>, home: WorktreeName, parts: Vec<PhaseId>) -> Self {
-        Self {
-            base,
-            home,
-            parts,
-            merged: Vec::new(),
-            apart: Vec::new(),
-            conflict: None,
-            synthesised: false,
-            updates: 0,
-            landed: false,
-            ready: false,
-            had_conflict: false,
-            sessions_seen: 0,
-        }
-    }
-
-    /// A person wants it tried again, as if for the first time.
-    pub(super) fn try_again(&mut self) {
-        self.updates = 0;
-        if let Some(conflict) = &mut self.conflict {
-            conflict.tries = 0;
-        }
-    }
-
-    /// Files with conflicts, and whose work they are in.
-    pub(super) fn conflict(&self) -> Option<(Option<&PhaseId>, &[String])> {
-        self.conflict.as_ref().map(|conflict| (conflict.with.as_ref(), conflict.files.as_slice()))
-    }
-
-    /// The tree in which they come together has what `setup` makes.
-    pub(super) fn is_ready(&self) -> bool {
-        self.ready
-    }
-
-    /// The parts share the folder of the phase.
-    pub(super) fn shares_folder(&self) -> bool {
-        self.base.is_none()
-    }
-
-    /// Those whose work is in, in order.
-    pub(super) fn merged(&self) -> &[PhaseId] {
-        &self.merged
-    }
-}
 
 impl Run {
     /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a

@@ -3,7 +3,7 @@
 use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
 
 use super::end_cause::{EndCause, by_policy, in_words};
-use super::step::SuccessorReason;
+use super::successor_reason::SuccessorReason;
 
 /// What policies said of a prompt or a session, before one says what to do about it.
 #[derive(Clone, Debug, PartialEq)]

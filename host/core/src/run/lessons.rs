@@ -9,9 +9,8 @@ use crate::view::HandoffRepair;
 use crate::workflow::{leading_to, paths};
 
 use super::Run;
-use super::compaction_summary::one_line;
 use super::phase::Phase;
-use super::session::cut;
+use super::wording::{cut, one_line};
 
 /// Lessons of one question: the bound of the contract.
 const LESSONS: usize = 32;

@@ -19,12 +19,15 @@ use crate::text::TextBlob;
 use crate::view::{HandoffRepair, PhaseOrigin};
 
 use super::Run;
-use super::handoff::{FACTS, HandoffCheck};
+use super::handoff::FACTS;
+use super::handoff_state::HandoffCheck;
 use super::judgment::Judgment;
+use super::large_text::TextReference;
 use super::phase::Phase;
-use super::prompt_offload::{TextReference, refer};
-use super::session::{Session, cut};
+use super::prompt_offload::refer;
+use super::session::Session;
 use super::session_view::unknown_session_view;
+use super::wording::{counted, cut};
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
@@ -449,11 +452,6 @@ fn beginning(reported: &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoff
     view.critical_context.iter_mut().for_each(|fact| cut(fact, HANDOFF_BYTES));
     view.critical_files.truncate(HANDOFF_FACTS);
     view
-}
-
-/// A number of which 0 means that there is none.
-pub(super) fn counted(number: u32) -> Option<u32> {
-    (number > 0).then_some(number)
 }
 
 /// The places in a question of those texts that say something, which alone go with it.

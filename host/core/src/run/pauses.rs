@@ -9,11 +9,12 @@ use crate::progress::ProgressEvent;
 use crate::short_format::{dollars, tokens_in_short};
 use crate::time::DurationMs;
 
-use super::compaction_summary::one_line;
 use super::end_cause::EndCause;
 use super::phase::Phase;
-use super::session::{Session, cut};
-use super::step::{OnSessionEnd, PauseReason, Step, SuccessorReason};
+use super::session::Session;
+use super::step::{OnSessionEnd, PauseReason, Step};
+use super::successor_reason::SuccessorReason;
+use super::wording::{cut, one_line};
 use super::{OpenQuestion, Run};
 
 /// Bytes of a question and of what a person says to it that the next session is told.

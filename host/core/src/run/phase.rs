@@ -14,17 +14,18 @@ use crate::view::{HandoffSummary, PhaseOrigin};
 use crate::workflow::{Objective, PhaseSpec as Spec};
 use crate::worktree::WorktreeName;
 
+use super::active_split::ActiveSplit;
 use super::activity::PhaseActivity;
-use super::branch_commits::CommittedWork;
-use super::dispute::Dispute;
+use super::committed_work::CommittedWork;
+use super::dispute_record::Dispute;
 use super::end_cause::EndCause;
-use super::handoff::HandoffCheck;
-use super::integration::ActiveSplit;
-use super::session::cut;
-use super::step::{Step, SuccessorReason};
+use super::handoff_state::HandoffCheck;
+use super::review_score::ReviewScore;
+use super::step::Step;
 use super::stopwatch::Stopwatch;
-use super::turns::TurnGrant;
-use super::verification::ReviewScore;
+use super::successor_reason::SuccessorReason;
+use super::turn_grant::TurnGrant;
+use super::wording::cut;
 
 /// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.

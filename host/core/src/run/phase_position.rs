@@ -6,7 +6,7 @@ use crate::observation::{ConflictView, IterationView};
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::integration::ActiveSplit;
+use super::active_split::ActiveSplit;
 
 impl Run {
     /// The round of the loop that a phase is walked in (B10).

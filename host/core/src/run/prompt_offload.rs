@@ -3,12 +3,12 @@
 
 use crate::action::{Action, OffloadedInput};
 use crate::decision::{Decision, Fault};
-use crate::ids::ObjectiveId;
 use crate::input::{ArtifactRef, Outcome};
 use crate::observation::{ContextItem, ContextItemKind, HandoffObservation, PromptKind};
 use crate::text::TextBlob;
 
 use super::Run;
+use super::large_text::{LargeText, PromptPart, TextReference};
 use super::phase::Phase;
 use super::step::Step;
 
@@ -23,27 +23,6 @@ const FIRST_LINE_BYTES: usize = 200;
 const BYTES_PER_TOKEN: u64 = 4;
 /// Where they lie, in the store and below the task folder.
 const FOLDER: &str = "inputs";
-
-/// A large text that the next prompt would embed.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct LargeText {
-    place: PromptPart,
-    text: TextBlob,
-}
-
-/// Where in the prompt it stands.
-#[derive(Clone, Debug, PartialEq)]
-enum PromptPart {
-    Description(ObjectiveId),
-    LastOutput,
-    Findings,
-}
-
-/// What stands there instead.
-pub(super) struct TextReference {
-    place: PromptPart,
-    words: String,
-}
 
 impl Run {
     /// Asks for a prompt; before that, where it would embed something large, whether that may become a reference.

@@ -9,8 +9,9 @@ use crate::view::QuotaSummary;
 
 use super::Run;
 use super::end_cause::EndCause;
-use super::session::cut;
-use super::step::{Step, SuccessorReason};
+use super::step::Step;
+use super::successor_reason::SuccessorReason;
+use super::wording::cut;
 
 /// A reset further away than this is a misread date: weekly allowances are the longest there are.
 const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);

@@ -4,7 +4,8 @@ use crate::facts::{ErrorSignal, PERMISSION_REFUSED, Refusal, RefusalKind, Signal
 use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::session::{LAST_BYTES, Session, cut};
+use super::session::{LAST_BYTES, Session};
+use super::wording::cut;
 
 impl Run {
     /// The agent heard of it as of what its call returned, so it is no evidence of how the session is.

@@ -9,8 +9,8 @@ use crate::view::PhaseOrigin;
 
 use super::Run;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
-use super::session::cut;
-use super::verification::ReviewScore;
+use super::review_score::ReviewScore;
+use super::wording::cut;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
 /// repeats after a reconnect (D1).

@@ -6,7 +6,7 @@ use crate::input::Outcome;
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::integration::ActiveSplit;
+use super::active_split::ActiveSplit;
 use super::phase::Phase;
 
 impl Run {

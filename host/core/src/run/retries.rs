@@ -4,8 +4,8 @@ use crate::facts::ErrorSignal;
 use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::compaction_summary::one_line;
-use super::session::{LAST_BYTES, Session, cut};
+use super::session::{LAST_BYTES, Session};
+use super::wording::{cut, one_line};
 
 /// Retries of a prompt that are told one by one; an agent that goes on for longer is told of by the wait, or by its end.
 const TOLD: u32 = 20;

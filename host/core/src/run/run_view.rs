@@ -14,8 +14,9 @@ use crate::workflow::paths;
 
 use super::Run;
 use super::phase::{ObjectiveState, Phase};
-use super::session::{Session, cut};
+use super::session::Session;
 use super::step::{OnSummary, Step};
+use super::wording::cut;
 
 /// What an agent said of an objective is a sentence or two; the facts beside a handoff have all of it (D1).
 const NOTE_BYTES: usize = 500;

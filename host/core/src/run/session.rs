@@ -21,6 +21,7 @@ use crate::workflow::AgentKind;
 use super::activity::{end_of, line_of};
 use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
 use super::verdicts::SessionQueries;
+use super::wording::cut;
 use prompt_bill::PromptBill;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
@@ -506,11 +507,6 @@ impl Session {
 /// Whether what comes behind a text begins a line by itself.
 fn ends_a_line(text: &str) -> bool {
     text.is_empty() || text.ends_with('\n')
-}
-
-/// Cuts a text to its first `limit` bytes, on a character boundary.
-pub(super) fn cut(text: &mut String, limit: usize) {
-    text.truncate(text.floor_char_boundary(limit));
 }
 
 /// Cuts a text to its last `limit` bytes, on a character boundary.

@@ -10,10 +10,10 @@ use crate::view::PhaseOrigin;
 use crate::workflow::Permission;
 
 use super::Run;
-use super::integration::ActiveSplit;
+use super::active_split::ActiveSplit;
 use super::session::Session;
 use super::step::{PauseReason, Step};
-use super::transitions::why_failed;
+use super::wording::why_failed;
 
 impl Run {
     pub(super) fn begin_phase(&mut self, p: usize) {

@@ -10,8 +10,8 @@ use crate::observation::{
 use crate::time::UnixMs;
 use crate::workflow::Mode;
 
-use super::observations::counted;
 use super::session::{Session, TimedSignal};
+use super::wording::counted;
 
 /// A session of which nothing has been heard.
 pub(super) fn unknown_session_view(agent: &str, role: &str, state: SessionState) -> SessionView {

@@ -14,13 +14,12 @@ use crate::workflow::{Objective, PhaseSpec as Spec, REVIEW_SCORE, REVIEWER, Revi
 use crate::worktree::WorktreeName;
 
 use super::Run;
-use super::compaction_summary::one_line;
-use super::integration::ActiveSplit;
+use super::active_split::ActiveSplit;
 use super::phase::{InheritedState, ObjectiveReport, ObjectiveState, Phase};
-use super::session::cut;
-use super::step::{PauseReason, Step, SuccessorReason};
-use super::transitions::why_failed;
+use super::step::{PauseReason, Step};
+use super::successor_reason::SuccessorReason;
 use super::turns::MOST_TURNS;
+use super::wording::{cut, one_line, why_failed};
 
 /// Bytes of the title of a part, which stands in headings and commit messages.
 const TITLE_BYTES: usize = 120;

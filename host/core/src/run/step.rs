@@ -7,9 +7,10 @@ use crate::observation::{AssessTrigger, PromptKind, SplitTrigger};
 use crate::time::UnixMs;
 
 use super::end_cause::EndCause;
-use super::handoff::{HandoffCheck, HandoffRefusal, PendingHandoff};
+use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
 use super::judgment::Judgment;
-use super::prompt_offload::LargeText;
+use super::large_text::LargeText;
+use super::successor_reason::SuccessorReason;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -274,21 +275,6 @@ pub(super) enum OnRestore {
     FailedChecks,
     /// This review is over.
     Review(PhaseId),
-}
-
-/// Why a new session follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SuccessorReason {
-    /// Continuation k of n (A7).
-    Continuation,
-    /// The session failed; counted apart.
-    Retry,
-    /// The session was lost with the host, or left by itself after its work: not counted.
-    Uncounted,
-    /// Its parts: the phase is split.
-    Parts,
-    /// None: the phase is over, and its handoff is for the phases after it.
-    Over,
 }
 
 /// What follows when a session is gone.

@@ -16,7 +16,8 @@ use super::Run;
 use super::conversation::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::session::Session;
-use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::successor_reason::SuccessorReason;
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
@@ -469,14 +470,5 @@ impl Run {
             OnSessionEnd::Skip => self.skip(p),
             OnSessionEnd::Complete => self.complete(p),
         }
-    }
-}
-
-/// What to tell of an outcome that is not the one that was hoped for.
-pub(super) fn why_failed(outcome: &Outcome) -> &str {
-    match outcome {
-        Outcome::Failed { error } | Outcome::Unstartable { error } => error,
-        Outcome::Lost => "it was broken off",
-        _ => "the host answered something else",
     }
 }

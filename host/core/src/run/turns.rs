@@ -3,7 +3,7 @@
 //! them: while the agent works, between two prompts, or before another session. All of it ends at a ceiling.
 
 use crate::decision::{Decision, Fault, TurnBudget};
-use crate::facts::{ChangedFile, WorkspaceFacts};
+use crate::facts::WorkspaceFacts;
 use crate::ids::{ActionId, RequestId};
 use crate::input::Outcome;
 use crate::observation::TurnUsage;
@@ -11,9 +11,11 @@ use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::end_cause::EndCause;
-use super::observations::counted;
 use super::phase::Phase;
-use super::step::{OnTurnBudget, Step, SuccessorReason};
+use super::step::{OnTurnBudget, Step};
+use super::successor_reason::SuccessorReason;
+use super::turn_grant::TurnGrant;
+use super::wording::counted;
 
 /// The most turns of an answer about a scope, in turns of the table: the contract says so (WIT `turn-budget`). Over all answers, a phase gets as
 /// many for each of its objectives.
@@ -24,23 +26,6 @@ const CIRCLES: u32 = 2;
 
 /// How a session ended whose phase had no turns left for it.
 const TURN_LIMIT: &str = "turn-limit";
-
-/// What is known of the turns that a phase was given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct TurnGrant {
-    /// So many it began with.
-    first: u32,
-    /// Objectives that were done when it was last given some.
-    done: u32,
-    /// What was changed then.
-    changed: Vec<ChangedFile>,
-    /// How often it was given some since anything moved.
-    idle: u32,
-    /// Compactions of its session when it was last given some.
-    compactions: u32,
-    /// Turns that were used when it was last refused more.
-    refused_at: Option<u32>,
-}
 
 /// More turns are asked for while the agent works.
 #[derive(Clone, Copy, Debug, PartialEq)]

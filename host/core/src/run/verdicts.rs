@@ -18,7 +18,8 @@ use super::end_cause::EndCause;
 use super::judgment::Judgment;
 use super::quota::{outlasts_its_reset, words_of};
 use super::session::Session;
-use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step, SuccessorReason};
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::successor_reason::SuccessorReason;
 use super::turns::TurnRequest;
 
 /// No wait between two tries is longer: a person who looks sees something move.

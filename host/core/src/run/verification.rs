@@ -11,13 +11,12 @@ use crate::view::PhaseOrigin;
 use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec as Spec, ReviewRequirement};
 
 use super::Run;
-use super::checks::tail_line;
-use super::commit::named;
 use super::end_cause::EndCause;
-use super::evidence::excerpt;
 use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase};
-use super::session::cut;
-use super::step::{OnRestore, OnSessionEnd, PauseReason, Step, SuccessorReason};
+use super::review_score::ReviewScore;
+use super::step::{OnRestore, OnSessionEnd, PauseReason, Step};
+use super::successor_reason::SuccessorReason;
+use super::wording::{cut, excerpt, named, tail_line};
 
 /// Words by which a review says that something is not done.
 const DENIALS: [&str; 6] =
@@ -28,14 +27,6 @@ const SCORE_LINE: &str = "score:";
 const LAST_LINES: usize = 4;
 /// What may stand behind the number.
 const BEHIND_SCORE: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
-
-/// What a reviewer said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ReviewScore {
-    pub(super) score: u32,
-    pub(super) summary: String,
-    pub(super) findings: Vec<String>,
-}
 
 impl ReviewScore {
     /// "Score: 80", or "**Score:** 80/100 (sound)", at the end of one of the last lines of an answer; what stands before it is its summary.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
-use crate::observation::{Capability, is_default};
+use crate::observation::Capability;
+use crate::serde_defaults::is_default;
 use crate::workflow::Workflow;
 
 pub use setting_edits::{GivenSetting, ListEdit, lay_over};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentKind, PhaseSpec, Sandbox, Workflow};
-use crate::observation::is_default;
+use crate::serde_defaults::is_default;
 
 /// What says which agent plays a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentKind, Workflow};
-use crate::observation::is_default;
+use crate::serde_defaults::is_default;
 
 /// How far an agent is confined.
 #[derive(

@@ -2,34 +2,16 @@
 //! follows from it is core's.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use baton_core::visible::visible;
-use baton_core::{Action, Outcome, PhaseId, Run, RunId, UnixMs, WorktreeName};
-use baton_store::StateDir;
+use baton_core::{Action, Outcome, PhaseId, Run, UnixMs, WorktreeName};
 use baton_store::secrets::mask;
-use baton_workspace::{
-    Base, Committing, Differences, Landing, Merging, OnBranch, ToBranch, Trees, Verified, Workspace,
-};
+use baton_workspace::{Base, Committing, Differences, Landing, Merging, OnBranch, ToBranch, Verified};
 
 use crate::error::BoxedError;
 
 use super::EffectContext;
-
-/// The work trees of a run lie in the state directory, where no agent of another phase looks.
-pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> Trees {
-    let hidden = [state.path().to_owned(), state.aot_cache()];
-    let hidden: Vec<_> = hidden.iter().map(PathBuf::as_path).collect();
-    let workspace = &of_run(workspace, state, run);
-    Trees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
-}
-
-/// The workspace as a run works in it: what its commands leave behind is known.
-pub(crate) fn of_run(workspace: &Workspace, state: &StateDir, run: &RunId) -> Workspace {
-    let mark = baton_agents::mark_of_command(&state.sessions().join(run.as_str()));
-    workspace.clone().with_command_mark(mark)
-}
 
 /// Where the phases of a run work, as far as it has come.
 pub(super) fn places(run: &Run) -> BTreeMap<PhaseId, WorktreeName> {

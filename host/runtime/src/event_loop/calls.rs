@@ -8,11 +8,12 @@ use baton_core::observation::{ContextItem, ContextItemKind};
 use baton_inbox::Call;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::control::ControlReply;
+use crate::control::message::ControlReply;
 use crate::error::RuntimeError;
-use crate::result_offload::PendingToolResult;
-use crate::session_token::SessionToken;
-use crate::tool_calls::{ArtifactSaveResult, ToolCallPlan};
+use crate::tools::artifact_tools::ArtifactSaveResult;
+use crate::tools::result_offload::PendingToolResult;
+use crate::tools::session_token::SessionToken;
+use crate::tools::tool_calls::ToolCallPlan;
 
 use super::{EventLoop, RESULTS};
 

@@ -8,11 +8,11 @@ use baton_core::{Input, RunId};
 use baton_store::Journal;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::control::ControlReply;
+use crate::control::message::ControlReply;
 use crate::error::RuntimeError;
 use crate::policies::PolicyRegistry;
-use crate::policy_swap::{self, PolicyChange, PolicyUseRequest, ScopeBindings};
-use crate::policy_watcher::ChangedPolicyFile;
+use crate::policies::policy_swap::{self, PolicyChange, PolicyUseRequest, ScopeBindings};
+use crate::policies::policy_watcher::ChangedPolicyFile;
 
 use super::{EventLoop, RESULTS};
 

@@ -1,16 +1,14 @@
 //! `baton experiment list` and `show`: which experiments there are, and what one of them is. Counts runs, compares nothing.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use baton_lab::experiment::{Definition, Experiments, collect};
-use baton_runtime::core::ids::ArmName;
 use clap::{Args, ValueHint};
 
 use super::{at, experiments, said};
 use crate::args::FormatArg;
 use crate::exit::Exit;
-use crate::render::experiment as render;
+use crate::render::experiment::{self as render, Counts};
 use crate::{enrolment, out, place};
 
 /// List the experiments
@@ -43,9 +41,6 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     format: FormatArg,
 }
-
-/// Runs by version and arm.
-pub(crate) type Counts = BTreeMap<(u32, ArmName), u64>;
 
 pub(super) fn list(args: ListArgs) -> anyhow::Result<Exit> {
     let experiments = experiments(args.state_dir.as_deref())?;

@@ -3,7 +3,7 @@
 use clap::Parser as _;
 
 use super::*;
-use crate::args::{Cli, Command};
+use crate::command_line::{Cli, Command};
 
 fn answer(line: &str) -> Answered {
     let cli = Cli::try_parse_from(["baton", "stats"].into_iter().chain(line.split(' ')));

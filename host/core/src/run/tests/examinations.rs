@@ -5,9 +5,9 @@ use crate::facts::ChangedFile;
 use crate::input::{Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
+use crate::run::review_score::ReviewScore;
 use crate::run::step::Step;
 use crate::run::tests::world::{TestRun, workflow};
-use crate::run::verification::ReviewScore;
 use crate::view::{PhaseOrigin, RunStatus};
 use crate::workflow::{PhaseLoop, ReviewRequirement, Workflow};
 

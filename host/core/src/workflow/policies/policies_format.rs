@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{BREAKER_FAULTS, BUILTIN, ConfigLayer, Policies, PolicyChoice, PolicyLayer};
 use crate::ids::{PhaseId, RoleName};
-use crate::observation::{Capability, is_default};
+use crate::observation::Capability;
+use crate::serde_defaults::is_default;
 
 /// The shape of the row.
 #[derive(Clone, Serialize, Deserialize)]

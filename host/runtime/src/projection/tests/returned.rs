@@ -10,7 +10,7 @@ use baton_inbox::Call;
 use serde_json::json;
 
 use super::super::sample_run::{SampleRun, workflow};
-use crate::report_validation;
+use crate::tools::report_validation;
 
 use super::super::{PhaseProgress, Progress, ReturnStatus, RunTimeline, SessionResult, WorkItems};
 

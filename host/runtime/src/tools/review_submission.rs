@@ -6,7 +6,7 @@ use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
 use baton_core::{PhaseId, SessionId};
 use baton_inbox::ReviewSubmit;
 
-use crate::artifact_tools::ArtifactTools;
+use crate::tools::artifact_tools::ArtifactTools;
 
 /// A review whose author was asked for it.
 pub(crate) struct ReviewSubmission {

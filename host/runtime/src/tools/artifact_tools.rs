@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use baton_core::input::ArtifactRef;
+use baton_core::input::{ArtifactRef, Report};
 use baton_core::workflow::paths::ReservedNames;
 use baton_core::{RunId, SessionId, WorktreeName};
 use baton_inbox::{ArtifactList, ArtifactLoad, ArtifactSave, LIST_MAX, LOAD_BYTES_MAX, ToolReply};
@@ -24,6 +24,15 @@ const UTF8_TAIL: u64 = 3;
 /// as its word, so no agent may write there. The templates of a workflow add their own.
 const HOST_FOLDERS: [&str; 6] =
     ["handoffs", "inputs", "reviews", "summaries", "tool-results", "verifications"];
+
+/// What became of keeping an artifact.
+pub(crate) struct ArtifactSaveResult {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) key: Option<String>,
+    pub(crate) result: Result<ArtifactRef, String>,
+    /// What it says beside being there, where it is a review.
+    pub(crate) says: Option<Report>,
+}
 
 /// The artifacts of one run, and the places that files come from.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
 use baton_core::{ObjectiveId, SessionId, WorktreeName};
 use baton_inbox::Call;
 
-use crate::review_submission::ReviewSubmission;
+use crate::tools::review_submission::ReviewSubmission;
 
 /// Objectives that a refusal lists; a run has few, and an agent needs only its own.
 const LISTED: usize = 20;

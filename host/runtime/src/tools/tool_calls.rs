@@ -12,13 +12,14 @@ use baton_core::{Digest, Input, ObjectiveId, Run, SessionId};
 use baton_inbox::{Call, ToolReply};
 use serde_json::json;
 
-use crate::artifact_tools::ArtifactTools;
-use crate::report_validation;
-use crate::result_offload::PendingToolResult;
-use crate::review_submission::ReviewSubmission;
 use crate::secret_masking;
-use crate::session_token::{SessionToken, SessionTokens};
 use crate::sessions::INSIDE;
+use crate::tools::artifact_tools::ArtifactSaveResult;
+use crate::tools::artifact_tools::ArtifactTools;
+use crate::tools::report_validation;
+use crate::tools::result_offload::PendingToolResult;
+use crate::tools::review_submission::ReviewSubmission;
+use crate::tools::session_token::{SessionToken, SessionTokens};
 
 /// To whoever says the same again.
 const REPEATED: &str = "recorded before: what is repeated counts once";
@@ -33,15 +34,6 @@ pub(crate) enum ToolCallPlan {
     Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
     /// This is run where it may block, and is the answer.
     Look(Box<dyn FnOnce() -> ToolReply + Send>),
-}
-
-/// What became of keeping an artifact.
-pub(crate) struct ArtifactSaveResult {
-    pub(crate) session: Option<SessionId>,
-    pub(crate) key: Option<String>,
-    pub(crate) result: Result<ArtifactRef, String>,
-    /// What it says beside being there, where it is a review.
-    pub(crate) says: Option<Report>,
 }
 
 /// What the run's own view does not tell of a session.

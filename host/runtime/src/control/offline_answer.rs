@@ -8,13 +8,13 @@ use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::Workspace;
 
 use crate::config::HostConfig;
-use crate::effects::trees_of;
+use crate::control::requester;
 use crate::error::RuntimeError;
 use crate::projection::{self, ProjectionWriter};
 use crate::query;
 use crate::recorder::RunRecorder;
 use crate::recovery;
-use crate::requester;
+use crate::worktree_paths::trees_of;
 
 /// Journals the answer to a question of this run, or of the newest one.
 pub(crate) async fn answer(

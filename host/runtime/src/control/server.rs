@@ -1,9 +1,7 @@
 //! The listening side of the control socket. Every connection asks one thing on one line; what is asked reaches the
 //! event loop over a bounded channel, and what cannot be read is refused here.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,16 +16,13 @@ use tokio::task::JoinHandle;
 use baton_core::SessionId;
 use baton_core::input::ChangeRequester;
 
-use crate::control::{CALL_HEAD, ControlMessage, ControlReply, USE_HEAD};
+use super::message::{
+    CALL_BYTES, CALL_HEAD, ControlMessage, ControlReply, ControlRequest, MESSAGE_BYTES, USE_HEAD,
+};
+use super::requester::{self, AgentRequester, SessionEvidence};
+use super::socket_path::reachable;
 use crate::error::RuntimeError;
-use crate::requester::{self, AgentRequester, SessionEvidence};
 
-/// A message of a person is a word and perhaps a number.
-pub(crate) const MESSAGE_BYTES: usize = 4096;
-/// A call of a tool carries texts, the longest of them an artifact of 256 KiB, which JSON may make six times as long.
-pub(crate) const CALL_BYTES: usize = 2 << 20;
-/// A view of a run with hundreds of phases stays far below this.
-pub(crate) const REPLY_BYTES: u64 = 16 << 20;
 /// Connections that are served at a time. People and scripts ask a few times a second at most; the bridges of agents hold
 /// one for each call under way.
 const CONNECTIONS: usize = 64;
@@ -35,19 +30,6 @@ const CONNECTIONS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// An answer waits for the disk, and for a file of 64 MiB to be kept; what takes longer than this hangs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of a socket's path that every system takes.
-const PATH_BYTES: usize = 100;
-
-/// A message with the way back.
-#[derive(Debug)]
-pub(crate) struct ControlRequest {
-    /// What is asked.
-    pub(crate) message: ControlMessage,
-    /// Who asks, where the system tells; an error where that is an agent's.
-    pub(crate) by: Result<Option<ChangeRequester>, AgentRequester>,
-    /// Where the answer goes. Whoever asked may be gone.
-    pub(crate) reply: oneshot::Sender<ControlReply>,
-}
 
 /// The socket, open while this lives.
 #[derive(Debug)]
@@ -189,33 +171,6 @@ async fn read_line(read: OwnedReadHalf) -> io::Result<Vec<u8>> {
         read.take((CALL_BYTES - MESSAGE_BYTES) as u64).read_until(b'\n', &mut line).await?;
     }
     Ok(line)
-}
-
-/// A path of the socket that is short enough for the system, valid while this lives.
-#[derive(Debug)]
-pub(crate) struct ShortPath {
-    path: PathBuf,
-    _folder: Option<File>,
-}
-
-impl ShortPath {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-/// The address of a socket has room for about a hundred bytes, and a state directory may be deeper than that; on Linux
-/// an open folder has a short name.
-pub(crate) fn reachable(path: &Path) -> io::Result<ShortPath> {
-    if path.as_os_str().len() <= PATH_BYTES || !cfg!(target_os = "linux") {
-        return Ok(ShortPath { path: path.to_owned(), _folder: None });
-    }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let folder = File::open(folder)?;
-    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
-    Ok(ShortPath { path: short, _folder: Some(folder) })
 }
 
 #[cfg(test)]

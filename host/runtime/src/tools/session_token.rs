@@ -9,14 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::view::RunView;
 use baton_core::{RunId, SessionId};
-use baton_inbox::{Request, ToolBackend, ToolReply};
 use baton_store::StateDir;
 use serde::{Deserialize, Serialize};
-use tokio::io::DuplexStream;
-use tokio::sync::{mpsc, oneshot};
 
-use crate::control::{ControlMessage, ControlReply};
-use crate::control_server::ControlRequest;
 use crate::private_file;
 use crate::sessions;
 
@@ -26,8 +21,6 @@ pub(crate) const FILE: &str = "door.json";
 pub(crate) const SOCKET: &str = "door.sock";
 /// Version of its record.
 const SCHEMA: u32 = 1;
-/// Bytes under way between the host and an agent whose MCP server it is. The pipes of other agents hold as much.
-const PIPE_BYTES: usize = 64 << 10;
 
 /// Says that a call comes from this session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,45 +130,5 @@ impl SessionTokens {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The way to the run's loop from inside this process.
-#[derive(Clone)]
-pub(crate) struct InProcessTools {
-    pub(crate) pass: SessionToken,
-    pub(crate) ask: mpsc::Sender<ControlRequest>,
-}
-
-impl InProcessTools {
-    /// Serves the tools on one end of a pipe and gives the other.
-    pub(crate) fn open(&self) -> DuplexStream {
-        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        let door = self.clone();
-        tokio::spawn(async move {
-            let (read, write) = tokio::io::split(ours);
-            if let Err(error) = baton_inbox::serve(door, read, write).await {
-                tracing::warn!("{error}");
-            }
-        });
-        theirs
-    }
-}
-
-impl ToolBackend for InProcessTools {
-    async fn call(&self, request: Request) -> ToolReply {
-        let ending =
-            || ToolReply::refused("not recorded: the host is ending; what you reported before is kept");
-        let (reply, answered) = oneshot::channel();
-        let Request { key, call } = request;
-        let message = ControlMessage::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
-        if self.ask.send(ControlRequest { message, by: Ok(None), reply }).await.is_err() {
-            return ending();
-        }
-        match answered.await {
-            Ok(ControlReply::Called(answer)) => answer,
-            Ok(ControlReply::Refused { why }) => ToolReply::refused(why),
-            _ => ending(),
-        }
     }
 }

@@ -9,7 +9,7 @@ use baton_core::{Run, UnixMs};
 use tokio::sync::mpsc;
 
 use crate::config::RunUpdate;
-use crate::notifier::rings_bell;
+use crate::ui::notifier::rings_bell;
 
 /// Beyond this many notices the host waits for the renderer: hours of work, held back by a terminal that was stopped.
 const NOTICES: usize = 10_000;

@@ -9,11 +9,12 @@ use baton_inbox::{Call, Request, ToolBackend, ToolReply};
 use tokio::time::Instant;
 
 use crate::config::HostConfig;
-use crate::control::{ControlMessage, ControlReply, connect, exchange};
-use crate::control_server::CALL_BYTES;
+use crate::control::client::{connect, exchange};
+use crate::control::message::CALL_BYTES;
+use crate::control::message::{ControlMessage, ControlReply};
 use crate::error::RuntimeError;
 use crate::query;
-use crate::session_token::{SessionFile, SessionToken};
+use crate::tools::session_token::{SessionFile, SessionToken};
 
 /// How long a host is waited for that is not there: a restart takes a few seconds, and clients wait a minute for a tool.
 const RECONNECT: Duration = Duration::from_secs(20);

@@ -22,15 +22,16 @@ use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, Stor
 use baton_workspace::Workspace;
 use rustix::fs::OFlags;
 
-use crate::artifact_tools::ArtifactTools;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle};
-use crate::control::{ControlMessage, ControlReply, connect, exchange};
-use crate::effects::trees_of;
+use crate::control::client::{connect, exchange};
+use crate::control::message::{ControlMessage, ControlReply};
 use crate::error::RuntimeError;
 use crate::policies::{self, DecideFn, RunArtifacts};
-use crate::session_token::SessionFile;
-use crate::tool_calls::ArtifactSaveResult;
+use crate::tools::artifact_tools::ArtifactSaveResult;
+use crate::tools::artifact_tools::ArtifactTools;
+use crate::tools::session_token::SessionFile;
+use crate::worktree_paths::trees_of;
 
 /// Folder of artifact names for what was replaced.
 pub(crate) const TOOL_RESULTS: &str = "tool-results";

@@ -14,12 +14,12 @@ use baton_store::secrets::mask_line;
 use baton_workspace::{Trees, Workspace};
 use serde_json::json;
 
-use crate::artifact_tools::ArtifactTools;
 use crate::clock;
 use crate::projection;
-use crate::report_validation;
-use crate::review_submission::ReviewSubmission;
 use crate::secret_masking;
+use crate::tools::artifact_tools::ArtifactTools;
+use crate::tools::report_validation;
+use crate::tools::review_submission::ReviewSubmission;
 
 /// Rounds of one look. The inbox hands over a bounded number of files at a time; a flood comes with the next looks.
 const ROUNDS: usize = 8;

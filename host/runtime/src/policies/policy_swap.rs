@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use baton_core::grants::Grants;
 use baton_core::input::{BindingLink, PolicyBinding, PolicyChangeCause};
@@ -15,7 +15,7 @@ use baton_store::{ArtifactStore, Journal};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{HostConfig, PolicySource};
-use crate::control::{ControlMessage, ControlReply, control};
+use crate::control::requester;
 use crate::error::RuntimeError;
 use crate::policies::{
     self, BindingRequest, CurrentSettings, JournaledPolicy, LoadedBinding, PolicyRegistry, RunArtifacts,
@@ -23,7 +23,6 @@ use crate::policies::{
 use crate::query;
 use crate::recorder::RunRecorder;
 use crate::recovery;
-use crate::requester;
 
 /// A component that a person wants in place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,48 +121,6 @@ pub(crate) struct LoadedPins {
     pub(crate) pins: Vec<PolicyBinding>,
     /// Settings that were in force and that the new component does not have.
     pub(crate) dropped: Vec<String>,
-}
-
-/// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
-/// one that stands behind every other. It decides from the next question on; what is being decided meanwhile is decided as before.
-///
-/// # Errors
-/// [`RuntimeError::Refused`] where the component, its settings, the scope or the run is refused; then nothing has changed.
-/// [`RuntimeError::State`] where it cannot be handed over, and what [`control`](crate::control()) says.
-pub async fn use_policy(
-    config: &HostConfig,
-    mut wanted: PolicyUseRequest,
-    bytes: Option<&[u8]>,
-) -> Result<PolicyChange, RuntimeError> {
-    let state = query::find_state(config)?;
-    let handed = match bytes {
-        Some(bytes) => Some(write_component(state.path(), bytes)?),
-        None => None,
-    };
-    wanted.file = handed.as_ref().map(|file| file.path().to_owned());
-    match control(config, ControlMessage::UsePolicy(Box::new(wanted))).await? {
-        ControlReply::Changed(change) => Ok(change),
-        ControlReply::PolicyRefused { policy, why } => Err(RuntimeError::PolicyRefused { policy, why }),
-        ControlReply::Refused { why } => Err(RuntimeError::Refused(why)),
-        _ => Err(RuntimeError::Refused("the host answered something else; is it an older one?".to_owned())),
-    }
-}
-
-/// The bytes that the person looked at, where the host finds them and nobody else writes: what lies at the path that was named
-/// may change at any time. Gone when the host has answered.
-fn write_component(folder: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, RuntimeError> {
-    use std::io::Write as _;
-    let write = || {
-        let mut file = tempfile::Builder::new().prefix("policy-").suffix(".wasm").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.flush()?;
-        Ok(file)
-    };
-    write().map_err(|source: std::io::Error| RuntimeError::State {
-        what: "cannot hand a policy over",
-        dir: folder.to_owned(),
-        source: source.into(),
-    })
 }
 
 impl PolicyUseRequest {
@@ -384,7 +341,7 @@ pub(crate) fn rollback_targets(
 pub(crate) async fn offline(
     config: &HostConfig,
     change: OfflineChange,
-) -> Result<ControlReply, RuntimeError> {
+) -> Result<PolicyChange, RuntimeError> {
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
     let id = query::which_run(config, &journal, change.run())?;
@@ -419,7 +376,7 @@ pub(crate) async fn offline(
     }
     scribe.commit().await?;
     scribe.flush()?;
-    Ok(ControlReply::Changed(change.taken_by(scribe.run())))
+    Ok(change.taken_by(scribe.run()))
 }
 
 /// What can be changed without a host.

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::{HostConfig, RunUpdate};
-use crate::control::{HostStatus, at_work};
+use crate::control::client::{HostStatus, at_work};
 use crate::error::RuntimeError;
-use crate::notifier::rings_bell;
 use crate::query;
 use crate::recovery::RecoveredRun;
+use crate::ui::notifier::rings_bell;
 
 /// How often the journal is looked at: telemetry is committed within 50 ms, and nobody reads faster than this.
 const LOOK: Duration = Duration::from_millis(200);

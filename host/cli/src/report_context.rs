@@ -1,0 +1,62 @@
+//! What a report tells beside the view of a run: it is looked up where the run works.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunView};
+use baton_runtime::{diff as compare, workflow_of};
+
+use crate::host_client::block_on;
+use crate::place::{Place, shell_quoted};
+use crate::render::changes::change_totals;
+use crate::render::report::{Aside, PlanAside};
+use crate::task::boxes::Boxes;
+use crate::undone::is_undone;
+
+/// Phases whose changes a report tells: each is a comparison by git.
+const PHASES_COMPARED: usize = 20;
+
+/// A report waits this long for what was changed, and is without it otherwise: a host that is to stop ends with one.
+const COMPARED_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a report tells beside the view. What cannot be looked up is left out.
+pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
+    let workflow = workflow_of(&place.config, &view.run).ok().flatten();
+    let has_cost_ceiling = workflow.as_ref().is_some_and(|workflow| {
+        let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
+        of_phases || workflow.limits.cost_microusd.is_some()
+    });
+    let boxes = workflow.and_then(Boxes::of);
+    let plan = boxes.and_then(|boxes| {
+        let path = boxes.path();
+        let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
+        let name = name.to_string_lossy().into_owned();
+        let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
+        Some(PlanAside { name, command, standing: boxes.standing(view)? })
+    });
+    let until = tokio::time::Instant::now() + COMPARED_WITHIN;
+    let changed = |phase| {
+        let found = block_on(async {
+            let found = compare(&place.config, Some(&view.run), phase, &[], false);
+            tokio::time::timeout_at(until, found).await
+        });
+        let found = found.ok().and_then(Result::ok).and_then(Result::ok);
+        found.filter(|found| view.imported.is_none() && !found.is_empty()).as_ref().map(change_totals)
+    };
+    let begun = |phase: &&PhaseSummary| phase.origin == PhaseOrigin::Workflow && !phase.sessions.is_empty();
+    let phases: Vec<&PhaseSummary> = view.phases.iter().filter(begun).collect();
+    let changed_by = match phases.len() {
+        2..=PHASES_COMPARED => {
+            phases.iter().filter_map(|phase| Some((phase.id.clone(), changed(Some(&phase.id))?))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    Aside {
+        plan,
+        changed: changed(None),
+        changed_by,
+        is_undone: is_undone(place, &view.run),
+        has_cost_ceiling,
+        is_stopping: false,
+    }
+}

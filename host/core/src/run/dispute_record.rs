@@ -1,0 +1,18 @@
+//! What speaks against an objective whose phase is over.
+
+use crate::input::ReportedHandoff;
+
+use super::phase::ObjectiveReport;
+
+/// What speaks against an objective of a phase that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Dispute {
+    /// Index of the objective in its phase.
+    pub(super) goal: usize,
+    /// In words for a person.
+    pub(super) words: String,
+    /// Absent where the disk says it.
+    pub(super) reported: Option<ObjectiveReport>,
+    /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
+    pub(super) handoff: Option<ReportedHandoff>,
+}
