@@ -11,7 +11,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Value, json};
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type BuildResult<T> = Result<T, Box<dyn Error>>;
 
 /// Carries Gitleaks' rules in one file.
 const GITLEAKS: (&str, &str) = ("keyspoor", "src/builtin_rules.json");
@@ -29,7 +29,7 @@ const WORDS_AT_ONCE: usize = 4;
 /// What a rule of Keyhog's finds is a secret from this many bytes on: shorter ones are names, numbers and switches.
 const SECRET_BYTES: usize = 8;
 
-fn main() -> Outcome<()> {
+fn main() -> BuildResult<()> {
     let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
     let manifest = here.join("rules/Cargo.toml");
     for changed in ["build.rs", "rules/Cargo.toml", "rules/Cargo.lock"] {
@@ -38,7 +38,7 @@ fn main() -> Outcome<()> {
     let metadata = metadata(&manifest, true).or_else(|_| metadata(&manifest, false))?;
     let gitleaks = place(&metadata, GITLEAKS)?;
     let text = std::fs::read(&gitleaks).map_err(|e| format!("cannot read {}: {e}", gitleaks.display()))?;
-    let mut rules = Rules::default();
+    let mut rules = SecretRuleSet::default();
     rules.add_gitleaks(&serde_json::from_slice(&text)?)?;
     let placeholders = rules.placeholders(&toml_file(&place(&metadata, PLACEHOLDERS)?)?);
     for (_, file) in toml_files(&place(&metadata, KEYHOG)?)? {
@@ -58,13 +58,13 @@ fn main() -> Outcome<()> {
     write("secret-vectors.json", &Value::from(vectors))
 }
 
-fn write(name: &str, value: &Value) -> Outcome<()> {
+fn write(name: &str, value: &Value) -> BuildResult<()> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?).join(name);
     Ok(std::fs::write(out, serde_json::to_vec(value)?)?)
 }
 
 /// Where cargo keeps a file or folder of a package.
-fn place(metadata: &Value, (package, inside): (&str, &str)) -> Outcome<PathBuf> {
+fn place(metadata: &Value, (package, inside): (&str, &str)) -> BuildResult<PathBuf> {
     metadata["packages"]
         .as_array()
         .and_then(|packages| packages.iter().find(|known| known["name"] == package))
@@ -74,7 +74,7 @@ fn place(metadata: &Value, (package, inside): (&str, &str)) -> Outcome<PathBuf> 
 }
 
 /// What cargo knows of the pinned packages. They are fetched only where they are not here yet.
-fn metadata(manifest: &Path, offline: bool) -> Outcome<Value> {
+fn metadata(manifest: &Path, offline: bool) -> BuildResult<Value> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
         .arg(std::env::var("HOST")?)
@@ -94,7 +94,7 @@ fn metadata(manifest: &Path, offline: bool) -> Outcome<Value> {
 }
 
 /// The TOML files of a folder by their names, in order.
-fn toml_files(folder: &Path) -> Outcome<Vec<(String, Value)>> {
+fn toml_files(folder: &Path) -> BuildResult<Vec<(String, Value)>> {
     let entries = std::fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
     let mut files = Vec::new();
     for path in entries.map(|entry| entry.map(|entry| entry.path())) {
@@ -110,23 +110,23 @@ fn toml_files(folder: &Path) -> Outcome<Vec<(String, Value)>> {
     Ok(files)
 }
 
-fn toml_file(path: &Path) -> Outcome<Value> {
+fn toml_file(path: &Path) -> BuildResult<Value> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     Ok(toml::from_str(&text).map_err(|e| format!("{} is no TOML: {e}", path.display()))?)
 }
 
 /// The rules of all packages in one form, with their allow lists once each.
 #[derive(Default)]
-struct Rules {
+struct SecretRuleSet {
     rules: Vec<Value>,
     lists: Vec<Value>,
     /// The lists that every rule of Gitleaks has: what is a placeholder, whoever looks for it.
     common: Vec<usize>,
 }
 
-impl Rules {
+impl SecretRuleSet {
     /// All of Gitleaks', without those that ask for the path of a file: what Baton scans has none.
-    fn add_gitleaks(&mut self, file: &Value) -> Outcome<()> {
+    fn add_gitleaks(&mut self, file: &Value) -> BuildResult<()> {
         let mut lists_of = Vec::new();
         for rule in array(file, "rules")? {
             if !rule["path"].is_null() {
@@ -177,7 +177,7 @@ impl Rules {
 
     /// A kind that Keyhog knows, unless its authors say that it is no secret ("info" and "low" are names and public
     /// identifiers) or it is one of the generic ones: they lean on a model that this scanner does not have.
-    fn add_keyhog(&mut self, detector: &Value, placeholders: usize) -> Outcome<()> {
+    fn add_keyhog(&mut self, detector: &Value, placeholders: usize) -> BuildResult<()> {
         let harmless = detector["severity"] == "info" || detector["severity"] == "low";
         if harmless || !detector["kind"].is_null() {
             return Ok(());
@@ -228,7 +228,7 @@ impl Rules {
     }
 }
 
-fn array<'a>(value: &'a Value, key: &str) -> Outcome<&'a Vec<Value>> {
+fn array<'a>(value: &'a Value, key: &str) -> BuildResult<&'a Vec<Value>> {
     value[key].as_array().ok_or_else(|| format!("a rule has no list of {key}: {value}").into())
 }
 

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::guests::Guest;
-use crate::support::{Stage, until};
+use crate::guests::GuestBuilder;
+use crate::support::{TestWorkspace, until};
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
@@ -21,13 +21,13 @@ const WORKS_AGAIN: &str =
 // --- workflow files ---------------------------------------------------------------------------------------------------
 
 /// A workflow of two phases with one mistake in it.
-fn refused_workflow(from: &str, to: &str) -> crate::support::Ended {
+fn refused_workflow(from: &str, to: &str) -> crate::support::CommandOutput {
     let good = "name = \"w\"\ngoal = \"g\"\n[roles.executor]\nscript = \"script.toml\"\n\
                 [[phases]]\nid = \"one\"\nobjectives = [{ id = \"a\", description = \"a\" }]\n\
                 [[phases]]\nid = \"two\"\ndepends_on = [\"one\"]\nobjectives = [{ id = \"b\", description = \"b\" }]\n";
     let bad = good.replace(from, to);
     assert_ne!(bad, good);
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.write("script.toml", "window_tokens = 1000\n");
     stage.write("bad.toml", bad);
     let ended = stage.baton(&["run", "bad.toml"]).expect(2);
@@ -54,7 +54,7 @@ fn a_cycle_of_phases() {
 
 /// It was tried, tried again, and then a person was asked.
 #[track_caller]
-fn expect_question(stage: &Stage) {
+fn expect_question(stage: &TestWorkspace) {
     let story = stage.story();
     assert_eq!(story.view.status, RunStatus::Paused);
     assert_eq!(story.view.questions.len(), 1);
@@ -64,7 +64,7 @@ fn expect_question(stage: &Stage) {
 
 #[test]
 fn a_missing_agent_binary() {
-    let stage = Stage::job_of_program("exit 0");
+    let stage = TestWorkspace::job_of_program("exit 0");
     fs::remove_file(stage.path("agent.sh")).unwrap();
     let ended = stage.baton(&["run", "job.toml"]);
     assert!(matches!(ended.code, Some(2 | 5)), "{ended:?}");
@@ -74,7 +74,7 @@ fn a_missing_agent_binary() {
 
 #[test]
 fn an_agent_that_exits_at_once() {
-    let stage = Stage::job_of_program("exit 3");
+    let stage = TestWorkspace::job_of_program("exit 3");
     stage.baton(&["run", "job.toml"]).expect(5);
     assert_eq!(stage.starts(), 2);
     expect_question(&stage);
@@ -82,7 +82,7 @@ fn an_agent_that_exits_at_once() {
 
 #[test]
 fn an_agent_that_prints_garbage() {
-    let stage = Stage::job_of_program("head -c 100000 /dev/urandom; exit 1");
+    let stage = TestWorkspace::job_of_program("head -c 100000 /dev/urandom; exit 1");
     stage.baton(&["run", "job.toml"]).expect(5);
     assert_eq!(stage.starts(), 2);
     expect_question(&stage);
@@ -90,7 +90,7 @@ fn an_agent_that_prints_garbage() {
 
 #[test]
 fn an_agent_that_prints_100_mb_on_one_line() {
-    let stage = Stage::job(&[("a", &format!("{{ garbage = 100000000 }}, {WORKS}"))], "");
+    let stage = TestWorkspace::job(&[("a", &format!("{{ garbage = 100000000 }}, {WORKS}"))], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     assert_eq!(stage.read("a.txt"), "done\n");
     let journal = fs::metadata(stage.state().journal()).unwrap().len();
@@ -101,7 +101,7 @@ fn an_agent_that_prints_100_mb_on_one_line() {
 #[test]
 fn an_agent_that_never_answers() {
     let limits = "retries = 0\nnudges = 1\nheartbeat = \"100ms\"";
-    let stage = Stage::job(&[("a", "{ hang = true }")], limits);
+    let stage = TestWorkspace::job(&[("a", "{ hang = true }")], limits);
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let settings = "[policies]\nsettings = { stall-ms = 1000 }\n[[phases]]";
     stage.write("job.toml", workflow.replace("[[phases]]", settings));
@@ -118,7 +118,7 @@ fn an_agent_that_never_answers() {
 
 #[test]
 fn an_agent_that_ignores_sigterm() {
-    let stage = Stage::job(
+    let stage = TestWorkspace::job(
         &[("a", "{ ignore_sigterm = true }, { write = \"here.txt\", content = \"\" }, { hang = true }")],
         "",
     );
@@ -132,14 +132,14 @@ fn an_agent_that_ignores_sigterm() {
 
 #[test]
 fn an_agent_that_leaves_grandchildren() {
-    let stage = Stage::job(&[("a", &format!("{{ spawn_grandchild = true }}, {WORKS}"))], "");
+    let stage = TestWorkspace::job(&[("a", &format!("{{ spawn_grandchild = true }}, {WORKS}"))], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     stage.expect_no_process();
 }
 
 #[test]
 fn an_agent_whose_host_is_killed() {
-    let stage = Stage::job(
+    let stage = TestWorkspace::job(
         &[("a", "{ spawn_grandchild = true }, { write = \"here.txt\", content = \"\" }, { hang = true }")],
         "",
     );
@@ -153,7 +153,8 @@ fn an_agent_whose_host_is_killed() {
 /// Nobody is left to end it but the next host, and it does so before it starts another.
 #[test]
 fn an_agent_whose_host_and_guard_are_killed() {
-    let stage = Stage::job_of_program("[ -e here.txt ] && exit 3\n: > here.txt\nwhile :; do sleep 1; done");
+    let stage =
+        TestWorkspace::job_of_program("[ -e here.txt ] && exit 3\n: > here.txt\nwhile :; do sleep 1; done");
     let mut host = stage.start(&["run", "job.toml"]);
     until("the agent works", || stage.workspace.join("here.txt").exists());
     // A host that sees its guard die ends the agent itself, so it must not see anything any more.
@@ -169,8 +170,10 @@ fn an_agent_whose_host_and_guard_are_killed() {
 
 #[test]
 fn an_agent_that_deletes_everything_it_can() {
-    let stage =
-        Stage::job(&[("a", &format!("{{ delete_workspace = true }}, {WORKS}")), ("b", WORKS_AGAIN)], "");
+    let stage = TestWorkspace::job(
+        &[("a", &format!("{{ delete_workspace = true }}, {WORKS}")), ("b", WORKS_AGAIN)],
+        "",
+    );
     stage.baton(&["run", "job.toml"]).expect(0);
     assert_eq!((stage.read("a.txt"), stage.read("b.txt")), ("done\n".into(), "done\n".into()));
     let story = stage.story();
@@ -188,7 +191,7 @@ fn an_agent_that_deletes_the_handoffs() {
         )
     };
     let (b, c) = (exhausts("b", "{ delete_workspace = true },"), exhausts("c", ""));
-    let stage = Stage::job(&[("a", WORKS), ("b", &b), ("c", &c)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS), ("b", &b), ("c", &c)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     let story = stage.story();
     assert_eq!(story.done().len(), 3);
@@ -205,7 +208,7 @@ fn an_agent_that_deletes_the_handoffs() {
 
 #[test]
 fn a_full_disk() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let ended = stage.baton_with(&["run", "quickstart.toml"], "BATON_JOURNAL_PAGES", "215").expect(1);
     ended.says(&["intact up to entry", "baton resume"]);
     stage.expect_no_process();
@@ -214,8 +217,8 @@ fn a_full_disk() {
 }
 
 /// A finished job and the path of its journal.
-fn finished_job() -> (Stage, PathBuf) {
-    let stage = Stage::job(&[("a", WORKS)], "");
+fn finished_job() -> (TestWorkspace, PathBuf) {
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     let journal = stage.state().journal();
     (stage, journal)
@@ -252,7 +255,7 @@ fn a_newer_journal() {
 
 #[test]
 fn two_hosts_on_one_workspace() {
-    let stage = Stage::job(&[("a", "{ write = \"here.txt\", content = \"\" }, { hang = true }")], "");
+    let stage = TestWorkspace::job(&[("a", "{ write = \"here.txt\", content = \"\" }, { hang = true }")], "");
     let mut first = stage.start(&["run", "job.toml"]);
     until("the first works", || stage.workspace.join("here.txt").exists());
     let pid = format!("process {}", first.id());
@@ -264,7 +267,7 @@ fn two_hosts_on_one_workspace() {
 
 #[test]
 fn a_user_edits_a_file_while_an_agent_works() {
-    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
     let script = fs::read_to_string(stage.path("script.toml")).unwrap();
     stage.write("script.toml", format!("pace_ms = 300\n{script}"));
     let mut host = stage.start(&["run", "job.toml"]);
@@ -279,8 +282,8 @@ fn a_user_edits_a_file_while_an_agent_works() {
 // --- policies ---------------------------------------------------------------------------------------------------------
 
 /// A job whose compaction is decided by this component.
-fn job_of_policy(component: &[u8]) -> Stage {
-    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+fn job_of_policy(component: &[u8]) -> TestWorkspace {
+    let stage = TestWorkspace::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
     stage.write("hostile.wasm", component);
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let policies = "[policies]\ncompaction = \"hostile.wasm\"\n[[phases]]\n";
@@ -290,7 +293,7 @@ fn job_of_policy(component: &[u8]) -> Stage {
 
 /// It faults when it is asked; the work goes on with the next in the chain, and people are told.
 #[track_caller]
-fn falls_back(guest: &Guest) {
+fn falls_back(guest: &GuestBuilder) {
     let stage = job_of_policy(&guest.build());
     stage.baton(&["run", "job.toml"]).expect(0);
     let story = stage.story();
@@ -309,30 +312,30 @@ fn refused_policy(component: &[u8], says: &[&str]) {
 
 #[test]
 fn a_policy_that_loops() {
-    falls_back(&Guest::deciding("(loop $forever (br $forever)) (i32.const 0)"));
+    falls_back(&GuestBuilder::deciding("(loop $forever (br $forever)) (i32.const 0)"));
 }
 
 #[test]
 fn a_policy_that_eats_memory() {
-    falls_back(&Guest::deciding(
+    falls_back(&GuestBuilder::deciding(
         "(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable",
     ));
 }
 
 #[test]
 fn a_policy_that_traps() {
-    falls_back(&Guest::deciding("unreachable"));
+    falls_back(&GuestBuilder::deciding("unreachable"));
 }
 
 /// Its reason begins in a memory of two pages and is said to have 100 MB.
 #[test]
 fn a_policy_that_returns_100_mb() {
-    falls_back(&Guest::new("compaction-policy").answering(100_000_000));
+    falls_back(&GuestBuilder::new("compaction-policy").answering(100_000_000));
 }
 
 #[test]
 fn a_policy_that_imports_wasi() {
-    let guest = Guest::good("ok")
+    let guest = GuestBuilder::good("ok")
         .with_package("package wasi:clocks@0.2.0; interface wall-clock { now: func() -> u64; }")
         .contract("world imports {", "world imports { import wasi:clocks/wall-clock@0.2.0;")
         .import("wall-clock", "now");
@@ -345,7 +348,7 @@ fn a_policy_with_a_record_too_many() {
         "record compaction-decision {\n        action: compaction-action,",
         "record compaction-decision {\n        extra: u32,\n        action: compaction-action,",
     );
-    let guest = Guest::good("ok").contract(from, to);
+    let guest = GuestBuilder::good("ok").contract(from, to);
     refused_policy(&guest.build(), &["hostile.wasm", "compaction.decide"]);
 }
 
@@ -357,7 +360,7 @@ fn a_policy_that_is_no_component() {
 
 #[test]
 fn settings_of_the_wrong_type() {
-    let stage = Stage::job(&[("a", WORKS)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let policies = "[policies]\nsettings = { stall-ms = \"soon\", stal-ms = 1 }\n[[phases]]\n";
     stage.write("job.toml", workflow.replace("[[phases]]\n", policies));
@@ -369,7 +372,7 @@ fn settings_of_the_wrong_type() {
 /// A run keeps the component that it began with: neither its file nor the workflow's is needed again.
 #[test]
 fn a_policy_whose_file_is_gone_at_the_resume() {
-    let stage = job_of_policy(&Guest::good("there is room").build());
+    let stage = job_of_policy(&GuestBuilder::good("there is room").build());
     let killed = stage.baton_with(&["run", "job.toml"], "BATON_KILL_AT", "effect-before:3");
     assert_eq!(killed.code, None, "{killed:?}");
     fs::remove_file(stage.path("hostile.wasm")).unwrap();

@@ -87,7 +87,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
         (&["run", "w.toml", "--agent", "nobody"], "acp:<command>"),
         (&["classify", "--agent", "codex", "w.toml"], "codex-app-server"),
         (&["classify", "--agent", "claude", "absent.jsonl"], "absent.jsonl"),
-        (&["agents", "claud"], "there is no file of this name either"),
+        (&["agents", "claud"], "no file has this name either"),
         (&["classify", "--agent", "text", "remarks.jsonl"], "remarks.jsonl:2: expected"),
         (&["answer", "perhaps"], "possible values"),
         (&["status"], "nothing has run"),
@@ -217,7 +217,7 @@ fn words_that_people_try_lead_to_the_command() {
         assert_eq!(of(word), of(command), "{word}");
     }
     assert!(of("log").2.contains("nothing has run") && of("log").2.contains("baton do"), "{:?}", of("log"));
-    assert!(of("init").2.contains("nothing here says what is to be done"), "{:?}", of("init"));
+    assert!(of("init").2.contains("found no task here"), "{:?}", of("init"));
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_policy_that_is_not_built_in_never_stands_in_for_the_one_that_is() {
     std::fs::write(home.path().join("a"), "{\"text\": \"a\", \"channel\": \"terminal\"}\n").unwrap();
     let pinned = format!("builtin:resilience@sha256:{}", "0".repeat(64));
     for (policy, code, expected) in
-        [("builtin:foo", 2, "builtin:foo is not built in"), (&pinned, 3, "has the digest sha256:")]
+        [("builtin:foo", 2, "builtin:foo is not a built-in policy"), (&pinned, 3, "has the digest sha256:")]
     {
         for args in [
             &["policy", "inspect", policy][..],

@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 use baton_runtime::core::Action;
 use baton_runtime::core::progress::ProgressEvent;
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 
 /// Two phases of two objectives and one, in a repository with work of somebody's own in it.
-fn stage(keys: &str) -> Stage {
-    let stage = Stage::new();
+fn stage(keys: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let workflow = format!(
         "name = \"calc\"\n{keys}\n[roles.executor]\nscript = \"script.toml\"\n\
          [[phases]]\ntitle = \"Build it\"\nverify = \"test -s a.txt\"\n\
@@ -31,7 +31,7 @@ fn stage(keys: &str) -> Stage {
 }
 
 /// Hooks that would leave a mark, and end a commit.
-fn set_traps(stage: &Stage) {
+fn set_traps(stage: &TestWorkspace) {
     for hook in ["pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "reference-transaction"] {
         let path = stage.workspace.join(".git/hooks").join(hook);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -40,7 +40,7 @@ fn set_traps(stage: &Stage) {
     }
 }
 
-fn subjects(stage: &Stage, branch: &str) -> Vec<String> {
+fn subjects(stage: &TestWorkspace, branch: &str) -> Vec<String> {
     stage.git(&["log", "--reverse", "--format=%s", branch]).lines().map(str::to_owned).collect()
 }
 
@@ -91,7 +91,7 @@ fn no_commit_is_lost_or_made_twice_where_the_host_is_killed() {
     let journal = Journal::open_read_only(&undisturbed.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
     let durable = journal.read(&run).unwrap().filter_map(|entry| match entry.unwrap() {
-        Entry::Intent { intent, .. } if intent.action.is_durable() => Some(intent.action),
+        JournalEntry::Intent { intent, .. } if intent.action.is_durable() => Some(intent.action),
         _ => None,
     });
     let commits: Vec<usize> = durable
@@ -105,7 +105,7 @@ fn no_commit_is_lost_or_made_twice_where_the_host_is_killed() {
             let stage = stage("commit = \"objective\"");
             set_traps(&stage);
             let at = format!("{point}:{ordinal}");
-            let killed: Ended = stage.baton_with(&["run", "calc.toml"], "BATON_KILL_AT", &at);
+            let killed: CommandOutput = stage.baton_with(&["run", "calc.toml"], "BATON_KILL_AT", &at);
             assert_eq!(killed.code, None, "{at}: {killed:?}");
             stage.expect_no_process();
             stage.baton(&["run", "calc.toml"]).expect(0);
@@ -147,7 +147,7 @@ fn what_cannot_be_committed_is_told_and_a_folder_without_git_is_asked_about() {
 }
 
 /// A run of two phases, the first of which leaves a lock of git behind.
-fn locked(lock: &str) -> (Stage, Ended) {
+fn locked(lock: &str) -> (TestWorkspace, CommandOutput) {
     let stage = stage("commit = \"phase\"");
     let script = fs::read_to_string(stage.path("script.toml")).unwrap();
     let leaves = format!("[objectives.b]\nsteps = [{{ write = \".git/{lock}\", content = \"\" }}, ");
@@ -182,7 +182,7 @@ fn a_lock_that_an_agent_leaves_is_no_commit_and_no_success() {
 fn a_locked_index_is_told_to_lag_behind_the_commit_that_was_made() {
     let (stage, ended) = locked("index.lock");
     assert_eq!(subjects(&stage, "main"), ["begin", "Build it", "Tell people"]);
-    for told in ["is made, and the index does not show it", "index.lock': File exists", "git reset"] {
+    for told in ["was made, but the index was not updated", "index.lock': File exists", "git reset"] {
         assert!(ended.stdout.contains(told), "{told:?} is not in:\n{}", ended.stdout);
     }
     fs::remove_file(stage.workspace.join(".git/index.lock")).unwrap();
@@ -211,7 +211,7 @@ fn a_sentence_and_a_plan_are_committed_where_one_says_so() {
     stage
         .baton(&[&["do", "Write", "a.txt", "--commit=often"][..], &played].concat())
         .expect(2)
-        .says(&["one of phase"]);
+        .says(&["must be phase"]);
     let of_run = ["do", "Write", "a.txt", "--new", "--commit-branch", "work/{run}"];
     fs::remove_file(stage.workspace.join("a.txt")).unwrap();
     stage.git(&["commit", "-q", "-am", "once more"]);

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::SandboxLevel;
@@ -13,7 +13,7 @@ const OBJECTIVES: usize = 8;
 
 /// What an undisturbed run leaves.
 fn undisturbed() -> Vec<(String, String)> {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     stage.files()
 }
@@ -21,7 +21,7 @@ fn undisturbed() -> Vec<(String, String)> {
 /// Kills the host at one point and resumes. False where the run never came to that point.
 fn survives(flags: &[&str], point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
     let at = format!("{point}:{ordinal}");
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let run = [&["run", "quickstart.toml"], flags].concat();
     let killed = stage.baton_with(&run, "BATON_KILL_AT", &at);
     match killed.code {

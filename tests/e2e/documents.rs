@@ -15,7 +15,7 @@ const NOT_OUR_WORDS: [&str; 9] =
     ["whoever", "nobody", "somebody", "anew", "of then", "so many", "for ever", "is told", "is no"];
 
 /// A block of code.
-pub(crate) struct Fence {
+pub(crate) struct CodeFence {
     /// The word behind the first three backticks.
     pub(crate) language: String,
     /// The lines between the fences.
@@ -61,14 +61,14 @@ pub(crate) fn pages() -> Vec<PathBuf> {
 }
 
 /// The blocks of code of a page.
-pub(crate) fn fences(page: &str) -> Vec<Fence> {
-    let mut found: Vec<Fence> = Vec::new();
+pub(crate) fn fences(page: &str) -> Vec<CodeFence> {
+    let mut found: Vec<CodeFence> = Vec::new();
     let mut is_inside = false;
     for line in page.lines() {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             is_inside = !is_inside;
             if is_inside {
-                found.push(Fence { language: language.trim().to_owned(), text: String::new() });
+                found.push(CodeFence { language: language.trim().to_owned(), text: String::new() });
             }
         } else if let (true, Some(fence)) = (is_inside, found.last_mut()) {
             fence.text.push_str(line);

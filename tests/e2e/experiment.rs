@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::enrolled::Fate;
-use crate::support::{Ended, Stage};
-use baton_lab::experiment::{Experiments, assign};
+use crate::enrolled::PlannedRunOutcome;
+use crate::support::{CommandOutput, TestWorkspace};
+use baton_lab::experiment::{ExperimentStore, assign};
 use baton_runtime::core::experiment::Assignment;
 use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{ConfigLayer, PolicyScope};
 use baton_runtime::core::{Digest, Input, RunId};
 use baton_runtime::engine::builtin_bytes;
-use baton_runtime::store::{Entry, Journal, StateDir};
+use baton_runtime::store::{Journal, JournalEntry, StateDir};
 
 const WORKS: &str =
     r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
@@ -27,13 +27,13 @@ fn marked(mark: &str) -> Vec<u8> {
 }
 
 /// A stage whose state is its own: an experiment takes every run of its state directory, also those of other tests.
-struct Lab {
-    stage: Stage,
+struct ExperimentFixture {
+    stage: TestWorkspace,
 }
 
-impl Lab {
+impl ExperimentFixture {
     fn new() -> Self {
-        let stage = Stage::job(&[("a", WORKS)], "");
+        let stage = TestWorkspace::job(&[("a", WORKS)], "");
         stage.write("mine.wasm", marked("mine"));
         Self { stage }
     }
@@ -54,7 +54,7 @@ impl Lab {
     }
 
     #[track_caller]
-    fn baton(&self, arguments: &[&str]) -> Ended {
+    fn baton(&self, arguments: &[&str]) -> CommandOutput {
         self.command(arguments).output().unwrap().into()
     }
 
@@ -62,7 +62,7 @@ impl Lab {
         self.stage.path(".local/state/baton")
     }
 
-    fn start(&self) -> Ended {
+    fn start(&self) -> CommandOutput {
         self.baton(&["experiment", "start", "mark", "--control", "resilience", "--arm", "mine=mine.wasm:50"])
     }
 
@@ -74,7 +74,7 @@ impl Lab {
     fn began(&self) -> Vec<(RunId, Vec<Assignment>, Vec<PolicyBinding>)> {
         let journal = self.journal();
         let began = |run: RunId| match journal.first(&run).unwrap() {
-            Some(Entry::Input(stamped)) => match stamped.input {
+            Some(JournalEntry::Input(stamped)) => match stamped.input {
                 Input::Started { assignments, pins, .. } => (run, assignments, pins),
                 other => panic!("{other:?}"),
             },
@@ -89,11 +89,11 @@ impl Lab {
         let entries = journal.read(run).unwrap().map(Result::unwrap);
         entries
             .filter_map(|entry| match entry {
-                Entry::Input(stamped) => match stamped.input {
+                JournalEntry::Input(stamped) => match stamped.input {
                     Input::Decided { label, .. } => label.component.clone(),
                     _ => None,
                 },
-                Entry::Intent { .. } => None,
+                JournalEntry::Intent { .. } => None,
             })
             .collect()
     }
@@ -119,20 +119,20 @@ impl Lab {
 // M5
 #[test]
 fn a_run_draws_an_arm_and_is_decided_by_what_the_arm_was_at_the_start() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     let started = lab.start().expect(0);
     assert!(started.stdout.contains("mark  version 1  running"), "{}", started.stdout);
     lab.start().expect(0).says(&["running already"]);
     // What becomes of the file is no matter of the arm.
     fs::remove_file(lab.stage.path("mine.wasm")).unwrap();
     let plan = lab.baton(&["run", "job.toml", "--dry-run"]).expect(0);
-    assert!(plan.stdout.contains("a run draws one of control 50 %, mine 50 %"), "{}", plan.stdout);
+    assert!(plan.stdout.contains("a run gets one of control 50 %, mine 50 %"), "{}", plan.stdout);
 
     let components = [("control", Digest::of(builtin_bytes())), ("mine", Digest::of(marked("mine")))];
     let mut seen = BTreeSet::new();
     // Both arms come up within twenty draws, but for one time in a million.
     for _ in 0..20 {
-        lab.baton(&["run", "job.toml"]).expect(0).says(&["takes part in experiment mark: arm "]);
+        lab.baton(&["run", "job.toml"]).expect(0).says(&["enrolled in experiment mark: arm "]);
         let (run, assignments, pins) = lab.began().pop().unwrap();
         let [assignment] = assignments.as_slice() else { panic!("{assignments:?}") };
         let right = components.iter().find(|(arm, _)| *arm == assignment.arm.as_str()).unwrap();
@@ -176,7 +176,7 @@ fn a_run_draws_an_arm_and_is_decided_by_what_the_arm_was_at_the_start() {
 // M5
 #[test]
 fn another_component_is_another_version() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     lab.start().expect(0);
     lab.stage.write("mine.wasm", marked("another"));
     lab.start().expect(2).says(&["the component of mine is", "--new-version"]);
@@ -201,7 +201,7 @@ fn another_component_is_another_version() {
     lab.baton(&["experiment", "stop", "alike"]).expect(0);
     // The same decisions in the same runs: the earlier one has them.
     let later = lab.baton(&["experiment", "start", "later", "--arm", "late=mine.wasm"]).expect(0);
-    later.says(&["experiment later gets no runs that take part in mark"]);
+    later.says(&["experiment later gets no runs that are enrolled in mark"]);
     lab.baton(&["run", "job.toml"]).expect(0).says(&["not in experiment later: experiment mark"]);
     assert_eq!(lab.began().pop().unwrap().1.len(), 1);
 }
@@ -209,7 +209,7 @@ fn another_component_is_another_version() {
 // M5
 #[test]
 fn whoever_dies_before_the_first_decision_keeps_the_arm_and_so_does_what_begins_anew() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     lab.start().expect(0);
     let (run, given) = lab.die_after_the_start();
     // The file of the arm is gone; the run is pinned to what it was.
@@ -224,7 +224,7 @@ fn whoever_dies_before_the_first_decision_keeps_the_arm_and_so_does_what_begins_
 // M5
 #[test]
 fn a_run_that_is_begun_anew_inherits_unit_and_arm() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     lab.start().expect(0);
     let (_, given) = lab.die_after_the_start();
     for launched in [false, true] {
@@ -238,7 +238,7 @@ fn a_run_that_is_begun_anew_inherits_unit_and_arm() {
             // Dies once more, so that there is something to begin anew.
             command.env("BATON_KILL_AT", "effect-before:3");
         }
-        let ended = Ended::from(command.output().unwrap());
+        let ended = CommandOutput::from(command.output().unwrap());
         assert!(ended.stderr.contains("set aside"), "{}", ended.stderr);
         let began = lab.began();
         let (_, assignments, _) = began.last().unwrap();
@@ -255,20 +255,20 @@ fn a_run_that_is_begun_anew_inherits_unit_and_arm() {
 // M5
 #[test]
 fn a_guardrail_stops_enrolment_and_no_work() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     lab.start().expect(0);
     let (run, given) = lab.die_after_the_start();
     // Sixty runs of another workspace, in which the candidate's component failed.
-    let experiments = Experiments::below(&lab.root());
+    let experiments = ExperimentStore::below(&lab.root());
     let definition = experiments.read("mark").unwrap();
     let other = lab.stage.path("other");
     fs::create_dir(&other).unwrap();
     let journal = Journal::open(&StateDir::open(&lab.root(), &other).unwrap()).unwrap();
-    let mut place = crate::enrolled::Place::of(lab.root(), journal);
+    let mut place = crate::enrolled::TestStateRoot::of(lab.root(), journal);
     for n in 0..80 {
         let unit = format!("unit-{n}");
         let faults = assign(&definition, &definition.versions[0], &unit).unwrap().arm.name.as_str() == "mine";
-        place.run(&definition, &unit, |_| Fate { faults, ..Fate::default() });
+        place.run(&definition, &unit, |_| PlannedRunOutcome { faults, ..PlannedRunOutcome::default() });
     }
     place.flush();
     lab.baton(&["experiment", "report", "mark"]).expect(4).says(&["alarm: "]);
@@ -278,7 +278,7 @@ fn a_guardrail_stops_enrolment_and_no_work() {
     assert_eq!(lab.deciders(&run), [given.component].into());
     for _ in 0..2 {
         let ended = lab.baton(&["run", "job.toml"]).expect(0);
-        ended.says(&["experiment mark takes no more runs", "workflow's own policy"]);
+        ended.says(&["experiment mark enrols no more runs", "workflow's own policy"]);
         assert_eq!(lab.began().pop().unwrap().1, []);
     }
     let list = lab.baton(&["experiment", "list"]).expect(0);
@@ -288,7 +288,7 @@ fn a_guardrail_stops_enrolment_and_no_work() {
 // M5
 #[test]
 fn a_workflow_that_chooses_by_role_is_left_alone() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     lab.start().expect(0);
     let text = fs::read_to_string(lab.stage.path("job.toml")).unwrap();
     let chosen = text.replace("[limits]", "[roles.executor.policies]\nhandoff = \"mine.wasm\"\n[limits]");
@@ -302,7 +302,7 @@ fn a_workflow_that_chooses_by_role_is_left_alone() {
 // M5, M6: an arm that gets less fuel than it asks for would be measured by how it fails.
 #[test]
 fn an_arm_gets_what_it_asks_for_or_the_experiment_is_refused() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":80000000}"#);
     let size = u8::try_from(1 + name.len() + wants.len()).unwrap();
     let hungry = [builtin_bytes(), &[0, size, 11], name, wants.as_bytes()].concat();
@@ -313,7 +313,9 @@ fn an_arm_gets_what_it_asks_for_or_the_experiment_is_refused() {
         "`--grant far.fuel=80000000`",
     ]);
     let granting = |grant: &str| lab.baton(&[&start[..], &["--grant", grant, "--format", "json"]].concat());
-    granting("near.fuel=80000000").expect(2).says(&["--grant names the arm near; there is control, far"]);
+    granting("near.fuel=80000000")
+        .expect(2)
+        .says(&["--grant names the unknown arm near; there is control, far"]);
     let started = granting("far.fuel=80000000").expect(0);
     let started: serde_json::Value = serde_json::from_str(&started.stdout).unwrap();
     let arms = &started["definition"]["versions"][0]["arms"];
@@ -326,7 +328,7 @@ fn an_arm_gets_what_it_asks_for_or_the_experiment_is_refused() {
 // M5: control is what is configured, and what an arm sets aside is said before it decides anything.
 #[test]
 fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what_it_sets_aside() {
-    let lab = Lab::new();
+    let lab = ExperimentFixture::new();
     let text = fs::read_to_string(lab.stage.path("job.toml")).unwrap();
     let configured = "[policies]\nexhaustion = { settings = { exhausted-phrases = { add = [\"my tank is empty\"] } } }\n[limits]";
     lab.stage.write("job.toml", text.replace("[limits]", configured));
@@ -334,7 +336,7 @@ fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what
     lab.baton(&[&start[..], &["--set", "late.warn-percent=91"]].concat())
         .expect(0)
         .says(&["new runs of every workflow in every folder take part"]);
-    lab.baton(&["run", "job.toml"]).expect(0).says(&["takes part in experiment late: arm "]);
+    lab.baton(&["run", "job.toml"]).expect(0).says(&["enrolled in experiment late: arm "]);
     let which = lab.baton(&["policy", "which", "--run", "--format", "json"]).expect(0);
     let which: serde_json::Value = serde_json::from_str(&which.stdout).unwrap();
     let seat =
@@ -346,9 +348,9 @@ fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what
     lab.baton(&["experiment", "stop", "late"]).expect(0);
     let start = ["experiment", "start", "mark", "--decides", "exhaustion", "--arm", "mine=mine.wasm"];
     lab.baton(&start).expect(0);
-    let aside = "experiment mark: arm mine sets aside the setting exhausted-phrases (job.toml:6)";
+    let aside = "experiment mark: arm mine overrides the setting exhausted-phrases (job.toml:6)";
     lab.baton(&["check", "job.toml"]).expect(0).says(&[aside]);
     let which = lab.baton(&["policy", "which", "job.toml"]).expect(0).stdout;
-    let drawn = "experiment mark: a run draws one of control 50 %, mine 50 %";
+    let drawn = "experiment mark: a run gets one of control 50 %, mine 50 %";
     assert!(which.contains(drawn) && which.contains(aside), "{which}");
 }

@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use baton_runtime::core::facts::RefusalKind;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 
 const PLAYED: [&str; 4] = ["--agent", "rehearsal", "--script", "../script.toml"];
 
 /// A stage whose rehearsal plays these steps for the sentence "Write h.txt".
-fn stage(steps: &str) -> Stage {
-    let stage = Stage::new();
+fn stage(steps: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     stage.write(
         "script.toml",
         format!("window_tokens = 100000\n[objectives.write-h-txt]\nsteps = [{steps}]\n"),
@@ -19,18 +19,18 @@ fn stage(steps: &str) -> Stage {
     stage
 }
 
-fn writes() -> Stage {
+fn writes() -> TestWorkspace {
     stage("{ write = \"h.txt\", content = \"done\" }, { say = \"h.txt is written, as it was asked for.\" }")
 }
 
 /// `baton` in the workspace, as a person would call it, with these variables.
-fn with(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+fn with(stage: &TestWorkspace, arguments: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = stage.command(&[]);
     command.args(arguments).current_dir(&stage.workspace).arg("--state-dir").arg(stage.state_root());
     command.envs(variables.iter().copied()).output().unwrap().into()
 }
 
-fn baton(stage: &Stage, arguments: &[&str]) -> Ended {
+fn baton(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     with(stage, arguments, &[])
 }
 
@@ -39,7 +39,7 @@ fn a_sentence_is_checked_by_the_tests_of_the_project_unless_it_is_to_be_without(
     let stage = writes();
     fs::write(stage.workspace.join("Makefile"), "test:\n\ttest -s h.txt\n").unwrap();
     let ended = baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
-    let ended = ended.says(&["check: `make test` was found here", "--no-check"]);
+    let ended = ended.says(&["check: found `make test`", "--no-check"]);
     assert!(!ended.stderr.contains("found:"), "{}", ended.stderr);
     assert_eq!(stage.story().view.phases[0].verified, Some(true));
     let without = baton(&stage, &[&["do", "Write h.txt", "--no-check"][..], &PLAYED].concat()).expect(0);
@@ -51,7 +51,7 @@ fn a_sentence_is_checked_by_the_tests_of_the_project_unless_it_is_to_be_without(
 #[test]
 fn a_sentence_without_any_check_says_so() {
     let stage = writes();
-    let says = "no command that checks the work was found: --check names one";
+    let says = "found no command that checks the work: name one with --check";
     baton(&stage, &[&["do", "Write h.txt", "--dry-run"][..], &PLAYED].concat()).expect(0).says(&[says]);
     baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0).says(&[says]);
     let without = baton(&stage, &[&["do", "Write h.txt", "--no-check"][..], &PLAYED].concat()).expect(0);
@@ -83,8 +83,8 @@ fn a_call_that_a_role_refused_is_in_the_report_and_in_what_programs_read() {
 }
 
 /// A program that needs a variable, and writes what it holds.
-fn needy() -> Stage {
-    let stage = Stage::new();
+fn needy() -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let agent = stage.workspace.join("agent.sh");
     fs::write(
         &agent,
@@ -134,7 +134,7 @@ fn a_refused_command_is_allowed_when_the_run_goes_on_as_its_report_says() {
 
 #[test]
 fn a_command_that_is_allowed_is_in_the_plan_of_the_run() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let plan =
         ["do", "Write h.txt", "--agent", "claude", "--allow", "make lint", "--env", "MY_TOKEN", "--dry-run"];
     let planned = baton(&stage, &plan).expect(0).stdout;
@@ -205,7 +205,7 @@ fn an_older_run_is_answered_by_its_name_whatever_ran_since() {
     fs::create_dir_all(&below).unwrap();
     let mut command = stage.command(&[]);
     command.args(["runs"]).current_dir(&below).arg("--state-dir").arg(stage.state_root());
-    let ended: Ended = command.output().unwrap().into();
+    let ended: CommandOutput = command.output().unwrap().into();
     let ended = ended.expect(0);
     assert!(ended.stdout.contains(&older) && ended.stdout.contains(&newer), "{}", ended.stdout);
 }

@@ -1,8 +1,8 @@
 //! What a policy may have beyond the usual (M6): asked for, granted by name, refused otherwise, told before it is asked
 //! anything, and written down with each decision that was shown some of it.
 
-use crate::guests::{ANSWER, DECISION, Guest, REASON};
-use crate::support::Stage;
+use crate::guests::{ANSWER, DECISION, GuestBuilder, REASON};
+use crate::support::TestWorkspace;
 use baton_runtime::core::Input;
 use baton_runtime::core::decision::Provenance;
 use baton_runtime::core::observation::Capability;
@@ -22,7 +22,7 @@ fn reader(name: &str) -> Vec<u8> {
         REASON + 4,
         at + 8
     );
-    Guest::deciding(&body).import("artifacts", "read").data(1024, name).build()
+    GuestBuilder::deciding(&body).import("artifacts", "read").data(1024, name).build()
 }
 
 /// The same component with a word on what it wants.
@@ -34,8 +34,8 @@ fn wanting(component: Vec<u8>, wants: &str) -> Vec<u8> {
 }
 
 /// Two phases; the verification of the first leaves an artifact, and the second is asked about its context.
-fn stage(policies: &str) -> Stage {
-    let stage = Stage::new();
+fn stage(policies: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     stage.write(
         "job.toml",
         format!(
@@ -51,7 +51,7 @@ fn stage(policies: &str) -> Stage {
     stage
 }
 
-fn labels(stage: &Stage) -> Vec<(Provenance, String)> {
+fn labels(stage: &TestWorkspace) -> Vec<(Provenance, String)> {
     let decided = |input| match input {
         Input::Decided { label, result: Ok(decision), .. } => Some((*label, decision.reason().to_owned())),
         _ => None,

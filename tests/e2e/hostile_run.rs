@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::guests::Guest;
-use crate::support::Stage;
+use crate::guests::GuestBuilder;
+use crate::support::TestWorkspace;
 use baton_runtime::core::Input;
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::decision::{Decision, DecisionSource, Provenance};
@@ -43,13 +43,13 @@ const ATTACKS: [(&str, &str, &str); 6] = [
 ];
 
 fn attacker(world: &'static str, capability: Capability, body: &str) -> Vec<u8> {
-    let guest = Guest::new(world).import("log", "write").item("(func $recurse (call $recurse))");
+    let guest = GuestBuilder::new(world).import("log", "write").item("(func $recurse (call $recurse))");
     guest.body(capability.function(), body).build()
 }
 
 /// The quickstart with these lines in the place of its policies.
-fn stage_with(policies: &str) -> Stage {
-    let stage = Stage::quickstart();
+fn stage_with(policies: &str) -> TestWorkspace {
+    let stage = TestWorkspace::quickstart();
     let workflow = fs::read_to_string(stage.path("quickstart.toml")).unwrap();
     let usual = "all = \"builtin:resilience\"\nsettings = { compact-percent = 70 }\n";
     assert!(workflow.contains(usual));
@@ -58,7 +58,7 @@ fn stage_with(policies: &str) -> Stage {
 }
 
 /// Every decision of the newest run, with its label.
-fn decided(stage: &Stage) -> Vec<(Decision, Provenance)> {
+fn decided(stage: &TestWorkspace) -> Vec<(Decision, Provenance)> {
     let decided = |input| match input {
         Input::Decided { result, label, .. } => Some((result.expect("somebody decides"), *label)),
         _ => None,
@@ -145,7 +145,7 @@ fn leaking(said: &str) -> Vec<u8> {
         stores.concat() + &texts(&[8404])
     };
     let review = "(i32.store (i32.const 64) (i32.const 100)) (i32.store8 (i32.const 77) (i32.const 1))";
-    Guest::new("policy")
+    GuestBuilder::new("policy")
         .data(900, "leak")
         .data(at, said)
         .body("settings.schema", "(i32.const 0)")
@@ -175,7 +175,7 @@ fn a_secret_in_a_decision_does_not_leave_the_journal() {
     let steps = r#"{ read = "one", tokens = 60000, unless = "note.txt" }, { write = "note.txt", content = "half" },
         { read = "two", tokens = 60000, unless = "note.txt" }, { write = "a.txt", content = "done" },
         { say = "Done: a" }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write(
         "job.toml",

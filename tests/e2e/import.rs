@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 use serde_json::Value;
 
 /// A recorded stream, put into the workspace.
-fn recorded(stage: &Stage, name: &str) -> String {
+fn recorded(stage: &TestWorkspace, name: &str) -> String {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams");
     let file = format!("{}.jsonl", name.replace('/', "-"));
     stage.write(&file, std::fs::read(fixtures.join(format!("{name}.jsonl"))).unwrap());
     file
 }
 
-fn json(ended: &Ended) -> Value {
+fn json(ended: &CommandOutput) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
 #[test]
 fn a_recording_is_a_run_that_can_be_looked_at_and_tried_on_and_not_resumed() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let file = recorded(&stage, "claude/rate-limit-429-forever");
     let made = json(&stage.baton(&["import", &file, "--exit", "1", "--format", "json"]).expect(0));
     let import = &made["imports"][0];
@@ -40,7 +40,7 @@ fn a_recording_is_a_run_that_can_be_looked_at_and_tried_on_and_not_resumed() {
     let status = stage.baton(&["status", &run]).expect(0).stdout;
     assert!(status.contains(&format!("Imported from {file} (claude, sha256:")), "{status}");
     assert!(!status.contains("baton resume"), "{status}");
-    stage.baton(&["resume", &run]).expect(2).says(&[&run, "was imported from a recording"]);
+    stage.baton(&["resume", &run]).expect(2).says(&[&run, "is an imported recording"]);
 
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
@@ -54,7 +54,7 @@ fn a_recording_is_a_run_that_can_be_looked_at_and_tried_on_and_not_resumed() {
 fn a_recording_never_becomes_the_newest_run_of_a_project() {
     let steps =
         r#"{ write = "a.txt", content = "done" }, { say = "a.txt is written, as it was asked for." }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     let run = stage.story().view.run.to_string();
     let file = recorded(&stage, "codex/success");
@@ -69,7 +69,7 @@ fn a_recording_never_becomes_the_newest_run_of_a_project() {
 
 #[test]
 fn nothing_is_kept_of_several_where_one_is_broken() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let good = recorded(&stage, "codex/success");
     stage.write("mine.jsonl", "{\"turn\":1,\"text\":\"one\"}\n{\"turn\":2,\"colour\":\"red\"}\n");
     let refused = stage.baton(&["import", &good, "mine.jsonl"]).expect(2);
@@ -83,7 +83,7 @@ fn nothing_is_kept_of_several_where_one_is_broken() {
 
 #[test]
 fn a_log_of_turns_is_described_by_its_schema_and_sessions_are_joined() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let schema = json(&stage.baton(&["import", "--schema"]).expect(0));
     assert_eq!(schema["additionalProperties"], false);
     let line = "{\"turn\":1,\"text\":\"I have done what was asked, and all of it works on this machine.\",\"used_tokens\":900,";

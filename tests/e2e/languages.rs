@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// One phase with more objectives than the policies leave together, and room for what an interpreter takes.
 const WORKFLOW: &str = r#"
@@ -45,7 +45,7 @@ const EVERY_SHAPE: &str = "448";
 const FEW: &str = "56";
 
 /// A language with what builds its components.
-struct Language {
+struct LanguageToolchain {
     /// As `baton policy new` has it.
     name: &'static str,
     /// The reference policy that is written in it, if there is one.
@@ -55,7 +55,7 @@ struct Language {
     tool: PathBuf,
 }
 
-impl Language {
+impl LanguageToolchain {
     /// With the tool that a variable names; nothing, and a word, where it names none.
     fn of(name: &'static str) -> Option<Self> {
         let (variable, reference, tests): (_, _, &[&[&str]]) = match name {
@@ -109,18 +109,18 @@ impl Language {
     }
 
     /// Builds the component of a folder on the stage.
-    fn build(&self, stage: &Stage, folder: &str) {
+    fn build(&self, stage: &TestWorkspace, folder: &str) {
         let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
-        crate::support::Ended::from(build).expect(0);
+        crate::support::CommandOutput::from(build).expect(0);
     }
 
     /// Builds the policy of a folder on the stage, and checks it with its golden decisions.
-    fn build_and_check(&self, stage: &Stage, folder: &str, name: &str) {
+    fn build_and_check(&self, stage: &TestWorkspace, folder: &str, name: &str) {
         self.build_and_hold(stage, folder, name, &format!("{folder}/golden"));
     }
 
     /// The same with golden decisions that lie elsewhere.
-    fn build_and_hold(&self, stage: &Stage, folder: &str, name: &str, golden: &str) {
+    fn build_and_hold(&self, stage: &TestWorkspace, folder: &str, name: &str, golden: &str) {
         self.install(&stage.path(folder));
         self.test(&stage.path(folder));
         self.build(stage, folder);
@@ -135,16 +135,16 @@ impl Language {
 
 // M4
 fn everything_is_built_and_fit(name: &'static str) {
-    let Some(language) = Language::of(name) else { return };
-    let stage = Stage::new();
+    let Some(language) = LanguageToolchain::of(name) else { return };
+    let stage = TestWorkspace::new();
     stage.baton(&["policy", "new", "my-all", "--language", language.name]).expect(0).says(&["policy build"]);
     language.build_and_check(&stage, "my-all", "my-all");
 }
 
 // M3 M4
 fn one_decision_decides_in_a_run(name: &'static str) {
-    let Some(language) = Language::of(name) else { return };
-    let stage = Stage::new();
+    let Some(language) = LanguageToolchain::of(name) else { return };
+    let stage = TestWorkspace::new();
     let new = ["policy", "new", "my-split", "--decides", "splitting", "--language", language.name];
     stage.baton(&new).expect(0);
     language.build_and_check(&stage, "my-split", "my-split");
@@ -171,14 +171,14 @@ fn one_decision_decides_in_a_run(name: &'static str) {
 }
 
 /// What the chapter on layers of a language's page says.
-struct LayerOfThePage {
+struct DocumentedLayer {
     file: String,
     code: String,
     /// Units of fuel that it is to ask for, where the page says so.
     fuel: Option<String>,
 }
 
-fn layer_of_the_page(name: &str) -> LayerOfThePage {
+fn layer_of_the_page(name: &str) -> DocumentedLayer {
     let name = if name == "js" { "javascript" } else { name };
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/policy-{name}.md"));
     let page = std::fs::read_to_string(page).unwrap();
@@ -190,14 +190,14 @@ fn layer_of_the_page(name: &str) -> LayerOfThePage {
     let file = before.split('`').find(|word| word.starts_with("decisions/")).expect("the file of the layer");
     let (_, code) = code.split_once('\n').expect("lines");
     let fuel = after.split('`').find_map(|word| word.strip_prefix("\"fuel\": "));
-    LayerOfThePage { file: file.to_owned(), code: code.to_owned(), fuel: fuel.map(str::to_owned) }
+    DocumentedLayer { file: file.to_owned(), code: code.to_owned(), fuel: fuel.map(str::to_owned) }
 }
 
 // M4, M6: the layer of each language's page, as it is printed, is fit to decide; its import is the next policy, and the run is replayed
 // exactly.
 fn a_layer_asks_the_next_policy(name: &'static str) {
-    let Some(language) = Language::of(name) else { return };
-    let stage = Stage::new();
+    let Some(language) = LanguageToolchain::of(name) else { return };
+    let stage = TestWorkspace::new();
     let new = ["policy", "new", "my-layer", "--decides", "prompting", "--language", language.name];
     stage.baton(&new).expect(0);
     let layer = layer_of_the_page(name);
@@ -248,9 +248,9 @@ fn a_layer_asks_the_next_policy(name: &'static str) {
 
 // M4
 fn the_reference_policy_is_built_and_fit(name: &'static str) {
-    let Some(language) = Language::of(name) else { return };
+    let Some(language) = LanguageToolchain::of(name) else { return };
     let reference = language.reference.expect("a reference policy in the language");
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for folder in [format!("policies/{reference}"), "wit".to_owned()] {
         copy(&root.join(&folder), &stage.path(&folder));
@@ -260,8 +260,8 @@ fn the_reference_policy_is_built_and_fit(name: &'static str) {
 
 // M4: the same policy in each language makes the same golden decisions.
 fn the_policy_of_a_team_decides_the_same(name: &'static str) {
-    let Some(language) = Language::of(name) else { return };
-    let stage = Stage::new();
+    let Some(language) = LanguageToolchain::of(name) else { return };
+    let stage = TestWorkspace::new();
     let team = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/team");
     for folder in [name, "golden"] {
         copy(&team.join(folder), &stage.path("team").join(folder));
@@ -366,13 +366,13 @@ mod c {
 // M4: what is missing is said, with what to run.
 #[test]
 fn a_tool_that_is_not_installed_is_named() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.baton(&["policy", "new", "my-js", "--decides", "compaction", "--language", "js"]).expect(0);
     stage.baton(&["policy", "build", "my-js"]).expect(1).says(&["npm install"]);
     stage.baton(&["policy", "new", "my-c", "--decides", "compaction", "--language", "c"]).expect(0);
     let build =
         stage.command(&["policy", "build", "my-c"]).env("WASI_SDK_PATH", "/no/such/folder").output().unwrap();
-    crate::support::Ended::from(build).expect(1).says(&["apt-get install clang"]);
+    crate::support::CommandOutput::from(build).expect(1).says(&["apt-get install clang"]);
     stage
         .baton(&["policy", "build", "my-js", "--bindings"])
         .expect(2)

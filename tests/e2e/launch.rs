@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Child;
 
-use crate::support::{Ended, Stage, until};
+use crate::support::{CommandOutput, TestWorkspace, until};
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::RunStatus;
 use rustix::process::{Pid, Signal, getsid, kill_process};
@@ -15,26 +15,26 @@ const WORKS: &str =
 /// It says that it is there, and then nothing more.
 const HANGS: &str = r#"{ write = "here.txt", content = "" }, { hang = true }"#;
 
-fn json(ended: &Ended) -> Value {
+fn json(ended: &CommandOutput) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
 /// A run that works by itself until it is stopped.
-fn launched() -> (Stage, Value) {
-    let stage = Stage::job(&[("a", HANGS)], "");
+fn launched() -> (TestWorkspace, Value) {
+    let stage = TestWorkspace::job(&[("a", HANGS)], "");
     let record = json(&stage.baton(&["run", "job.toml", "--fresh", "--format", "json"]).expect(0));
     until("the agent works", || stage.workspace.join("here.txt").exists());
     (stage, record)
 }
 
-fn stop(stage: &Stage) {
+fn stop(stage: &TestWorkspace) {
     stage.baton(&["stop"]).expect(0);
     until("the run is stopped", || {
         stage.story().view.status == RunStatus::Ended(RunOutcome::Interrupted) && stage.processes().is_empty()
     });
 }
 
-fn ended(child: Child) -> Ended {
+fn ended(child: Child) -> CommandOutput {
     child.wait_with_output().unwrap().into()
 }
 
@@ -58,7 +58,7 @@ fn a_fresh_run_works_in_a_session_of_its_own_and_can_be_stopped() {
 // A9
 #[test]
 fn the_mode_says_where_a_run_works_and_flags_win() {
-    let stage = Stage::job(&[("a", WORKS)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let says = |mode: &str, flag: &str, by_itself: bool| {
         stage.write("job.toml", format!("mode = \"{mode}\"\n{workflow}"));
@@ -87,7 +87,7 @@ fn the_mode_says_where_a_run_works_and_flags_win() {
 
 #[test]
 fn what_keeps_a_launched_host_from_beginning_is_said_here() {
-    let stage = Stage::job(&[("a", WORKS)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let policies = "[policies]\nsettings = { stall-ms = \"soon\" }\n[[phases]]\n";
     stage.write("job.toml", workflow.replace("[[phases]]\n", policies));
@@ -109,7 +109,7 @@ fn many_look_on_and_leaving_stops_nothing() {
     // Both have their signals and their view before one of them is told to leave.
     until("both look on", || [&leaves, &stays].iter().all(|child| stage.minds_interrupts(child.id())));
     kill_process(Pid::from_child(&leaves), Signal::INT).unwrap();
-    let left = ended(leaves).expect(0).says(&["goes on", "baton attach"]);
+    let left = ended(leaves).expect(0).says(&["continues", "baton attach"]);
     let records: Vec<Value> = left.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(records.iter().any(|record| record["told"]["notice"] == "session-started"), "{records:?}");
     assert_eq!(records.last().unwrap()["live"], true);
@@ -122,7 +122,7 @@ fn many_look_on_and_leaving_stops_nothing() {
 
 #[test]
 fn who_looks_on_too_late_gets_the_report() {
-    let stage = Stage::job(&[("a", WORKS)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
     stage.baton(&["attach"]).expect(2).says(&["nothing has run"]);
     stage.baton(&["run", "job.toml"]).expect(0);
     let report = stage.baton(&["attach"]).expect(0);

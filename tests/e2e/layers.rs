@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 use baton_runtime::core::decision::DecisionSource;
 use baton_runtime::core::{Action, Input};
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 use serde_json::Value;
 
 /// Three phases one after the other; the last is of a role of its own.
@@ -48,8 +48,8 @@ const USER: &str = "[policies]\nall = { component = \"mine.wasm\", settings = { 
 const WORKSPACE: &str = "# of the team\n[policies.splitting]\ncomponent = \"team.wasm\"\nsettings = { max-objectives = 7, max-files = 9 }\n";
 
 /// A stage where every layer chooses another policy: the same component under many names, with other settings.
-fn stage() -> Stage {
-    let stage = Stage::new();
+fn stage() -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/resilience.wasm");
     fs::create_dir_all(stage.path(".config/baton")).unwrap();
     for place in [".config/baton/mine.wasm", "work/team.wasm", "flow.wasm", "role.wasm", "phase.wasm"] {
@@ -69,13 +69,13 @@ fn stage() -> Stage {
 }
 
 /// A command of `baton` that does not get its place by itself here.
-pub(crate) fn placed(stage: &Stage, arguments: &[&str]) -> Ended {
+pub(crate) fn placed(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     stage.baton(&[arguments, &["--workspace", &workspace, "--state-dir", &state]].concat())
 }
 
-pub(crate) fn which(stage: &Stage, arguments: &[&str]) -> Value {
+pub(crate) fn which(stage: &TestWorkspace, arguments: &[&str]) -> Value {
     let ended = placed(stage, &[&["policy", "which"], arguments, &["--format", "json"]].concat()).expect(0);
     serde_json::from_str(&ended.stdout).unwrap()
 }
@@ -101,20 +101,20 @@ pub(crate) fn seats(which: &Value) -> Vec<String> {
 }
 
 /// Who answered, and how it was chosen: "phase two/exhaustion: phase". Everything that was asked is in it.
-fn answered(stage: &Stage) -> BTreeSet<String> {
+fn answered(stage: &TestWorkspace) -> BTreeSet<String> {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
-    let entries: Vec<Entry> = journal.read(&run).unwrap().map(Result::unwrap).collect();
+    let entries: Vec<JournalEntry> = journal.read(&run).unwrap().map(Result::unwrap).collect();
     let mut found = BTreeSet::new();
     for entry in &entries {
-        let Entry::Intent { intent, .. } = entry else { continue };
+        let JournalEntry::Intent { intent, .. } = entry else { continue };
         let Action::RequestDecision { request, scope, .. } = &intent.action else { continue };
         let label = entries.iter().find_map(|entry| match entry {
-            Entry::Input(stamped) => match &stamped.input {
+            JournalEntry::Input(stamped) => match &stamped.input {
                 Input::Decided { request: to, label, .. } if to == request => Some(label),
                 _ => None,
             },
-            Entry::Intent { .. } => None,
+            JournalEntry::Intent { .. } => None,
         });
         let label = label.expect("every question is answered");
         assert_eq!(label.by, DecisionSource::Configured, "{label:?}");
@@ -223,7 +223,7 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
     );
     placed(&stage, &["policy", "which", "layered.toml", "--phase", "tow"])
         .expect(2)
-        .says(&["there is no phase tow; one of: one, two, three"]);
+        .says(&["unknown phase tow; one of: one, two, three"]);
     placed(&stage, &["policy", "which", "--phase", "two"]).expect(2).says(&["name its file"]);
 
     // Without a workflow it is what user and workspace say.
@@ -351,8 +351,8 @@ id = "one"
 objectives = [{ id = "a", description = "Write a.txt.", files = ["a.txt"] }, { id = "b", description = "Write b.txt.", files = ["b.txt"] }]
 "#;
 
-fn layered(workflow: &str) -> Stage {
-    let stage = Stage::new();
+fn layered(workflow: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/house-rules.wasm");
     fs::copy(&component, stage.path("house-rules.wasm")).unwrap();
     stage.write("ruled.toml", workflow);

@@ -22,6 +22,7 @@ mod import;
 mod languages;
 mod launch;
 mod layers;
+mod names;
 mod offload;
 mod own_policy;
 mod pickup;

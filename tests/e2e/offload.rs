@@ -3,20 +3,20 @@
 
 use std::fs;
 
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 use baton_runtime::core::{Action, Run};
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 
 const NAME: &str = "inputs/phase-only/objective-b.md";
 
 /// A job whose second objective has a long description, after a first one that fills the window to so many tokens of
 /// 100,000. The second one hangs until there is a file `go`.
-fn job(tokens: u32, description: &str) -> Stage {
+fn job(tokens: u32, description: &str) -> TestWorkspace {
     let first = format!(
         r#"{{ think_tokens = {tokens} }}, {{ write = "a.txt", content = "done" }}, {{ say = "It is written, as it was asked for." }}"#
     );
     let second = r#"{ hang = true, unless = "go" }, { write = "b.txt", content = "done" }, { say = "It is written, as it was asked for." }"#;
-    let stage = Stage::job(&[("a", &first), ("b", second)], "");
+    let stage = TestWorkspace::job(&[("a", &first), ("b", second)], "");
     // The agent compacts long before; here it is not asked to.
     let own = "[paths]\nfolder = \"torch\"\n[policies]\nsettings = { compact-percent = 99 }\n[[phases]]";
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap().replace("[[phases]]", own);
@@ -26,12 +26,12 @@ fn job(tokens: u32, description: &str) -> Stage {
 }
 
 /// Every prompt so far, in order.
-fn prompts(stage: &Stage) -> Vec<String> {
+fn prompts(stage: &TestWorkspace) -> Vec<String> {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
     let (mut folded, mut prompts) = (Run::new(), Vec::new());
     for entry in journal.read(&run).unwrap() {
-        let Entry::Input(stamped) = entry.unwrap() else { continue };
+        let JournalEntry::Input(stamped) = entry.unwrap() else { continue };
         for intent in folded.apply(&stamped).unwrap() {
             if let Action::Prompt { text, .. } = intent.action {
                 prompts.push(text.body().unwrap().to_owned());

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 use baton_runtime::core::view::PhaseOrigin;
 
 /// Enough to meet every kind of question: the policy that is extended has tests of its own.
@@ -66,7 +66,7 @@ fn cargo_with(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Strin
 }
 
 /// `baton policy build`, with the compilers and crates of whoever runs the tests.
-fn build(stage: &Stage) -> Ended {
+fn build(stage: &TestWorkspace) -> CommandOutput {
     let home = std::env::home_dir().unwrap();
     let known = |name: &str, folder: &str| std::env::var_os(name).unwrap_or_else(|| home.join(folder).into());
     let mut command = stage.command(&["policy", "build", "my-split"]);
@@ -77,12 +77,12 @@ fn build(stage: &Stage) -> Ended {
 }
 
 /// `baton policy try` where the stage keeps its runs.
-fn attempt(stage: &Stage, arguments: &[&str]) -> String {
+fn attempt(stage: &TestWorkspace, arguments: &[&str]) -> String {
     on_runs(stage, &[["policy", "try"].as_slice(), arguments].concat())
 }
 
 /// A command that looks at runs, where the stage keeps them.
-fn on_runs(stage: &Stage, arguments: &[&str]) -> String {
+fn on_runs(stage: &TestWorkspace, arguments: &[&str]) -> String {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let place = ["--workspace", &workspace, "--state-dir", &state];
@@ -90,7 +90,7 @@ fn on_runs(stage: &Stage, arguments: &[&str]) -> String {
 }
 
 /// Whether a component can be built here; on a machine that is meant to, it has to be.
-fn builds_components(stage: &Stage) -> bool {
+fn builds_components(stage: &TestWorkspace) -> bool {
     let Err(error) = baton_build::Toolchain::find() else { return true };
     assert!(std::env::var_os("BATON_TEST_WASM").is_none(), "{error}");
     build(stage).expect(1).says(&["rustup target add"]);
@@ -106,7 +106,7 @@ fn sdk() -> String {
 #[test]
 fn from_an_empty_folder_to_a_policy_that_decides() {
     // M3 M4
-    let stage = Stage::example("split");
+    let stage = TestWorkspace::example("split");
     let workflow = std::fs::read_to_string(stage.path("split.toml")).unwrap();
     let built_in = workflow.lines().find(|line| line.starts_with("settings = ")).unwrap();
     stage.write("split.toml", workflow.replace(built_in, "splitting = \"my-split/my-split.wasm\""));
@@ -179,12 +179,12 @@ fn from_an_empty_folder_to_a_policy_that_decides() {
     let verified = on_runs(&stage, &["replay", "--verify"]);
     assert!(verified.contains("replays exactly"), "{verified}");
     let beside = on_runs(&stage, &["replay", "--policy", "builtin:resilience"]);
-    assert!(beside.contains("would have decided 1 of 1 prompting question otherwise"), "{beside}");
+    assert!(beside.contains("would have decided 1 of 1 prompting question differently"), "{beside}");
 }
 
 /// A crate that extends the built-in policy, tested, at the path of the one before: the standard library, which the build
 /// compiles for this path, and the SDK are there already.
-fn extend_in_the_same_place(stage: &Stage) {
+fn extend_in_the_same_place(stage: &TestWorkspace) {
     let (folder, kept) = (stage.path("my-split"), stage.path("kept"));
     let built = folder.join("target");
     if built.exists() {
@@ -205,7 +205,7 @@ fn extend_in_the_same_place(stage: &Stage) {
 
 #[test]
 fn the_binary_alone_brings_all_that_a_policy_needs() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     // As it is installed: a file somewhere, and no repository beside it.
     let installed = stage.path("baton");
     std::fs::copy(env!("CARGO_BIN_EXE_baton"), &installed).unwrap();
@@ -253,7 +253,7 @@ fn the_binary_alone_brings_all_that_a_policy_needs() {
         cargo(&stage.path(&name), &["fmt", "--check"]);
     }
     // A folder that has something in it is left alone.
-    stage.baton(&["policy", "new", "my-all"]).expect(2).says(&["is there already"]);
+    stage.baton(&["policy", "new", "my-all"]).expect(2).says(&["exists already"]);
     // What cannot be extended, and in which language not.
     let other = ["policy", "new", "other", "--extends"];
     let refused = |arguments: &[&str]| stage.baton(&[other.as_slice(), arguments].concat()).expect(2);

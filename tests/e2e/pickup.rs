@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use baton_runtime::core::RunId;
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
@@ -17,15 +17,15 @@ const WORKS_AGAIN: &str =
     r#"{ write = "b.txt", content = "done" }, { say = "The second file is written, as it was asked for." }"#;
 
 /// A job whose host was killed in the middle of it.
-fn killed() -> Stage {
-    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+fn killed() -> TestWorkspace {
+    let stage = TestWorkspace::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
     let killed = stage.baton_with(&["run", "job.toml"], "BATON_KILL_AT", "effect-before:5");
     assert_eq!(killed.code, None, "{killed:?}");
     stage.expect_no_process();
     stage
 }
 
-fn runs(stage: &Stage) -> Vec<RunId> {
+fn runs(stage: &TestWorkspace) -> Vec<RunId> {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     journal.runs().unwrap().into_iter().map(|run| run.run).collect()
 }
@@ -46,7 +46,7 @@ fn the_next_run_goes_on_where_the_last_one_was() {
         &run,
         "unfinished",
         "has changed since",
-        "keeps to what it began with",
+        "keeps the version that it began with",
         "--restart",
     ]);
     assert_eq!(runs(&stage).len(), 1);
@@ -107,10 +107,10 @@ fn another_workflow_in_the_same_folder_is_not_mistaken_for_it() {
 // D8
 #[test]
 fn a_run_in_a_scratch_folder_is_found_there() {
-    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    let stage = TestWorkspace::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write("job.toml", format!("workspace = \"scratch\"\n{workflow}"));
-    let run = |kill_at: &str, arguments: &[&str]| -> crate::support::Ended {
+    let run = |kill_at: &str, arguments: &[&str]| -> crate::support::CommandOutput {
         // Without the flags of the stage: where it works is the workflow's to say.
         let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
         command.arg("run").arg("job.toml").args(arguments).current_dir(stage.path(".")).env_clear();
@@ -125,9 +125,9 @@ fn a_run_in_a_scratch_folder_is_found_there() {
 }
 
 /// Its agent breaks once, and nothing may be tried again without a person.
-fn paused(top: &str) -> Stage {
+fn paused(top: &str) -> TestWorkspace {
     let steps = format!(r#"{{ write = "mark", content = "" }}, {{ exit = 1, unless = "mark" }}, {WORKS}"#);
-    let stage = Stage::job(&[("a", &steps)], "retries = 0\ncontinuations = 0");
+    let stage = TestWorkspace::job(&[("a", &steps)], "retries = 0\ncontinuations = 0");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write("job.toml", workflow.replace("[[phases]]\n", &format!("{top}[[phases]]\n")));
     stage.baton(&["run", "job.toml"]).expect(5);
@@ -141,7 +141,7 @@ fn a_run_that_waits_for_a_person_says_so_again() {
     let before = stage.story().entries;
     let waits = stage.baton(&["run", "job.toml"]).expect(5);
     assert!(waits.stdout.contains("baton answer") && waits.stdout.contains("retry"), "{}", waits.stdout);
-    waits.says(&["found", "question", "waits for a person"]);
+    waits.says(&["found", "question", "waits for your answer"]);
     assert_eq!(stage.story().entries, before, "nothing was begun");
     let run = stage.story().view.run.to_string();
     let resumed = stage.baton(&["resume"]).expect(5);
@@ -170,7 +170,7 @@ fn a_command_is_told_once_what_a_person_wants_to_know() {
 #[test]
 fn a_command_that_fails_or_cannot_be_started_changes_nothing() {
     for command in ["exit 7", "/nowhere/nothing", "kill $$"] {
-        let stage = Stage::job(&[("a", WORKS)], "");
+        let stage = TestWorkspace::job(&[("a", WORKS)], "");
         let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
         let notify = format!("[notify]\ncommand = \"{command}\"\n[[phases]]\n");
         stage.write("job.toml", workflow.replace("[[phases]]\n", &notify));

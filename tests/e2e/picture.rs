@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::documents::root;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 const PICTURE: &str = "host/cli/docs/quickstart.svg";
 
@@ -54,7 +54,7 @@ fn plain(line: &str) -> String {
 #[test]
 #[ignore = "draws the picture of README if UPDATE_PICTURE=1"]
 fn the_quickstart_is_drawn() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let example = root().join("host/cli/examples/quickstart.toml");
     let mut command = stage.command(&[]);
     command.arg("run").arg(&example).env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1").stdin(Stdio::null());

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use crate::way_in::{PLAYED, baton, stage};
 
 #[test]
@@ -36,18 +36,18 @@ fn what_is_nearly_a_box_is_no_finished_work() {
     )
     .unwrap();
     for command in ["run", "check"] {
-        baton(&stage, &[command, "PLAN.md"]).expect(2).says(&["PLAN.md:4: `- [] Write g.txt` is no box"]);
+        baton(&stage, &[command, "PLAN.md"]).expect(2).says(&["PLAN.md:4: `- [] Write g.txt` is not a box"]);
     }
     fs::write(stage.workspace.join("PLAN.md"), "# Docs\n\n- [ ] Write h.txt\n\n## Release\n- Tag it\n")
         .unwrap();
     let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
-    assert!(ended.stderr.contains("nothing below \"Release\" is done by this run"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("this run does nothing below \"Release\""), "{}", ended.stderr);
 }
 
 #[test]
 fn a_file_that_a_short_objective_names_must_be_there() {
     // A11: what stands between backticks is held to, as in a plan.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[limits]\nretries = 0\n[[phases]]\ntitle = \"One\"\n\
                do = [\"Write `src/b.txt`\"]\n";
     stage.write("job.toml", job);
@@ -63,7 +63,7 @@ fn a_file_that_a_short_objective_names_must_be_there() {
 #[test]
 fn boxes_that_an_agent_ticks_itself_are_no_finished_work() {
     // A11: "every box is ticked: nothing is left to do", with nothing done.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
     write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`\n");
     write("agent.sh", "cat > /dev/null\nsed -i 's/- \\[ \\]/- [x]/' PLAN.md\necho 'I have looked around.'\n");
@@ -74,7 +74,7 @@ fn boxes_that_an_agent_ticks_itself_are_no_finished_work() {
     let report = baton(&stage, &["report"]).expect(0).stdout;
     assert!(report.contains("2 of 2 boxes ticked, 2 of them not done by this run"), "{report}");
     baton(&stage, &["answer", "stop", "--resume"]).expect(1);
-    baton(&stage, &command).expect(1).says(&["has not done 2 of them", "open those again"]);
+    baton(&stage, &command).expect(1).says(&["has not done 2 of them", "reopen"]);
     // Ticks of a plan that no run was made from are the word of the person.
     write("DONE.md", "# Work\n\n- [x] Write `c.txt`\n");
     baton(&stage, &["run", "DONE.md", "--agent", "process:sh agent.sh"])
@@ -85,7 +85,7 @@ fn boxes_that_an_agent_ticks_itself_are_no_finished_work() {
 #[test]
 fn checks_that_an_agent_writes_into_the_plan_are_refused_by_the_next_run() {
     // N6: the next run began with them, before any agent.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
     write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n\nverify: test -e a.txt\n");
     let more = "\\n## More\\n- [ ] Write `b.txt`\\n\\nverify: touch ran\\n";
@@ -105,7 +105,7 @@ fn checks_that_an_agent_writes_into_the_plan_are_refused_by_the_next_run() {
 #[test]
 fn a_workflow_that_an_agent_rewrites_is_not_begun_before_a_person_has_seen_it() {
     // N6: the next run began with the commands that the agent had written, as the person.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n";
     fs::write(stage.workspace.join("job.toml"), job).unwrap();
     let write = |text: &str| fs::write(stage.workspace.join("agent.sh"), text).unwrap();
@@ -120,7 +120,7 @@ fn a_workflow_that_an_agent_rewrites_is_not_begun_before_a_person_has_seen_it() 
     assert!(!stage.workspace.join("ran").exists());
     fs::rename(stage.workspace.join("job.toml"), stage.workspace.join("other.toml")).unwrap();
     std::os::unix::fs::symlink("other.toml", stage.workspace.join("job.toml")).unwrap();
-    run(&[]).expect(2).says(&["was a file of its own when run", "Put the file back"]);
+    run(&[]).expect(2).says(&["was a regular file when run", "Restore the file"]);
     fs::remove_file(stage.workspace.join("job.toml")).unwrap();
     // The person takes it out again, or means it.
     fs::write(stage.workspace.join("job.toml"), job).unwrap();
@@ -135,7 +135,7 @@ fn a_workflow_that_an_agent_rewrites_is_not_begun_before_a_person_has_seen_it() 
 fn another_plan_in_the_place_of_a_plan_is_not_begun() {
     // N6: by a link, no earlier run was known, and its check ran.
     for folder in [false, true] {
-        let stage = Stage::new();
+        let stage = TestWorkspace::new();
         fs::create_dir(stage.workspace.join("docs")).unwrap();
         let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
         write("docs/PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n");
@@ -150,7 +150,7 @@ fn another_plan_in_the_place_of_a_plan_is_not_begun() {
         );
         let command = ["run", "docs/PLAN.md", "--agent", "process:sh agent.sh"];
         baton(&stage, &command);
-        baton(&stage, &command).expect(2).says(&["was a file of its own when run", "Put the file back"]);
+        baton(&stage, &command).expect(2).says(&["was a regular file when run", "Restore the file"]);
         assert!(!stage.workspace.join("ran").exists());
     }
 }
@@ -158,7 +158,7 @@ fn another_plan_in_the_place_of_a_plan_is_not_begun() {
 #[test]
 fn checks_that_are_new_in_a_plan_are_refused_where_its_run_is_replaced_as_well() {
     // N6: a run that no agent has worked on gives way to one with other flags.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
     write("PLAN.md", "# Work\n\n- [ ] Write `a.txt`\n");
     write("agent.sh", "cat > /dev/null\necho x > a.txt\necho 'a.txt is written.'\n");

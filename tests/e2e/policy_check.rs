@@ -1,15 +1,15 @@
 //! `baton policy check`, from the outside: a verdict in words and for programs, an exit code, and the engine's own words
 //! where a component cannot even be asked.
 
-use crate::guests::Guest;
-use crate::support::Stage;
+use crate::guests::GuestBuilder;
+use crate::support::TestWorkspace;
 use baton_runtime::engine::{CompilerProcess, Engine, EngineConfig};
 use serde_json::Value;
 
 #[test]
 fn a_policy_that_breaks_no_rule_is_fit() {
-    let stage = Stage::new();
-    stage.write("calm.wasm", Guest::good("there is room").build());
+    let stage = TestWorkspace::new();
+    stage.write("calm.wasm", GuestBuilder::good("there is room").build());
     let ended = stage.baton(&["policy", "check", "calm.wasm", "--questions", "64"]).expect(0);
     let text = ended.stdout;
     assert!(text.starts_with("fit to decide: compaction\n"), "{text}");
@@ -27,8 +27,8 @@ fn a_policy_that_breaks_no_rule_is_fit() {
 
 #[test]
 fn a_policy_that_breaks_a_rule_is_refused_and_shown_with_what() {
-    let stage = Stage::new();
-    stage.write("mute.wasm", Guest::good("").build());
+    let stage = TestWorkspace::new();
+    stage.write("mute.wasm", GuestBuilder::good("").build());
     let json =
         ["policy", "check", "mute.wasm", "--questions", "64", "--format", "json", "--save", "broken.json"];
     let ended = stage.baton(&json).expect(3);
@@ -52,7 +52,7 @@ fn a_policy_that_breaks_a_rule_is_refused_and_shown_with_what() {
 /// The file of rules of host/cli/docs/policies.md is fit; what abstains from everything and is no file of rules is not.
 #[test]
 fn the_documented_rules_are_fit_and_a_component_that_only_abstains_is_not() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let docs = include_str!("../../host/cli/docs/policies.md");
     let rules = docs.split("# house.toml\n").nth(1).and_then(|rest| rest.split("```").next());
     stage.write("house.toml", rules.expect("the guide has a file of rules"));
@@ -61,7 +61,7 @@ fn the_documented_rules_are_fit_and_a_component_that_only_abstains_is_not() {
     for said in ["no rule of the file applies", "recovery.decide", "baton policy try"] {
         assert!(ended.stdout.contains(said), "{}", ended.stdout);
     }
-    stage.write("mute.wasm", Guest::abstaining().build());
+    stage.write("mute.wasm", GuestBuilder::abstaining().build());
     let ended = stage.baton(&["policy", "check", "mute.wasm", "--questions", "64"]).expect(3);
     assert!(
         ended
@@ -74,8 +74,8 @@ fn the_documented_rules_are_fit_and_a_component_that_only_abstains_is_not() {
 
 #[test]
 fn a_policy_that_answers_nothing_is_not_asked_for_ever() {
-    let stage = Stage::new();
-    stage.write("trap.wasm", Guest::deciding("unreachable").build());
+    let stage = TestWorkspace::new();
+    stage.write("trap.wasm", GuestBuilder::deciding("unreachable").build());
     let ended = stage.baton(&["policy", "check", "trap.wasm"]).expect(3);
     let text = ended.stdout;
     assert!(text.starts_with("not fit to decide: 1 of "), "{text}");
@@ -130,19 +130,19 @@ fn compiling_takes_no_more_than_its_process_may() {
     let broken = load(process(2048, 600), b"\0asm\x0d\0\x01\0\x01\x01\0").unwrap_err();
     assert!(broken.starts_with("policy stranger: cannot be compiled: "), "{broken}");
     let nobody = CompilerProcess { program: "/no/such/program".into(), ..process(2048, 600) };
-    let nobody = load(nobody, &Guest::good("ok").build()).unwrap_err();
+    let nobody = load(nobody, &GuestBuilder::good("ok").build()).unwrap_err();
     assert!(nobody.contains("/no/such/program"), "{nobody}");
-    let made = load(process(2048, 600), &Guest::good("ok").build()).unwrap();
+    let made = load(process(2048, 600), &GuestBuilder::good("ok").build()).unwrap();
     assert!(!made.is_empty());
 }
 
 #[test]
 fn what_is_no_policy_is_refused_in_the_words_of_the_engine() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.write("text.wasm", "(component)");
     stage.baton(&["policy", "check", "text.wasm"]).expect(3).says(&["not a WebAssembly component"]);
 
-    let wasi = Guest::good("ok")
+    let wasi = GuestBuilder::good("ok")
         .with_package("package wasi:clocks@0.2.0; interface wall-clock { now: func() -> u64; }")
         .contract("world imports {", "world imports { import wasi:clocks/wall-clock@0.2.0;")
         .import("wall-clock", "now");
@@ -154,8 +154,8 @@ fn what_is_no_policy_is_refused_in_the_words_of_the_engine() {
 
 #[test]
 fn what_must_be_granted_is_said() {
-    let stage = Stage::new();
-    let reads = Guest::good("there is room").import("artifacts", "names");
+    let stage = TestWorkspace::new();
+    let reads = GuestBuilder::good("there is room").import("artifacts", "names");
     stage.write("reads.wasm", reads.build());
     let text = stage.baton(&["policy", "check", "reads.wasm", "--questions", "8"]).expect(0).stdout;
     assert!(text.contains("baton:policy/artifacts@0.1.0  must be granted"), "{text}");
@@ -164,9 +164,9 @@ fn what_must_be_granted_is_said() {
 #[test]
 fn golden_decisions_are_written_held_and_told_where_they_part() {
     // M4
-    let stage = Stage::new();
-    stage.write("calm.wasm", Guest::good("there is room").build());
-    stage.write("curt.wasm", Guest::good("room").build());
+    let stage = TestWorkspace::new();
+    stage.write("calm.wasm", GuestBuilder::good("there is room").build());
+    stage.write("curt.wasm", GuestBuilder::good("room").build());
     let check = |policy: &str, more: &[&str]| {
         let check = ["policy", "check", policy, "--questions", "8", "--golden", "golden"];
         stage.baton(&[check.as_slice(), more].concat())
@@ -198,15 +198,15 @@ fn golden_decisions_are_written_held_and_told_where_they_part() {
 
 #[test]
 fn a_policy_that_is_not_fit_is_not_taken_unless_a_person_insists() {
-    let stage = Stage::new();
-    stage.write("trap.wasm", Guest::deciding("unreachable").build());
+    let stage = TestWorkspace::new();
+    stage.write("trap.wasm", GuestBuilder::deciding("unreachable").build());
     let push = ["policy", "push", "trap.wasm", "oci://127.0.0.1:1/acme/trap:1"];
     stage.baton(&push).expect(3).says(&["not fit to decide", "--unchecked"]);
     // The second answer comes from what the first check found.
     stage.baton(&push).expect(3).says(&["not fit to decide"]);
     let start = ["experiment", "start", "harm", "--arm", "bad=trap.wasm"];
     stage.baton(&start).expect(3).says(&["not fit to decide"]);
-    stage.baton(&[&start[..], &["--unchecked"]].concat()).expect(0).says(&["taken unchecked"]);
+    stage.baton(&[&start[..], &["--unchecked"]].concat()).expect(0).says(&["used unchecked"]);
     // That is kept with the arm, and so with each run that gets it.
     let shown = stage.baton(&["experiment", "show", "harm", "--format", "json"]).expect(0).stdout;
     let shown: Value = serde_json::from_str(&shown).expect("it is JSON");

@@ -1,18 +1,18 @@
 //! A candidate on a run of the built binary: what it would have decided otherwise, and one question of it asked again.
 
-use crate::guests::Guest;
-use crate::support::{Ended, Stage};
+use crate::guests::GuestBuilder;
+use crate::support::{CommandOutput, TestWorkspace};
 use serde_json::Value;
 
 /// `baton policy try` where the stage keeps its runs.
-fn attempt(stage: &Stage, arguments: &[&str]) -> Ended {
+fn attempt(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let place = ["--workspace", &workspace, "--state-dir", &state];
     stage.baton(&[["policy", "try"].as_slice(), arguments, &place].concat())
 }
 
-fn json(ended: &Ended) -> Value {
+fn json(ended: &CommandOutput) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
@@ -25,7 +25,7 @@ fn sum(document: &Value, course: &str, what: &str) -> u64 {
 // M3
 #[test]
 fn a_candidate_is_held_against_a_run_and_asked_one_question_again() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
 
     // Who decided then decides the same now.
@@ -53,7 +53,7 @@ fn a_candidate_is_held_against_a_run_and_asked_one_question_again() {
     assert_eq!(again["outcome"], "differs");
 
     // A component that decides one thing is asked that alone; the rest is counted.
-    stage.write("never.wasm", Guest::good("There is always room.").build());
+    stage.write("never.wasm", GuestBuilder::good("There is always room.").build());
     let never = attempt(&stage, &["never.wasm"]).expect(0);
     assert!(never.stdout.starts_with("never would have decided 1 of "), "{}", never.stdout);
     assert!(never.stdout.contains("Not for it to decide: "), "{}", never.stdout);
@@ -66,8 +66,8 @@ fn a_candidate_is_held_against_a_run_and_asked_one_question_again() {
 
 #[test]
 fn every_sample_is_taken_and_what_cannot_be_tried_is_said() {
-    let stage = Stage::new();
-    stage.write("never.wasm", Guest::good("There is always room.").build());
+    let stage = TestWorkspace::new();
+    stage.write("never.wasm", GuestBuilder::good("There is always room.").build());
     for function in ["assess", "compaction", "split", "budget", "brief", "compose", "review"] {
         let sample = attempt(&stage, &["--sample", function]).expect(0).stdout;
         stage.write("observation.json", &sample);

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use serde_json::Value;
 
 /// Looks like a key of AWS; put together here, so that none lies in the repository.
@@ -29,7 +29,7 @@ fn transcripts_are_private_and_hold_no_secret() {
         r#"{{ write = "a.txt", content = "key {key}" }},
            {{ tool = {{ name = "attempt_record", arguments = {{ approach = "log in with {key}", outcome = "refused" }} }} }}"#
     );
-    let stage = Stage::job(&[("a", &steps)], "");
+    let stage = TestWorkspace::job(&[("a", &steps)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     assert!(stage.read("a.txt").contains(&key), "the agent's own file is its own");
 
@@ -68,7 +68,7 @@ fn runs_go_as_a_whole_and_others_stay() {
     // C6
     let steps = r#"{ write = "a.txt", content = "a" },
         { tool = { name = "artifact_save", arguments = { name = "notes/a", content = "kept" } } }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     stage.baton(&["run", "job.toml"]).expect(0);
     let runs = || {

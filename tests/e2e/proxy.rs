@@ -7,9 +7,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 use baton_runtime::core::Input;
-use baton_runtime::store::{ArtifactStore, Entry, Journal};
+use baton_runtime::store::{ArtifactStore, Journal, JournalEntry};
 use serde_json::{Value, json};
 
 /// Answers `initialize`, `tools/list` and every call, each with the id that it was asked under; a call gets the file that
@@ -27,14 +27,14 @@ while IFS= read -r line; do
 done
 "#;
 
-struct Client {
+struct McpProxyClient {
     process: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     asked: u64,
 }
 
-impl Drop for Client {
+impl Drop for McpProxyClient {
     fn drop(&mut self) {
         self.to = None;
         let _ = self.process.kill();
@@ -42,8 +42,8 @@ impl Drop for Client {
     }
 }
 
-impl Client {
-    fn start(stage: &Stage, arguments: &[&str]) -> Self {
+impl McpProxyClient {
+    fn start(stage: &TestWorkspace, arguments: &[&str]) -> Self {
         let mut command = stage.command(arguments);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (process.stdin.take(), process.stdout.take().unwrap());
@@ -111,7 +111,7 @@ fn large() -> String {
 }
 
 /// A stand-in that answers calls with this text, twice, as servers with a schema do.
-fn stand_in(stage: &Stage, text: &str) -> Vec<String> {
+fn stand_in(stage: &TestWorkspace, text: &str) -> Vec<String> {
     let script = stage.write("stand-in.sh", STAND_IN);
     let result =
         json!({ "content": [{ "type": "text", "text": text }], "structuredContent": { "content": text } });
@@ -119,15 +119,15 @@ fn stand_in(stage: &Stage, text: &str) -> Vec<String> {
     ["sh", script.to_str().unwrap(), answer.to_str().unwrap()].map(str::to_owned).to_vec()
 }
 
-fn proxied(stage: &Stage, own: &[&str], server: &[String]) -> Client {
+fn proxied(stage: &TestWorkspace, own: &[&str], server: &[String]) -> McpProxyClient {
     let mut arguments = vec!["mcp", "proxy"];
     arguments.extend(own);
     arguments.push("--");
     arguments.extend(server.iter().map(String::as_str));
-    Client::start(stage, &arguments)
+    McpProxyClient::start(stage, &arguments)
 }
 
-fn for_a_person(stage: &Stage, server: &[String]) -> Client {
+fn for_a_person(stage: &TestWorkspace, server: &[String]) -> McpProxyClient {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     proxied(stage, &["--workspace", &workspace, "--state-dir", &state], server)
@@ -144,7 +144,7 @@ fn replaced(result: &Value) -> (String, String) {
 #[test]
 fn without_a_run_the_built_in_policy_decides() {
     // C3, C6
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let text = large();
     let mut client = for_a_person(&stage, &stand_in(&stage, &text));
     assert_eq!(client.tools(), ["read_file", "baton_artifact_load"]);
@@ -172,7 +172,7 @@ fn without_a_run_the_built_in_policy_decides() {
 #[test]
 fn with_a_session_its_host_asks_its_policy() {
     // C3
-    let stage = Stage::job(&[("a", "{ hang = true }")], "");
+    let stage = TestWorkspace::job(&[("a", "{ hang = true }")], "");
     let mut host = stage.start(&["run", "job.toml"]);
     let door = || {
         let runs = fs::read_dir(stage.state().sessions()).ok()?.flatten();
@@ -191,7 +191,7 @@ fn with_a_session_its_host_asks_its_policy() {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
     let offered = journal.read(&run).unwrap().map(Result::unwrap).filter(
-        |entry| matches!(entry, Entry::Input(stamped) if matches!(stamped.input, Input::Offered { .. })),
+        |entry| matches!(entry, JournalEntry::Input(stamped) if matches!(stamped.input, Input::Offered { .. })),
     );
     assert_eq!(offered.count(), 1);
     let store = ArtifactStore::open_read_only(&stage.state()).unwrap();
@@ -218,7 +218,7 @@ fn before_a_real_server() {
         );
         return;
     };
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let text = large();
     let path = stage.workspace.join("large.txt");
     fs::write(&path, &text).unwrap();

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{PhaseSummary, RunStatus};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 // A5 A6 A7 B1 B2 B4 B6 B8 C19 D5
 #[test]
 fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let began = Instant::now();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap();
@@ -90,7 +90,7 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
 // C12, C20, C23: what an agent hands off is not done, and its successor gets what it wrote.
 #[test]
 fn the_handoff_example_is_finished_by_the_next_session() {
-    let stage = Stage::example("handoff");
+    let stage = TestWorkspace::example("handoff");
     let ended = stage.baton(&["run", "handoff.toml"]).expect(0);
     let story = stage.story();
     assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done), "{}", ended.stderr);
@@ -115,7 +115,7 @@ fn the_handoff_example_is_finished_by_the_next_session() {
 
 #[test]
 fn a_dry_run_shows_the_prompts_and_starts_nothing() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let plan = stage.baton(&["run", "quickstart.toml", "--dry-run"]).expect(0);
     for shown in ["inventory", "changelog", "sh tests/run.sh", "rehearsal"] {
         assert!(plan.stdout.contains(shown), "{shown:?} is not in:\n{}", plan.stdout);
@@ -127,7 +127,7 @@ fn a_dry_run_shows_the_prompts_and_starts_nothing() {
 // D8
 #[test]
 fn an_interrupted_run_goes_on_where_it_was() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let script = std::fs::read_to_string(stage.path("quickstart.rehearsal.toml")).unwrap();
     stage.write("quickstart.rehearsal.toml", script.replace("pace_ms = 0", "pace_ms = 50"));
     let mut host = stage.start(&["run", "quickstart.toml"]);
@@ -146,10 +146,10 @@ fn an_interrupted_run_goes_on_where_it_was() {
 }
 
 /// Its agent breaks once, and nothing may be tried again without a person.
-fn paused() -> Stage {
+fn paused() -> TestWorkspace {
     let steps = r#"{ write = "mark", content = "" }, { exit = 1, unless = "mark" },
         { write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
-    let stage = Stage::job(&[("a", steps)], "retries = 0\ncontinuations = 0");
+    let stage = TestWorkspace::job(&[("a", steps)], "retries = 0\ncontinuations = 0");
     stage.baton(&["run", "job.toml"]).expect(5);
     assert_eq!(stage.story().view.status, RunStatus::Paused);
     stage
@@ -229,7 +229,7 @@ fn a_live_host_is_asked_answered_and_stopped() {
 fn status_and_version_never_start_the_policy_engine() {
     let write =
         r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
-    let stage = Stage::job(&[("a", write)], "");
+    let stage = TestWorkspace::job(&[("a", write)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     // An engine reserves gigabytes of addresses for its pool, so with one there is none.
     let with_few_addresses = |arguments: &[&str]| {

@@ -3,24 +3,24 @@
 
 use std::fs;
 
-use crate::guests::{ANSWER, DECISION, Guest};
-use crate::support::{Ended, Stage, until};
+use crate::guests::{ANSWER, DECISION, GuestBuilder};
+use crate::support::{CommandOutput, TestWorkspace, until};
 use serde_json::Value;
 
-fn replay(stage: &Stage, arguments: &[&str]) -> Ended {
+fn replay(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let place = ["--workspace", &workspace, "--state-dir", &state];
     stage.baton(&[["replay"].as_slice(), arguments, &place].concat())
 }
 
-fn json(ended: &Ended) -> Value {
+fn json(ended: &CommandOutput) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
 /// Two phases; what the verification of the first leaves is an artifact, and it waits where it is told to.
-fn job(policies: &str, verify: &str) -> Stage {
-    let stage = Stage::new();
+fn job(policies: &str, verify: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     stage.write(
         "job.toml",
         format!(
@@ -51,10 +51,10 @@ fn reader(name: &str) -> Vec<u8> {
         at + 16,
         at + 8
     );
-    Guest::deciding(&body).import("artifacts", "read").data(1024, name).build()
+    GuestBuilder::deciding(&body).import("artifacts", "read").data(1024, name).build()
 }
 
-fn verified(stage: &Stage) -> Value {
+fn verified(stage: &TestWorkspace) -> Value {
     let found = json(&replay(stage, &["--all", "--verify", "--format", "json"]).expect(0));
     assert_eq!((&found["schema"], &found["complete"]), (&1.into(), &true.into()), "{found}");
     assert_eq!((&found["differences"], &found["unavailable"]), (&0.into(), &0.into()), "{found}");
@@ -62,7 +62,7 @@ fn verified(stage: &Stage) -> Value {
 }
 
 /// Changes bodies of the journal behind Baton's back.
-fn tamper(stage: &Stage, from: &str, to: &str) -> usize {
+fn tamper(stage: &TestWorkspace, from: &str, to: &str) -> usize {
     let journal = rusqlite::Connection::open(stage.state().journal()).unwrap();
     journal.execute_batch("DROP TRIGGER entry_is_never_changed").unwrap();
     let changed = journal
@@ -82,7 +82,7 @@ fn tamper(stage: &Stage, from: &str, to: &str) -> usize {
 
 #[test]
 fn a_run_replays_to_the_letter_and_another_policy_leaves_its_course() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     let found = verified(&stage);
     assert!(found["same"].as_u64().unwrap() > 20, "{found}");
@@ -104,7 +104,7 @@ fn a_run_replays_to_the_letter_and_another_policy_leaves_its_course() {
     );
 
     // A component of its own, in each of the formats.
-    stage.write("never.wasm", Guest::good("There is always <room>.").build());
+    stage.write("never.wasm", GuestBuilder::good("There is always <room>.").build());
     let text = replay(&stage, &["--all", "--policy", "never.wasm"]).expect(0).stdout;
     assert!(text.contains("There is always <room>.") && text.contains("FIRST DIVERGENCE"), "{text}");
     let folder = stage.workspace.display().to_string();
@@ -121,13 +121,13 @@ fn a_run_replays_to_the_letter_and_another_policy_leaves_its_course() {
 
 #[test]
 fn what_somebody_changed_in_a_journal_is_found() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     assert_eq!(tamper(&stage, "\"fuel\":", "\"fuel\":1"), 1);
     let told = replay(&stage, &["--verify"]).expect(1).stdout;
     assert!(told.contains("does NOT replay") && told.contains("fuel instead of 1"), "{told}");
 
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     let component = "\"by\":\"configured\",\"capability\":\"splitting\",\"policy\":\"resilience\"";
     assert_eq!(tamper(&stage, component, &component.replace("resilience", "somebody")), 1);
@@ -157,8 +157,8 @@ fn artifacts_are_shown_again_with_the_grants_of_then() {
 fn faults_and_whoever_was_put_in_place_meanwhile_are_replayed_too() {
     let policies = "[policies]\ncompaction = \"broken.wasm\"";
     let stage = job(policies, "touch at; while [ ! -e go ]; do sleep 0.02; done");
-    stage.write("broken.wasm", Guest::deciding("unreachable").build());
-    stage.write("room.wasm", Guest::good("There is always room.").build());
+    stage.write("broken.wasm", GuestBuilder::deciding("unreachable").build());
+    stage.write("room.wasm", GuestBuilder::good("There is always room.").build());
     let host = stage.start(&["run", "job.toml"]);
     until("the first phase is verified", || stage.workspace.join("at").exists());
     let (workspace, state) =
@@ -170,20 +170,20 @@ fn faults_and_whoever_was_put_in_place_meanwhile_are_replayed_too() {
         )
         .expect(0);
     fs::write(stage.workspace.join("go"), "").unwrap();
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let found = verified(&stage);
     assert!(found["faults_same"].as_u64().unwrap() >= 1, "{found}");
 }
 
 #[test]
 fn what_cannot_be_replayed_is_said() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     replay(&stage, &["--verify"]).expect(2).says(&["baton run"]);
     replay(&stage, &[]).expect(2).says(&["--policy"]);
     replay(&stage, &["--verify", "--policy", "x.wasm"]).expect(2).says(&["cannot be used with"]);
     replay(&stage, &["--verify", "--format", "html"]).expect(2).says(&["--policy FILE"]);
     let stage = job("", "true");
     stage.baton(&["run", "job.toml"]).expect(0);
-    replay(&stage, &["x*", "--verify"]).expect(2).says(&["no run fits x*"]);
+    replay(&stage, &["x*", "--verify"]).expect(2).says(&["no run matches x*"]);
     replay(&stage, &["absent", "--verify"]).expect(2).says(&["absent"]);
 }

@@ -5,11 +5,11 @@ use baton_runtime::core::decision::{Decision, Provenance, RecoveryAction, Verdic
 use serde_json::Value;
 
 use crate::layers::{placed, seats, which};
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// One phase whose first session stops with the words of a house rule, and whose agent then writes over the file of rules.
-fn ruled() -> Stage {
-    let stage = Stage::new();
+fn ruled() -> TestWorkspace {
+    let stage = TestWorkspace::new();
     stage.write(
         "ruled.toml",
         "name = \"ruled\"\ngoal = \"Keep to the rules.\"\n[roles.executor]\nscript = \"script.toml\"\n[limits]\nbackoff = \"0s\"\n\
@@ -96,7 +96,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
 // M4: a list of the built-in policy is edited, not replaced.
 #[test]
 fn a_list_of_the_built_in_policy_is_edited() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let workflow = |edit: &str| {
         format!(
             "name = \"edited\"\ngoal = \"Keep to the list.\"\n[policies]\nsettings = {{ exhausted-phrases = {edit} }}\n\

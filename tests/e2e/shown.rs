@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::documents::{fences, pages, root};
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 
 const MEASURING: &str = "host/cli/docs/measuring.md";
 
@@ -48,7 +48,7 @@ fn session(command: &str) -> (Vec<String>, String) {
 
 fn said(arguments: &[String]) -> String {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    Stage::new().baton(&arguments).expect(0).stdout
+    TestWorkspace::new().baton(&arguments).expect(0).stdout
 }
 
 /// Checks that these lines are printed in this order. "…" stands for any number of lines.
@@ -105,12 +105,12 @@ fn workflow() -> String {
 // N1
 #[test]
 fn the_plan_of_the_workflow_is_what_a_dry_run_prints() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     std::fs::write(stage.workspace.join("workflow.toml"), workflow()).unwrap();
     let mut shown = marked("host/cli/docs/workflow.md", "dry-run");
     assert_eq!(shown.remove(0), "$ baton run workflow.toml --dry-run");
     let mut command = stage.command(&[]);
-    let ended: Ended = command
+    let ended: CommandOutput = command
         .args(["run", "workflow.toml", "--dry-run", "--state-dir"])
         .arg(stage.state_root())
         .current_dir(&stage.workspace)
@@ -123,7 +123,7 @@ fn the_plan_of_the_workflow_is_what_a_dry_run_prints() {
 // N3
 #[test]
 fn the_question_is_what_the_status_of_a_paused_run_prints() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.write(
         "notes.toml",
         "name = \"notes\"\ngoal = \"Two notes.\"\nagent = \"rehearsal\"\nroles.executor.script = \"script.toml\"\n\
@@ -173,7 +173,7 @@ fn the_policies_of_the_guide_are_what_policy_which_prints() {
         let found = fences(&guide).into_iter().find(|fence| fence.text.starts_with(begin));
         found.unwrap_or_else(|| panic!("the guide shows no file with {begin:?}")).text
     };
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let place = |name: &str| stage.workspace.join(name);
     std::fs::write(place("baton.toml"), file("# baton.toml of a team")).unwrap();
     std::fs::write(place("workflow.toml"), file("# workflow.toml\n[policies]\nsettings")).unwrap();
@@ -183,7 +183,7 @@ fn the_policies_of_the_guide_are_what_policy_which_prints() {
     }
     let mut command = stage.command(&[]);
     let arguments = ["policy", "which", "workflow.toml"];
-    let ended: Ended = command.args(arguments).current_dir(&stage.workspace).output().unwrap().into();
+    let ended: CommandOutput = command.args(arguments).current_dir(&stage.workspace).output().unwrap().into();
     let home = stage.workspace.parent().unwrap().display().to_string();
     let printed = ended.expect(0).stdout.replace(&format!("{home}/work"), "/home/ada/app");
     let printed = words_of(&printed.replace(&home, "/home/ada")).join("\n");

@@ -1,19 +1,19 @@
 //! `baton simulate` as somebody uses it: the same seeds give the same document, a kept run is a journal like any other, a model is
 //! fitted from such journals, and what is wrong in a model or an arm is told with its place.
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use serde_json::Value;
 
 const TWO: [&str; 2] = ["--arms", "early=builtin:resilience,late=builtin:resilience"];
 
-fn simulated(stage: &Stage, arguments: &[&str]) -> String {
+fn simulated(stage: &TestWorkspace, arguments: &[&str]) -> String {
     stage.baton(&[&["simulate", "quickstart.toml"], arguments].concat()).expect(0).stdout
 }
 
 // M5
 #[test]
 fn the_same_seeds_give_the_same_document() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let arms = [TWO.as_slice(), &["--set", "early.compact-percent=50", "--runs", "30"]].concat();
     let document =
         |seed: &str| simulated(&stage, &[&arms[..], &["--format", "json", "--seed", seed]].concat());
@@ -33,7 +33,7 @@ fn the_same_seeds_give_the_same_document() {
 // M5
 #[test]
 fn a_kept_run_is_a_journal_and_a_model_is_fitted_from_it() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let kept = |seed: usize| simulated(&stage, &["--keep", &seed.to_string(), "--journal", "kept"]);
     let told: Vec<String> = (1..=8).map(kept).collect();
     assert!(told.iter().all(|line| line.contains("baton report sim-")), "{told:?}");
@@ -72,7 +72,7 @@ fn a_kept_run_is_a_journal_and_a_model_is_fitted_from_it() {
 
 #[test]
 fn the_printed_model_is_the_one_that_holds_without_a_file() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let model = stage.baton(&["simulate", "model"]).expect(0).stdout;
     stage.write("all.toml", model);
     assert_eq!(
@@ -83,7 +83,7 @@ fn the_printed_model_is_the_one_that_holds_without_a_file() {
 
 #[test]
 fn a_mistake_is_told_with_its_place() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let wrong = |code: i32, arguments: &[&str], parts: &[&str]| {
         let all = [&["simulate", "quickstart.toml", "--runs", "5"], arguments].concat();
         let ended = stage.baton(&all).expect(code).says(parts);
@@ -110,7 +110,7 @@ fn a_mistake_is_told_with_its_place() {
 const POLICIES: &str = "all = \"builtin:resilience\"\nsettings = { compact-percent = 70 }";
 
 /// The quickstart with another line in place of one of its own, as a workflow of its own.
-fn with(stage: &Stage, file: &str, line: &str, other: &str) {
+fn with(stage: &TestWorkspace, file: &str, line: &str, other: &str) {
     let text = std::fs::read_to_string(stage.path("quickstart.toml")).unwrap();
     assert!(text.contains(line), "{text}");
     stage.write(file, text.replace(line, other));
@@ -119,7 +119,7 @@ fn with(stage: &Stage, file: &str, line: &str, other: &str) {
 // M5: an arm is what is configured, with its own settings over it; each arm says what is set for it.
 #[test]
 fn an_arm_takes_over_what_the_workflow_sets_for_its_component() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let arms =
         ["--arms", "control=builtin:resilience,two=builtin:resilience", "--set", "two.compact-percent=50"];
     let run = |file: &str| {
@@ -146,7 +146,7 @@ fn an_arm_takes_over_what_the_workflow_sets_for_its_component() {
 // M5: of a component with the settings of a file, and with those of an arm, the arm's alone are counted as the arm's.
 #[test]
 fn two_settings_of_one_component_are_two_policies_in_the_document() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     let beside = "{ component = \"builtin:resilience\", settings = { compact-percent = 95 } }";
     with(&stage, "chain.toml", POLICIES, &format!("compaction = {beside}"));
     let arguments =
@@ -179,7 +179,7 @@ fn two_settings_of_one_component_are_two_policies_in_the_document() {
 // M5: what an experiment would leave alone is said where it is simulated.
 #[test]
 fn an_arm_that_decides_where_the_workflow_chooses_itself_is_said_to() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     with(
         &stage,
         "scoped.toml",
@@ -189,8 +189,8 @@ fn an_arm_that_decides_where_the_workflow_chooses_itself_is_said_to() {
     let scoped = std::fs::read_to_string(stage.path("scoped.toml")).unwrap();
     let arguments = ["simulate", "scoped.toml", "--runs", "5", "--arms", "one=builtin:resilience"];
     let text = stage.baton(&arguments).expect(0).stdout;
-    let said = "also where the workflow chooses a policy itself: splitting in role executor. A run of this workflow takes no part";
+    let said = "also decides what the workflow configures itself: splitting in role executor. Real runs of this workflow are not enrolled";
     assert!(text.contains(said), "{scoped}\n{text}");
     let text = simulated(&stage, &["--runs", "5", "--arms", "one=builtin:resilience"]);
-    assert!(!text.contains("chooses a policy itself"), "{text}");
+    assert!(!text.contains("the workflow configures itself"), "{text}");
 }

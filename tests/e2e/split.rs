@@ -3,16 +3,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Stage, Story};
+use crate::support::{JournalSummary, TestWorkspace};
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, RunStatus};
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 
 /// One phase "20" with so many objectives, each a file of its own. The second and the fourth also add a line to one list,
 /// which cannot be merged by itself; the third is wrong at first.
-fn wide(count: usize, limits: &str) -> Stage {
-    let stage = Stage::new();
+fn wide(count: usize, limits: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let mut workflow = format!(
         "name = \"wide\"\ngoal = \"Many files.\"\n[roles.executor]\nscript = \"wide.rehearsal.toml\"\n\
          [limits]\nbackoff = \"0s\"\n{limits}\n[policies]\nsettings = {{ max-objectives = 4 }}\n\
@@ -57,7 +57,12 @@ fn one_by_one(count: usize) -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn expect_whole(stage: &Stage, count: usize, expected: &[(String, String)], at: &str) -> Story {
+fn expect_whole(
+    stage: &TestWorkspace,
+    count: usize,
+    expected: &[(String, String)],
+    at: &str,
+) -> JournalSummary {
     let story = stage.story();
     assert_eq!(story.view.status, RunStatus::Ended(RunOutcome::Done), "{at}");
     let parts: Vec<_> = story.view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Split).collect();
@@ -115,11 +120,11 @@ fn what_was_merged_is_taken_back() {
 }
 
 /// Ordinals of the effects on trees in an undisturbed run; of those that make trees for parts, the first and the last.
-fn effects_on_trees(stage: &Stage) -> Vec<(u64, &'static str)> {
+fn effects_on_trees(stage: &TestWorkspace) -> Vec<(u64, &'static str)> {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().expect("a run").run;
     let intents = journal.read(&run).unwrap().filter_map(|entry| match entry.unwrap() {
-        Entry::Intent { intent, .. } if intent.action.is_durable() => Some(intent.action.name()),
+        JournalEntry::Intent { intent, .. } if intent.action.is_durable() => Some(intent.action.name()),
         _ => None,
     });
     let numbered: Vec<_> = (1..).zip(intents).collect();
@@ -172,7 +177,7 @@ fn a_host_that_dies_on_the_way_loses_nothing_and_does_nothing_twice() {
 #[test]
 fn the_example_shows_what_may_go_wrong_and_ends_well() {
     // D3, D4, D5
-    let stage = Stage::example("split");
+    let stage = TestWorkspace::example("split");
     stage.make_repository();
     let ended = stage.baton(&["run", "split.toml"]).expect(0);
     let story = stage.story();
@@ -198,7 +203,7 @@ fn the_example_shows_what_may_go_wrong_and_ends_well() {
 #[test]
 fn without_git_the_parts_share_the_folder_and_one_brings_them_together() {
     // C11
-    let stage = Stage::example("split");
+    let stage = TestWorkspace::example("split");
     let ended = stage.baton(&["run", "split.toml"]).expect(0);
     let story = stage.story();
     let view = &story.view;

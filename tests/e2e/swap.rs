@@ -3,14 +3,14 @@
 
 use std::fs;
 
-use crate::support::{Ended, Stage, until};
+use crate::support::{CommandOutput, TestWorkspace, until};
 use baton_runtime::core::decision::{DecisionSource, Provenance};
 use baton_runtime::core::input::PolicyChangeCause;
 use baton_runtime::core::observation::{AssessTrigger, Capability, PolicyQuery};
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::{Action, Digest, Input};
 use baton_runtime::engine::builtin_bytes;
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 
 const WORKS: &str = r#"{ say = "The work is done, as it was asked for." }"#;
 
@@ -22,8 +22,8 @@ fn marked(mark: &str) -> Vec<u8> {
 }
 
 /// Three phases; each stands still in its verification until a file is there.
-fn standing(policies: &str) -> Stage {
-    let stage = Stage::new();
+fn standing(policies: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let phase = |id: &str, after: &str| {
         format!(
             "[[phases]]\nid = \"{id}\"\ndepends_on = [{after}]\n\
@@ -42,16 +42,16 @@ fn standing(policies: &str) -> Stage {
     stage
 }
 
-fn reached(stage: &Stage, phase: &str) {
+fn reached(stage: &TestWorkspace, phase: &str) {
     let file = stage.workspace.join(format!("at-{phase}"));
     until(&format!("phase {phase} is verified"), || file.exists());
 }
 
-fn let_go(stage: &Stage, phase: &str) {
+fn let_go(stage: &TestWorkspace, phase: &str) {
     fs::write(stage.workspace.join(format!("go-{phase}")), "").unwrap();
 }
 
-fn use_policy(stage: &Stage, arguments: &[&str]) -> Ended {
+fn use_policy(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let place = ["--workspace", &workspace, "--state-dir", &state];
@@ -59,7 +59,7 @@ fn use_policy(stage: &Stage, arguments: &[&str]) -> Ended {
 }
 
 /// Who decided, in order.
-fn labels(stage: &Stage) -> Vec<Provenance> {
+fn labels(stage: &TestWorkspace) -> Vec<Provenance> {
     let label = |input| match input {
         Input::Decided { label, .. } => Some(*label),
         _ => None,
@@ -68,7 +68,7 @@ fn labels(stage: &Stage) -> Vec<Provenance> {
 }
 
 /// Who decided this, each once, in order.
-fn deciders(stage: &Stage, capability: Capability) -> Vec<(String, Digest)> {
+fn deciders(stage: &TestWorkspace, capability: Capability) -> Vec<(String, Digest)> {
     let mut found: Vec<_> = labels(stage)
         .into_iter()
         .filter(|label| label.capability == capability)
@@ -101,7 +101,7 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
     again.says(&["nothing to go back to"]);
     let_go(&stage, "two");
     let_go(&stage, "three");
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 
     let log = stage.baton(&["log"]).expect(0).stdout;
     for told in
@@ -143,7 +143,7 @@ fn a_policy_for_one_phase_decides_there_alone() {
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let mine = ("mine".to_owned(), Digest::of(marked("mine")));
     for capability in [Capability::Prompting, Capability::Exhaustion] {
         assert_eq!(deciders(&stage, capability), [built_in(), mine.clone(), built_in()], "{capability}");
@@ -164,9 +164,9 @@ fn what_is_refused_changes_nothing() {
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    let ended = Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let ended = CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     assert!(labels(&stage).iter().all(|label| label.policy == "resilience"));
-    ended.says(&["was not put in place"]);
+    ended.says(&["was refused"]);
 }
 
 // M3
@@ -185,7 +185,7 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     told(|notice| matches!(notice, ProgressEvent::PolicyRefused { .. }));
     let_go(&stage, "two");
     let_go(&stage, "three");
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |mark| ("mine".to_owned(), Digest::of(marked(mark)));
     assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
 }
@@ -195,7 +195,7 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
 fn watched_files_of_one_name_in_one_chain_are_refused_before_anything_starts() {
     let chained = "all = [\"a/mine.wasm\", \"b/mine.wasm\"]\n";
     let stage = standing(&format!("[policies]\n{chained}watch = true\n"));
-    let put = |stage: &Stage, folders: &[&str]| {
+    let put = |stage: &TestWorkspace, folders: &[&str]| {
         for folder in folders {
             std::fs::create_dir(stage.path(folder)).unwrap();
             stage.write(&format!("{folder}/mine.wasm"), marked(folder));
@@ -234,7 +234,7 @@ fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
     // The file is looked at once a second, and taken when it has stayed as it was for one look.
     std::thread::sleep(std::time::Duration::from_secs(3));
     ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
-    Ended::from(resumed.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(stage.story().count(by_file), 1, "the person's word holds");
     let last = deciders(&stage, Capability::Prompting).pop().unwrap();
     assert_eq!(last, ("mine".to_owned(), Digest::of(marked("first"))));
@@ -259,7 +259,7 @@ fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {
         use_policy(&stage, &["hungry.wasm", "--decides", "compaction", "--grant", "fuel=80000000"]).expect(0);
     assert!(!granted.stderr.contains("refused"), "{}", granted.stderr);
     ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }
 
 // M3, D8
@@ -290,20 +290,20 @@ fn it_is_still_in_place_after_the_host_was_killed() {
 
 /// What a run came to: every decision between two prompts, and where each phase stands. How often it is asked while an agent
 /// works depends on the time that answers take.
-fn course(stage: &Stage) -> (Vec<String>, Vec<String>) {
+fn course(stage: &TestWorkspace) -> (Vec<String>, Vec<String>) {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
     let (mut at_work, mut decided) = (Vec::new(), Vec::new());
     for entry in journal.read(&run).unwrap() {
         match entry.unwrap() {
-            Entry::Intent { intent, .. } => {
+            JournalEntry::Intent { intent, .. } => {
                 if let Action::RequestDecision { request, question, .. } = intent.action
                     && matches!(&question.ask, PolicyQuery::Assess(seen) if seen.occasion != AssessTrigger::PromptEnded)
                 {
                     at_work.push(request);
                 }
             }
-            Entry::Input(stamped) => {
+            JournalEntry::Input(stamped) => {
                 if let Input::Decided { request, label, .. } = stamped.input
                     && !at_work.contains(&request)
                 {
@@ -337,7 +337,7 @@ fn a_shadow_changes_nothing_whatever_it_does() {
             ("lies", "(i32.const 0x7ffffff0)"),
         ];
         for (name, body) in attacks {
-            let guest = crate::guests::Guest::new("prompting-policy").body("compose", body);
+            let guest = crate::guests::GuestBuilder::new("prompting-policy").body("compose", body);
             stage.write(&format!("{name}.wasm"), guest.build());
         }
         for phase in ["one", "two", "three"] {
@@ -397,7 +397,7 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     use_policy(&stage, &["mine.wasm", "--decides", "splitting"]).expect(0);
     use_policy(&stage, &["own.wasm", "--decides", "review"]).expect(0);
     use_policy(&stage, &["--rollback"]).expect(2).says(&[
-        "2 switches are in place, say which one is meant",
+        "2 switches are in place, name one of them",
         "`--decides splitting` takes back mine@",
         "`--decides review` takes back own@",
     ]);
@@ -412,7 +412,7 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
     assert_eq!(deciders(&stage, Capability::Prompting), [of("own")]);
     assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in(), of("mine")]);
@@ -435,7 +435,7 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
     for phase in ["two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let prompts: Vec<Provenance> =
         labels(&stage).into_iter().filter(|label| label.capability == Capability::Prompting).collect();
     let course: Vec<(DecisionSource, &str, usize)> =
@@ -458,12 +458,12 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
 }
 
 /// The value that decides somewhere in the run.
-fn set(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
+fn set(stage: &TestWorkspace, seat: &str, setting: &str) -> serde_json::Value {
     seat_setting(stage, seat, setting)["value"].clone()
 }
 
 /// What `policy which` says of a setting of whoever decides something.
-fn seat_setting(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
+fn seat_setting(stage: &TestWorkspace, seat: &str, setting: &str) -> serde_json::Value {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let which =
@@ -507,7 +507,7 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }
 
 // M3
@@ -532,7 +532,7 @@ fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_r
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
     assert_eq!(deciders(&stage, Capability::Prompting), [built_in(), of("mine"), of("other")]);
 }
@@ -550,7 +550,7 @@ fn another_build_of_a_policy_keeps_what_was_set_for_it() {
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
     // Another policy under the same name, which knows nothing of that.
-    let guest = crate::guests::Guest::new("prompting-policy").body("compose", "unreachable");
+    let guest = crate::guests::GuestBuilder::new("prompting-policy").body("compose", "unreachable");
     stage.write("mine.wasm", guest.build());
     use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--unchecked"])
         .expect(0)
@@ -559,11 +559,11 @@ fn another_build_of_a_policy_keeps_what_was_set_for_it() {
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
-    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }
 
 /// Abstains from every prompt.
 fn quiet() -> Vec<u8> {
     let body = format!("(i32.store8 (i32.const {0}) (i32.const 0)) (i32.const {0})", crate::guests::ANSWER);
-    crate::guests::Guest::new("prompting-policy").body("compose", &body).build()
+    crate::guests::GuestBuilder::new("prompting-policy").body("compose", &body).build()
 }

@@ -2,16 +2,16 @@
 
 use std::process::Command;
 
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 
 /// A terminal with `baton` in it; gone with the test.
-struct Terminal {
+struct TmuxTerminal {
     socket: String,
 }
 
-impl Terminal {
+impl TmuxTerminal {
     /// Nothing where there is no tmux.
-    fn open(stage: &Stage, arguments: &[&str], columns: u16) -> Option<Self> {
+    fn open(stage: &TestWorkspace, arguments: &[&str], columns: u16) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             eprintln!("skipped: tmux is not on PATH");
             return None;
@@ -63,7 +63,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TmuxTerminal {
     fn drop(&mut self) {
         let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).output();
     }
@@ -79,10 +79,10 @@ fn a_terminal_of_any_width_shows_one_table_and_is_left_without_rubbish() {
     };
     let objectives = ["a", "b", "c", "d"].map(|name| (name, steps(name)));
     let objectives: Vec<(&str, &str)> = objectives.iter().map(|(name, steps)| (*name, &**steps)).collect();
-    let stage = Stage::job(&objectives, "");
+    let stage = TestWorkspace::job(&objectives, "");
     let script = std::fs::read_to_string(stage.path("script.toml")).unwrap();
     stage.write("script.toml", format!("pace_ms = 700\n{script}"));
-    let Some(terminal) = Terminal::open(&stage, &["run", "job.toml"], 60) else { return };
+    let Some(terminal) = TmuxTerminal::open(&stage, &["run", "job.toml"], 60) else { return };
 
     until("the table is drawn", || !terminal.header().is_empty());
     assert_eq!(terminal.header(), ["PHASE", "CTX", "DONE", "STATUS"]);

@@ -8,15 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::support::{Stage, until};
-use baton_runtime::core::input::{Input, Report};
+use crate::support::{TestWorkspace, until};
+use baton_runtime::core::input::{AgentReport, Input};
 use baton_runtime::core::progress::ProgressEvent;
 use serde_json::{Value, json};
 
 /// A process that is killed where a test ends before it.
-struct Killed(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         // Where it has ended there is nothing to kill.
         let _ = self.0.kill();
@@ -25,19 +25,19 @@ impl Drop for Killed {
 }
 
 /// `baton mcp`, and a client of it.
-struct Client {
-    _process: Killed,
+struct McpToolClient {
+    _process: KillOnDrop,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     asked: u64,
 }
 
-impl Client {
-    fn start(stage: &Stage, arguments: &[&str]) -> Self {
+impl McpToolClient {
+    fn start(stage: &TestWorkspace, arguments: &[&str]) -> Self {
         let mut command = stage.command(arguments);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut client = Self { _process: Killed(process), to, from: BufReader::new(from), asked: 0 };
+        let mut client = Self { _process: KillOnDrop(process), to, from: BufReader::new(from), asked: 0 };
         let own = json!({ "name": "test", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": own });
         client.send("initialize", hello);
@@ -47,12 +47,12 @@ impl Client {
     }
 
     /// For the agent of a session.
-    fn of_session(stage: &Stage, file: &Path) -> Self {
+    fn of_session(stage: &TestWorkspace, file: &Path) -> Self {
         Self::start(stage, &["mcp", "--session", file.to_str().unwrap()])
     }
 
     /// For a person.
-    fn of_person(stage: &Stage) -> Self {
+    fn of_person(stage: &TestWorkspace) -> Self {
         let (workspace, state) =
             (stage.workspace.display().to_string(), stage.state_root().display().to_string());
         Self::start(stage, &["mcp", "--workspace", &workspace, "--state-dir", &state])
@@ -109,21 +109,21 @@ impl Client {
 }
 
 /// A run whose agent has begun with its first objective, and says nothing any more.
-fn live() -> (Stage, Killed) {
-    let stage = Stage::job(&[("a", "{ hang = true }"), ("b", "")], "");
-    let host = Killed(stage.start(&["run", "job.toml"]));
+fn live() -> (TestWorkspace, KillOnDrop) {
+    let stage = TestWorkspace::job(&[("a", "{ hang = true }"), ("b", "")], "");
+    let host = KillOnDrop(stage.start(&["run", "job.toml"]));
     until("the agent works", || door(&stage, "s1").is_some_and(|_| stage.story().prompts.len() == 1));
     (stage, host)
 }
 
 /// The file of a session. The journal of a host that has just begun is not looked at: it may be half made.
-fn door(stage: &Stage, session: &str) -> Option<PathBuf> {
+fn door(stage: &TestWorkspace, session: &str) -> Option<PathBuf> {
     let runs = fs::read_dir(stage.state().sessions()).ok()?.flatten();
     runs.map(|run| run.path().join(session).join("door.json")).find(|file| file.exists())
 }
 
 /// Everything that was reported, in order.
-fn reports(stage: &Stage) -> Vec<(Option<String>, Report)> {
+fn reports(stage: &TestWorkspace) -> Vec<(Option<String>, AgentReport)> {
     let reported = |input| match input {
         Input::Reported { session, report, .. } => Some((session.map(|id| id.to_string()), report)),
         _ => None,
@@ -136,9 +136,8 @@ fn decision(text: &str) -> Value {
 }
 
 /// How often a decision was journaled.
-fn decided(stage: &Stage, text: &str) -> usize {
-    let is_it =
-        |report: &Report| matches!(report, Report::DecisionRecord { decision, .. } if decision == text);
+fn decided(stage: &TestWorkspace, text: &str) -> usize {
+    let is_it = |report: &AgentReport| matches!(report, AgentReport::DecisionRecord { decision, .. } if decision == text);
     reports(stage).iter().filter(|(_, report)| is_it(report)).count()
 }
 
@@ -162,7 +161,7 @@ fn an_agent_works_by_its_tools_alone() {
         { write = "b.txt", content = "b" },
         { tool = { name = "handoff_write", arguments = { current_state = "b is there", immediate_next_action = "look at it", critical_context = ["one"] } } },
         { tool = { name = "split_request", arguments = { rationale = "r", groups = [{ title = "x", objectives = ["c"] }] } } }"#;
-    let stage = Stage::job(&[("a", first), ("b", second)], "");
+    let stage = TestWorkspace::job(&[("a", first), ("b", second)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
 
     let state = stage.state();
@@ -220,7 +219,7 @@ fn an_agent_works_by_its_tools_alone() {
 fn a_session_reports_to_its_own_run_and_nobody_else_does() {
     let (stage, _host) = live();
     let file = door(&stage, "s1").unwrap();
-    let mut agent = Client::of_session(&stage, &file);
+    let mut agent = McpToolClient::of_session(&stage, &file);
     agent.says("objective_update", json!({ "objective": "a", "status": "done" }), "a done, 1 of 2; next: b");
     agent.refuses("objective_update", json!({ "objective": "c", "status": "done" }), "yours are: a, b");
     agent.says("context_status", json!({}), "done: a\nopen: b");
@@ -231,7 +230,7 @@ fn a_session_reports_to_its_own_run_and_nobody_else_does() {
         let mut pass = pass.clone();
         pass[name] = json!(value);
         let file = stage.write(&format!("{name}.json"), pass.to_string());
-        Client::of_session(&stage, &file)
+        McpToolClient::of_session(&stage, &file)
     };
     let before = reports(&stage).len();
     let done = || json!({ "objective": "b", "status": "done" });
@@ -246,7 +245,7 @@ fn a_session_reports_to_its_own_run_and_nobody_else_does() {
     assert_eq!(reports(&stage).len(), before, "nothing of this was journaled");
 
     // A person needs no token: the socket is theirs alone.
-    let mut person = Client::of_person(&stage);
+    let mut person = McpToolClient::of_person(&stage);
     person.says("gotcha_record", json!({ "gotcha": "it hangs" }), "recorded");
     let (session, _) = reports(&stage).pop().unwrap();
     assert_eq!(session, None);
@@ -268,9 +267,9 @@ fn a_call_that_is_repeated_counts_once() {
         stream.write_all(line.as_bytes()).unwrap();
     }
     until("the call is in the journal", || decided(&stage, "once") == 1);
-    let mut agent = Client::of_session(&stage, &file);
+    let mut agent = McpToolClient::of_session(&stage, &file);
     let (is_error, said) = agent.call("decision_record", decision("once"), "toolu_1");
-    assert!(!is_error && said.starts_with("recorded before"), "{said}");
+    assert!(!is_error && said.starts_with("already recorded"), "{said}");
     // Another call that says the same is the same decision, and another session's key is another call.
     assert_eq!(decided(&stage, "once"), 1);
 
@@ -289,22 +288,22 @@ fn a_call_that_is_repeated_counts_once() {
 fn a_host_that_restarts_is_waited_for() {
     let (stage, host) = live();
     let file = door(&stage, "s1").unwrap();
-    let mut person = Client::of_person(&stage);
+    let mut person = McpToolClient::of_person(&stage);
     person.says("decision_record", decision("before"), "recorded");
     drop(host);
     stage.expect_no_process();
 
     // Made while nobody is there, answered by the next host.
     person.begin("decision_record", decision("between"), "toolu_2");
-    let _next = Killed(stage.start(&["resume"]));
+    let _next = KillOnDrop(stage.start(&["resume"]));
     let (is_error, said) = person.end();
     assert!(!is_error && said.starts_with("recorded: "), "{said}");
     let (_, said) = person.call("decision_record", decision("between"), "toolu_2");
-    assert!(said.starts_with("recorded before"), "{said}");
+    assert!(said.starts_with("already recorded"), "{said}");
     assert_eq!((decided(&stage, "before"), decided(&stage, "between")), (1, 1));
 
     // The session of the host that is gone is over, and its token with it.
-    let mut agent = Client::of_session(&stage, &file);
+    let mut agent = McpToolClient::of_session(&stage, &file);
     agent.refuses("decision_record", decision("late"), "session s1 has ended");
     assert_eq!(decided(&stage, "late"), 0);
     stage.baton(&["stop"]).expect(0);
@@ -316,10 +315,10 @@ fn a_report_by_file_that_does_not_fit_comes_back_with_the_reason() {
         { write = "a.txt", content = "a" },
         { report = { report = "objective-update", objective = "parsr", status = "done" } },
         { report = { report = "gotcha-record", gotcha = "the last line has no end" } }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     let ended = stage.baton(&["run", "job.toml"]).expect(0);
     // Told to the person, and to the agent beside its file.
-    let ended = ended.says(&["was not taken: no objective \"parsr\" in this run; yours are: a"]);
+    let ended = ended.says(&["was rejected: no objective \"parsr\" in this run; yours are: a"]);
     assert!(ended.stderr.contains("report"), "{}", ended.stderr);
     let mut folders = vec![stage.workspace.clone()];
     let mut why = Vec::new();
@@ -336,6 +335,6 @@ fn a_report_by_file_that_does_not_fit_comes_back_with_the_reason() {
     }
     assert_eq!(why.len(), 1, "{why:?}");
     assert!(why[0].contains("no objective \"parsr\" in this run"), "{}", why[0]);
-    let kept = |report: &Report| matches!(report, Report::GotchaRecord { .. });
+    let kept = |report: &AgentReport| matches!(report, AgentReport::GotchaRecord { .. });
     assert_eq!(reports(&stage).iter().filter(|(_, report)| kept(report)).count(), 1);
 }

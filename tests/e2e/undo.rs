@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 use serde_json::Value;
 
 /// One phase that is too large, so that each of its objectives gets a work tree.
@@ -36,8 +36,8 @@ steps = [{ write = "b.txt", lines = ["b"] }]
 "#;
 
 /// A repository with one commit, and a run in it that has landed.
-fn landed() -> Stage {
-    let stage = Stage::new();
+fn landed() -> TestWorkspace {
+    let stage = TestWorkspace::new();
     stage.write("parts.toml", WORKFLOW);
     stage.write("script.toml", SCRIPT);
     git(&stage, &["init", "-q", "-b", "main"]);
@@ -54,8 +54,8 @@ fn landed() -> Stage {
     stage
 }
 
-fn git(stage: &Stage, arguments: &[&str]) -> String {
-    let ended: Ended =
+fn git(stage: &TestWorkspace, arguments: &[&str]) -> String {
+    let ended: CommandOutput =
         Command::new("git").args(arguments).current_dir(&stage.workspace).output().unwrap().into();
     ended.expect(0).stdout.trim_end().to_owned()
 }
@@ -65,8 +65,7 @@ fn git(stage: &Stage, arguments: &[&str]) -> String {
 fn a_run_is_taken_back_once_and_only_looked_at_before() {
     let stage = landed();
     let head = git(&stage, &["rev-parse", "HEAD"]);
-    let looked =
-        stage.baton(&["undo", "--dry-run"]).expect(0).says(&["would be taken back", "would move back"]);
+    let looked = stage.baton(&["undo", "--dry-run"]).expect(0).says(&["would be undone", "would move back"]);
     assert_eq!(looked.stdout, "removed   a.txt\nremoved   b.txt\n");
     assert_eq!(git(&stage, &["rev-parse", "HEAD"]), head);
     let record = stage.baton(&["undo", "--format", "json"]).expect(0).stdout;
@@ -77,11 +76,11 @@ fn a_run_is_taken_back_once_and_only_looked_at_before() {
     assert!(!stage.workspace.join("a.txt").exists());
     assert_eq!(git(&stage, &["status", "--porcelain"]), "");
     let report = stage.baton(&["report"]).expect(0).stdout;
-    assert!(report.contains("`baton undo` took back") && !report.contains("baton undo 2"), "{report}");
+    assert!(report.contains("`baton undo` reverted") && !report.contains("baton undo 2"), "{report}");
     let kept = record["kept"].as_str().unwrap();
     git(&stage, &["restore", &format!("--source={kept}"), "--", ":/"]);
-    assert_eq!(stage.read("a.txt"), "a\n", "the state before is kept");
-    stage.baton(&["undo"]).expect(0).says(&["nothing to take back"]);
+    assert_eq!(stage.read("a.txt"), "a\n", "the previous state is kept");
+    stage.baton(&["undo"]).expect(0).says(&["nothing to undo"]);
 }
 
 // D3
@@ -104,5 +103,5 @@ fn nobody_takes_back_what_a_host_works_on() {
     stage.baton(&["undo"]).expect(2).says(&["another baton"]);
     drop(lock);
     stage.baton(&["undo", "no-such-run"]).expect(2).says(&["no run no-such-run"]);
-    stage.baton(&["undo"]).expect(0).says(&["is taken back"]);
+    stage.baton(&["undo"]).expect(0).says(&["is undone"]);
 }

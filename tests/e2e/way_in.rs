@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use crate::support::{Ended, Stage, until};
+use crate::support::{CommandOutput, TestWorkspace, until};
 
 /// Three phases, eight boxes that are open, and one that is ticked.
 const PLAN: &str = "# A calculator\n\n## Survey\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`, see `docs/design.md`\n\n\
@@ -13,8 +13,8 @@ const PLAN: &str = "# A calculator\n\n## Survey\n\n- [ ] Write `a.txt`\n- [ ] Wr
                     3. [ ] Write `h.txt`\n";
 
 /// A stage whose rehearsal writes a file for each objective of the plan.
-pub(crate) fn stage() -> Stage {
-    let stage = Stage::new();
+pub(crate) fn stage() -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let mut script = "window_tokens = 100000\n".to_owned();
     for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         let id = match name {
@@ -32,11 +32,11 @@ pub(crate) fn stage() -> Stage {
 }
 
 /// `baton` in the workspace, as a person would call it.
-pub(crate) fn baton(stage: &Stage, arguments: &[&str]) -> Ended {
+pub(crate) fn baton(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     command(stage, arguments).output().unwrap().into()
 }
 
-fn command(stage: &Stage, arguments: &[&str]) -> std::process::Command {
+fn command(stage: &TestWorkspace, arguments: &[&str]) -> std::process::Command {
     let mut command = stage.command(&[]);
     command.args(arguments).current_dir(&stage.workspace);
     if !matches!(arguments[0], "init") {
@@ -46,10 +46,10 @@ fn command(stage: &Stage, arguments: &[&str]) -> std::process::Command {
 }
 
 /// A stage whose host was killed in the middle of the plan, and what had begun that run.
-fn interrupted() -> (Stage, Vec<&'static str>) {
+fn interrupted() -> (TestWorkspace, Vec<&'static str>) {
     let stage = stage();
     let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
-    let killed: Ended =
+    let killed: CommandOutput =
         command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
     assert_eq!(killed.code, None, "{killed:?}");
     stage.expect_no_process();
@@ -104,7 +104,7 @@ fn a_plan_may_have_any_name_and_is_no_sentence() {
 // A11
 #[test]
 fn a_box_whose_check_has_not_passed_is_not_ticked_whatever_becomes_of_its_phase() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let plan = "## Two\n\n- [ ] Write `c.txt`\n  verify: `grep -q never c.txt`\n- [ ] Write `d.txt`\n";
     fs::write(stage.workspace.join("PLAN.md"), plan).unwrap();
     let agent =
@@ -163,7 +163,7 @@ fn a_plan_behind_a_link_is_ticked_and_one_that_is_put_there_later_is_not() {
 
 #[test]
 fn that_the_host_ticks_a_box_is_no_evidence_of_work() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     fs::write(stage.workspace.join("PLAN.md"), "- [ ] Write `a.txt`\n- [ ] Think hard\n").unwrap();
     stage.write(
         "script.toml",
@@ -215,7 +215,7 @@ fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
     assert!(saved.stdout.contains("baton run workflow.toml"), "{}", saved.stdout);
     let text = stage.read("workflow.toml");
     assert!(text.contains("agent = \"rehearsal\"") && text.contains("do = [\"Write h.txt\"]"), "{text}");
-    baton(&stage, &["save"]).expect(2).says(&["is there already", "--force"]);
+    baton(&stage, &["save"]).expect(2).says(&["exists already", "--force"]);
     baton(&stage, &["check", "workflow.toml"]).expect(0);
     let again = baton(&stage, &["run", "workflow.toml", "--script", "../script.toml"]);
     assert_eq!(stage.story().view.workflow, "write-h-txt", "{again:?}");
@@ -226,7 +226,7 @@ fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
 #[test]
 fn the_same_sentence_goes_on_and_another_does_not() {
     let stage = stage();
-    let killed: Ended = command(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat())
+    let killed: CommandOutput = command(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat())
         .env("BATON_KILL_AT", "effect-before:5")
         .output()
         .unwrap()
@@ -258,7 +258,7 @@ fn a_folder_is_looked_at_and_a_workflow_written_for_it() {
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
     }
-    baton(&stage, &["init"]).expect(2).says(&["is there already", "baton run workflow.toml", "--force"]);
+    baton(&stage, &["init"]).expect(2).says(&["exists already", "baton run workflow.toml", "--force"]);
     baton(&stage, &["run", "workflow.toml", "--script", "../script.toml"]).expect(0);
     assert_eq!(stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
 }
@@ -266,7 +266,7 @@ fn a_folder_is_looked_at_and_a_workflow_written_for_it() {
 #[test]
 fn a_workflow_is_shown_or_written_for_another_folder() {
     let stage = stage();
-    let from = |arguments: &[&str]| -> Ended {
+    let from = |arguments: &[&str]| -> CommandOutput {
         let mut command = command(&stage, arguments);
         command.current_dir(stage.path(".")).output().unwrap().into()
     };
@@ -302,7 +302,7 @@ fn a_later_phase_of_a_workflow_waits_for_the_earlier_ones_unless_it_says_otherwi
 // A11
 #[test]
 fn a_person_is_asked_early_about_work_that_its_agent_cannot_do() {
-    let stage = Stage::job(&[("a", "")], "");
+    let stage = TestWorkspace::job(&[("a", "")], "");
     let denies = "window_tokens = 100000\n[objectives.a]\nreport_done = false\nsteps = [{ say = \"Not done: a: there is no key\" }]\n";
     stage.write("script.toml", denies);
     stage.baton(&["run", "job.toml"]).expect(5);
@@ -316,8 +316,8 @@ fn a_person_is_asked_early_about_work_that_its_agent_cannot_do() {
 
 #[test]
 fn a_folder_that_says_nothing_is_told_what_to_say() {
-    let stage = Stage::new();
-    baton(&stage, &["init"]).expect(2).says(&["nothing here says what is to be done", "- [ ]"]);
+    let stage = TestWorkspace::new();
+    baton(&stage, &["init"]).expect(2).says(&["found no task here", "- [ ]"]);
     fs::write(stage.workspace.join("TODO.md"), "# Later\n\n- words\n").unwrap();
     baton(&stage, &["init"]).expect(2).says(&["TODO.md has no open box"]);
     baton(&stage, &["run", "TODO.md"]).expect(2).says(&["TODO.md has no boxes", "- [ ] Create"]);
@@ -327,7 +327,7 @@ fn a_folder_that_says_nothing_is_told_what_to_say() {
 }
 
 /// A `gh` that knows one issue.
-fn gh(stage: &Stage, body: &str) -> String {
+fn gh(stage: &TestWorkspace, body: &str) -> String {
     let bin = stage.path("bin");
     fs::create_dir(&bin).unwrap();
     let issue = serde_json::json!({ "title": "Tidy\u{1b}[2J the store", "body": body, "url": "https://example.org/i/7" });
@@ -341,10 +341,10 @@ fn gh(stage: &Stage, body: &str) -> String {
 
 #[test]
 fn an_issue_becomes_a_workflow_and_gives_no_command() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let path =
         gh(&stage, "Why: slow.\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`\n\nverify: touch /tmp/owned\n");
-    let init = |number: &str| -> Ended {
+    let init = |number: &str| -> CommandOutput {
         let mut command = command(&stage, &["init", "--from-issue", number, "--agent", "rehearsal"]);
         command.env("PATH", &path).output().unwrap().into()
     };
@@ -360,7 +360,7 @@ fn an_issue_becomes_a_workflow_and_gives_no_command() {
 fn without_an_agent_nothing_begins() {
     let stage = stage();
     let mut command = command(&stage, &["run", "PLAN.md"]);
-    let ended: Ended = command.env("PATH", stage.path("nowhere")).output().unwrap().into();
+    let ended: CommandOutput = command.env("PATH", stage.path("nowhere")).output().unwrap().into();
     ended.expect(2).says(&["no agent is named", "npm install -g @anthropic-ai/claude-code"]);
     assert!(!stage.has_run() && !Path::new(&stage.workspace).join(".baton").exists());
 }
@@ -419,14 +419,14 @@ fn a_log_tells_what_was_said_and_done_and_runs_are_listed_newest_first() {
 fn a_log_keeps_messages_apart_and_only_counts_what_an_agent_writes_on_its_terminal() {
     let steps =
         r#"{ say = "Working." }, { say = "It is being written." }, { write = "a.txt", content = "done" }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     stage.baton(&["run", "job.toml"]).expect(0);
     let log = stage.baton(&["log"]).expect(0).stdout;
     assert!(log.contains("says      Working.\n") && log.contains("| It is being written.\n"), "{log}");
 
     let noise =
         "echo '2026-02-12T10:30:00Z ERROR codex_core::session: failed to record' >&2\necho noise >&2\n";
-    let stage = Stage::job_of_program(&format!("{noise}exit 3"));
+    let stage = TestWorkspace::job_of_program(&format!("{noise}exit 3"));
     stage.baton(&["run", "job.toml"]).expect(5);
     let log = stage.baton(&["log", "s1"]).expect(0).stdout;
     let count = "prints    2 lines on its terminal, not shown here: ";
@@ -435,7 +435,7 @@ fn a_log_keeps_messages_apart_and_only_counts_what_an_agent_writes_on_its_termin
     let lines = stage.baton(&["log", "s1", "--format", "jsonl"]).expect(0).stdout;
     assert!(lines.contains("\"channel\":\"terminal\""), "{lines}");
 
-    let stage = Stage::job_of_program(&format!("{noise}echo '{{}}'\nexit 0"));
+    let stage = TestWorkspace::job_of_program(&format!("{noise}echo '{{}}'\nexit 0"));
     stage.baton(&["run", "job.toml"]).expect(5);
     let log = stage.baton(&["log", "s1"]).expect(0).stdout;
     assert!(log.contains(count) && !log.contains("codex_core"), "{log}");
@@ -517,7 +517,7 @@ fn a_run_in_a_scratch_folder_belongs_to_the_folder_that_it_was_begun_from() {
         "demo.toml",
         "workspace = \"scratch\"\nagent = \"rehearsal\"\n[[phases]]\ndo = \"Write h.txt\"\n",
     );
-    let from = |folder: &Path, arguments: &[&str], kill_at: &str| -> Ended {
+    let from = |folder: &Path, arguments: &[&str], kill_at: &str| -> CommandOutput {
         let mut command = command(&stage, arguments);
         command.current_dir(folder).env("BATON_KILL_AT", kill_at).output().unwrap().into()
     };
@@ -527,7 +527,7 @@ fn a_run_in_a_scratch_folder_belongs_to_the_folder_that_it_was_begun_from() {
     assert_eq!(killed.code, None, "{killed:?}");
     from(&other, &["status"], "").expect(2).says(&["nothing has run"]);
     from(&other, &["resume"], "").expect(2).says(&["nothing has run"]);
-    from(&here, &["status"], "").expect(0).says(&["was begun from here"]);
+    from(&here, &["status"], "").expect(0).says(&["was started from here"]);
     let resumed = from(&here, &["resume"], "").expect(0);
     assert!(resumed.stdout.contains("1 of 1 objective"), "{}", resumed.stdout);
 }

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::workflow::SandboxLevel;
 use baton_runtime::core::workflow::file;
 use baton_runtime::core::{ActionId, Input, ObjectiveId, Run, RunId};
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 use baton_runtime::{PhaseProgress, Progress, ReturnStatus, SessionResult, WorkItems, progress_of};
 use serde::de::DeserializeOwned;
 
@@ -26,7 +26,7 @@ const SEED: u64 = 4;
 /// Objectives of the quickstart.
 const OBJECTIVES: usize = 8;
 
-fn task_folder(stage: &Stage, run: &RunId) -> PathBuf {
+fn task_folder(stage: &TestWorkspace, run: &RunId) -> PathBuf {
     stage.workspace.join(".baton").join(run.as_str())
 }
 
@@ -44,7 +44,7 @@ fn sh(arguments: &[&str]) -> (Option<i32>, String) {
 // A7 C1 C2 C5 C10 C15 C16 C17 C19 C21
 #[test]
 fn every_file_of_a_finished_run_is_read_without_baton() {
-    let stage = Stage::quickstart();
+    let stage = TestWorkspace::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
     let view = stage.story().view;
     let folder = task_folder(&stage, &view.run);
@@ -107,7 +107,7 @@ fn every_file_of_a_finished_run_is_read_without_baton() {
 
 #[test]
 fn schemas_are_printed_for_every_file_that_programs_read() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     for (of, key) in [("progress", "next_action"), ("work-items", "items"), ("return", "partial_progress")] {
         let schema = stage.baton(&["schema", "--of", of]).expect(0);
         let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
@@ -123,12 +123,16 @@ fn schemas_are_printed_for_every_file_that_programs_read() {
 fn paths_and_setup_are_the_ones_of_the_workflow() {
     let steps =
         r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
-    let stage = Stage::job(&[("a", steps)], "");
+    let stage = TestWorkspace::job(&[("a", steps)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let keys = "setup = [\"echo ready > ready.txt\"]\n[paths]\nfolder = \"specs/{workflow}-{run}\"\nindex = \"START.md\"\n";
     let workflow = workflow.replace("[roles.executor]", &format!("{keys}[roles.executor]"));
     stage.write("job.toml", &workflow);
-    stage.baton(&["check", "job.toml"]).expect(0).says(&["git sees", "specs/{workflow}-{run}", "echo ready"]);
+    stage.baton(&["check", "job.toml"]).expect(0).says(&[
+        "git does not ignore",
+        "specs/{workflow}-{run}",
+        "echo ready",
+    ]);
     let plan = stage.baton(&["run", "job.toml", "--dry-run"]).expect(0);
     assert!(plan.stdout.contains("setup      echo ready > ready.txt"), "{}", plan.stdout);
 
@@ -150,7 +154,7 @@ fn paths_and_setup_are_the_ones_of_the_workflow() {
 
 #[test]
 fn an_agent_that_is_not_there_is_asked_about_at_once() {
-    let stage = Stage::job_of_program("exit 0");
+    let stage = TestWorkspace::job_of_program("exit 0");
     fs::remove_file(stage.path("agent.sh")).unwrap();
     let ended = stage.baton(&["run", "job.toml"]).expect(5);
     let view = stage.story().view;
@@ -169,9 +173,9 @@ fn an_agent_that_is_not_there_is_asked_about_at_once() {
 // --- killed at a random point -----------------------------------------------------------------------------------------
 
 /// A stream of numbers that is the same every time.
-struct Numbers(u64);
+struct LcgRng(u64);
 
-impl Numbers {
+impl LcgRng {
     fn below(&mut self, bound: u64) -> u64 {
         // The multiplier and increment of Knuth's MMIX; the high bits are the good ones.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -180,7 +184,7 @@ impl Numbers {
 }
 
 /// Kills a run at a moment; false where it came to its end before.
-fn kill(stage: &Stage, flags: &[&str], numbers: &mut Numbers) -> (String, bool) {
+fn kill(stage: &TestWorkspace, flags: &[&str], numbers: &mut LcgRng) -> (String, bool) {
     let run = [&["run", "quickstart.toml"], flags].concat();
     let point = match numbers.below(5) {
         // Any moment of the clock: within a write as well as between two.
@@ -210,15 +214,14 @@ fn done(view: &RunView) -> BTreeSet<ObjectiveId> {
 }
 
 /// Holds the file in the workspace against the journal.
-fn compare(stage: &Stage, point: &str) {
+fn compare(stage: &TestWorkspace, point: &str) {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().expect("a run").run;
-    let entries: Vec<Entry> = journal.read(&run).unwrap().map(Result::unwrap).collect();
+    let entries: Vec<JournalEntry> = journal.read(&run).unwrap().map(Result::unwrap).collect();
     let path = task_folder(stage, &run).join("progress.json");
     let Ok(text) = fs::read_to_string(&path) else {
         // Killed between the first commit and its projection: nothing has been performed.
-        let performed =
-            |entry: &Entry| matches!(entry, Entry::Input(s) if matches!(s.input, Input::Outcome { .. }));
+        let performed = |entry: &JournalEntry| matches!(entry, JournalEntry::Input(s) if matches!(s.input, Input::Outcome { .. }));
         assert!(!entries.iter().any(performed), "{point}: work was done, and no file tells of it");
         return;
     };
@@ -226,14 +229,14 @@ fn compare(stage: &Stage, point: &str) {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{point}: {error}\n{text}"));
 
     // Never ahead: it is what the journal tells up to one of its entries, to the letter.
-    let told = |entry: &Entry| entry.seq() <= file.journal_seq;
-    let prefix: Vec<Entry> = entries.iter().filter(|entry| told(entry)).cloned().collect();
+    let told = |entry: &JournalEntry| entry.seq() <= file.journal_seq;
+    let prefix: Vec<JournalEntry> = entries.iter().filter(|entry| told(entry)).cloned().collect();
     assert_eq!(progress_of(prefix).as_ref(), Some(&file), "{point}: the file is not what the journal tells");
 
     // Behind by at most the last commit: nothing that follows from an entry it does not tell of has been performed.
     let (mut folded, mut untold) = (Run::new(), BTreeSet::<ActionId>::new());
     for entry in &entries {
-        let Entry::Input(stamped) = entry else { continue };
+        let JournalEntry::Input(stamped) = entry else { continue };
         if let Input::Outcome { action, .. } = &stamped.input {
             assert!(
                 !untold.contains(action),
@@ -286,12 +289,12 @@ fn a_confined_run_killed_at_a_random_point_loses_nothing() {
 
 fn survives(flags: &[&str], samples: u64) {
     let samples = std::env::var("BATON_KILL_SAMPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(samples);
-    let mut numbers = Numbers(SEED);
+    let mut numbers = LcgRng(SEED);
     let (mut killed, mut tried) = (0, 0);
     while killed < samples {
         tried += 1;
         assert!(tried <= 4 * samples, "only {killed} of {tried} runs were killed before their end");
-        let stage = Stage::quickstart();
+        let stage = TestWorkspace::quickstart();
         let (point, was_killed) = kill(&stage, flags, &mut numbers);
         if !was_killed {
             continue;

@@ -14,23 +14,23 @@ use std::fmt::Debug;
 use baton_core::decision::{Decision, DecisionSource, FaultRecord};
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::workflow::PolicyScope;
-use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, Policy, Router, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, CompiledPolicy, ConfiguredPolicy, Engine, Router, builtin_bytes};
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 use crate::hostile::{configured, engine, questions, still_answers};
 
 /// Longer than this, and an error is no longer read.
 const ERROR_BYTES: usize = 2000;
 
 /// What somebody tries, and how that ends.
-pub(crate) struct Attack {
+pub(crate) struct PolicyAttack {
     name: &'static str,
     component: Vec<u8>,
-    end: End,
+    end: AttackOutcome,
 }
 
 /// How an attack ends. The kind is the variant of the error or fault, the words are in its text.
-enum End {
+enum AttackOutcome {
     /// It is not loaded.
     Refused { kind: &'static str, words: String },
     /// It is loaded, and cannot be configured.
@@ -41,36 +41,36 @@ enum End {
     InVain,
 }
 
-fn attack(name: &'static str, component: Vec<u8>, end: End) -> Attack {
-    Attack { name, component, end }
+fn attack(name: &'static str, component: Vec<u8>, end: AttackOutcome) -> PolicyAttack {
+    PolicyAttack { name, component, end }
 }
 
-fn refused(name: &'static str, guest: &Guest, kind: &'static str, words: &str) -> Attack {
+fn refused(name: &'static str, guest: &GuestBuilder, kind: &'static str, words: &str) -> PolicyAttack {
     refused_bytes(name, guest.build(), kind, words)
 }
 
-fn refused_bytes(name: &'static str, component: Vec<u8>, kind: &'static str, words: &str) -> Attack {
-    attack(name, component, End::Refused { kind, words: words.to_owned() })
+fn refused_bytes(name: &'static str, component: Vec<u8>, kind: &'static str, words: &str) -> PolicyAttack {
+    attack(name, component, AttackOutcome::Refused { kind, words: words.to_owned() })
 }
 
-fn not_configured(name: &'static str, guest: &Guest, kind: &'static str, words: &str) -> Attack {
-    attack(name, guest.build(), End::NotConfigured { kind, words: words.to_owned() })
+fn not_configured(name: &'static str, guest: &GuestBuilder, kind: &'static str, words: &str) -> PolicyAttack {
+    attack(name, guest.build(), AttackOutcome::NotConfigured { kind, words: words.to_owned() })
 }
 
-fn faults(name: &'static str, guest: &Guest, kind: &'static str, words: &str) -> Attack {
-    attack(name, guest.build(), End::Faults { kind, words: words.to_owned() })
+fn faults(name: &'static str, guest: &GuestBuilder, kind: &'static str, words: &str) -> PolicyAttack {
+    attack(name, guest.build(), AttackOutcome::Faults { kind, words: words.to_owned() })
 }
 
-fn in_vain(name: &'static str, guest: &Guest) -> Attack {
+fn in_vain(name: &'static str, guest: &GuestBuilder) -> PolicyAttack {
     in_vain_bytes(name, guest.build())
 }
 
-fn in_vain_bytes(name: &'static str, component: Vec<u8>) -> Attack {
-    attack(name, component, End::InVain)
+fn in_vain_bytes(name: &'static str, component: Vec<u8>) -> PolicyAttack {
+    attack(name, component, AttackOutcome::InVain)
 }
 
 /// Every attack of the table.
-fn attacks() -> Vec<Attack> {
+fn attacks() -> Vec<PolicyAttack> {
     let mut attacks = asked::attacks();
     attacks.extend(called::attacks());
     attacks.extend(settings::attacks());
@@ -100,18 +100,18 @@ fn can_be_shown(text: &str) {
 }
 
 /// Engine and policies that stay the same through every attack.
-struct Stage {
+struct AttackHarness {
     engine: Engine,
     built_in: ConfiguredPolicy,
     good: ConfiguredPolicy,
 }
 
-impl Stage {
+impl AttackHarness {
     fn new() -> Self {
         let engine = engine();
         let built_in = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
         let built_in = built_in.configure(&BTreeMap::new()).expect("its defaults are good");
-        let good = configured(&engine, "good", &Guest::good("there is room"));
+        let good = configured(&engine, "good", &GuestBuilder::good("there is room"));
         Self { engine, built_in, good }
     }
 
@@ -120,22 +120,26 @@ impl Stage {
         Router::with_built_in(&self.engine, first, self.built_in.clone()).expect("a router")
     }
 
-    fn meet(&self, attack: &Attack) {
+    fn meet(&self, attack: &PolicyAttack) {
         match (&attack.end, self.engine.load(attack.name, &attack.component)) {
-            (End::Refused { kind, words }, Err(error)) => says(&error, attack.name, kind, words),
-            (End::Refused { .. }, Ok(_)) => panic!("it was loaded"),
+            (AttackOutcome::Refused { kind, words }, Err(error)) => says(&error, attack.name, kind, words),
+            (AttackOutcome::Refused { .. }, Ok(_)) => panic!("it was loaded"),
             (_, Err(error)) => panic!("{error}"),
             (end, Ok(policy)) => self.meet_loaded(attack, end, &policy),
         }
         still_answers(&self.engine);
     }
 
-    fn meet_loaded(&self, attack: &Attack, end: &End, policy: &Policy) {
+    fn meet_loaded(&self, attack: &PolicyAttack, end: &AttackOutcome, policy: &CompiledPolicy) {
         match (end, policy.configure(&BTreeMap::new())) {
-            (End::NotConfigured { kind, words }, Err(error)) => says(&error, attack.name, kind, words),
-            (End::NotConfigured { .. }, Ok(_)) => panic!("it was configured"),
+            (AttackOutcome::NotConfigured { kind, words }, Err(error)) => {
+                says(&error, attack.name, kind, words)
+            }
+            (AttackOutcome::NotConfigured { .. }, Ok(_)) => panic!("it was configured"),
             (_, Err(error)) => panic!("{error}"),
-            (End::Faults { kind, words }, Ok(bad)) => self.meet_faulty(attack.name, bad, kind, words),
+            (AttackOutcome::Faults { kind, words }, Ok(bad)) => {
+                self.meet_faulty(attack.name, bad, kind, words)
+            }
             (_, Ok(harmless)) => {
                 let (result, label) = self.router(harmless).decide(&questions::compaction());
                 assert!(matches!(result, Ok(Decision::Compaction(_))), "{result:?}");
@@ -195,9 +199,9 @@ impl Stage {
 // M4, M6
 #[test]
 fn every_attack_ends_as_it_should_and_the_neighbours_notice_nothing() {
-    let stage = Stage::new();
+    let stage = AttackHarness::new();
     let attacks = attacks();
-    let meet = |attack: &&Attack| {
+    let meet = |attack: &&PolicyAttack| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stage.meet(attack))).is_err()
     };
     let failed: Vec<_> = attacks.iter().filter(meet).map(|attack| attack.name).collect();
@@ -219,7 +223,7 @@ fn every_attack_has_a_name_of_its_own() {
 #[test]
 fn components_with_changed_bits_do_no_harm() {
     let engine = engine();
-    let good = Guest::good("ok").import("text", "slice").build();
+    let good = GuestBuilder::good("ok").import("text", "slice").build();
     let mut state = 1u32;
     let mut chance = || {
         // Any full period will do.

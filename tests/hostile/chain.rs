@@ -16,14 +16,14 @@ use baton_engine::{
     NATIVE_NAME, Router, RouterError, SettingsError, builtin_bytes, validate_answer,
 };
 
-use crate::hostile::guests::{ANSWER, DECISION, Guest, REASON};
+use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder, REASON};
 use crate::hostile::{configured, engine, message, questions, refused};
 
 const PLAN: &str = "there is a plan";
 
-struct OneArtifact;
+struct SingleArtifact;
 
-impl ArtifactSource for OneArtifact {
+impl ArtifactSource for SingleArtifact {
     fn list(&self) -> Vec<(String, Digest)> {
         vec![("plan.md".to_owned(), Digest::of(PLAN))]
     }
@@ -34,9 +34,9 @@ impl ArtifactSource for OneArtifact {
 }
 
 /// Reads the artifact whose name it is given, and answers with what it read, or with nothing.
-fn reader(name: &str) -> Guest {
+fn reader(name: &str) -> GuestBuilder {
     let (at, size) = (DECISION, name.len());
-    Guest::deciding(&format!(
+    GuestBuilder::deciding(&format!(
         "(call $read (i32.const 1024) (i32.const {size}) (i64.const 6) (i32.const 100) (i32.const {at}))
          (if (i32.eqz (i32.load8_u (i32.const {at}))) (then
             (i32.store (i32.const {}) (i32.load (i32.const {})))
@@ -58,7 +58,7 @@ fn artifacts_are_read_only_where_granted() {
     assert!(error.contains("imports `baton:policy/artifacts@0.1.0`, which was not granted to it"), "{error}");
 
     let engine = engine();
-    let grants = ComponentGrants { artifacts: Some(Arc::new(OneArtifact)), ..ComponentGrants::default() };
+    let grants = ComponentGrants { artifacts: Some(Arc::new(SingleArtifact)), ..ComponentGrants::default() };
     let reason = |name: &str| {
         let policy = engine.load_granted("reader", &reader(name).build(), grants.clone()).expect("it loads");
         let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
@@ -76,13 +76,13 @@ fn artifacts_are_read_only_where_granted() {
 
 /// An artifact of a megabyte, and how often it was read.
 #[derive(Default)]
-struct Large(AtomicU32);
+struct LargeArtifact(AtomicU32);
 
-impl Large {
+impl LargeArtifact {
     const BYTES: usize = 1 << 20;
 }
 
-impl ArtifactSource for Large {
+impl ArtifactSource for LargeArtifact {
     fn list(&self) -> Vec<(String, Digest)> {
         vec![("plan.md".to_owned(), Digest::of(PLAN))]
     }
@@ -97,9 +97,9 @@ impl ArtifactSource for Large {
 #[test]
 fn an_artifact_is_read_once_and_paid_for_as_a_whole() {
     let engine = engine();
-    let source = Arc::new(Large::default());
+    let source = Arc::new(LargeArtifact::default());
     let grants = ComponentGrants { artifacts: Some(source.clone()), ..ComponentGrants::default() };
-    let nibbles = Guest::deciding(
+    let nibbles = GuestBuilder::deciding(
         "(local $times i32)
          (loop $again
             (call $read (i32.const 1024) (i32.const 7) (i64.const 9) (i32.const 1) (i32.const 64))
@@ -114,7 +114,7 @@ fn an_artifact_is_read_once_and_paid_for_as_a_whole() {
     let evaluation = policy.evaluate(&questions::compaction());
     assert!(evaluation.result.is_ok(), "{:?}", evaluation.result);
     assert_eq!(source.0.load(Ordering::Relaxed), 1);
-    assert!(evaluation.fuel > Large::BYTES as u64, "{}", evaluation.fuel);
+    assert!(evaluation.fuel > LargeArtifact::BYTES as u64, "{}", evaluation.fuel);
 }
 
 /// Every component of the chain fails: the host answers by itself, keeps what is, and asks a person where it cannot.
@@ -123,7 +123,7 @@ fn when_every_policy_fails_the_work_goes_on() {
     let engine = engine();
     let settings =
         "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 0)) (i32.const 64)";
-    let broken = Guest::new("policy").body("schema", settings);
+    let broken = GuestBuilder::new("policy").body("schema", settings);
     let broken = configured(&engine, "broken", &broken);
     let router = Router::with_built_in(&engine, BTreeMap::new(), broken).expect("a router");
     for question in questions::all() {
@@ -165,9 +165,9 @@ fn built_in_of(engine: &Engine) -> ConfiguredPolicy {
 #[test]
 fn those_who_abstain_are_passed_over_in_order() {
     let engine = engine();
-    let mute = |name: &str| configured(&engine, name, &Guest::abstaining().data(2048, name));
-    let good = |name: &str| configured(&engine, name, &Guest::good(name));
-    let bad = |name: &str| configured(&engine, name, &Guest::deciding("unreachable"));
+    let mute = |name: &str| configured(&engine, name, &GuestBuilder::abstaining().data(2048, name));
+    let good = |name: &str| configured(&engine, name, &GuestBuilder::good(name));
+    let bad = |name: &str| configured(&engine, name, &GuestBuilder::deciding("unreachable"));
     let router = |first, then| {
         let chain = BTreeMap::from([(Capability::Compaction, Chain::new(first, then))]);
         Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router")
@@ -208,7 +208,7 @@ fn those_who_abstain_are_passed_over_in_order() {
 
     // Where everybody abstains, the built-in one included, the host goes on by itself.
     let mute_built_in = BTreeMap::from([(Capability::Compaction, mute("one").into())]);
-    let policy = Guest::new("policy")
+    let policy = GuestBuilder::new("policy")
         .body("schema", "(i32.const 0)")
         .body("decide", &format!("(i32.store8 (i32.const {ANSWER}) (i32.const 0)) (i32.const {ANSWER})"));
     let router = Router::with_built_in(&engine, mute_built_in, configured(&engine, "mute", &policy))
@@ -218,7 +218,7 @@ fn those_who_abstain_are_passed_over_in_order() {
 }
 
 /// Answers a question about a split with parts of these objectives, whatever it is asked. No text or place has a byte of 128 or more.
-fn splitter(parts: &[&[&str]]) -> Guest {
+fn splitter(parts: &[&[&str]]) -> GuestBuilder {
     let (reason, parts_at, lists_at, texts_at) = (1024, 2048, 3072, 4096);
     let word = |number: usize| -> String { (number as u32).to_le_bytes().map(char::from).iter().collect() };
     let (mut records, mut lists, mut texts) = (String::new(), String::new(), String::new());
@@ -240,7 +240,7 @@ fn splitter(parts: &[&[&str]]) -> Guest {
         store(DECISION + 16, 4),
         format!("(i32.const {ANSWER})"),
     ];
-    Guest::new("splitting-policy")
+    GuestBuilder::new("splitting-policy")
         .body("decide", &decide.concat())
         .data(reason as u32, "because")
         .data(parts_at as u32, &records)
@@ -288,8 +288,8 @@ fn an_answer_that_no_run_can_follow_is_a_fault_and_the_next_one_decides() {
 #[test]
 fn a_list_that_nobody_put_in_place_is_asked_in_its_order_after_a_fault() {
     let engine = engine();
-    let good = |name: &str| configured(&engine, name, &Guest::good(name));
-    let bad = configured(&engine, "bad", &Guest::deciding("unreachable"));
+    let good = |name: &str| configured(&engine, name, &GuestBuilder::good(name));
+    let bad = configured(&engine, "bad", &GuestBuilder::deciding("unreachable"));
     let chain = Chain::new(bad, vec![good("growth"), good("last")]);
     let chain = BTreeMap::from([(Capability::Compaction, chain)]);
     let router = Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router");
@@ -313,8 +313,8 @@ fn a_list_that_nobody_put_in_place_is_asked_in_its_order_after_a_fault() {
 #[test]
 fn many_chains_at_a_time_do_not_wait_for_each_other() {
     let engine = engine();
-    let mute = |name: &str| configured(&engine, name, &Guest::abstaining().data(2048, name));
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let mute = |name: &str| configured(&engine, name, &GuestBuilder::abstaining().data(2048, name));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let chain = Chain::new(mute("one"), vec![mute("two"), mute("three"), last.clone()]);
     let router = Router::with_built_in(
         &engine,
@@ -350,7 +350,7 @@ fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
 #[test]
 fn a_policy_is_not_configured_for_what_it_does_not_decide() {
     let engine = engine();
-    let good = configured(&engine, "good", &Guest::good("ok"));
+    let good = configured(&engine, "good", &GuestBuilder::good("ok"));
     let wrong = BTreeMap::from([(Capability::Handoff, good.clone().into())]);
     let error = Router::new(&engine, wrong).err().expect("it is refused");
     assert!(matches!(error, RouterError::CannotDecide { .. }));
@@ -387,7 +387,7 @@ fn settings_of_the_wrong_type_are_named() {
     assert_eq!(keys, expected);
     assert!(error.to_string().contains(&format!("setting `{key}`: expected ")), "{error}");
 
-    let none = configured(&engine, "good", &Guest::good("ok"));
+    let none = configured(&engine, "good", &GuestBuilder::good("ok"));
     let error = none.policy().configure(&wrong).err().expect("they are refused");
     assert!(matches!(error, SettingsError::Refused { .. }));
     assert!(error.to_string().contains("this policy has none"));
@@ -395,6 +395,6 @@ fn settings_of_the_wrong_type_are_named() {
 
 #[test]
 fn labels_name_the_component_by_its_bytes() {
-    let bytes = Guest::good("ok").build();
+    let bytes = GuestBuilder::good("ok").build();
     assert_eq!(engine().load("good", &bytes).expect("it loads").digest(), &Digest::of(&bytes));
 }

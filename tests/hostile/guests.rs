@@ -28,7 +28,7 @@ pub fn contract() -> String {
 }
 
 /// A guest of one decision world.
-pub struct Guest {
+pub struct GuestBuilder {
     world: &'static str,
     wit: String,
     before: String,
@@ -60,7 +60,7 @@ const BUMP: &str = "
         unreachable)
     (local.get $at)";
 
-impl Guest {
+impl GuestBuilder {
     /// Of this world; every function traps until it gets a body.
     pub fn new(world: &'static str) -> Self {
         Self {

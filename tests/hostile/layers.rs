@@ -7,19 +7,19 @@ use baton_core::decision::{Decision, DecisionSource, Fault, LinkOutcome, Provena
 use baton_core::observation::Capability;
 use baton_engine::{BUILTIN_NAME, Chain, ConfiguredPolicy, Engine, Router, builtin_bytes};
 
-use crate::hostile::guests::{ANSWER, Guest};
+use crate::hostile::guests::{ANSWER, GuestBuilder};
 use crate::hostile::{configured, engine, message, questions, refused};
 
 /// Asks the next policy, and does this before it gives back what that answered.
-fn layer(before_answer: &str) -> Guest {
-    Guest::new("compaction-layer").import("compaction", "decide").body(
+fn layer(before_answer: &str) -> GuestBuilder {
+    GuestBuilder::new("compaction-layer").import("compaction", "decide").body(
         "compaction.decide",
         &format!("(call $decide (local.get 0) (i32.const {ANSWER})) {before_answer} (i32.const {ANSWER})"),
     )
 }
 
 /// Answers as the next policy does.
-fn through() -> Guest {
+fn through() -> GuestBuilder {
     layer("")
 }
 
@@ -49,7 +49,7 @@ fn behind(label: &Provenance) -> Vec<(u32, &str, &'static str)> {
 #[test]
 fn a_layer_gets_the_answer_of_the_next_policy() {
     let engine = engine();
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let alone = last.evaluate(&questions::compaction());
     let router = router(&engine, configured(&engine, "layer", &through()), vec![last.clone()]);
     let (decision, label) = asked(&router);
@@ -80,9 +80,9 @@ fn the_built_in_policy_stands_behind_the_last_layer() {
 #[test]
 fn a_layer_never_sees_a_fault() {
     let engine = engine();
-    let bad = configured(&engine, "bad", &Guest::deciding("unreachable"));
-    let mute = configured(&engine, "mute", &Guest::abstaining());
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let bad = configured(&engine, "bad", &GuestBuilder::deciding("unreachable"));
+    let mute = configured(&engine, "mute", &GuestBuilder::abstaining());
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let layer = configured(&engine, "layer", &through());
     let router = router(&engine, layer, vec![bad, mute, last]);
     let (decision, label) = asked(&router);
@@ -97,9 +97,9 @@ fn a_layer_never_sees_a_fault() {
 #[test]
 fn the_chain_goes_on_behind_a_layer() {
     let engine = engine();
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let abstains = layer(&format!("(i32.store8 (i32.const {ANSWER}) (i32.const 0))"));
-    let with = |name, guest: &Guest| {
+    let with = |name, guest: &GuestBuilder| {
         let first = configured(&engine, name, guest);
         asked(&router(&engine, first, vec![last.clone()])).1
     };
@@ -115,11 +115,11 @@ fn the_chain_goes_on_behind_a_layer() {
 #[test]
 fn a_layer_that_asks_for_ever_ends() {
     let engine = engine();
-    let endless = Guest::new("compaction-layer").import("compaction", "decide").body(
+    let endless = GuestBuilder::new("compaction-layer").import("compaction", "decide").body(
         "compaction.decide",
         &format!("(loop $again (call $decide (local.get 0) (i32.const {ANSWER})) (br $again)) unreachable"),
     );
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let (_, label) = asked(&router(&engine, configured(&engine, "endless", &endless), vec![last]));
     assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Next, "last"));
     assert_eq!(label.faults[0].behind.len(), 4, "four calls are answered");
@@ -129,7 +129,7 @@ fn a_layer_that_asks_for_ever_ends() {
     // Each layer asks four times: without a bound of the whole decision there would be 64 evaluations of the last one.
     let again = format!("(call $decide (local.get 0) (i32.const {ANSWER}))").repeat(3);
     let four = |name: &str| configured(&engine, name, &layer(&again).data(2048, name));
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let (_, label) = asked(&router(&engine, four("a"), vec![four("b"), four("c"), last]));
     let behind = label.faults.iter().map(|fault| fault.behind.len()).max();
     assert!(behind.is_some_and(|evaluations| evaluations <= 16), "{behind:?}");
@@ -142,7 +142,7 @@ fn a_layer_that_asks_for_ever_ends() {
 fn the_stack_is_enough_for_a_chain() {
     let engine = engine();
     let deep = || {
-        Guest::new("compaction-layer")
+        GuestBuilder::new("compaction-layer")
             .import("compaction", "decide")
             .item(&format!(
                 "(func $deep (param i32 i32)
@@ -155,7 +155,7 @@ fn the_stack_is_enough_for_a_chain() {
                 &format!("(call $deep (local.get 0) (i32.const 5000)) (i32.const {ANSWER})"),
             )
     };
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let named = |name: &str| configured(&engine, name, &deep().data(4096, name));
     let chain = router(&engine, named("a"), vec![named("b"), named("c"), last]);
     let label = std::thread::scope(|scope| scope.spawn(|| asked(&chain).1).join().expect("the host lives"));
@@ -168,7 +168,7 @@ fn the_stack_is_enough_for_a_chain() {
 fn many_chains_of_layers_at_a_time_do_not_wait_for_each_other() {
     let engine = engine();
     let named = |name: &str| configured(&engine, name, &through().data(2048, name));
-    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let router = router(&engine, named("one"), vec![named("two"), named("three"), last]);
     std::thread::scope(|scope| {
         for _ in 0..64 {
@@ -186,7 +186,7 @@ fn many_chains_of_layers_at_a_time_do_not_wait_for_each_other() {
 /// Bad input: it asks what it does not answer, or asks it in other words than the contract's.
 #[test]
 fn a_component_that_asks_another_question_is_refused() {
-    let other = Guest::good("there is room")
+    let other = GuestBuilder::good("there is room")
         .contract("export compaction;\n}", "export compaction;\n    import splitting;\n}")
         .import("splitting", "decide");
     let error = refused(&other);

@@ -10,7 +10,7 @@ use baton_core::observation::PolicyRequest;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
-use crate::hostile::guests::{ANSWER, Guest, REASON, contract};
+use crate::hostile::guests::{ANSWER, GuestBuilder, REASON, contract};
 use crate::hostile::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can
@@ -62,8 +62,8 @@ fn no_function_that_a_policy_may_call_tells_anybody_anything_but_the_log() {
 }
 
 /// Reads the beginning of what it is shown, and answers with so many bytes of it.
-fn telling(bytes: usize) -> Guest {
-    Guest::deciding(&format!(
+fn telling(bytes: usize) -> GuestBuilder {
+    GuestBuilder::deciding(&format!(
         "(call $slice (i32.const 0) (i32.const 0) (i32.const {bytes}) (i32.const 512))
          (i32.store (i32.const {}) (i32.load (i32.const 512)))
          (i32.store (i32.const {}) (i32.load (i32.const 516)))
@@ -95,7 +95,7 @@ fn a_decision_carries_what_it_was_shown_up_to_its_cap_and_no_further() {
 // M6
 #[test]
 fn the_log_carries_no_more_than_its_cap() {
-    let tells = Guest::deciding(&format!(
+    let tells = GuestBuilder::deciding(&format!(
         "(local $line i32)
          (call $slice (i32.const 0) (i32.const 0) (i32.const 60000) (i32.const 512))
          (loop $next
@@ -115,7 +115,7 @@ fn the_log_carries_no_more_than_its_cap() {
 #[test]
 fn nothing_is_told_to_the_next_decision() {
     let asked = "(global $asked (mut i32) (i32.const 0))";
-    let counts = Guest::deciding(&format!(
+    let counts = GuestBuilder::deciding(&format!(
         "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))
          (i32.store8 (i32.const 1024) (i32.add (global.get $asked) (i32.const 48)))
          (i32.store8 (i32.const 1025) (i32.load8_u (i32.const 90000)))

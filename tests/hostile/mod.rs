@@ -12,7 +12,7 @@ mod raw;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 use baton_core::TextBlob;
 use baton_core::decision::{CompactionAction, Decision, Fault};
 use baton_core::observation::PolicyRequest;
@@ -29,12 +29,12 @@ fn engine() -> Engine {
     Engine::new(EngineConfig { cache_dir, limits, ..EngineConfig::default() }).expect("an engine")
 }
 
-fn configured(engine: &Engine, name: &str, guest: &Guest) -> ConfiguredPolicy {
+fn configured(engine: &Engine, name: &str, guest: &GuestBuilder) -> ConfiguredPolicy {
     let policy = engine.load(name, &guest.build()).expect("it loads");
     policy.configure(&BTreeMap::new()).expect("it has no settings")
 }
 
-fn refused(guest: &Guest) -> String {
+fn refused(guest: &GuestBuilder) -> String {
     let error = engine().load("hostile", &guest.build()).err().expect("it is refused").to_string();
     assert!(error.starts_with("policy hostile: "), "{error}");
     error
@@ -42,7 +42,7 @@ fn refused(guest: &Guest) -> String {
 
 /// The same engine answers a good policy's question.
 fn still_answers(engine: &Engine) {
-    let good = configured(engine, "good", &Guest::good("there is room"));
+    let good = configured(engine, "good", &GuestBuilder::good("there is room"));
     let Evaluation { result, fuel, .. } = good.evaluate(&questions::compaction());
     let Ok(Some(Decision::Compaction(decision))) = result else { panic!("{result:?}") };
     assert_eq!(decision.action, CompactionAction::Keep);
@@ -63,7 +63,7 @@ fn message(fault: Fault) -> String {
 fn hides_its_work_from_fuel() {
     let limits = DecisionLimits { watchdog_ms: 100, fuel: u64::MAX / 2, ..DecisionLimits::default() };
     let engine = Engine::new(EngineConfig { limits, ..EngineConfig::default() }).expect("an engine");
-    let guest = Guest::deciding(
+    let guest = GuestBuilder::deciding(
         "(drop (memory.grow (i32.const 512)))
          (loop $again
             (memory.fill (i32.const 131072) (i32.const 1) (i32.const 33554432))
@@ -77,7 +77,7 @@ fn hides_its_work_from_fuel() {
 
 #[test]
 fn a_flooded_log_keeps_what_it_promises_and_counts_the_rest() {
-    let flood = Guest::deciding(
+    let flood = GuestBuilder::deciding(
         "(loop $again (call $write (i32.const 2) (i32.const 1024) (i32.const 3)) (br $again)) unreachable",
     )
     .import("log", "write")
@@ -93,9 +93,10 @@ fn a_flooded_log_keeps_what_it_promises_and_counts_the_rest() {
 #[test]
 fn every_call_pays_for_what_it_makes_the_host_do() {
     let engine = engine();
-    let fuel = |body: &str, more: &dyn Fn(Guest) -> Guest| {
-        let guest =
-            more(Guest::deciding(&format!("{body} (i64.store (i32.const 64) (i64.const 0)) (i32.const 60)")));
+    let fuel = |body: &str, more: &dyn Fn(GuestBuilder) -> GuestBuilder| {
+        let guest = more(GuestBuilder::deciding(&format!(
+            "{body} (i64.store (i32.const 64) (i64.const 0)) (i32.const 60)"
+        )));
         let question =
             PolicyRequest { texts: vec![TextBlob::new("a".repeat(100_000))], ..questions::compaction() };
         let evaluation = configured(&engine, "hostile", &guest).evaluate(&question);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 
 /// A component, written as text.
 pub(crate) fn component(text: &str) -> Vec<u8> {
@@ -12,7 +12,7 @@ pub(crate) fn component(text: &str) -> Vec<u8> {
 
 /// A well-behaved policy with more in it, which is written as text.
 pub(crate) fn good_with(text: &str) -> Vec<u8> {
-    with(&Guest::good("ok").build(), text)
+    with(&GuestBuilder::good("ok").build(), text)
 }
 
 /// A component with more at its end.
@@ -24,7 +24,7 @@ pub(crate) fn with(component: &[u8], text: &str) -> Vec<u8> {
 
 /// A well-behaved policy with a custom section at its end.
 pub(crate) fn good_with_section(name: &str, data: &[u8]) -> Vec<u8> {
-    let mut bytes = Guest::good("ok").build();
+    let mut bytes = GuestBuilder::good("ok").build();
     append_section(&mut bytes, name, data);
     bytes
 }
@@ -44,7 +44,7 @@ pub(crate) fn good_with_nested(depth: u32) -> Vec<u8> {
         append(&mut outer, 4, &inner);
         outer
     });
-    let mut bytes = Guest::good("ok").build();
+    let mut bytes = GuestBuilder::good("ok").build();
     append(&mut bytes, 4, &nested);
     bytes
 }

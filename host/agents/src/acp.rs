@@ -2,9 +2,9 @@
 //! together; what the agent tells is decoded in `baton-streams`, from the very lines, so that live and recorded streams
 //! say the same.
 
-mod feed;
-mod open;
+mod line_handler;
 mod permission;
+mod session_setup;
 
 use std::io;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ use baton_core::workflow::{CommandLine, Role};
 use futures::{Sink, Stream};
 use tokio::sync::{mpsc, watch};
 
-use self::feed::{AcpFeed, Compaction, Protocol};
-use self::open::{Opened, Opening, open};
-use crate::driver::{self, AgentHandle, Command, Events, Shared};
-use crate::launch::{DriverEvent, Launch};
-use crate::process::Process;
+use self::line_handler::{AcpLineHandler, AcpProtocolState, CompactionSupport};
+use self::session_setup::{AcpSessionOptions, OpenedAcpSession, open};
+use crate::driver::{self, AgentCommand, AgentEventSender, AgentHandle, SharedDecoder};
+use crate::launch::{AgentLaunch, DriverEvent};
+use crate::process::SupervisedProcess;
 use crate::program::Invocation;
 
 /// What the rehearsal agent can do. It has no cost, and runs its script to the end.
@@ -59,8 +59,8 @@ pub(crate) fn command(program: PathBuf, command: &CommandLine, role: &Role) -> I
 
 /// Takes the process over. `Ready` comes when a session has been opened.
 pub(crate) fn drive(
-    process: Process,
-    launch: &Launch,
+    process: SupervisedProcess,
+    launch: &AgentLaunch,
     capabilities: Capabilities,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
@@ -68,18 +68,18 @@ pub(crate) fn drive(
     let events = wiring.events;
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
-    let protocol = Shared::new(Protocol::new(
+    let protocol = SharedDecoder::new(AcpProtocolState::new(
         capabilities,
         launch.tools.as_ref().map(|tools| tools.command.name.clone()),
     ));
 
-    let feed = AcpFeed(protocol.clone());
+    let feed = AcpLineHandler(protocol.clone());
     let outgoing = outgoing(lines, protocol.clone(), events.clone());
     let talk = talk(
         Lines::new(outgoing, incoming(forwarded)),
         wiring.commands,
         wiring.closing.clone(),
-        Opening::of(launch),
+        AcpSessionOptions::of(launch),
         protocol,
         events.clone(),
     );
@@ -101,7 +101,7 @@ pub(crate) fn drive(
         failed.send(&mut vec![connection_error(text)]).await;
         give_up.now();
     });
-    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
+    let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
@@ -113,13 +113,13 @@ async fn talk(
         impl Sink<String, Error = io::Error> + Send + 'static,
         impl Stream<Item = io::Result<String>> + Send + 'static,
     >,
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<AgentCommand>,
     mut closing: watch::Receiver<bool>,
-    opening: Opening,
-    protocol: Shared<Protocol>,
-    events: Events,
+    opening: AcpSessionOptions,
+    protocol: SharedDecoder<AcpProtocolState>,
+    events: AgentEventSender,
 ) -> Result<Result<(), String>, agent_client_protocol::Error> {
-    let allowed = permission::Allowed {
+    let allowed = permission::AcpPermissions {
         permission: opening.permission,
         commands: opening.commands.clone(),
         workspace: opening.workspace.clone(),
@@ -141,7 +141,7 @@ async fn talk(
                 opened = open(&agent, &opening) => opened?,
                 _ = closing.wait_for(|closing| *closing) => return Ok(Ok(())),
             };
-            let Opened { session, closes } = match opened {
+            let OpenedAcpSession { session, closes } = match opened {
                 Ok(opened) => opened,
                 Err(refused) => return Ok(Err(refused)),
             };
@@ -151,21 +151,21 @@ async fn talk(
                     _ = closing.wait_for(|closing| *closing) => None,
                 };
                 match command {
-                    Some(Command::Prompt(text)) => prompt(&agent, &session, text),
-                    Some(Command::Compact(text)) => {
+                    Some(AgentCommand::Prompt(text)) => prompt(&agent, &session, text),
+                    Some(AgentCommand::Compact(text)) => {
                         let compaction = protocol.lock().compaction;
                         match compaction {
-                            Some(Compaction::Instructed) => {
+                            Some(CompactionSupport::Instructed) => {
                                 prompt(&agent, &session, format!("/compact {text}").trim_end().to_owned());
                             }
-                            Some(Compaction::Plain) => prompt(&agent, &session, "/compact".to_owned()),
+                            Some(CompactionSupport::Plain) => prompt(&agent, &session, "/compact".to_owned()),
                             None => {
                                 let text = "the agent lists no command `compact`".to_owned();
                                 events.send(&mut vec![AgentEvent::CompactionFailed { text }]).await;
                             }
                         }
                     }
-                    Some(Command::Interrupt) => {
+                    Some(AgentCommand::Interrupt) => {
                         agent.send_notification(CancelNotification::new(session.clone()))?
                     }
                     // The last words. An agent that is idle has nothing to cancel, and ignores them.
@@ -191,8 +191,8 @@ fn prompt(agent: &ConnectionTo<Agent>, session: &AcpSession, text: String) {
 /// The way of the protocol crate's lines to the agent's stdin; the decoder sees them too.
 fn outgoing(
     lines: mpsc::Sender<Vec<u8>>,
-    protocol: Shared<Protocol>,
-    events: Events,
+    protocol: SharedDecoder<AcpProtocolState>,
+    events: AgentEventSender,
 ) -> impl Sink<String, Error = io::Error> + Send + 'static {
     futures::sink::unfold((lines, protocol, events), async |(lines, protocol, events), line: String| {
         let mut out = Vec::new();

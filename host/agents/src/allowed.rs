@@ -15,14 +15,14 @@ const TWISTS: [&str; 4] = ["env", "environment", "dangerouslyDisableSandbox", "s
 
 /// What may be run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Commands {
+pub(crate) struct CommandAllowlist {
     /// In which `*` stands for words.
     pub(crate) patterns: Vec<String>,
     /// To the letter.
     pub(crate) exact: Vec<String>,
 }
 
-impl Commands {
+impl CommandAllowlist {
     /// Whether this very command may be run.
     pub(crate) fn allows(&self, command: &str) -> bool {
         let command = command.trim();
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn commands() -> Commands {
-        Commands {
+    fn commands() -> CommandAllowlist {
+        CommandAllowlist {
             patterns: ["python3 -m unittest*", "cargo test", "npm run * --silent"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -147,7 +147,7 @@ mod tests {
         let told = commands().told().unwrap();
         assert!(told.contains("\n- python3 -m unittest*\n- cargo test\n"), "{told}");
         assert!(told.contains("\n- make check && ./ok.sh\n"), "{told}");
-        assert_eq!(Commands::default().told(), None);
+        assert_eq!(CommandAllowlist::default().told(), None);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         }
         assert!(!commands().allows(&format!("python3 -m unittest {}", "x".repeat(COMMAND_BYTES))));
         // A pattern that names no program allows none.
-        let any = Commands {
+        let any = CommandAllowlist {
             patterns: vec!["*".to_owned(), String::new(), "* test".to_owned()],
             exact: vec![String::new()],
         };

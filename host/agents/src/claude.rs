@@ -15,11 +15,11 @@ use baton_streams::{ClaudeDecoder, Decoder as _};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::driver::{self, AgentHandle, Command, Feed};
-use crate::launch::{DriverEvent, Launch};
-use crate::process::Process;
+use crate::driver::{self, AgentCommand, AgentHandle, LineHandler};
+use crate::launch::{AgentLaunch, DriverEvent};
+use crate::process::SupervisedProcess;
 use crate::program::Invocation;
-use tools::Permits;
+use tools::ToolPermissions;
 
 /// What Claude Code can do.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -38,7 +38,7 @@ const MORE_PROMPT: &str = "--append-system-prompt";
 const LINES: usize = 16;
 
 /// How it is called for this session.
-pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
+pub(crate) fn command(program: PathBuf, launch: &AgentLaunch) -> Invocation {
     let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
     let servers = tools::config(own, &launch.mcp_servers);
     let mut args = arguments(&launch.role, launch.spec.turn_ceiling, own, servers);
@@ -56,7 +56,7 @@ pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
 
 /// What Claude Code calls this session: the conversation that it goes on in, or a name of its own, in the form of a UUID that no other session
 /// has.
-fn conversation(launch: &Launch) -> String {
+fn conversation(launch: &AgentLaunch) -> String {
     if let Some(begun) = &launch.spec.conversation {
         return begun.clone();
     }
@@ -111,8 +111,8 @@ pub(crate) fn arguments(
 
 /// Takes the process over. Its first answer is `Ready`.
 pub(crate) fn drive(
-    process: Process,
-    launch: &Launch,
+    process: SupervisedProcess,
+    launch: &AgentLaunch,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
     let (handle, wiring) = driver::wire(launch.spec.session.clone(), events);
@@ -125,9 +125,9 @@ pub(crate) fn drive(
         let _ = lines.try_send(control(request));
     }
     let (forward, forwarded) = mpsc::channel(LINES);
-    let permits = launch.tools.as_ref().map(|own| Permits::new(&own.command.name, launch.commands()));
+    let permits = launch.tools.as_ref().map(|own| ToolPermissions::new(&own.command.name, launch.commands()));
     let (compacting, working) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let feed = ClaudeFeed {
+    let feed = ClaudeLineHandler {
         decoder: ClaudeDecoder::of_session(conversation(launch)).resuming(launch.spec.billed_before),
         compacting: compacting.clone(),
         working: working.clone(),
@@ -139,7 +139,7 @@ pub(crate) fn drive(
         tokio::spawn(tools::relay(own.clone(), permits, forwarded, lines.downgrade()));
     }
     let talk = tokio::spawn(talk(wiring.commands, lines, (compacting, working), wiring.closing.clone()));
-    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
+    let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
@@ -147,7 +147,7 @@ pub(crate) fn drive(
 /// Turns commands into lines until the agent is being ended. A prompt that it works on then is broken off: it works no further, and
 /// says what the prompt took.
 async fn talk(
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<AgentCommand>,
     lines: mpsc::Sender<Vec<u8>>,
     (compacting, working): (Arc<AtomicBool>, Arc<AtomicBool>),
     mut closing: watch::Receiver<bool>,
@@ -165,17 +165,17 @@ async fn talk(
             return;
         };
         match command {
-            Command::Prompt(_) => compacting.store(false, Ordering::Release),
-            Command::Compact(_) => compacting.store(true, Ordering::Release),
-            Command::Interrupt => {}
+            AgentCommand::Prompt(_) => compacting.store(false, Ordering::Release),
+            AgentCommand::Compact(_) => compacting.store(true, Ordering::Release),
+            AgentCommand::Interrupt => {}
         }
-        if !matches!(command, Command::Interrupt) {
+        if !matches!(command, AgentCommand::Interrupt) {
             working.store(true, Ordering::Release);
         }
         let line = match command {
-            Command::Prompt(text) => message(&text),
-            Command::Compact(instructions) => message(format!("/compact {instructions}").trim_end()),
-            Command::Interrupt => control("interrupt"),
+            AgentCommand::Prompt(text) => message(&text),
+            AgentCommand::Compact(instructions) => message(format!("/compact {instructions}").trim_end()),
+            AgentCommand::Interrupt => control("interrupt"),
         };
         if lines.send(line).await.is_err() {
             return;
@@ -204,7 +204,7 @@ fn line(value: &Value) -> Vec<u8> {
 }
 
 /// Decodes, and asks for the fill after a compaction.
-struct ClaudeFeed {
+struct ClaudeLineHandler {
     decoder: ClaudeDecoder,
     /// It was asked to compact, and has not answered yet.
     compacting: Arc<AtomicBool>,
@@ -213,10 +213,10 @@ struct ClaudeFeed {
     /// What it has said since.
     said: String,
     lines: mpsc::WeakSender<Vec<u8>>,
-    permits: Option<Permits>,
+    permits: Option<ToolPermissions>,
 }
 
-impl Feed for ClaudeFeed {
+impl LineHandler for ClaudeLineHandler {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         let before = out.len();
         self.decoder.line(line, out);
@@ -258,7 +258,7 @@ fn ends_a_prompt(event: &AgentEvent) -> bool {
     }
 }
 
-impl ClaudeFeed {
+impl ClaudeLineHandler {
     /// What it says to `/compact` is no part of what it said for the prompt before: it is the reason of a refusal.
     fn keep_apart(&mut self, from: usize, out: &mut Vec<AgentEvent>) {
         let events = out.split_off(from);
@@ -291,7 +291,7 @@ mod tests {
     // A6
     #[test]
     fn what_is_said_to_a_compaction_is_no_part_of_the_answer_before() {
-        let mut feed = ClaudeFeed {
+        let mut feed = ClaudeLineHandler {
             decoder: ClaudeDecoder::of_session("s"),
             compacting: Arc::new(AtomicBool::new(true)),
             working: Arc::default(),

@@ -16,10 +16,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::allowed::Commands;
-use crate::driver::{self, AgentHandle, Command, Events, Feed, Shared};
-use crate::launch::{DriverEvent, Launch};
-use crate::process::Process;
+use crate::allowed::CommandAllowlist;
+use crate::driver::{self, AgentCommand, AgentEventSender, AgentHandle, LineHandler, SharedDecoder};
+use crate::launch::{AgentLaunch, DriverEvent};
+use crate::process::SupervisedProcess;
 use crate::program::Invocation;
 use crate::trust::untrusted_by_codex;
 
@@ -54,17 +54,17 @@ pub(crate) fn command(program: PathBuf, role: &Role) -> Invocation {
 
 /// Takes the process over. `Ready` comes when the thread has been started.
 pub(crate) fn drive(
-    process: Process,
-    launch: &Launch,
+    process: SupervisedProcess,
+    launch: &AgentLaunch,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
     let (handle, wiring) = driver::wire(launch.spec.session.clone(), events);
     let events = wiring.events;
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
-    let decoder = Shared::new(CodexAppServerDecoder::new());
+    let decoder = SharedDecoder::new(CodexAppServerDecoder::new());
 
-    let talk = Talk {
+    let talk = CodexConversation {
         lines,
         decoder: decoder.clone(),
         events: events.clone(),
@@ -84,15 +84,15 @@ pub(crate) fn drive(
         failed.send(&mut vec![failure(&text)]).await;
         give_up.now();
     });
-    let feed = CodexFeed(decoder);
-    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
+    let feed = CodexLineHandler(decoder);
+    let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
 /// What the thread is started with. What neither the sandbox nor the role allows is refused to the model: nobody is there to be
 /// asked.
-fn thread_start(launch: &Launch) -> Value {
+fn thread_start(launch: &AgentLaunch) -> Value {
     let sandbox = match launch.role.permission {
         Permission::ReadOnly => "read-only",
         Permission::Edit => "workspace-write",
@@ -134,12 +134,12 @@ fn thread_start(launch: &Launch) -> Value {
 }
 
 /// The conversation: the one place that knows what was asked and what is under way.
-struct Talk {
+struct CodexConversation {
     lines: mpsc::Sender<Vec<u8>>,
-    decoder: Shared<CodexAppServerDecoder>,
-    events: Events,
+    decoder: SharedDecoder<CodexAppServerDecoder>,
+    events: AgentEventSender,
     permission: Permission,
-    commands: Commands,
+    commands: CommandAllowlist,
     open: Value,
     /// Number of the last request.
     asked: u64,
@@ -153,14 +153,14 @@ struct Talk {
 }
 
 /// What happens next.
-enum Next {
+enum ConversationInput {
     Seen(String),
-    Wanted(Command),
+    Wanted(AgentCommand),
 }
 
 /// What the conversation has to see of a line.
 #[derive(Debug, Deserialize)]
-struct Seen {
+struct CodexMessage {
     id: Option<Value>,
     method: Option<String>,
     #[serde(default)]
@@ -170,11 +170,11 @@ struct Seen {
     error: Option<Value>,
 }
 
-impl Talk {
+impl CodexConversation {
     /// Until the agent is being ended. An error is a thread that could not be started.
     async fn run(
         mut self,
-        mut commands: mpsc::Receiver<Command>,
+        mut commands: mpsc::Receiver<AgentCommand>,
         mut seen: mpsc::Receiver<String>,
         mut closing: watch::Receiver<bool>,
     ) -> Result<(), String> {
@@ -187,12 +187,12 @@ impl Talk {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => break,
                 // Where its stdout is closed its end will be seen.
-                line = seen.recv() => line.map(Next::Seen),
-                command = commands.recv(), if self.thread.is_some() => command.map(Next::Wanted),
+                line = seen.recv() => line.map(ConversationInput::Seen),
+                command = commands.recv(), if self.thread.is_some() => command.map(ConversationInput::Wanted),
             };
             match next {
-                Some(Next::Seen(line)) => self.take(&line).await?,
-                Some(Next::Wanted(command)) => self.obey(command).await,
+                Some(ConversationInput::Seen(line)) => self.take(&line).await?,
+                Some(ConversationInput::Wanted(command)) => self.obey(command).await,
                 None => break,
             }
         }
@@ -200,17 +200,17 @@ impl Talk {
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command) {
+    async fn obey(&mut self, command: AgentCommand) {
         let thread = self.thread.clone();
         match command {
-            Command::Prompt(text) => {
+            AgentCommand::Prompt(text) => {
                 let input = json!([{ "type": "text", "text": text }]);
                 self.begin("turn/start", json!({ "threadId": thread, "input": input })).await;
             }
-            Command::Compact(_) => {
+            AgentCommand::Compact(_) => {
                 self.begin("thread/compact/start", json!({ "threadId": thread })).await;
             }
-            Command::Interrupt => {
+            AgentCommand::Interrupt => {
                 self.interrupt = true;
                 self.break_off().await;
             }
@@ -243,7 +243,7 @@ impl Talk {
     }
 
     async fn take(&mut self, line: &str) -> Result<(), String> {
-        let Ok(seen) = serde_json::from_str::<Seen>(line) else { return Ok(()) };
+        let Ok(seen) = serde_json::from_str::<CodexMessage>(line) else { return Ok(()) };
         match (seen.method.as_deref(), seen.id) {
             (Some(method), Some(id)) => {
                 let answer = match approval::answer(method, &seen.params, self.permission, &self.commands) {
@@ -330,19 +330,19 @@ fn failure(text: &str) -> AgentEvent {
 }
 
 /// Decodes, and passes on what the conversation has to see.
-struct CodexFeed(Shared<CodexAppServerDecoder>);
+struct CodexLineHandler(SharedDecoder<CodexAppServerDecoder>);
 
 /// Enough of a message to tell.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct CodexMessageHead<'a> {
     id: Option<serde::de::IgnoredAny>,
     method: Option<std::borrow::Cow<'a, str>>,
 }
 
-impl Feed for CodexFeed {
+impl LineHandler for CodexLineHandler {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         self.0.lock().line(line, out);
-        let head: Head<'_> = serde_json::from_slice(line).ok()?;
+        let head: CodexMessageHead<'_> = serde_json::from_slice(line).ok()?;
         let is_seen =
             head.id.is_some() || matches!(head.method.as_deref(), Some("turn/started" | "turn/completed"));
         is_seen.then(|| str::from_utf8(line).map(str::to_owned).ok()).flatten()

@@ -155,7 +155,7 @@ const OF_CLAUDE_JSON: [&str; 5] =
 
 /// A boundary, and what is heard from it.
 #[derive(Debug)]
-pub struct Confined {
+pub struct ActiveBoundary {
     /// Ends with the agent.
     pub boundary: Boundary,
     /// What is refused in it.
@@ -164,7 +164,7 @@ pub struct Confined {
 
 /// Where a boundary is made, and for what.
 #[derive(Clone, Debug)]
-pub struct Ground<'a> {
+pub struct BoundaryContext<'a> {
     /// The folder that is worked in.
     pub tree: &'a Path,
     /// The workspace of the run, of which the tree may be a copy.
@@ -183,7 +183,7 @@ pub struct Ground<'a> {
     pub remaining: RemainingPaths,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> BoundaryContext<'a> {
     fn variable(&self, name: &str) -> Option<&'a OsStr> {
         self.environment.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -445,13 +445,13 @@ fn is_package(word: &str) -> bool {
 /// Puts what is refused among the agent's events. Gives where its driver sends those; its end comes last, and the boundary
 /// ends with it.
 pub(crate) fn join(
-    confined: Confined,
+    confined: ActiveBoundary,
     session: SessionId,
     to: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> mpsc::Sender<(SessionId, DriverEvent)> {
     let (events, mut taken) = mpsc::channel::<(SessionId, DriverEvent)>(1);
     tokio::spawn(async move {
-        let Confined { boundary, mut refused } = confined;
+        let ActiveBoundary { boundary, mut refused } = confined;
         let event = |refusal| (session.clone(), DriverEvent::Event(AgentEvent::Refused(refusal)));
         loop {
             tokio::select! {

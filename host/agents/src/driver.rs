@@ -12,10 +12,10 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::files::Log;
+use crate::files::SessionLog;
 use crate::flow;
-use crate::launch::{DriverEvent, Launch};
-use crate::process::{End, Process};
+use crate::launch::{AgentLaunch, DriverEvent};
+use crate::process::{EndRequest, SupervisedProcess};
 
 /// Commands under way to an agent. One prompt is given at a time, so more than a few mean that nobody takes them.
 const COMMANDS: usize = 16;
@@ -31,7 +31,7 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// What the host wants of an agent.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum AgentCommand {
     Prompt(String),
     Compact(String),
     Interrupt,
@@ -41,10 +41,10 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
     /// Its process is gone, or is being ended.
-    #[error("the agent of {0} is gone: nothing can be sent to it")]
+    #[error("the agent of {0} has ended: nothing can be sent to it")]
     Gone(SessionId),
     /// It takes nothing from its stdin.
-    #[error("the agent of {0} takes nothing from its stdin: what was sent before still waits")]
+    #[error("the agent of {0} does not read its stdin: earlier input is still waiting")]
     Busy(SessionId),
 }
 
@@ -52,25 +52,25 @@ pub enum DriverError {
 #[derive(Debug)]
 pub struct AgentHandle {
     session: SessionId,
-    commands: mpsc::Sender<Command>,
-    end: mpsc::Sender<End>,
+    commands: mpsc::Sender<AgentCommand>,
+    end: mpsc::Sender<EndRequest>,
     gone: watch::Receiver<Option<ProcessExit>>,
 }
 
 impl AgentHandle {
     /// Sends a prompt. Returns when the agent has it under way; what it does with it comes as events.
     pub async fn prompt(&self, text: String) -> Result<(), DriverError> {
-        self.send(Command::Prompt(text))
+        self.send(AgentCommand::Prompt(text))
     }
 
     /// Asks for a compaction. Ends in `Compacted` or `CompactionFailed`, and in no `PromptEnded`.
     pub async fn compact(&self, instructions: String) -> Result<(), DriverError> {
-        self.send(Command::Compact(instructions))
+        self.send(AgentCommand::Compact(instructions))
     }
 
     /// Breaks off the prompt that the agent works on; `PromptEnded` follows.
     pub async fn interrupt(&self) -> Result<(), DriverError> {
-        self.send(Command::Interrupt)
+        self.send(AgentCommand::Interrupt)
     }
 
     /// Ends the agent: closes its stdin and gives it `grace` to end by itself, then SIGTERM to everything it started,
@@ -78,11 +78,11 @@ impl AgentHandle {
     /// again it cuts the grace short. [`DriverEvent::Exited`] comes as well.
     pub async fn end(&self, grace: Duration) {
         // Full or closed: the end is under way already.
-        let _ = self.end.try_send(End { grace, by_host: true });
+        let _ = self.end.try_send(EndRequest { grace, by_host: true });
         let _ = self.gone.clone().wait_for(Option::is_some).await;
     }
 
-    fn send(&self, command: Command) -> Result<(), DriverError> {
+    fn send(&self, command: AgentCommand) -> Result<(), DriverError> {
         self.commands.try_send(command).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DriverError::Busy(self.session.clone()),
             mpsc::error::TrySendError::Closed(_) => DriverError::Gone(self.session.clone()),
@@ -92,32 +92,32 @@ impl AgentHandle {
 
 /// What a driver's conversation needs beside the streams.
 #[derive(Debug)]
-pub(crate) struct Wiring {
-    pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) give_up: GiveUp,
+pub(crate) struct DriverChannels {
+    pub(crate) commands: mpsc::Receiver<AgentCommand>,
+    pub(crate) give_up: AgentAbortHandle,
     /// True from when the agent is being ended.
     pub(crate) closing: watch::Receiver<bool>,
-    pub(crate) life: Life,
-    pub(crate) events: Events,
+    pub(crate) life: AgentLifecycle,
+    pub(crate) events: AgentEventSender,
 }
 
 /// Asks for an agent's end without keeping it alive.
 #[derive(Debug)]
-pub(crate) struct GiveUp(mpsc::WeakSender<End>);
+pub(crate) struct AgentAbortHandle(mpsc::WeakSender<EndRequest>);
 
-impl GiveUp {
+impl AgentAbortHandle {
     pub(crate) fn now(&self) {
         if let Some(end) = self.0.upgrade() {
             // Full: the end is under way already.
-            let _ = end.try_send(End { grace: Duration::ZERO, by_host: false });
+            let _ = end.try_send(EndRequest { grace: Duration::ZERO, by_host: false });
         }
     }
 }
 
 /// What the end of an agent goes through; [`attend`] takes it.
 #[derive(Debug)]
-pub(crate) struct Life {
-    end: mpsc::Receiver<End>,
+pub(crate) struct AgentLifecycle {
+    end: mpsc::Receiver<EndRequest>,
     closing: (watch::Sender<bool>, watch::Receiver<bool>),
     gone: (watch::Sender<Option<ProcessExit>>, watch::Receiver<Option<ProcessExit>>),
 }
@@ -126,23 +126,23 @@ pub(crate) struct Life {
 pub(crate) fn wire(
     session: SessionId,
     host: mpsc::Sender<(SessionId, DriverEvent)>,
-) -> (AgentHandle, Wiring) {
+) -> (AgentHandle, DriverChannels) {
     let (commands, takes) = mpsc::channel(COMMANDS);
     let (end, ends) = mpsc::channel(1);
     let (closing, gone) = (watch::channel(false), watch::channel(None));
-    let give_up = GiveUp(end.downgrade());
-    let events = Events(flow::start(session.clone(), host, closing.1.clone()));
+    let give_up = AgentAbortHandle(end.downgrade());
+    let events = AgentEventSender(flow::start(session.clone(), host, closing.1.clone()));
     let handle = AgentHandle { session, commands, end, gone: gone.1.clone() };
     let closes = closing.1.clone();
-    let life = Life { end: ends, closing, gone };
-    (handle, Wiring { commands: takes, give_up, closing: closes, life, events })
+    let life = AgentLifecycle { end: ends, closing, gone };
+    (handle, DriverChannels { commands: takes, give_up, closing: closes, life, events })
 }
 
 /// The way of a session's events to the host. Waits where the host is slow, so the agent waits too.
 #[derive(Clone, Debug)]
-pub(crate) struct Events(mpsc::Sender<DriverEvent>);
+pub(crate) struct AgentEventSender(mpsc::Sender<DriverEvent>);
 
-impl Events {
+impl AgentEventSender {
     pub(crate) async fn send(&self, events: &mut Vec<AgentEvent>) {
         for event in events.drain(..) {
             // Nobody listens any more: the host is closing down, and the stream is read on only to let the agent end.
@@ -157,15 +157,15 @@ impl Events {
 
 /// A decoder that both directions of a protocol look at.
 #[derive(Debug)]
-pub(crate) struct Shared<D>(Arc<Mutex<D>>);
+pub(crate) struct SharedDecoder<D>(Arc<Mutex<D>>);
 
-impl<D> Clone for Shared<D> {
+impl<D> Clone for SharedDecoder<D> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<D> Shared<D> {
+impl<D> SharedDecoder<D> {
     pub(crate) fn new(shared: D) -> Self {
         Self(Arc::new(Mutex::new(shared)))
     }
@@ -177,7 +177,7 @@ impl<D> Shared<D> {
 }
 
 /// What becomes of an agent's lines.
-pub(crate) trait Feed: Send + 'static {
+pub(crate) trait LineHandler: Send + 'static {
     /// Takes a line: what it says goes to `out`; what the driver itself must see is given back.
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String>;
     /// Takes the beginning of a line that was too long.
@@ -186,10 +186,10 @@ pub(crate) trait Feed: Send + 'static {
     fn end(&mut self, out: &mut Vec<AgentEvent>);
 }
 
-/// Lines of a stream for [`Feed`], as they are decoded; also used for stderr, which is no protocol.
-struct Stderr(TerminalText);
+/// Lines of a stream for [`LineHandler`], as they are decoded; also used for stderr, which is no protocol.
+struct StderrLineHandler(TerminalText);
 
-impl Feed for Stderr {
+impl LineHandler for StderrLineHandler {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         self.0.line(line, out);
         None
@@ -205,7 +205,7 @@ impl Feed for Stderr {
 }
 
 /// The lines of an agent, in both directions.
-pub(crate) struct Streams<F> {
+pub(crate) struct AgentStreams<F> {
     /// To its stdin, until the sender is gone.
     pub(crate) to_write: mpsc::Receiver<Vec<u8>>,
     /// What becomes of its stdout.
@@ -217,17 +217,17 @@ pub(crate) struct Streams<F> {
 /// Starts everything that an agent's process needs until it is gone: its streams with their logs, its supervisor, and
 /// the word to the host that it is over, once the conversation and the streams have said all they have to say.
 pub(crate) fn attend(
-    process: Process,
-    launch: &Launch,
-    events: Events,
-    life: Life,
-    streams: Streams<impl Feed>,
+    process: SupervisedProcess,
+    launch: &AgentLaunch,
+    events: AgentEventSender,
+    life: AgentLifecycle,
+    streams: AgentStreams<impl LineHandler>,
     talk: JoinHandle<()>,
 ) {
-    let Process { stdin, stdout, stderr, supervised } = process;
-    let Life { end, closing: (closes, closing), gone: (goes, gone) } = life;
-    let Streams { to_write, feed, forward } = streams;
-    let log = |name: &str| Log::create(&launch.session_dir, name, launch.mask);
+    let SupervisedProcess { stdin, stdout, stderr, supervised } = process;
+    let AgentLifecycle { end, closing: (closes, closing), gone: (goes, gone) } = life;
+    let AgentStreams { to_write, feed, forward } = streams;
+    let log = |name: &str| SessionLog::create(&launch.session_dir, name, launch.mask);
     tokio::spawn(write(stdin, to_write, closing, log("stdin.jsonl")));
     let stderr = read_stderr(stderr, &events, log("stderr.log"), gone.clone());
     let stdout = read(stdout, feed, forward, events.clone(), log("stdout.jsonl"), gone.clone());
@@ -238,10 +238,10 @@ pub(crate) fn attend(
 /// Reads a stream to its end.
 async fn read(
     mut stream: impl AsyncRead + Unpin,
-    mut feed: impl Feed,
+    mut feed: impl LineHandler,
     forward: Option<mpsc::Sender<String>>,
-    events: Events,
-    mut log: Log,
+    events: AgentEventSender,
+    mut log: SessionLog,
     mut gone: watch::Receiver<Option<ProcessExit>>,
 ) {
     let mut lines = LineSplitter::new();
@@ -283,11 +283,11 @@ async fn read(
 /// Reads stderr: a log, and terminal text for the policy.
 fn read_stderr(
     stderr: impl AsyncRead + Unpin + Send + 'static,
-    events: &Events,
-    log: Log,
+    events: &AgentEventSender,
+    log: SessionLog,
     gone: watch::Receiver<Option<ProcessExit>>,
 ) -> JoinHandle<()> {
-    tokio::spawn(read(stderr, Stderr(TerminalText::new()), None, events.clone(), log, gone))
+    tokio::spawn(read(stderr, StderrLineHandler(TerminalText::new()), None, events.clone(), log, gone))
 }
 
 /// Writes lines to an agent until there are no more to come, or the agent is being ended; then closes its stdin.
@@ -295,7 +295,7 @@ async fn write(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<Vec<u8>>,
     mut closing: watch::Receiver<bool>,
-    mut log: Log,
+    mut log: SessionLog,
 ) {
     let closed = async {
         let _ = closing.wait_for(|closing| *closing).await;
@@ -319,7 +319,7 @@ async fn write(
 /// Tells the host that a session is over, when everything that has events has given them and the processes are gone.
 async fn conclude(
     tasks: Vec<JoinHandle<()>>,
-    events: Events,
+    events: AgentEventSender,
     mut gone: watch::Receiver<Option<ProcessExit>>,
 ) {
     for task in tasks {

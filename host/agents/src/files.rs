@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-/// Name of the [`GuardFile`].
+/// Name of the [`SupervisorFile`].
 const GUARD: &str = "guard.json";
 
 /// Name of the [`ExitFile`].
@@ -40,7 +40,7 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
 
 /// Who guards the agent. Written by the guard before it starts the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GuardFile {
+pub(crate) struct SupervisorFile {
     /// The guard; its id is the id of the group.
     pub(crate) group: u32,
     /// Its start time in clock ticks since boot.
@@ -60,7 +60,7 @@ pub(crate) struct ExitFile {
     pub(crate) error: Option<String>,
 }
 
-impl GuardFile {
+impl SupervisorFile {
     pub(crate) fn read(session_dir: &Path) -> Option<Self> {
         read(&session_dir.join(GUARD))
     }
@@ -116,7 +116,7 @@ fn private(path: &Path) -> io::Result<File> {
 }
 
 /// Takes the secrets out of a line, or of some lines of plain text, before they reach the disk. What was JSON stays it.
-pub type Mask = for<'a> fn(&'a str) -> Cow<'a, str>;
+pub type SecretMask = for<'a> fn(&'a str) -> Cow<'a, str>;
 
 /// A line that is longer is masked and written in pieces of this size.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -127,18 +127,18 @@ const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A log of bounded size, without secrets. A full disk costs the log, never the session.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct SessionLog {
     /// None once there is no room.
     file: Option<File>,
     room: u64,
-    mask: Mask,
+    mask: SecretMask,
     /// What is not written yet: the beginning of a line, or of a block.
     held: Vec<u8>,
 }
 
-impl Log {
+impl SessionLog {
     /// Begins anew.
-    pub(crate) fn create(folder: &Path, name: &str, mask: Mask) -> Self {
+    pub(crate) fn create(folder: &Path, name: &str, mask: SecretMask) -> Self {
         Self { file: private(&folder.join(name)).ok(), room: LOG_BYTES, mask, held: Vec::new() }
     }
 
@@ -189,7 +189,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for SessionLog {
     /// The last line may have no end.
     fn drop(&mut self) {
         self.put(self.held.len());
@@ -226,7 +226,7 @@ mod tests {
         let exit = ExitFile { code: Some(3), ..ExitFile::default() };
         exit.write(&inner).unwrap();
         assert_eq!(ExitFile::read(&inner), Some(exit));
-        assert_eq!(GuardFile::read(&inner), None);
+        assert_eq!(SupervisorFile::read(&inner), None);
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&inner), mode(&inner.join(EXIT))), (0o700, 0o600));
     }
@@ -241,7 +241,7 @@ mod tests {
 
     fn logged(pieces: &[&[u8]]) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create(folder.path(), "log", hides);
+        let mut log = SessionLog::create(folder.path(), "log", hides);
         pieces.iter().for_each(|piece| log.write(piece));
         drop(log);
         let path = folder.path().join("log");

@@ -42,14 +42,14 @@ const ESCAPED_BYTES: usize = 5;
 
 /// An amount that grows with time up to its burst. It may be overdrawn.
 #[derive(Debug)]
-struct Allowance {
+struct TokenBucket {
     left: f64,
     burst: f64,
     a_second: f64,
     at: Instant,
 }
 
-impl Allowance {
+impl TokenBucket {
     fn new(burst: u32, a_second: u32, now: Instant) -> Self {
         Self { left: burst.into(), burst: burst.into(), a_second: a_second.into(), at: now }
     }
@@ -68,10 +68,10 @@ impl Allowance {
 
 /// What a session may send, and what is held back of it.
 #[derive(Debug)]
-struct Flow {
-    events: Allowance,
-    bytes: Allowance,
-    steps: Allowance,
+struct EventThrottle {
+    events: TokenBucket,
+    bytes: TokenBucket,
+    steps: TokenBucket,
     text: String,
     occupancy: Option<AgentEvent>,
     bill: TokenUsage,
@@ -81,12 +81,12 @@ struct Flow {
     word: Instant,
 }
 
-impl Flow {
+impl EventThrottle {
     fn new(now: Instant) -> Self {
         Self {
-            events: Allowance::new(BURST, EVENTS_A_SECOND, now),
-            bytes: Allowance::new(BURST_BYTES, BYTES_A_SECOND, now),
-            steps: Allowance::new(BURST_STEPS, STEPS_A_SECOND, now),
+            events: TokenBucket::new(BURST, EVENTS_A_SECOND, now),
+            bytes: TokenBucket::new(BURST_BYTES, BYTES_A_SECOND, now),
+            steps: TokenBucket::new(BURST_STEPS, STEPS_A_SECOND, now),
             text: String::new(),
             occupancy: None,
             bill: TokenUsage::default(),
@@ -300,7 +300,7 @@ async fn run(
     to: mpsc::Sender<(SessionId, DriverEvent)>,
     mut closing: watch::Receiver<bool>,
 ) {
-    let mut flow = Flow::new(Instant::now());
+    let mut flow = EventThrottle::new(Instant::now());
     let mut out = Vec::new();
     loop {
         let due = flow.due();
@@ -345,16 +345,16 @@ mod tests {
     use super::*;
 
     /// A flow, and the time as the test has it.
-    struct World {
-        flow: Flow,
+    struct ThrottleFixture {
+        flow: EventThrottle,
         now: Instant,
         out: Vec<AgentEvent>,
     }
 
-    impl World {
+    impl ThrottleFixture {
         fn new() -> Self {
             let now = Instant::now();
-            Self { flow: Flow::new(now), now, out: Vec::new() }
+            Self { flow: EventThrottle::new(now), now, out: Vec::new() }
         }
 
         fn take(&mut self, event: AgentEvent) -> Option<Instant> {
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn ordinary_work_passes_as_it_came() {
-        let mut world = World::new();
+        let mut world = ThrottleFixture::new();
         let mut sent = Vec::new();
         for n in 0..1000 {
             world.now += Duration::from_millis(150);
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_joined_and_its_last_words_come_before_its_end() {
-        let mut world = World::new();
+        let mut world = ThrottleFixture::new();
         let mut printed = 0;
         for n in 0..300_000 {
             world.now += Duration::from_micros(100);
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn steps_are_never_left_out_and_make_the_session_wait() {
-        let mut world = World::new();
+        let mut world = ThrottleFixture::new();
         for _ in 0..BURST_STEPS {
             assert_eq!(world.take(ended()), None);
         }
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn bills_add_up_and_the_newest_fill_counts() {
-        let mut world = World::new();
+        let mut world = ThrottleFixture::new();
         let bill = |n| TokenUsage { input_tokens: n, output_tokens: 1, cost_microusd: Some(2) };
         for n in 0..2000 {
             let source = baton_core::facts::OccupancySource::Agent;
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn one_enormous_text_keeps_its_end() {
-        let mut world = World::new();
+        let mut world = ThrottleFixture::new();
         let long = "x".repeat(3 * BURST_BYTES as usize) + "end";
         world.take(text(&long));
         world.flow.end(world.now, &mut world.out);

@@ -24,7 +24,7 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use crate::files::{ExitFile, GuardFile};
+use crate::files::{ExitFile, SupervisorFile};
 use crate::proc;
 
 /// The guard's end of the pipe.
@@ -80,7 +80,7 @@ fn run(args: impl Iterator<Item = OsString>) -> anyhow::Result<u8> {
         drop(command);
 
         let mut exit = None;
-        let mut ending = Ending::NotYet;
+        let mut ending = ShutdownStage::NotYet;
         let mut byte = [0u8; 1];
         loop {
             let alone = reap(agent, &mut exit);
@@ -153,7 +153,7 @@ fn introduce(session_dir: &Path) -> io::Result<()> {
     let found = proc::look(own);
     let started = found.map_or(0, |found| found.started);
     let session = found.map_or(0, |found| found.session);
-    GuardFile { group: own, started, session, boot: proc::boot() }.write(session_dir)
+    SupervisorFile { group: own, started, session, boot: proc::boot() }.write(session_dir)
 }
 
 /// Takes notice of every child that has ended; true where none is left.
@@ -175,7 +175,7 @@ fn reap(agent: u32, exit: &mut Option<ExitFile>) -> bool {
 
 /// How far the end of the agent has come.
 #[derive(Clone, Copy, Debug)]
-enum Ending {
+enum ShutdownStage {
     NotYet,
     /// SIGTERM was sent; SIGKILL is due then.
     Asked(Instant),
@@ -183,29 +183,29 @@ enum Ending {
     Killed(Instant),
 }
 
-impl Ending {
+impl ShutdownStage {
     fn is_not_yet(self) -> bool {
-        matches!(self, Ending::NotYet)
+        matches!(self, ShutdownStage::NotYet)
     }
 
     /// Asks everything below the guard to end.
     fn begin(&mut self) {
         if self.is_not_yet() {
             everything(Signal::TERM);
-            *self = Ending::Asked(Instant::now() + GRACE);
+            *self = ShutdownStage::Asked(Instant::now() + GRACE);
         }
     }
 
     async fn due(self) {
         match self {
-            Ending::NotYet => std::future::pending().await,
-            Ending::Asked(at) | Ending::Killed(at) => sleep_until(at).await,
+            ShutdownStage::NotYet => std::future::pending().await,
+            ShutdownStage::Asked(at) | ShutdownStage::Killed(at) => sleep_until(at).await,
         }
     }
 
     fn kill(&mut self) {
         everything(Signal::KILL);
-        *self = Ending::Killed(Instant::now() + KILL_AGAIN);
+        *self = ShutdownStage::Killed(Instant::now() + KILL_AGAIN);
     }
 }
 

@@ -13,12 +13,12 @@ use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
 use baton_core::workflow::Role;
 use tokio::io::DuplexStream;
 
-use crate::allowed::Commands;
-use crate::files::Mask;
+use crate::allowed::CommandAllowlist;
+use crate::files::SecretMask;
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub struct AgentLaunch {
     /// Which session, of which agent, with how many turns.
     pub spec: SpawnSpec,
     /// Model, permission, environment and program.
@@ -35,19 +35,19 @@ pub struct Launch {
     /// (`stdout.jsonl`, `stderr.log`) and was told (`stdin.jsonl`).
     pub session_dir: PathBuf,
     /// Takes secrets out of what is written there.
-    pub mask: Mask,
+    pub mask: SecretMask,
     /// The environment to choose from; see the allow list in `environment.rs`.
     pub inherit: BTreeMap<OsString, OsString>,
     /// Baton's own tools, where the agent is to have them.
-    pub tools: Option<OwnServer>,
+    pub tools: Option<BatonToolServer>,
     /// Further servers that the agent is told of, where it takes any (`takes_mcp`).
     pub mcp_servers: Vec<McpServer>,
 }
 
-impl Launch {
+impl AgentLaunch {
     /// The commands that the agent may run without asking.
-    pub(crate) fn commands(&self) -> Commands {
-        Commands { patterns: self.role.allow.clone(), exact: self.spec.checks.clone() }
+    pub(crate) fn commands(&self) -> CommandAllowlist {
+        CommandAllowlist { patterns: self.role.allow.clone(), exact: self.spec.checks.clone() }
     }
 
     /// The servers that the agent starts itself, Baton's own first.
@@ -71,18 +71,18 @@ pub struct McpServer {
 
 /// Baton's own tools for one session. An agent gets them by either of two ways; its driver chooses.
 #[derive(Clone, Debug)]
-pub struct OwnServer {
+pub struct BatonToolServer {
     /// A program that the agent starts.
     pub command: McpServer,
     /// The host itself: messages go over the agent's own streams, where it takes them there (Claude Code).
-    pub connect: Connect,
+    pub connect: ToolServerConnector,
 }
 
 /// Opens a connection to an MCP server inside the host: lines of JSON-RPC in both directions.
 #[derive(Clone)]
-pub struct Connect(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+pub struct ToolServerConnector(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
-impl Connect {
+impl ToolServerConnector {
     /// By what gives the client's end of a new connection.
     pub fn new(open: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
         Self(Arc::new(open))
@@ -93,7 +93,7 @@ impl Connect {
     }
 }
 
-impl fmt::Debug for Connect {
+impl fmt::Debug for ToolServerConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connect")
     }
@@ -110,7 +110,7 @@ pub enum DriverEvent {
 
 /// An agent that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spawned {
+pub struct SpawnedAgent {
     /// Its process group; the group's leader is the guard.
     pub group: u32,
     /// Start time of the leader, in clock ticks since boot: tells a recycled id from the process itself.
@@ -133,7 +133,7 @@ pub enum SpawnError {
         advice: &'static str,
     },
     /// It is nowhere but where agents write: the host would run what one of them wrote.
-    #[error("{} lies where agents write, so it is not looked for there: if you trust it, name it with its path, or {}",
+    #[error("{} is in a folder that agents can write, so Baton does not use it: if you trust it, name it with its path, or {}",
         program.display(), instead(key))]
     InTree {
         /// What a shell would find.
@@ -201,7 +201,7 @@ impl SpawnError {
 /// What else can be done where a program is not on `PATH`.
 fn instead(key: &str) -> &'static str {
     match key {
-        "program" => "set `program` in its role to where it is",
+        "program" => "set `program` in its role to its path",
         _ => "write its path into the agent's command",
     }
 }

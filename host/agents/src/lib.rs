@@ -33,14 +33,16 @@ mod survey;
 mod token;
 mod trust;
 
-pub use confine::{Confined, Ground};
+pub use confine::{ActiveBoundary, BoundaryContext};
 pub use driver::{AgentHandle, DriverError};
-pub use files::Mask;
+pub use files::SecretMask;
 pub use guard::guard_main;
-pub use launch::{Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned};
+pub use launch::{
+    AgentLaunch, BatonToolServer, DriverEvent, McpServer, SpawnError, SpawnedAgent, ToolServerConnector,
+};
 pub use logged::turns_logged;
 pub use mark::{
-    StartedBy, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
+    ProcessOrigin, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
 };
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::find_program;
@@ -49,6 +51,6 @@ pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use settings::settings_of_agents;
 pub use spawn::{capabilities, preview_command, spawn};
-pub use survey::{KnownBy, SurveyedAgent, survey};
+pub use survey::{CapabilitySource, DiscoveredAgent, survey};
 pub use token::random_token;
 pub use trust::expect_trusted;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use baton_core::Digest;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
-use crate::proc::{self, Proc};
+use crate::proc::{self, ProcessInfo};
 use crate::token::random_token;
 
 /// The variable. Its value names the session's folder.
@@ -55,7 +55,7 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// Who started a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartedBy {
+pub enum ProcessOrigin {
     /// No agent, as far as can be told.
     Nobody,
     /// An agent, with the mark of its session where there is one.
@@ -66,16 +66,16 @@ pub enum StartedBy {
 
 /// Whether a process was started by an agent, of this host or another: it or one above it carries the mark of a session, or came to this
 /// host from a guard that is gone; or by a command that this host runs. What this host itself was started in does not count.
-pub fn started_by(pid: u32) -> StartedBy {
+pub fn started_by(pid: u32) -> ProcessOrigin {
     match cfg!(target_os = "linux") {
         true => starter(pid, proc::look),
         // Nothing can be told.
-        false => StartedBy::Nobody,
+        false => ProcessOrigin::Nobody,
     }
 }
 
 /// The same with what is known of processes.
-fn starter(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> StartedBy {
+fn starter(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) -> ProcessOrigin {
     // What ends on the way up leaves its children to a process above it, so the way is another one then. A person's processes wait for
     // the answer, and do not end.
     for _ in 0..WAYS_UP {
@@ -83,11 +83,11 @@ fn starter(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> StartedBy {
             return known;
         }
     }
-    StartedBy::Agent(None)
+    ProcessOrigin::Agent(None)
 }
 
 /// What the processes above this one say; nothing if one of them ended meanwhile.
-fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
+fn way_up(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) -> Option<ProcessOrigin> {
     let own = std::process::id();
     let own_variable = |name: &str| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
     let (own_mark, own_command) = (own_variable(MARK), own_variable(OF_HOST));
@@ -95,28 +95,28 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
     let mut next = pid;
     for _ in 0..DEPTH_MAX {
         if next <= 1 {
-            return Some(StartedBy::Nobody);
+            return Some(ProcessOrigin::Nobody);
         }
         if next == own {
             // A host asks nothing of itself by its socket.
-            return Some(if pid == own { StartedBy::Nobody } else { StartedBy::Host });
+            return Some(if pid == own { ProcessOrigin::Nobody } else { ProcessOrigin::Host });
         }
         // Whoever started this host may start what asks it.
         if above_own.contains(&next) {
-            return Some(StartedBy::Nobody);
+            return Some(ProcessOrigin::Nobody);
         }
         let process = look(next)?;
         // A command of another host runs what agents wrote, too, and so does what another host has adopted.
         let command = variable(next, OF_HOST);
         if command.is_some() && command != own_command || next != pid && is_baton(next) {
-            return Some(StartedBy::Host);
+            return Some(ProcessOrigin::Host);
         }
         let mark = variable(next, MARK);
         if let Some(mark) = mark.filter(|mark| Some(mark) != own_mark.as_ref()) {
-            return Some(StartedBy::Agent(String::from_utf8(mark).ok()));
+            return Some(ProcessOrigin::Agent(String::from_utf8(mark).ok()));
         }
         if is_adopted(&process) {
-            return Some(StartedBy::Agent(None));
+            return Some(ProcessOrigin::Agent(None));
         }
         // One that ended after it was looked at has other children by now than it had.
         if look(next).is_none_or(|now| now.parent != process.parent || now.ended) {
@@ -124,7 +124,7 @@ fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
         }
         next = process.parent;
     }
-    Some(StartedBy::Agent(None))
+    Some(ProcessOrigin::Agent(None))
 }
 
 /// The processes above one.
@@ -163,7 +163,7 @@ pub fn own_marks() -> BTreeSet<String> {
 /// many there still are.
 pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
     let own = std::process::id();
-    let carries = |process: &Proc| {
+    let carries = |process: &ProcessInfo| {
         variable(process.pid, MARK).is_some_and(|mark| marks.iter().any(|known| known.as_bytes() == mark))
     };
     let mut left = 0;
@@ -181,7 +181,7 @@ pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
 }
 
 /// A child of this process that it did not start: what it starts stays in its session (of the operating system).
-fn is_adopted(process: &Proc) -> bool {
+fn is_adopted(process: &ProcessInfo) -> bool {
     let own = proc::look(std::process::id());
     own.is_some_and(|own| process.parent == own.pid && process.session != own.session)
         && !variable(process.pid, OF_HOST).is_some_and(|value| is_own_command(&value))
@@ -227,7 +227,7 @@ mod tests {
         }
         let guard = proc::look(marked.id()).unwrap();
         let (asks, between) = (u32::MAX - 1, u32::MAX - 2);
-        let at = |pid, parent| Proc { pid, parent, ..guard };
+        let at = |pid, parent| ProcessInfo { pid, parent, ..guard };
         let ended = Cell::new(false);
         let dies = |pid| match pid {
             _ if pid == asks && ended.get() => Some(at(asks, guard.pid)),
@@ -238,10 +238,10 @@ mod tests {
             }
             pid => proc::look(pid),
         };
-        assert_eq!(starter(asks, dies), StartedBy::Agent(Some(mark.clone())));
+        assert_eq!(starter(asks, dies), ProcessOrigin::Agent(Some(mark.clone())));
         // One that ends again and again is no person's.
         let always = |pid| (pid == asks).then(|| at(asks, between));
-        assert_eq!(starter(asks, always), StartedBy::Agent(None));
+        assert_eq!(starter(asks, always), ProcessOrigin::Agent(None));
         assert_eq!(end(&[mark], false), 1);
         assert!(!marked.wait().unwrap().success());
     }
@@ -255,8 +255,8 @@ mod tests {
             while variable(child.id(), MARK).is_none() {
                 std::thread::yield_now();
             }
-            assert!(matches!(started_by(child.id()), StartedBy::Agent(Some(_))));
-            assert_eq!(started_by(std::process::id()), StartedBy::Nobody);
+            assert!(matches!(started_by(child.id()), ProcessOrigin::Agent(Some(_))));
+            assert_eq!(started_by(std::process::id()), ProcessOrigin::Nobody);
             assert_eq!(end(&[of(Path::new("/another"))], false), 0);
             assert_eq!(end(&[mark], false), 1);
         } else {

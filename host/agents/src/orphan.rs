@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::files::GuardFile;
+use crate::files::SupervisorFile;
 use crate::guard::GRACE;
 use crate::mark;
 use crate::proc;
@@ -31,7 +31,7 @@ pub struct Orphan {
 impl Orphan {
     /// The processes that belong to it now. A recycled id is told by the leader's start time; where the leader is gone,
     /// the group's id cannot have been given away while a member lives, and the members share its session.
-    fn members(&self) -> Vec<proc::Proc> {
+    fn members(&self) -> Vec<proc::ProcessInfo> {
         match proc::look(self.group) {
             Some(leader) if leader.started != self.started => Vec::new(),
             _ => proc::members(self.group)
@@ -44,7 +44,7 @@ impl Orphan {
 
 /// Looks for what a session's guard left behind. None where no guard was ever started for it.
 pub fn probe_orphan(session_dir: &Path) -> Option<Orphan> {
-    let file = GuardFile::read(session_dir)?;
+    let file = SupervisorFile::read(session_dir)?;
     let mut orphan = Orphan { group: file.group, started: file.started, alive: false, session: file.session };
     // After a reboot the numbers are somebody else's.
     orphan.alive = file.boot == proc::boot() && !orphan.members().is_empty();

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use baton_core::SessionId;
 use baton_core::facts::{AgentEvent, Capabilities, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage};
 use baton_core::workflow::{CommandLine, PromptDelivery, Role};
-use baton_streams::{PlainDecoder, Stream, cut};
+use baton_streams::{PlainDecoder, StreamDecoder, cut};
 use tokio::sync::{mpsc, watch};
 
-use crate::driver::{self, AgentHandle, Command, Events, Feed};
-use crate::launch::{DriverEvent, Launch};
-use crate::process::Process;
+use crate::driver::{self, AgentCommand, AgentEventSender, AgentHandle, LineHandler};
+use crate::launch::{AgentLaunch, DriverEvent};
+use crate::process::SupervisedProcess;
 use crate::program::Invocation;
-use crate::relay::line::{Ended, Told, Wanted};
+use crate::relay::line::{ProgramExit, RunnerCommand, RunnerEvent};
 
 /// What can be done with a program of which nothing is known.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -50,8 +50,8 @@ pub(crate) fn command(own_exe: &Path, program: PathBuf, command: &CommandLine, r
 
 /// Takes the process over. `Ready` comes when the relay is there.
 pub(crate) fn drive(
-    process: Process,
-    launch: &Launch,
+    process: SupervisedProcess,
+    launch: &AgentLaunch,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
     let (handle, wiring) = driver::wire(launch.spec.session.clone(), events);
@@ -59,17 +59,17 @@ pub(crate) fn drive(
     let (lines, to_write) = mpsc::channel(LINES);
 
     let talk = tokio::spawn(talk(wiring.commands, lines, events.clone(), wiring.closing.clone()));
-    let feed = PlainFeed::default();
-    let streams = driver::Streams { to_write, feed, forward: None };
+    let feed = CommandOutputHandler::default();
+    let streams = driver::AgentStreams { to_write, feed, forward: None };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
 /// Turns commands into lines until the agent is being ended.
 async fn talk(
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<AgentCommand>,
     lines: mpsc::Sender<Vec<u8>>,
-    events: Events,
+    events: AgentEventSender,
     mut closing: watch::Receiver<bool>,
 ) {
     loop {
@@ -78,9 +78,9 @@ async fn talk(
             _ = closing.wait_for(|closing| *closing) => None,
         };
         let wanted = match command {
-            Some(Command::Prompt(text)) => Wanted::Prompt(text),
-            Some(Command::Interrupt) => Wanted::Interrupt,
-            Some(Command::Compact(_)) => {
+            Some(AgentCommand::Prompt(text)) => RunnerCommand::Prompt(text),
+            Some(AgentCommand::Interrupt) => RunnerCommand::Interrupt,
+            Some(AgentCommand::Compact(_)) => {
                 let text = "a program keeps no context that could be compacted".to_owned();
                 events.send(&mut vec![AgentEvent::CompactionFailed { text }]).await;
                 continue;
@@ -97,20 +97,24 @@ async fn talk(
 }
 
 /// Unpacks what the relay tells; what the program printed goes on to its decoder.
-struct PlainFeed {
-    printed: Stream<PlainDecoder>,
+struct CommandOutputHandler {
+    printed: StreamDecoder<PlainDecoder>,
     capabilities: Capabilities,
     /// The run has told of a model call.
     told_turn: bool,
 }
 
-impl Default for PlainFeed {
+impl Default for CommandOutputHandler {
     fn default() -> Self {
-        Self { printed: Stream::new(PlainDecoder::new()), capabilities: CAPABILITIES, told_turn: false }
+        Self {
+            printed: StreamDecoder::new(PlainDecoder::new()),
+            capabilities: CAPABILITIES,
+            told_turn: false,
+        }
     }
 }
 
-impl PlainFeed {
+impl CommandOutputHandler {
     /// The stream of a run is over; another run is another stream.
     fn end_run(&mut self, out: &mut Vec<AgentEvent>) {
         let before = out.len();
@@ -138,15 +142,17 @@ impl PlainFeed {
         }
     }
 
-    fn told(&mut self, told: Told, out: &mut Vec<AgentEvent>) {
+    fn told(&mut self, told: RunnerEvent, out: &mut Vec<AgentEvent>) {
         match told {
-            Told::Ready => out.push(AgentEvent::Ready { agent_session: None, model: None, version: None }),
-            Told::Out(text) => {
+            RunnerEvent::Ready => {
+                out.push(AgentEvent::Ready { agent_session: None, model: None, version: None })
+            }
+            RunnerEvent::Out(text) => {
                 let before = out.len();
                 self.printed.push(text.as_bytes(), out);
                 self.learn(before, out);
             }
-            Told::Ended(ended) => {
+            RunnerEvent::Ended(ended) => {
                 self.end_run(out);
                 // A program that tells of no model call has had one as far as anybody can know.
                 if !std::mem::take(&mut self.told_turn) && ended.error.is_none() {
@@ -163,14 +169,14 @@ impl PlainFeed {
 }
 
 /// Why a run is over, and whether that is an error.
-fn stop_reason(ended: &Ended) -> (String, bool) {
+fn stop_reason(ended: &ProgramExit) -> (String, bool) {
     match ended {
-        Ended { interrupted: true, .. } => ("interrupted".to_owned(), true),
-        Ended { error: Some(_), .. } => ("not-started".to_owned(), true),
-        Ended { code: Some(0), .. } => (COMPLETED.to_owned(), false),
-        Ended { code: Some(code), .. } => (format!("exit {code}"), true),
-        Ended { signal: Some(signal), .. } => (format!("signal {signal}"), true),
-        Ended { .. } => ("gone".to_owned(), true),
+        ProgramExit { interrupted: true, .. } => ("interrupted".to_owned(), true),
+        ProgramExit { error: Some(_), .. } => ("not-started".to_owned(), true),
+        ProgramExit { code: Some(0), .. } => (COMPLETED.to_owned(), false),
+        ProgramExit { code: Some(code), .. } => (format!("exit {code}"), true),
+        ProgramExit { signal: Some(signal), .. } => (format!("signal {signal}"), true),
+        ProgramExit { .. } => ("gone".to_owned(), true),
     }
 }
 
@@ -185,7 +191,7 @@ fn signal(code: &str, text: &str) -> AgentEvent {
     })
 }
 
-impl Feed for PlainFeed {
+impl LineHandler for CommandOutputHandler {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         // The relay writes nothing else; a line that was cut off by its end says nothing.
         if let Ok(told) = serde_json::from_slice(line) {
@@ -227,11 +233,20 @@ mod tests {
 
     #[test]
     fn an_exit_code_says_whether_it_went_well() {
-        let said = |ended: Ended| stop_reason(&ended);
-        assert_eq!(said(Ended { code: Some(0), ..Ended::default() }), ("completed".to_owned(), false));
-        assert_eq!(said(Ended { code: Some(3), ..Ended::default() }), ("exit 3".to_owned(), true));
-        assert_eq!(said(Ended { signal: Some(9), ..Ended::default() }), ("signal 9".to_owned(), true));
-        let interrupted = Ended { code: Some(0), interrupted: true, ..Ended::default() };
+        let said = |ended: ProgramExit| stop_reason(&ended);
+        assert_eq!(
+            said(ProgramExit { code: Some(0), ..ProgramExit::default() }),
+            ("completed".to_owned(), false)
+        );
+        assert_eq!(
+            said(ProgramExit { code: Some(3), ..ProgramExit::default() }),
+            ("exit 3".to_owned(), true)
+        );
+        assert_eq!(
+            said(ProgramExit { signal: Some(9), ..ProgramExit::default() }),
+            ("signal 9".to_owned(), true)
+        );
+        let interrupted = ProgramExit { code: Some(0), interrupted: true, ..ProgramExit::default() };
         assert_eq!(said(interrupted), ("interrupted".to_owned(), true));
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Proc {
+pub(crate) struct ProcessInfo {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) group: u32,
@@ -18,17 +18,17 @@ pub(crate) struct Proc {
 }
 
 /// One process.
-pub(crate) fn look(pid: u32) -> Option<Proc> {
+pub(crate) fn look(pid: u32) -> Option<ProcessInfo> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The name of the program may hold spaces and parentheses, so fields are counted from the last `)`.
-fn parse(pid: u32, stat: &str) -> Option<Proc> {
+fn parse(pid: u32, stat: &str) -> Option<ProcessInfo> {
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_ascii_whitespace().collect();
     // The first of these is field 3 of proc_pid_stat(5).
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     let id = |field: usize| u32::try_from(number(field)?).ok();
-    Some(Proc {
+    Some(ProcessInfo {
         pid,
         parent: id(4)?,
         group: id(5)?,
@@ -39,19 +39,19 @@ fn parse(pid: u32, stat: &str) -> Option<Proc> {
 }
 
 /// Every process that can be seen.
-pub(crate) fn all() -> Vec<Proc> {
+pub(crate) fn all() -> Vec<ProcessInfo> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 /// The processes below this one that still run, children before grandchildren.
-pub(crate) fn descendants(pid: u32) -> Vec<Proc> {
+pub(crate) fn descendants(pid: u32) -> Vec<ProcessInfo> {
     let all = all();
-    let mut below: Vec<Proc> = all.iter().filter(|process| process.parent == pid).copied().collect();
+    let mut below: Vec<ProcessInfo> = all.iter().filter(|process| process.parent == pid).copied().collect();
     let mut next = 0;
     while let Some(parent) = below.get(next).map(|process| process.pid) {
         // Ids are recycled while this is read; a process is taken once, so the walk ends.
-        let more: Vec<Proc> = all
+        let more: Vec<ProcessInfo> = all
             .iter()
             .filter(|child| child.parent == parent && !below.iter().any(|known| known.pid == child.pid))
             .copied()
@@ -64,7 +64,7 @@ pub(crate) fn descendants(pid: u32) -> Vec<Proc> {
 }
 
 /// The processes of a group that still run.
-pub(crate) fn members(group: u32) -> Vec<Proc> {
+pub(crate) fn members(group: u32) -> Vec<ProcessInfo> {
     all().into_iter().filter(|process| process.group == group && !process.ended).collect()
 }
 
@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn fields_are_counted_after_the_name() {
         let stat = "42 (a (b) c) S 7 40 39 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0";
-        let process = Proc { pid: 42, parent: 7, group: 40, session: 39, started: 123_456, ended: false };
+        let process =
+            ProcessInfo { pid: 42, parent: 7, group: 40, session: 39, started: 123_456, ended: false };
         assert_eq!(parse(42, stat), Some(process));
         assert_eq!(parse(42, "42 (broken"), None);
         assert_eq!(parse(42, "42 (short) S 1"), None);

@@ -15,9 +15,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::files::{ExitFile, GuardFile, private_folder};
+use crate::files::{ExitFile, SupervisorFile, private_folder};
 use crate::guard::{GRACE, HOST_FD};
-use crate::launch::{Launch, SpawnError};
+use crate::launch::{AgentLaunch, SpawnError};
 use crate::mark;
 use crate::orphan::GUARD_SLACK;
 use crate::proc;
@@ -31,16 +31,16 @@ const LOOKS: u32 = 500;
 
 /// A process that runs under its guard, before anybody talks to it.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct SupervisedProcess {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
-    pub(crate) supervised: Supervised,
+    pub(crate) supervised: ProcessMonitor,
 }
 
 /// The part of a process that its supervisor owns.
 #[derive(Debug)]
-pub(crate) struct Supervised {
+pub(crate) struct ProcessMonitor {
     child: Child,
     /// While this is open the guard knows that the host lives.
     host: PipeWriter,
@@ -51,17 +51,17 @@ pub(crate) struct Supervised {
 
 /// A request to end a process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub(crate) struct EndRequest {
     /// How long it may take to end by itself, its stdin closed.
     pub(crate) grace: Duration,
     /// The host wants it, and not the driver because nothing can be done with the agent.
     pub(crate) by_host: bool,
 }
 
-impl Process {
+impl SupervisedProcess {
     /// Starts the guard, and with it the agent. Fails only where the guard itself cannot be started.
     pub(crate) fn start(
-        launch: &Launch,
+        launch: &AgentLaunch,
         agent: &Invocation,
         environment: &BTreeMap<OsString, OsString>,
     ) -> Result<Self, SpawnError> {
@@ -75,7 +75,7 @@ impl Process {
         let folder = &launch.session_dir;
         private_folder(folder).map_err(failed("making the session's folder", folder))?;
         // What a session of this name left behind must not be taken for this one's.
-        GuardFile::remove(folder)
+        SupervisorFile::remove(folder)
             .and(ExitFile::remove(folder))
             .map_err(failed("clearing the session's folder", folder))?;
 
@@ -113,7 +113,7 @@ impl Process {
             stdin: stdin.ok_or_else(gone)?,
             stdout: stdout.ok_or_else(gone)?,
             stderr: stderr.ok_or_else(gone)?,
-            supervised: Supervised { child, host, group, started, session_dir },
+            supervised: ProcessMonitor { child, host, group, started, session_dir },
         })
     }
 
@@ -128,12 +128,12 @@ impl Process {
     }
 }
 
-impl Supervised {
+impl ProcessMonitor {
     /// Waits until the process is gone, or ends it when that is asked for. `closing` is set before, so that whoever
     /// talks to the agent says goodbye and closes its stdin; `gone` is set when nothing is left.
     pub(crate) async fn supervise(
         self,
-        mut end: mpsc::Receiver<End>,
+        mut end: mpsc::Receiver<EndRequest>,
         closing: watch::Sender<bool>,
         gone: watch::Sender<Option<ProcessExit>>,
     ) {
@@ -143,7 +143,7 @@ impl Supervised {
             status = child.wait() => status,
             // A handle that was dropped asks for the same, without grace.
             asked = end.recv() => {
-                let asked = asked.unwrap_or(End { grace: Duration::ZERO, by_host: true });
+                let asked = asked.unwrap_or(EndRequest { grace: Duration::ZERO, by_host: true });
                 by_host = asked.by_host;
                 closing.send_replace(true);
                 let waited = tokio::select! {

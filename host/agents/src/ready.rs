@@ -49,7 +49,7 @@ pub(crate) async fn expect_ready(
     program: &Path,
     inherit: &BTreeMap<OsString, OsString>,
 ) -> Result<(), SpawnError> {
-    let own = Own { environment: environment::choose(agent, role, inherit), inherit };
+    let own = AgentEnvironment { environment: environment::choose(agent, role, inherit), inherit };
     let why = match agent {
         AgentKind::Claude => claude(role, program, &own).await,
         AgentKind::Codex => codex(role, program, &own).await,
@@ -59,15 +59,15 @@ pub(crate) async fn expect_ready(
 }
 
 /// Why an agent cannot begin, and what mends it.
-type Unready = (String, String);
+type ReadinessProblem = (String, String);
 
 /// The environment of an agent, and that from which it was chosen.
-struct Own<'i> {
+struct AgentEnvironment<'i> {
     environment: BTreeMap<OsString, OsString>,
     inherit: &'i BTreeMap<OsString, OsString>,
 }
 
-impl Own<'_> {
+impl AgentEnvironment<'_> {
     fn get(&self, name: &str) -> Option<&OsStr> {
         self.environment.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
@@ -86,7 +86,7 @@ fn is_named(program: &Path, name: &str) -> bool {
     program.file_name() == Some(OsStr::new(name))
 }
 
-async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
+async fn claude(role: &Role, program: &Path, own: &AgentEnvironment<'_>) -> Option<ReadinessProblem> {
     let is_sandbox =
         ["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"].iter().any(|name| own.get(name) == Some("1".as_ref()));
     if role.permission == Permission::Full && rustix::process::getuid().is_root() && !is_sandbox {
@@ -113,11 +113,11 @@ async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Status {
+    struct ClaudeAuthStatus {
         logged_in: bool,
     }
     let status = query::ask(program, &["auth", "status"], &own.environment, LOGIN_TIME).await;
-    let status: Status = serde_json::from_str(&status).ok()?;
+    let status: ClaudeAuthStatus = serde_json::from_str(&status).ok()?;
     (!status.logged_in).then(|| {
         (
             "Claude Code is not logged in".to_owned(),
@@ -127,7 +127,7 @@ async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
     })
 }
 
-async fn codex(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
+async fn codex(role: &Role, program: &Path, own: &AgentEnvironment<'_>) -> Option<ReadinessProblem> {
     // Arguments may choose another provider.
     if !role.args.is_empty() {
         return None;
@@ -163,7 +163,7 @@ fn key_of_codex(folder: &Path) -> Option<String> {
     Some(key.to_owned())
 }
 
-fn missing_variable(agent: &str, name: &str, own: &Own<'_>) -> Option<Unready> {
+fn missing_variable(agent: &str, name: &str, own: &AgentEnvironment<'_>) -> Option<ReadinessProblem> {
     if own.get(name).is_some() {
         return None;
     }
@@ -196,13 +196,15 @@ mod tests {
     }
 
     /// What keeps Codex from beginning, with this in its folder.
-    async fn of_codex(settings: &str, role: &Role, given: &[(&str, &str)]) -> Option<Unready> {
+    async fn of_codex(settings: &str, role: &Role, given: &[(&str, &str)]) -> Option<ReadinessProblem> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), settings).unwrap();
         let home = [("CODEX_HOME", folder.path().to_str().unwrap())];
         let inherit = variables(&[&home[..], given].concat());
-        let own =
-            Own { environment: environment::choose(&AgentKind::Codex, role, &inherit), inherit: &inherit };
+        let own = AgentEnvironment {
+            environment: environment::choose(&AgentKind::Codex, role, &inherit),
+            inherit: &inherit,
+        };
         codex(role, Path::new("/nowhere"), &own).await
     }
 

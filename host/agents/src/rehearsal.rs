@@ -20,9 +20,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use self::act::{Actor, Stop};
-use self::script::Script;
-use self::wire::{Wire, failure};
+use self::act::{PromptAbort, ScriptPlayer};
+use self::script::RehearsalScript;
+use self::wire::{AcpStdio, failure};
 
 /// Runs the rehearsal agent: `--session ID --script PATH`, the arguments after the command's own name.
 pub fn rehearsal_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -45,9 +45,10 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
             _ => bail!("{} is unknown; usage: --session ID --script PATH", name.display()),
         }
     }
-    let script = Script::read(&script.context("--script is missing; usage: --session ID --script PATH")?)?;
-    let mut wire = Wire::start();
-    let mut actor = Actor::new(&script, session);
+    let script =
+        RehearsalScript::read(&script.context("--script is missing; usage: --session ID --script PATH")?)?;
+    let mut wire = AcpStdio::start();
+    let mut actor = ScriptPlayer::new(&script, session);
     while let Some(message) = wire.next() {
         let method = message["method"].as_str().unwrap_or_default();
         let Some(id) = message.get("id").cloned() else { continue };
@@ -66,9 +67,9 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
                 let text = prompt_text(&message);
                 match actor.prompt(&text, &mut wire) {
                     Ok(stop_reason) => Ok(json!({ "stopReason": stop_reason, "usage": actor.usage() })),
-                    Err(Stop::Failed(error)) => Err(error),
-                    Err(Stop::Exit(code)) => return Ok(ExitCode::from(code)),
-                    Err(Stop::HostGone) => return Ok(ExitCode::SUCCESS),
+                    Err(PromptAbort::Failed(error)) => Err(error),
+                    Err(PromptAbort::Exit(code)) => return Ok(ExitCode::from(code)),
+                    Err(PromptAbort::HostGone) => return Ok(ExitCode::SUCCESS),
                 }
             }
             "" => continue,

@@ -22,8 +22,8 @@ use anyhow::{Context as _, bail};
 use baton_core::workflow::PromptDelivery;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use self::line::{Ended, Told, Wanted};
-use self::program::Program;
+use self::line::{ProgramExit, RunnerCommand, RunnerEvent};
+use self::program::PromptProgram;
 
 /// Runs the relay: `[--terminal] [--argument] -- PROGRAM [ARGUMENT]...`, the arguments after the command's own name.
 pub fn relay_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -47,7 +47,7 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<()> {
             _ => bail!("usage: [--terminal] [--argument] -- PROGRAM [ARGUMENT]..."),
         }
     }
-    let program = Program { command: args.collect(), terminal, prompt };
+    let program = PromptProgram { command: args.collect(), terminal, prompt };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the relay")?;
     let done = runtime.block_on(relay(&program));
@@ -65,16 +65,16 @@ fn take_terminal(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<()>
     bail!("{}: {error}", program.display());
 }
 
-async fn relay(program: &Program) -> anyhow::Result<()> {
-    tell(&Told::Ready)?;
+async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
+    tell(&RunnerEvent::Ready)?;
     let mut wanted = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = wanted.next_line().await.context("reading what is wanted")? {
-        let Ok(Wanted::Prompt(prompt)) = serde_json::from_str(&line) else { continue };
+        let Ok(RunnerCommand::Prompt(prompt)) = serde_json::from_str(&line) else { continue };
         let mut running = match program.start(&prompt) {
             Ok(running) => running,
             Err(error) => {
                 let error = Some(format!("{}: {error}", program.name()));
-                tell(&Told::Ended(Ended { error, ..Ended::default() }))?;
+                tell(&RunnerEvent::Ended(ProgramExit { error, ..ProgramExit::default() }))?;
                 continue;
             }
         };
@@ -82,11 +82,11 @@ async fn relay(program: &Program) -> anyhow::Result<()> {
             tokio::select! {
                 biased;
                 told = running.next() => match told {
-                    Told::Ended(ended) => break ended,
+                    RunnerEvent::Ended(ended) => break ended,
                     told => tell(&told)?,
                 },
                 line = wanted.next_line() => match line.context("reading what is wanted")? {
-                    Some(line) => if let Ok(Wanted::Interrupt) = serde_json::from_str(&line) {
+                    Some(line) => if let Ok(RunnerCommand::Interrupt) = serde_json::from_str(&line) {
                         running.interrupt();
                     },
                     // The host is done with it; the guard ends what the program has left.
@@ -94,13 +94,13 @@ async fn relay(program: &Program) -> anyhow::Result<()> {
                 },
             }
         };
-        tell(&Told::Ended(ended))?;
+        tell(&RunnerEvent::Ended(ended))?;
     }
     Ok(())
 }
 
 /// Blocks where the host is slow, so that the program waits too.
-fn tell(told: &Told) -> anyhow::Result<()> {
+fn tell(told: &RunnerEvent) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(told).context("writing a line")?;
     line.push(b'\n');
     let mut stdout = std::io::stdout().lock();

@@ -8,10 +8,10 @@ use baton_core::facts::Capabilities;
 use baton_core::workflow::{AgentKind, Role};
 use tokio::sync::mpsc;
 
-use crate::confine::{self, Confined};
+use crate::confine::{self, ActiveBoundary};
 use crate::driver::AgentHandle;
-use crate::launch::{DriverEvent, Launch, SpawnError, Spawned};
-use crate::process::Process;
+use crate::launch::{AgentLaunch, DriverEvent, SpawnError, SpawnedAgent};
+use crate::process::SupervisedProcess;
 use crate::{acp, claude, codex, environment, mark, plain, program, ready};
 
 /// What agents of a kind can do with their driver, as far as that is known before one is up: an ACP agent tells the rest
@@ -33,10 +33,10 @@ pub fn capabilities(kind: &AgentKind) -> Capabilities {
 ///
 /// With `confined` it, and all that it starts, is inside that boundary, and what is refused there is an event like any other.
 pub async fn spawn(
-    launch: Launch,
-    confined: Option<Confined>,
+    launch: AgentLaunch,
+    confined: Option<ActiveBoundary>,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
-) -> Result<(AgentHandle, Spawned), SpawnError> {
+) -> Result<(AgentHandle, SpawnedAgent), SpawnError> {
     let path = launch.inherit.get(std::ffi::OsStr::new("PATH")).cloned();
     let program = program::resolve(&launch.spec, &launch.role, &launch.own_exe, path.as_deref())?;
     ready::expect_ready(&launch.spec.agent, &launch.role, &program, &launch.inherit).await?;
@@ -56,9 +56,9 @@ pub async fn spawn(
     };
     let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
     environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());
-    let process = Process::start(&launch, &command, &environment)?;
+    let process = SupervisedProcess::start(&launch, &command, &environment)?;
     let capabilities = capabilities(&launch.spec.agent);
-    let spawned = Spawned { group: process.group(), started: process.started(), capabilities };
+    let spawned = SpawnedAgent { group: process.group(), started: process.started(), capabilities };
     let handle = match launch.spec.agent {
         AgentKind::Claude => claude::drive(process, &launch, events),
         AgentKind::Codex => codex::drive(process, &launch, events),

@@ -19,7 +19,7 @@ const VERSION_CHARS: usize = 60;
 
 /// An agent that can be had, or that a workflow names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SurveyedAgent {
+pub struct DiscoveredAgent {
     /// As it is written in a workflow.
     pub agent: AgentKind,
     /// What people call it.
@@ -32,14 +32,14 @@ pub struct SurveyedAgent {
     /// all; it tells the rest itself.
     pub capabilities: Capabilities,
     /// Where the capabilities come from.
-    pub known_by: KnownBy,
+    pub known_by: CapabilitySource,
     /// How to get it, where it is not there.
     pub advice: Option<String>,
 }
 
 /// Where a statement about capabilities comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownBy {
+pub enum CapabilitySource {
     /// The driver's own protocol has it.
     Driver,
     /// This agent was seen to tell it (adapters change; what a session tells is what counts there).
@@ -49,7 +49,7 @@ pub enum KnownBy {
 }
 
 /// An ACP agent that people use.
-struct KnownAcp {
+struct KnownAcpAgent {
     command: &'static str,
     title: &'static str,
     /// `compacts`, `reports_occupancy`, `reports_cost`, as it told in a recorded session.
@@ -57,16 +57,20 @@ struct KnownAcp {
 }
 
 /// What was recorded of claude-agent-acp 0.100, codex-acp 2.6, opencode 1.18 and gemini-cli 0.61.
-const KNOWN_ACP: [KnownAcp; 4] = [
-    KnownAcp { command: "acp:claude-agent-acp", title: "Claude Code over ACP", told: [true, true, true] },
-    KnownAcp { command: "acp:codex-acp", title: "Codex over ACP", told: [true, true, false] },
-    KnownAcp { command: "acp:opencode acp", title: "OpenCode", told: [false, true, true] },
-    KnownAcp { command: "acp:gemini --acp", title: "Gemini CLI", told: [false, false, false] },
+const KNOWN_ACP: [KnownAcpAgent; 4] = [
+    KnownAcpAgent {
+        command: "acp:claude-agent-acp",
+        title: "Claude Code over ACP",
+        told: [true, true, true],
+    },
+    KnownAcpAgent { command: "acp:codex-acp", title: "Codex over ACP", told: [true, true, false] },
+    KnownAcpAgent { command: "acp:opencode acp", title: "OpenCode", told: [false, true, true] },
+    KnownAcpAgent { command: "acp:gemini --acp", title: "Gemini CLI", told: [false, false, false] },
 ];
 
 /// Looks for every agent that is known by name, and for those that a workflow's roles configure, once each. `path` is where
 /// programs are looked up. Programs are asked for their version, all at a time.
-pub async fn survey(path: Option<&OsStr>, own_exe: &Path, configured: &[Role]) -> Vec<SurveyedAgent> {
+pub async fn survey(path: Option<&OsStr>, own_exe: &Path, configured: &[Role]) -> Vec<DiscoveredAgent> {
     let known = [AgentKind::Claude, AgentKind::Codex]
         .into_iter()
         .chain(KNOWN_ACP.iter().filter_map(|known| known.command.parse().ok()))
@@ -86,9 +90,9 @@ pub async fn survey(path: Option<&OsStr>, own_exe: &Path, configured: &[Role]) -
     futures::future::join_all(surveyed).await
 }
 
-async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgent {
+async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> DiscoveredAgent {
     let agent = role.agent.clone();
-    let (mut can, mut known_by) = (capabilities(&agent), KnownBy::Driver);
+    let (mut can, mut known_by) = (capabilities(&agent), CapabilitySource::Driver);
     let known = KNOWN_ACP.iter().find(|known| known.command == String::from(agent.clone()));
     let title = match (&agent, known) {
         (AgentKind::Claude, _) => "Claude Code".to_owned(),
@@ -96,11 +100,11 @@ async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgen
         (AgentKind::Rehearsal, _) => "Rehearsal, built in".to_owned(),
         (_, Some(known)) => {
             [can.compacts, can.reports_occupancy, can.reports_cost] = known.told;
-            known_by = KnownBy::Observed;
+            known_by = CapabilitySource::Observed;
             known.title.to_owned()
         }
         (AgentKind::Acp { .. }, None) => {
-            known_by = KnownBy::Protocol;
+            known_by = CapabilitySource::Protocol;
             "ACP agent".to_owned()
         }
         (AgentKind::Process { .. }, _) => "Program".to_owned(),
@@ -118,7 +122,7 @@ async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgen
         (_, Some(program)) => version(program, path).await,
     };
     let advice = program.is_none().then(|| advice(&agent).to_owned());
-    SurveyedAgent { agent, title, program, version, capabilities: can, known_by, advice }
+    DiscoveredAgent { agent, title, program, version, capabilities: can, known_by, advice }
 }
 
 /// Asks a program for its version, with no environment but `PATH`.

@@ -64,7 +64,7 @@ pub fn expect_trusted(
     }
     Err(SpawnError::NotReady {
         why: format!(
-            "this folder has {name} run commands as soon as it begins here ({}), and nobody has told {name} to trust it",
+            "this folder makes {name} run commands as soon as it starts here ({}), and {name} has not been told to trust it",
             brought.join(", ")
         ),
         mend: format!(

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 /// Which work is meant.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct PlaceArgs {
+pub(crate) struct LocationArgs {
     /// Folder that the agents work in [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(crate) struct PlaceArgs {
 
 /// How data is written to standard output. Progress goes to standard error, always as text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people
     #[default]
     Text,
@@ -30,17 +30,17 @@ pub(crate) enum Format {
 
 /// `--format`.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct FormatArg {
+pub(crate) struct OutputFormatArg {
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// How the progress of a run is shown.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
-    pub(crate) format: FormatArg,
+    pub(crate) format: OutputFormatArg,
     /// Show progress as plain lines, even on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
@@ -48,27 +48,27 @@ pub(crate) struct ViewArgs {
 
 /// An answer on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Answer {
+pub(crate) enum PauseAnswerArg {
     /// Try the phase again, with fresh continuations and retries
     Retry,
-    /// Leave what is open undone and continue with the phases that do not depend on it
+    /// Leave the open objectives undone and continue with the phases that do not depend on them
     Skip,
-    /// Lift the limit that was reached by as much again
+    /// Raise the limit that was reached by its original amount
     Raise,
     /// Accept the objectives in question as done
     Accept,
-    /// End the run; what is open stays open
+    /// End the run; open objectives stay open
     Stop,
 }
 
-impl From<Answer> for PauseAnswer {
-    fn from(answer: Answer) -> Self {
+impl From<PauseAnswerArg> for PauseAnswer {
+    fn from(answer: PauseAnswerArg) -> Self {
         match answer {
-            Answer::Retry => PauseAnswer::Retry,
-            Answer::Skip => PauseAnswer::Skip,
-            Answer::Raise => PauseAnswer::Raise,
-            Answer::Accept => PauseAnswer::Accept,
-            Answer::Stop => PauseAnswer::Stop,
+            PauseAnswerArg::Retry => PauseAnswer::Retry,
+            PauseAnswerArg::Skip => PauseAnswer::Skip,
+            PauseAnswerArg::Raise => PauseAnswer::Raise,
+            PauseAnswerArg::Accept => PauseAnswer::Accept,
+            PauseAnswerArg::Stop => PauseAnswer::Stop,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::commands::{
     help, import, init, log, man, mcp, policy, replay, report, resume, run, runs, sandbox, save, schema,
     simulate, stats, status, stop, undo,
 };
-use crate::exit::Exit;
+use crate::exit::CliExit;
 
 /// Keeps long agent work alive: when an agent runs out of context, the next one takes over, and nothing is lost.
 #[derive(Debug, Parser)]
@@ -16,12 +16,12 @@ use crate::exit::Exit;
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// What can be asked of `baton`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     Do(do_::DoArgs),
     Run(run::RunArgs),
     Save(save::SaveArgs),
@@ -31,11 +31,11 @@ pub(crate) enum Command {
     Log(log::LogArgs),
     Diff(diff::DiffArgs),
     Runs(runs::RunsArgs),
-    Stop(stop::StopArgs),
+    Stop(stop::RunStopArgs),
     Undo(undo::UndoArgs),
     Answer(answer::AnswerArgs),
     Status(status::StatusArgs),
-    Report(report::ReportArgs),
+    Report(report::RunReportArgs),
     Replay(replay::ReplayArgs),
     #[command(subcommand)]
     Handoff(handoff::HandoffCommand),
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Agents(agents::AgentsArgs),
     Classify(classify::ClassifyArgs),
     Mcp(mcp::McpArgs),
-    Check(check::CheckArgs),
+    Check(check::WorkflowCheckArgs),
     #[command(subcommand)]
     Sandbox(sandbox::SandboxCommand),
     Schema(schema::SchemaArgs),
@@ -68,47 +68,47 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Does what was asked for.
-pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
+pub(crate) fn dispatch(command: CliCommand) -> anyhow::Result<CliExit> {
     match command {
-        Command::Do(args) => do_::run(args),
-        Command::Run(args) => run::run(args),
-        Command::Save(args) => save::save(args),
-        Command::Init(args) => init::init(args),
-        Command::Resume(args) => resume::resume(args),
-        Command::Attach(args) => attach::attach(args),
-        Command::Diff(args) => diff::diff(args),
-        Command::Log(args) => log::log(args),
-        Command::Runs(args) => runs::runs(args),
-        Command::Stop(args) => stop::stop(args),
-        Command::Undo(args) => undo::undo(args),
-        Command::Answer(args) => answer::answer(args),
-        Command::Status(args) => status::status(args),
-        Command::Report(args) => report::report(args),
-        Command::Replay(args) => replay::run(args),
-        Command::Artifacts(command) => artifacts::artifacts(command),
-        Command::Gc(args) => gc::gc(args),
-        Command::Import(args) => import::import(args),
-        Command::Simulate(args) => simulate::simulate(args),
-        Command::Experiment(command) => experiment::experiment(command),
-        Command::Stats(command) => stats::stats(command),
-        Command::Policy(command) => policy::policy(command),
-        Command::Agents(args) => agents::agents(args),
-        Command::Classify(args) => classify::run(args),
-        Command::Handoff(command) => handoff::handoff(command),
-        Command::Mcp(args) => mcp::mcp(args),
-        Command::Check(args) => check::check(args),
-        Command::Sandbox(command) => sandbox::sandbox(command),
-        Command::Schema(args) => schema::schema(args),
-        Command::Completions(args) => completions::completions(args, Cli::command()),
-        Command::Man(args) => man::man(args, Cli::command()),
-        Command::Help(args) => help::help(args, &Cli::command()),
+        CliCommand::Do(args) => do_::run(args),
+        CliCommand::Run(args) => run::run(args),
+        CliCommand::Save(args) => save::save(args),
+        CliCommand::Init(args) => init::init(args),
+        CliCommand::Resume(args) => resume::resume(args),
+        CliCommand::Attach(args) => attach::attach(args),
+        CliCommand::Diff(args) => diff::diff(args),
+        CliCommand::Log(args) => log::log(args),
+        CliCommand::Runs(args) => runs::runs(args),
+        CliCommand::Stop(args) => stop::stop(args),
+        CliCommand::Undo(args) => undo::undo(args),
+        CliCommand::Answer(args) => answer::answer(args),
+        CliCommand::Status(args) => status::status(args),
+        CliCommand::Report(args) => report::report(args),
+        CliCommand::Replay(args) => replay::run(args),
+        CliCommand::Artifacts(command) => artifacts::artifacts(command),
+        CliCommand::Gc(args) => gc::gc(args),
+        CliCommand::Import(args) => import::import(args),
+        CliCommand::Simulate(args) => simulate::simulate(args),
+        CliCommand::Experiment(command) => experiment::experiment(command),
+        CliCommand::Stats(command) => stats::stats(command),
+        CliCommand::Policy(command) => policy::policy(command),
+        CliCommand::Agents(args) => agents::agents(args),
+        CliCommand::Classify(args) => classify::run(args),
+        CliCommand::Handoff(command) => handoff::handoff(command),
+        CliCommand::Mcp(args) => mcp::mcp(args),
+        CliCommand::Check(args) => check::check(args),
+        CliCommand::Sandbox(command) => sandbox::sandbox(command),
+        CliCommand::Schema(args) => schema::schema(args),
+        CliCommand::Completions(args) => completions::completions(args, Cli::command()),
+        CliCommand::Man(args) => man::man(args, Cli::command()),
+        CliCommand::Help(args) => help::help(args, &Cli::command()),
     }
 }
 
 /// The list at the end of `baton --help`.
 fn exit_codes() -> String {
     let codes: Vec<String> =
-        Exit::ALL.iter().map(|exit| format!("{:>5}  {}", exit.code(), exit.meaning())).collect();
+        CliExit::ALL.iter().map(|exit| format!("{:>5}  {}", exit.code(), exit.meaning())).collect();
     format!("Exit codes:\n{}", codes.join("\n"))
 }
 

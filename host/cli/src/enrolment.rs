@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use baton_lab::experiment::enrol::{layer, reference, without_arms};
 use baton_lab::experiment::{
-    Definition, Enrolled, ExperimentError, Experiments, State, Unfit, UnitKind, Version, Work, collect,
-    enrol, guard,
+    ArmAssignment, AssignmentContext, ExperimentDefinition, ExperimentError, ExperimentStore,
+    ExperimentVersion, IneligibilityReason, UnitKind, VersionState, collect, enrol, guard,
 };
 use baton_runtime::core::experiment::Assignment;
 use baton_runtime::core::observation::Capability;
@@ -21,9 +21,9 @@ use baton_runtime::core::{Digest, UnixMs, Workflow};
 use baton_runtime::store::{Journal, StateDir};
 use baton_runtime::{PolicyBundle, PolicySource, view_of};
 
-use crate::args::PlaceArgs;
+use crate::args::LocationArgs;
 use crate::out;
-use crate::place::{self, Place};
+use crate::place::{self, RunLocation};
 use crate::render::words;
 
 pub(crate) use configured::{named_in_files, set_aside};
@@ -37,26 +37,27 @@ const WORKSPACE_DIGITS: usize = 8;
 /// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
 /// run's first input.
 pub(crate) fn take_part(
-    place: &Place,
+    place: &RunLocation,
     workflow: &mut Workflow,
     policies: &mut PolicyBundle,
     inherited: &[Assignment],
 ) -> anyhow::Result<Vec<Assignment>> {
-    let experiments = Experiments::below(&place.config.state_root);
+    let experiments = ExperimentStore::below(&place.config.state_root);
     let unit = fresh_unit(place)?;
     let mut taken: Vec<(String, Capability)> = Vec::new();
     let mut assignments = Vec::new();
     for mut definition in in_order(&experiments) {
         if let Some(why) = tripped(place, &experiments, &mut definition, workflow) {
             out::progress(&format!(
-                "experiment {} takes no more runs: {why} This one goes with the workflow's own policy",
+                "experiment {} enrols no more runs: {why} This run uses the workflow's own policy",
                 definition.name
             ));
             continue;
         }
         let files = without_arms(workflow.clone());
         let workspace = workspace_of(place);
-        let work = Work { workflow: &files, workspace: &workspace, fresh_unit: &unit, inherited };
+        let work =
+            AssignmentContext { workflow: &files, workspace: &workspace, fresh_unit: &unit, inherited };
         match enrol(&definition, &work, &taken) {
             Ok(enrolled) => match components(&experiments, &definition, enrolled.version) {
                 Ok(mut components) => {
@@ -65,7 +66,7 @@ pub(crate) fn take_part(
                     let aside = set_aside(&place.config, &files, policies, version, arm);
                     if !aside.is_empty() {
                         out::progress(&format!(
-                            "in this run arm {} decides {} and sets aside {}; `--no-experiment` leaves the run out",
+                            "in this run arm {} decides {} and overrides {}; `--no-experiment` leaves the run out",
                             arm.name,
                             words::list(&version.decides.iter().collect::<Vec<_>>()),
                             words::list(&aside)
@@ -95,14 +96,14 @@ pub(crate) fn take_part(
 }
 
 /// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
-pub(crate) fn foresee(place: &Place, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
-    let experiments = Experiments::below(&place.config.state_root);
+pub(crate) fn foresee(place: &RunLocation, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
+    let experiments = ExperimentStore::below(&place.config.state_root);
     let mut taken: Vec<(String, Capability)> = Vec::new();
     let mut lines = Vec::new();
     for definition in in_order(&experiments) {
         let name = &definition.name;
         let workspace = workspace_of(place);
-        let work = Work { workflow, workspace: &workspace, fresh_unit: "", inherited: &[] };
+        let work = AssignmentContext { workflow, workspace: &workspace, fresh_unit: "", inherited: &[] };
         match enrol(&definition, &work, &taken) {
             Ok(enrolled) => {
                 taken.extend(enrolled.version.decides.iter().map(|one| (name.to_string(), *one)));
@@ -111,7 +112,7 @@ pub(crate) fn foresee(place: &Place, workflow: &Workflow, policies: &PolicyBundl
                         format!("experiment {name}: this task always gets arm {}", enrolled.arm.name)
                     }
                     UnitKind::Run => {
-                        format!("experiment {name}: a run draws one of {}", chances(enrolled.version))
+                        format!("experiment {name}: a run gets one of {}", chances(enrolled.version))
                     }
                 });
                 let version = enrolled.version;
@@ -123,20 +124,20 @@ pub(crate) fn foresee(place: &Place, workflow: &Workflow, policies: &PolicyBundl
                     let aside = set_aside(&place.config, workflow, policies, version, arm);
                     if !aside.is_empty() {
                         let aside = words::list(&aside);
-                        lines.push(format!("experiment {name}: arm {} sets aside {aside}", arm.name));
+                        lines.push(format!("experiment {name}: arm {} overrides {aside}", arm.name));
                     }
                 }
             }
-            Err(Unfit::NotCovered) if definition.unit == UnitKind::Run => {
+            Err(IneligibilityReason::NotCovered) if definition.unit == UnitKind::Run => {
                 if let Some(version) = definition.current() {
                     lines.push(format!(
-                        "experiment {name}: {} of all runs draw one of {}",
+                        "experiment {name}: {} of all runs get one of {}",
                         percent(version.coverage),
                         chances(version)
                     ));
                 }
             }
-            Err(unfit) if unfit.is_told() => lines.push(format!("experiment {name}: not in it, {unfit}")),
+            Err(unfit) if unfit.is_told() => lines.push(format!("experiment {name}: not enrolled, {unfit}")),
             Err(_) => {}
         }
     }
@@ -144,7 +145,7 @@ pub(crate) fn foresee(place: &Place, workflow: &Workflow, policies: &PolicyBundl
 }
 
 /// "control 50 %, eager 50 %".
-pub(crate) fn chances(version: &Version) -> String {
+pub(crate) fn chances(version: &ExperimentVersion) -> String {
     let of = |(name, weight): (String, f64)| format!("{name} {}", percent(weight));
     version.arms.iter().map(|arm| of((arm.name.to_string(), arm.weight))).collect::<Vec<_>>().join(", ")
 }
@@ -156,7 +157,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// Where an experiment would decide the same as one that runs already, in lines.
-pub(crate) fn overlaps(experiments: &Experiments, definition: &Definition) -> Vec<String> {
+pub(crate) fn overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) -> Vec<String> {
     let Some(version) = definition.current().filter(|version| version.is_running()) else {
         return Vec::new();
     };
@@ -175,7 +176,7 @@ pub(crate) fn overlaps(experiments: &Experiments, definition: &Definition) -> Ve
             .collect();
         if !both.is_empty() {
             lines.push(format!(
-                "experiment {} gets no runs that take part in {}, which was started earlier and decides {} too",
+                "experiment {} gets no runs that are enrolled in {}, which was started earlier and also decides {}",
                 definition.name,
                 other.name,
                 both.join(", ")
@@ -189,12 +190,12 @@ pub(crate) fn overlaps(experiments: &Experiments, definition: &Definition) -> Ve
 /// the same task, and nobody draws twice.
 ///
 /// What cannot be read hands nothing on: a broken journal is told elsewhere, and keeps nobody from beginning anew.
-pub(crate) fn inherited(place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
-    if Experiments::below(&place::state_root(place)?).all().is_empty() {
+pub(crate) fn inherited(place: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
+    if ExperimentStore::below(&place::state_root(place)?).all().is_empty() {
         return Ok(Vec::new());
     }
     let mut newest: Option<(UnixMs, Vec<Assignment>)> = None;
-    for place in Place::of_earlier(place, workflow)? {
+    for place in RunLocation::of_earlier(place, workflow)? {
         let found = StateDir::find(&place.config.state_root, &place.config.workspace);
         let Ok(Some(state)) = found else { continue };
         let Ok(runs) = Journal::open_read_only(&state).and_then(|journal| journal.runs()) else { continue };
@@ -218,12 +219,12 @@ pub(crate) fn now() -> UnixMs {
 }
 
 /// Those that can be read, the one that was started first comes first: of two that decide the same it has the run.
-fn in_order(experiments: &Experiments) -> Vec<Definition> {
+fn in_order(experiments: &ExperimentStore) -> Vec<ExperimentDefinition> {
     let mut found = Vec::new();
     for (name, read) in experiments.all() {
         match read {
             Ok(definition) => found.push(definition),
-            Err(error) => out::progress(&format!("experiment {name} is passed over: {error}")),
+            Err(error) => out::progress(&format!("experiment {name} is skipped: {error}")),
         }
     }
     found.sort_by_key(|definition| definition.current().map(|version| version.started_at));
@@ -232,13 +233,13 @@ fn in_order(experiments: &Experiments) -> Vec<Definition> {
 
 /// Why an experiment that is about this run takes no more of them, if a guardrail has said so, now or earlier.
 fn tripped(
-    place: &Place,
-    experiments: &Experiments,
-    definition: &mut Definition,
+    place: &RunLocation,
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
     workflow: &Workflow,
 ) -> Option<String> {
     let version = definition.current()?;
-    let about = |only: &baton_lab::experiment::Only| {
+    let about = |only: &baton_lab::experiment::RunTargeting| {
         only.workflow.as_ref().is_none_or(|name| *name == workflow.name)
             && only.workspace.as_ref().is_none_or(|folder| *folder == workspace_of(place))
     };
@@ -246,17 +247,14 @@ fn tripped(
         return None;
     }
     match &version.state {
-        State::Tripped { why, .. } => return Some(why.clone()),
-        State::Stopped { .. } => return None,
-        State::Running => {}
+        VersionState::Tripped { why, .. } => return Some(why.clone()),
+        VersionState::Stopped { .. } => return None,
+        VersionState::Running => {}
     }
     match look(place, experiments, definition) {
         Ok(why) => why,
         Err(error) => {
-            out::progress(&format!(
-                "the guardrails of experiment {} were not looked at: {error}",
-                definition.name
-            ));
+            out::progress(&format!("cannot check the guardrails of experiment {}: {error}", definition.name));
             None
         }
     }
@@ -264,9 +262,9 @@ fn tripped(
 
 /// Looks at the guardrails, and writes down what they say.
 fn look(
-    place: &Place,
-    experiments: &Experiments,
-    definition: &mut Definition,
+    place: &RunLocation,
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
 ) -> Result<Option<String>, ExperimentError> {
     let collected = collect(&place.config.state_root, experiments, &definition.name)?;
     let Some(version) = definition.current() else { return Ok(None) };
@@ -281,8 +279,8 @@ fn look(
 
 /// Writes down that a guardrail ended a version, where nobody has ended it yet.
 pub(crate) fn trip(
-    experiments: &Experiments,
-    definition: &mut Definition,
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
     number: u32,
     why: &str,
 ) -> Result<(), ExperimentError> {
@@ -291,7 +289,7 @@ pub(crate) fn trip(
     if let Some(last) =
         definition.versions.last_mut().filter(|last| last.version == number && last.is_running())
     {
-        last.state = State::Tripped { at: now(), why: why.to_owned() };
+        last.state = VersionState::Tripped { at: now(), why: why.to_owned() };
         experiments.write(definition, &held)?;
     }
     Ok(())
@@ -300,27 +298,27 @@ pub(crate) fn trip(
 /// The components of all arms. All of them or none: were only the one of the drawn arm looked at, what is broken would take units
 /// from that arm alone.
 fn components(
-    experiments: &Experiments,
-    definition: &Definition,
-    version: &Version,
+    experiments: &ExperimentStore,
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
 ) -> Result<BTreeMap<Digest, Vec<u8>>, ExperimentError> {
-    let read = |arm: &baton_lab::experiment::Arm| {
+    let read = |arm: &baton_lab::experiment::ExperimentArm| {
         Ok((arm.component.clone(), experiments.component(&definition.name, &arm.component)?))
     };
     version.arms.iter().map(read).collect()
 }
 
-fn tell(definition: &Definition, enrolled: &Enrolled<'_>) {
+fn tell(definition: &ExperimentDefinition, enrolled: &ArmAssignment<'_>) {
     let (name, arm) = (&definition.name, &enrolled.arm.name);
     let why = match enrolled.inherited {
         true => "as the run that it is begun in place of".to_owned(),
         false => format!("one of {}", chances(enrolled.version)),
     };
-    out::progress(&format!("takes part in experiment {name}: arm {arm}, {why}"));
+    out::progress(&format!("enrolled in experiment {name}: arm {arm}, {why}"));
 }
 
 /// An id that nobody else has.
-fn fresh_unit(place: &Place) -> anyhow::Result<String> {
+fn fresh_unit(place: &RunLocation) -> anyhow::Result<String> {
     let mut chance = [0_u8; UNIT_BYTES];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut chance))
@@ -331,7 +329,7 @@ fn fresh_unit(place: &Place) -> anyhow::Result<String> {
 }
 
 /// Canonical, as experiments keep it.
-fn workspace_of(place: &Place) -> std::path::PathBuf {
+fn workspace_of(place: &RunLocation) -> std::path::PathBuf {
     let folder = &place.config.workspace;
     folder.canonicalize().unwrap_or_else(|_| folder.clone())
 }

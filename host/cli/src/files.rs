@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::exit::Usage;
+use crate::exit::UsageError;
 
 /// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
@@ -31,8 +31,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], replace: bool) -> anyhow::Res
     }
     let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
     match made.and_then(|mut file| file.write_all(bytes)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Usage(format!(
-            "{} is there already: name another file, or replace it with --force",
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(UsageError(format!(
+            "{} exists already: name another file, or replace it with --force",
             path.display()
         ))
         .into()),

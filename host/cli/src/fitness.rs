@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use baton_lab::conformance::{self, Plan};
+use baton_lab::conformance::{self, ConformancePlan};
 use baton_runtime::core::Digest;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
@@ -15,10 +15,10 @@ use baton_runtime::engine::{ConfiguredPolicy, Engine};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::args::PlaceArgs;
+use crate::args::LocationArgs;
 use crate::files::write_whole;
 use crate::policies::refused;
-use crate::render::asking::Asking;
+use crate::render::asking::QuestionProgress;
 use crate::render::words;
 use crate::{out, place};
 
@@ -31,7 +31,7 @@ const RULES_SHOWN: usize = 4;
 
 /// Whether a policy is checked first.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct FitnessArgs {
+pub(crate) struct ConformanceArgs {
     /// Use the policy without checking it first
     #[arg(long)]
     pub(crate) unchecked: bool,
@@ -39,7 +39,7 @@ pub(crate) struct FitnessArgs {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Found {
+struct ConformanceRecord {
     schema: u32,
     component: Digest,
     settings: Digest,
@@ -56,8 +56,8 @@ struct Found {
 /// Refuses a policy that is not fit to decide, and tells of one that is not shown to be. `set` are the settings of the command line, which
 /// `policy` has already; `decides` is what it is to decide, everything where empty.
 pub(crate) fn require(
-    args: FitnessArgs,
-    place: &PlaceArgs,
+    args: ConformanceArgs,
+    place: &LocationArgs,
     reference: &str,
     set: &[(String, GivenSetting)],
     engine: &Engine,
@@ -65,10 +65,10 @@ pub(crate) fn require(
     decides: &[Capability],
 ) -> anyhow::Result<()> {
     if args.unchecked {
-        out::progress(&format!("{reference} is taken unchecked"));
+        out::progress(&format!("{reference} is used unchecked"));
         return Ok(());
     }
-    let mut found = Found {
+    let mut found = ConformanceRecord {
         schema: SCHEMA,
         component: policy.policy().digest().clone(),
         settings: policy.settings_digest().clone(),
@@ -80,12 +80,15 @@ pub(crate) fn require(
     };
     let folder = place::state_root(place)?.join("checked");
     let path = folder.join(format!("{}.json", key(&found).hex()));
-    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Found>(&bytes).ok());
-    match kept.filter(|kept| Found { broken: Vec::new(), mute: Vec::new(), ..kept.clone() } == found) {
+    let kept =
+        fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<ConformanceRecord>(&bytes).ok());
+    match kept
+        .filter(|kept| ConformanceRecord { broken: Vec::new(), mute: Vec::new(), ..kept.clone() } == found)
+    {
         Some(kept) => found = kept,
         None => {
-            let plan = Plan { questions: QUESTIONS, ..Plan::default() };
-            let mut asking = Asking::new(plan.questions, None);
+            let plan = ConformancePlan { questions: QUESTIONS, ..ConformancePlan::default() };
+            let mut asking = QuestionProgress::new(plan.questions, None);
             let report = conformance::check(engine, policy, plan, |asked| asking.at(asked));
             asking.end();
             found.broken = report.broken().map(|rule| rule.name.clone()).collect();
@@ -107,7 +110,7 @@ pub(crate) fn require(
     let rules = broken(&found.broken);
     let check = check_command(reference, set);
     let why = format!(
-        "it is not fit to decide: it breaks {rules}. `{check}` shows the questions; --unchecked takes it all the same"
+        "it is not fit to decide: it breaks {rules}. `{check}` shows the questions; --unchecked uses it anyway"
     );
     Err(refused(reference, &why).into())
 }
@@ -125,8 +128,9 @@ fn asked_of(functions: &[String], decides: &[Capability]) -> Vec<String> {
 fn unseen(reference: &str, mute: &[String]) -> String {
     let functions = words::list(mute);
     format!(
-        "{reference} is not shown to be fit: it abstained from all generated questions of {functions}, so what it decides there was not checked. \
-         `baton policy check {reference} --golden DIR` holds it to questions of yours"
+        "{reference} is not shown to be fit: it abstained from all generated questions of {functions}, so its \
+         decisions there were not checked. `baton policy check {reference} --golden DIR` checks it with your own \
+         questions"
     )
 }
 
@@ -154,12 +158,12 @@ fn broken(names: &[String]) -> String {
 }
 
 /// What the result is bound to.
-fn key(found: &Found) -> Digest {
-    let Found { component, settings, engine, version, questions, .. } = found;
+fn key(found: &ConformanceRecord) -> Digest {
+    let ConformanceRecord { component, settings, engine, version, questions, .. } = found;
     Digest::of(format!("{component} {settings} {engine} {version} {questions}").as_bytes())
 }
 
-fn keep(folder: &Path, path: &Path, found: &Found) -> anyhow::Result<()> {
+fn keep(folder: &Path, path: &Path, found: &ConformanceRecord) -> anyhow::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("making {}", folder.display()))?;
     write_whole(path, &serde_json::to_vec(found)?)

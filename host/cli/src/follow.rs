@@ -13,15 +13,15 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::args::{Format, ViewArgs};
-use crate::exit::Exit;
-use crate::launch::Announcement;
+use crate::args::{OutputFormat, ViewArgs};
+use crate::exit::CliExit;
+use crate::launch::ReadyNotifier;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::{look, record, report};
 use crate::report_context::aside_of;
-use crate::screen::Screen;
-use crate::task::boxes::Boxes;
+use crate::screen::RunProgressView;
+use crate::task::boxes::PlanBoxes;
 
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
@@ -35,11 +35,11 @@ const TICKED: &str = "ticked";
 /// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
 /// says so to whoever waits for it, once the run is in the journal.
 pub(crate) fn follow(
-    place: &Place,
+    place: &RunLocation,
     start: RunStart,
     args: ViewArgs,
-    announcement: Option<Announcement>,
-) -> anyhow::Result<Exit> {
+    announcement: Option<ReadyNotifier>,
+) -> anyhow::Result<CliExit> {
     let is_launched = announcement.is_some();
     let runtime = multi_threaded()?;
     let result = runtime.block_on(host_and_view(place, start, args, announcement));
@@ -54,19 +54,19 @@ pub(crate) fn follow(
             &aside_of(place, &view),
         );
         out::data(&format!("\n{}", mask(&text)))?;
-        return Ok(Exit::of_view(&view));
+        return Ok(CliExit::of_view(&view));
     }
     conclude(place, &view, args)
 }
 
 /// The boxes of the plan that a run was made from, as far as they were ticked already.
-fn boxes_of(place: &Place, run: &RunId) -> Option<Boxes> {
-    let boxes = Boxes::of(workflow_of(&place.config, run).ok().flatten()?)?;
+fn boxes_of(place: &RunLocation, run: &RunId) -> Option<PlanBoxes> {
+    let boxes = PlanBoxes::of(workflow_of(&place.config, run).ok().flatten()?)?;
     Some(boxes.remembering(run_folder(&place.config, run).map(|folder| folder.join(TICKED))))
 }
 
 /// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
-pub(crate) fn look_on(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Exit> {
+pub(crate) fn look_on(place: &RunLocation, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<CliExit> {
     let runtime = multi_threaded()?;
     let result = runtime.block_on(attached_view(place, run, args));
     runtime.shutdown_background();
@@ -75,11 +75,11 @@ pub(crate) fn look_on(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyh
         return conclude(place, &view, args);
     }
     let (run, flags) = (&view.run, &place.flags);
-    out::progress(&format!("left run {run}, which goes on: `baton attach {run}{flags}` looks on again"));
-    if args.format.format != Format::Text {
+    out::progress(&format!("left run {run}, which continues: `baton attach {run}{flags}` shows it again"));
+    if args.format.format != OutputFormat::Text {
         write_document(place, &view, Some(true), args.format.format)?;
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn multi_threaded() -> anyhow::Result<Runtime> {
@@ -91,44 +91,49 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
 }
 
 /// The report of a run that nobody works on now, and the exit code that says how it stands.
-pub(crate) fn conclude(place: &Place, view: &RunView, args: ViewArgs) -> anyhow::Result<Exit> {
+pub(crate) fn conclude(place: &RunLocation, view: &RunView, args: ViewArgs) -> anyhow::Result<CliExit> {
     let found = report::found(view, Some(false));
     match args.format.format {
-        Format::Text => out::data(&format!(
+        OutputFormat::Text => out::data(&format!(
             "\n{}",
             report::report(&look::stdout(), &found, place, &aside_of(place, view))
         ))?,
         format => write_document(place, view, None, format)?,
     }
-    Ok(Exit::of_view(&found))
+    Ok(CliExit::of_view(&found))
 }
 
-fn write_document(place: &Place, view: &RunView, live: Option<bool>, format: Format) -> anyhow::Result<()> {
-    let document = record::Run { place, view, live };
+fn write_document(
+    place: &RunLocation,
+    view: &RunView,
+    live: Option<bool>,
+    format: OutputFormat,
+) -> anyhow::Result<()> {
+    let document = record::RunDocument { place, view, live };
     match format {
-        Format::Jsonl => out::data(&record::line(&document)?),
+        OutputFormat::Jsonl => out::data(&record::line(&document)?),
         _ => out::data(&record::pretty(&document)?),
     }
 }
 
 async fn host_and_view(
-    place: &Place,
+    place: &RunLocation,
     start: RunStart,
     args: ViewArgs,
-    mut announcement: Option<Announcement>,
+    mut announcement: Option<ReadyNotifier>,
 ) -> anyhow::Result<RunView> {
     let (sender, mut updates) = mpsc::channel(UPDATES_WAITING);
     let (stop, stopped) = watch::channel(false);
-    let mut interrupt = Interrupt::new(stop)?;
+    let mut interrupt = InterruptSignals::new(stop)?;
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
     let is_host_of_its_own = announcement.is_some();
-    let mut screen = Screen::new(args, is_host_of_its_own);
+    let mut screen = RunProgressView::new(args, is_host_of_its_own);
     let mut redraw = tokio::time::interval(REDRAW);
     let mut has_begun = false;
     let mut prepares = tokio::time::interval_at(tokio::time::Instant::now() + PREPARES, PREPARES / 4);
     let mut is_silent = !is_host_of_its_own;
     // Nothing where the run is made from no plan; unknown before the run is.
-    let mut boxes: Option<Option<Boxes>> = None;
+    let mut boxes: Option<Option<PlanBoxes>> = None;
     loop {
         tokio::select! {
             update = updates.recv() => match update {
@@ -160,19 +165,23 @@ async fn host_and_view(
     }
     screen.leave();
     stop_compiling();
-    let view = host.await.context("the host broke down")??;
+    let view = host.await.context("the host crashed")??;
     if let Some(Some(boxes)) = &mut boxes {
         boxes.heed(&view).iter().for_each(|line| out::progress(line));
     }
     Ok(view)
 }
 
-async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<AttachResult> {
+async fn attached_view(
+    place: &RunLocation,
+    run: Option<RunId>,
+    args: ViewArgs,
+) -> anyhow::Result<AttachResult> {
     let (sender, mut updates) = mpsc::channel(UPDATES_WAITING);
     let (leave, left) = watch::channel(false);
-    let mut interrupt = Interrupt::new(leave)?;
+    let mut interrupt = InterruptSignals::new(leave)?;
     let watcher = tokio::spawn(attach(place.config.clone(), run, sender, left));
-    let mut screen = Screen::new(args, false);
+    let mut screen = RunProgressView::new(args, false);
     let mut redraw = tokio::time::interval(REDRAW);
     loop {
         tokio::select! {
@@ -185,17 +194,17 @@ async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> any
         }
     }
     screen.leave();
-    Ok(watcher.await.context("looking on broke down")??)
+    Ok(watcher.await.context("the display crashed")??)
 }
 
 /// The first interruption asks to stop; a second one of a host leaves at once.
-struct Interrupt {
+struct InterruptSignals {
     keyboard: Signal,
     request: Signal,
     stop: watch::Sender<bool>,
 }
 
-impl Interrupt {
+impl InterruptSignals {
     fn new(stop: watch::Sender<bool>) -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("listening for signals");
         Ok(Self {
@@ -213,11 +222,11 @@ impl Interrupt {
     }
 
     /// Before the first commit nothing waits to be ended in order: policies may still be compiled.
-    fn pass_on(&self, screen: &Screen, has_begun: bool) {
+    fn pass_on(&self, screen: &RunProgressView, has_begun: bool) {
         if self.stop.send_replace(true) || !has_begun {
             screen.leave();
             // The guards see the pipe close and end the agents; the journal is whole after every row.
-            std::process::exit(i32::from(Exit::Interrupted.code()));
+            std::process::exit(i32::from(CliExit::Interrupted.code()));
         }
         stop_compiling();
         let seconds = END_GRACE.as_secs();

@@ -4,9 +4,9 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::{ControlMessage, ControlReply, RunRow, RuntimeError, control, runs as rows_of, view_of};
 
-use crate::exit::Usage;
+use crate::exit::UsageError;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Waits for something short.
 pub(crate) fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
@@ -14,7 +14,7 @@ pub(crate) fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
 }
 
 /// Sends one message to the host of a workspace, or to its journal where there is none.
-pub(crate) fn ask_host(place: &Place, message: ControlMessage) -> anyhow::Result<ControlReply> {
+pub(crate) fn ask_host(place: &RunLocation, message: ControlMessage) -> anyhow::Result<ControlReply> {
     match block_on(control(&place.config, message))?? {
         ControlReply::Refused { why } => Err(RuntimeError::Refused(why).into()),
         reply => Ok(reply),
@@ -22,24 +22,24 @@ pub(crate) fn ask_host(place: &Place, message: ControlMessage) -> anyhow::Result
 }
 
 /// The run that the host of a workspace works on, or its newest one, and whether a host works on it.
-pub(crate) fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
+pub(crate) fn current(place: &RunLocation) -> anyhow::Result<(RunView, bool)> {
     match ask_host(place, ControlMessage::Status)? {
         ControlReply::View { view, live } => Ok((*view, live)),
         ControlReply::Silent { view, why } => {
             out::progress(&format!("baton: {why}. This is what its journal says"));
             Ok((*view, true))
         }
-        _ => anyhow::bail!("the host answered another question than it was asked"),
+        _ => anyhow::bail!("unexpected reply from the host"),
     }
 }
 
 /// Whether a host works on this run; nothing where that cannot be told.
-pub(crate) fn is_live(place: &Place, run: &RunId) -> Option<bool> {
+pub(crate) fn is_live(place: &RunLocation, run: &RunId) -> Option<bool> {
     current(place).ok().map(|(view, live)| live && view.run == *run)
 }
 
 /// The run that a person named, or else the current one, and whether a host works on it.
-pub(crate) fn named_or_current(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
+pub(crate) fn named_or_current(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
     let (view, live) = current(place)?;
     match run {
         Some(run) if *run != view.run => Ok((view_of(&place.config, Some(run))?, false)),
@@ -48,7 +48,7 @@ pub(crate) fn named_or_current(place: &Place, run: Option<&RunId>) -> anyhow::Re
 }
 
 /// Runs of a folder that wait for an answer, but for this one; the newest first.
-pub(crate) fn others_waiting(place: &Place, but: &RunId) -> Vec<RunId> {
+pub(crate) fn others_waiting(place: &RunLocation, but: &RunId) -> Vec<RunId> {
     let waits = |row: &RunRow| row.status == RunStatus::Paused && !row.set_aside && row.run != *but;
     let mut rows: Vec<RunRow> =
         rows_of(&place.config).unwrap_or_default().into_iter().filter(waits).collect();
@@ -57,20 +57,20 @@ pub(crate) fn others_waiting(place: &Place, but: &RunId) -> Vec<RunId> {
 }
 
 /// What [`current`] says, held against the run that a person named: the host answers for one run only.
-pub(crate) fn current_is(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
+pub(crate) fn current_is(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
     let (view, live) = current(place)?;
     match run {
         Some(run) if *run != view.run => {
             let workspace = place.config.workspace.display();
             let why = format!("run {run} is not the current one of {workspace}; that is {}", view.run);
-            Err(Usage(why).into())
+            Err(UsageError(why).into())
         }
         _ => Ok((view, live)),
     }
 }
 
 /// The run that is meant: the one that was named as such, or else the one that the first word names, which is then no phase and no session.
-pub(crate) fn meant(place: &Place, run: Option<RunId>, word: &mut Option<String>) -> Option<RunId> {
+pub(crate) fn meant(place: &RunLocation, run: Option<RunId>, word: &mut Option<String>) -> Option<RunId> {
     let is_run = |word: &String| view_of(&place.config, Some(&RunId::new(word.as_str()))).is_ok();
     match run {
         None if word.as_ref().is_some_and(is_run) => word.take().map(RunId::new),

@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::Format;
-use crate::exit::Exit;
+use crate::args::OutputFormat;
+use crate::exit::CliExit;
 use crate::follow::PREPARES;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::record;
 
 /// What a host that could not begin has written is an error of a few lines; a screenful of it is shown at most.
@@ -35,7 +35,7 @@ const PREPARING: &str =
 
 /// Whether a run is launched to work by itself, and what says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Launch {
+pub(crate) enum LaunchMode {
     /// It goes on in this process.
     Inline,
     /// `--background`.
@@ -44,23 +44,23 @@ pub(crate) enum Launch {
     ByMode(Mode),
 }
 
-impl Launch {
+impl LaunchMode {
     /// What the flags say, else the mode.
     pub(crate) fn of(fresh: bool, inline: bool, mode: Mode) -> Self {
         match mode {
-            _ if inline => Launch::Inline,
-            _ if fresh => Launch::Asked,
-            Mode::Swarm | Mode::Thorough => Launch::ByMode(mode),
-            Mode::Eco | Mode::Turbo | Mode::Standard => Launch::Inline,
+            _ if inline => LaunchMode::Inline,
+            _ if fresh => LaunchMode::Asked,
+            Mode::Swarm | Mode::Thorough => LaunchMode::ByMode(mode),
+            Mode::Eco | Mode::Turbo | Mode::Standard => LaunchMode::Inline,
         }
     }
 
     /// Why it is not inline, as the end of a sentence; nothing where it is.
     pub(crate) fn why(self) -> Option<String> {
         match self {
-            Launch::Inline => None,
-            Launch::Asked => Some("because of --background".to_owned()),
-            Launch::ByMode(mode) => {
+            LaunchMode::Inline => None,
+            LaunchMode::Asked => Some("because of --background".to_owned()),
+            LaunchMode::ByMode(mode) => {
                 Some(format!("as runs in mode {} do; --inline keeps one in the foreground", mode.name()))
             }
         }
@@ -69,42 +69,42 @@ impl Launch {
 
 /// How a host knows that it was launched. Nobody types this.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct HostArgs {
+pub(crate) struct DetachedHostArgs {
     /// Be a host of its own session, whose standard error is this file
     #[arg(long, value_name = "LOG", hide = true)]
     as_host: Option<PathBuf>,
 }
 
-impl HostArgs {
+impl DetachedHostArgs {
     pub(crate) fn is_launched(&self) -> bool {
         self.as_host.is_some()
     }
 
     /// Leaves the session of whoever launched it, so that neither its terminal nor its end reaches this process. To be
     /// called before anything else is done.
-    pub(crate) fn settle(self) -> anyhow::Result<Option<Announcement>> {
+    pub(crate) fn settle(self) -> anyhow::Result<Option<ReadyNotifier>> {
         let Some(log) = self.as_host else { return Ok(None) };
-        rustix::process::setsid().context("beginning a session of its own")?;
-        Ok(Some(Announcement { log }))
+        rustix::process::setsid().context("starting a new process session")?;
+        Ok(Some(ReadyNotifier { log }))
     }
 }
 
 /// What whoever launched a host waits for.
 #[derive(Debug)]
-pub(crate) struct Announcement {
+pub(crate) struct ReadyNotifier {
     log: PathBuf,
 }
 
 /// On one line of the host's standard output.
 #[derive(Debug, Serialize, Deserialize)]
-struct Announced {
+struct ReadyMessage {
     run: RunId,
     log: PathBuf,
 }
 
-impl Announcement {
+impl ReadyNotifier {
     /// Says that the run is at work. From then on standard output goes where standard error goes.
-    pub(crate) fn make(self, place: &Place, run: &RunId) -> anyhow::Result<()> {
+    pub(crate) fn make(self, place: &RunLocation, run: &RunId) -> anyhow::Result<()> {
         let log = match beside_the_run(&self.log, place, run) {
             Ok(log) => log,
             // It has a name already; only `baton gc` will not find it.
@@ -113,13 +113,13 @@ impl Announcement {
                 self.log
             }
         };
-        out::data(&record::line(&Announced { run: run.clone(), log })?)?;
-        rustix::stdio::dup2_stdout(std::io::stderr()).context("turning standard output to the log")
+        out::data(&record::line(&ReadyMessage { run: run.clone(), log })?)?;
+        rustix::stdio::dup2_stdout(std::io::stderr()).context("redirecting standard output to the log")
     }
 }
 
 /// Moves the log to what belongs to the run, so that it goes with it. Each host of a run has a log of its own.
-fn beside_the_run(log: &Path, place: &Place, run: &RunId) -> anyhow::Result<PathBuf> {
+fn beside_the_run(log: &Path, place: &RunLocation, run: &RunId) -> anyhow::Result<PathBuf> {
     let state = open_state(place)?;
     let folder = state.sessions().join(run.as_str());
     fs::DirBuilder::new()
@@ -137,44 +137,44 @@ fn beside_the_run(log: &Path, place: &Place, run: &RunId) -> anyhow::Result<Path
     Ok(own)
 }
 
-fn open_state(place: &Place) -> anyhow::Result<StateDir> {
+fn open_state(place: &RunLocation) -> anyhow::Result<StateDir> {
     Ok(StateDir::open(&place.config.state_root, &place.config.workspace)?)
 }
 
 /// Starts `baton` with these arguments as a host of its own, and returns when it is at work, or has failed.
 pub(crate) fn launch(
-    place: &Place,
+    place: &RunLocation,
     arguments: &[OsString],
-    launch: Launch,
-    format: Format,
-) -> anyhow::Result<Exit> {
+    launch: LaunchMode,
+    format: OutputFormat,
+) -> anyhow::Result<CliExit> {
     let log = open_state(place)?.path().join(format!("launch-{}.log", std::process::id()));
     let mut child = start(place, arguments, &log)?;
     match hear(&mut child)? {
-        Heard::AtWork(announced) => {
+        StartupOutcome::AtWork(announced) => {
             say(place, &announced, &child, launch, format)?;
-            Ok(Exit::Done)
+            Ok(CliExit::Done)
         }
-        Heard::Nothing => {
+        StartupOutcome::Nothing => {
             let status = child.wait().context("waiting for the host")?;
             show_and_remove(&log);
             match status.code() {
-                Some(code) => Ok(Exit::of_code(code)),
-                None => anyhow::bail!("the host was ended by a signal before its run was at work"),
+                Some(code) => Ok(CliExit::of_code(code)),
+                None => anyhow::bail!("a signal ended the host before its run started"),
             }
         }
-        Heard::Interrupted => {
+        StartupOutcome::Interrupted => {
             // It may have begun already: then it ends its agents and keeps everything.
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
             child.wait().context("waiting for the host")?;
             show_and_remove(&log);
-            out::progress("interrupted before the run was at work; what had begun is kept");
-            Ok(Exit::Interrupted)
+            out::progress("interrupted before the run started; everything is kept");
+            Ok(CliExit::Interrupted)
         }
     }
 }
 
-fn start(place: &Place, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
+fn start(place: &RunLocation, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
     let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(log);
     let file = file.with_context(|| format!("making the log {}", log.display()))?;
     Command::new(&place.config.own_exe)
@@ -193,14 +193,14 @@ fn start(place: &Place, arguments: &[OsString], log: &Path) -> anyhow::Result<Ch
 }
 
 /// What came first.
-enum Heard {
-    AtWork(Announced),
+enum StartupOutcome {
+    AtWork(ReadyMessage),
     /// The host closed its standard output without a word: it has failed.
     Nothing,
     Interrupted,
 }
 
-fn hear(child: &mut Child) -> anyhow::Result<Heard> {
+fn hear(child: &mut Child) -> anyhow::Result<StartupOutcome> {
     let stdout = child.stdout.take().context("the host has no standard output")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let heard = runtime.block_on(async {
@@ -218,11 +218,11 @@ fn hear(child: &mut Child) -> anyhow::Result<Heard> {
                 line = &mut line => {
                     let line = line.context("listening to the host")?.context("listening to the host")?;
                     return match line.as_str() {
-                        "" => Ok(Heard::Nothing),
-                        line => Ok(Heard::AtWork(serde_json::from_str(line).context("what the host said")?)),
+                        "" => Ok(StartupOutcome::Nothing),
+                        line => Ok(StartupOutcome::AtWork(serde_json::from_str(line).context("reading the host's reply")?)),
                     };
                 }
-                _ = keyboard.recv() => return Ok(Heard::Interrupted),
+                _ = keyboard.recv() => return Ok(StartupOutcome::Interrupted),
                 () = &mut silence, if !is_told => {
                     is_told = true;
                     out::progress(PREPARING);
@@ -247,13 +247,13 @@ fn show_and_remove(log: &Path) {
 }
 
 fn say(
-    place: &Place,
-    at_work: &Announced,
+    place: &RunLocation,
+    at_work: &ReadyMessage,
     child: &Child,
-    launch: Launch,
-    format: Format,
+    launch: LaunchMode,
+    format: OutputFormat,
 ) -> anyhow::Result<()> {
-    let Announced { run, log } = at_work;
+    let ReadyMessage { run, log } = at_work;
     let (flags, why) = (&place.flags, launch.why().unwrap_or_default());
     let attach = format!("baton attach {run}{flags}");
     let stop = format!("baton stop {run}{flags}");
@@ -269,12 +269,12 @@ fn say(
         "stop": stop,
     });
     match format {
-        Format::Text => out::data(&format!(
+        OutputFormat::Text => out::data(&format!(
             "run {run} works in the background, {why}\nlog        {}\nwatch it   {attach}\nstop it    {stop}\n",
             log.display()
         )),
-        Format::Json => out::data(&record::pretty(&document)?),
-        Format::Jsonl => out::data(&record::line(&document)?),
+        OutputFormat::Json => out::data(&record::pretty(&document)?),
+        OutputFormat::Jsonl => out::data(&record::line(&document)?),
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     // A9
     #[test]
     fn long_modes_work_by_themselves_and_flags_win() {
-        use Launch::{Asked, ByMode, Inline};
+        use LaunchMode::{Asked, ByMode, Inline};
         for (mode, by_itself) in [
             (Mode::Eco, Inline),
             (Mode::Turbo, Inline),
@@ -293,9 +293,9 @@ mod tests {
             (Mode::Thorough, ByMode(Mode::Thorough)),
             (Mode::Swarm, ByMode(Mode::Swarm)),
         ] {
-            assert_eq!(Launch::of(false, false, mode), by_itself);
-            assert_eq!(Launch::of(true, false, mode), Asked);
-            assert_eq!(Launch::of(false, true, mode), Inline);
+            assert_eq!(LaunchMode::of(false, false, mode), by_itself);
+            assert_eq!(LaunchMode::of(true, false, mode), Asked);
+            assert_eq!(LaunchMode::of(false, true, mode), Inline);
         }
         assert!(
             ByMode(Mode::Swarm).why().is_some_and(|why| why.contains("swarm") && why.contains("--inline"))

@@ -15,7 +15,7 @@ use baton_runtime::core::workflow::{
     ConfigLayer, ConfigSource, Policies, PolicyChoice, PolicyLayerFile, Sandbox, SandboxError,
 };
 
-use crate::exit::Usage;
+use crate::exit::UsageError;
 use crate::registries;
 use crate::render::words;
 
@@ -29,7 +29,7 @@ const DECISIVE: [&str; 4] = ["accept", "accept-score", "max-asks", "after-failed
 const USER_FILE: &str = "baton/config.toml";
 
 /// The files that were looked for, the farthest first.
-pub(crate) struct Layers {
+pub(crate) struct ConfigLayers {
     files: Vec<LayerFile>,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct LayerFile {
     sandbox: Option<Sandbox>,
 }
 
-impl Layers {
+impl ConfigLayers {
     /// Reads what is there. A run in a fresh folder has no workspace to be read yet.
-    pub(crate) fn read(workspace: Option<&Path>) -> anyhow::Result<Layers> {
+    pub(crate) fn read(workspace: Option<&Path>) -> anyhow::Result<ConfigLayers> {
         let user = user_config().map(|path| (ConfigLayer::User, path));
         let workspace = workspace.map(|folder| (ConfigLayer::Workspace, folder.join(WORKSPACE_FILE)));
         let files = user.into_iter().chain(workspace).map(|(layer, path)| {
@@ -58,7 +58,7 @@ impl Layers {
             let sandbox = text.as_deref().map(|text| sandbox_file(text, &origin)).transpose()?.flatten();
             Ok(LayerFile { layer, said: said.transpose()?, sandbox, path })
         });
-        let layers = Layers { files: files.collect::<anyhow::Result<_>>()? };
+        let layers = ConfigLayers { files: files.collect::<anyhow::Result<_>>()? };
         // The same file says whom its user believes; a slip there is told with the others.
         registries::check_trust()?;
         Ok(layers)
@@ -193,8 +193,8 @@ pub(crate) fn read_named(path: &Path) -> Result<String, String> {
 
 /// The text of a file, where there is one. Whoever made the workspace made what lies in it: a pipe is not waited for, and a
 /// file without an end is not read to it.
-fn read(path: &Path) -> Result<Option<String>, Usage> {
-    let unreadable = |error: io::Error| Usage(format!("{} cannot be read: {error}", path.display()));
+fn read(path: &Path) -> Result<Option<String>, UsageError> {
+    let unreadable = |error: io::Error| UsageError(format!("{} cannot be read: {error}", path.display()));
     let metadata = match path.metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
@@ -202,7 +202,7 @@ fn read(path: &Path) -> Result<Option<String>, Usage> {
         metadata => metadata.map_err(unreadable)?,
     };
     if !metadata.is_file() {
-        return Err(Usage(format!("{} is not a file", path.display())));
+        return Err(UsageError(format!("{} is not a file", path.display())));
     }
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;

@@ -32,7 +32,7 @@ use baton_runtime::sandbox::exclude_from_path;
 use clap::FromArgMatches as _;
 
 use command_line::Cli;
-use exit::Exit;
+use exit::CliExit;
 
 fn main() -> ExitCode {
     if let Some(code) = commands::agent_processes::dispatch(std::env::args_os()) {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     match command_line::dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            let exit = Exit::of_error(&error);
+            let exit = CliExit::of_error(&error);
             out::complain(&error);
             exit.into()
         }

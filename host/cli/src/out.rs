@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_terminal_obeys_colours_of_our_own_and_nothing_else() {
-        let look = look::Look { colour: true, ..look::Look::bare(80) };
+        let look = look::TerminalStyle { colour: true, ..look::TerminalStyle::bare(80) };
         let painted = look.paint(look::Tone::Bad, "x");
         assert_eq!(cleaned(&painted, true), painted);
         assert!(!cleaned(&painted, false).contains('\u{1b}'));

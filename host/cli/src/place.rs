@@ -15,8 +15,8 @@ use baton_runtime::sandbox::exclude_from_path;
 use baton_runtime::store::StateDir;
 use baton_runtime::{HostConfig, RoleOverrides, RunRow, began_at, make_repository, runs};
 
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
 use crate::out;
 
 /// Scratch folders that are searched for a run, newest first. Who has more of them names the workspace.
@@ -24,21 +24,21 @@ const SCRATCH_SEARCHED: usize = 100;
 
 /// Where a command works.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RunLocation {
     /// What the runtime needs to know.
     pub(crate) config: HostConfig,
     /// The flags that a later command needs to find the same place, with a space before each; often none.
     pub(crate) flags: String,
 }
 
-impl Place {
+impl RunLocation {
     /// For a new run of this workflow. A scratch workspace is made here, unless nothing is to be written.
     pub(crate) fn for_workflow(
-        args: &PlaceArgs,
+        args: &LocationArgs,
         workflow: &Workflow,
         dry_run: bool,
-    ) -> anyhow::Result<Place> {
-        if let Some(settled) = Place::settled(args, workflow)? {
+    ) -> anyhow::Result<RunLocation> {
+        if let Some(settled) = RunLocation::settled(args, workflow)? {
             return Ok(settled);
         }
         let state_root = state_root(args)?;
@@ -50,22 +50,22 @@ impl Place {
         if !dry_run && workflow.workspace == Some(WorkspaceChoice::ScratchGit) {
             make_repository(&scratch)?;
         }
-        Place::new(scratch, state_root, args)
+        RunLocation::new(scratch, state_root, args)
     }
 
     /// Whether every run of this workflow gets a fresh folder.
-    pub(crate) fn is_fresh(args: &PlaceArgs, workflow: &Workflow) -> bool {
+    pub(crate) fn is_fresh(args: &LocationArgs, workflow: &Workflow) -> bool {
         args.workspace.is_none() && workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh)
     }
 
     /// The folder that a run of this workflow would work in; nothing where it gets a fresh one.
-    pub(crate) fn folder(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<PathBuf>> {
-        Ok(Place::settled(args, workflow)?.map(|place| place.config.workspace))
+    pub(crate) fn folder(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Option<PathBuf>> {
+        Ok(RunLocation::settled(args, workflow)?.map(|place| place.config.workspace))
     }
 
     /// Where runs of this workflow may have been before, the likeliest place first. Makes nothing.
-    pub(crate) fn of_earlier(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Vec<Place>> {
-        if let Some(settled) = Place::settled(args, workflow)? {
+    pub(crate) fn of_earlier(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<RunLocation>> {
+        if let Some(settled) = RunLocation::settled(args, workflow)? {
             return Ok(vec![settled]);
         }
         let state_root = state_root(args)?;
@@ -75,12 +75,12 @@ impl Place {
             number.is_some_and(|number| number.parse::<u32>().is_ok())
         };
         let folders = scratch_folders(&state_root).into_iter().filter(of_workflow);
-        folders.map(|folder| Place::new(folder, state_root.clone(), args)).collect()
+        folders.map(|folder| RunLocation::new(folder, state_root.clone(), args)).collect()
     }
 
     /// The folder that is named, by the command line or the workflow, or else the current one; nothing where the workflow
     /// wants a fresh one.
-    fn settled(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<Place>> {
+    fn settled(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Option<RunLocation>> {
         let mut flags = args.clone();
         let workspace = match (&args.workspace, &workflow.workspace) {
             (Some(dir), _) => existing(dir)?,
@@ -91,22 +91,22 @@ impl Place {
             (None, Some(WorkspaceChoice::Scratch | WorkspaceChoice::ScratchGit)) => return Ok(None),
             (None, None) => current_dir()?,
         };
-        Place::new(workspace, state_root(args)?, &flags).map(Some)
+        RunLocation::new(workspace, state_root(args)?, &flags).map(Some)
     }
 
     /// The folder that is named, else the current one, whatever has run there.
-    pub(crate) fn here(args: &PlaceArgs) -> anyhow::Result<Place> {
+    pub(crate) fn here(args: &LocationArgs) -> anyhow::Result<RunLocation> {
         let workspace = match &args.workspace {
             Some(dir) => existing(dir)?,
             None => current_dir()?,
         };
-        Place::new(workspace, state_root(args)?, args)
+        RunLocation::new(workspace, state_root(args)?, args)
     }
 
     /// For a command that only reads: the workspace that is named, else the current folder, else the newest scratch folder
     /// that has the run.
-    pub(crate) fn to_read(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
-        let here = Place::here(args)?;
+    pub(crate) fn to_read(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
+        let here = RunLocation::here(args)?;
         if args.workspace.is_some() || here.newest(run)?.is_some() {
             return Ok(here);
         }
@@ -117,15 +117,15 @@ impl Place {
         if run.is_none() {
             let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
             out::progress(&format!(
-                "nothing has run in {here}; taking the scratch folder {there}, which was begun from here"
+                "nothing has run in {here}; using the scratch folder {there}, which was started from here"
             ));
         }
         Ok(place)
     }
 
     /// The current folder, or else the nearest one around it in which anything has run.
-    pub(crate) fn here_or_above(args: &PlaceArgs) -> anyhow::Result<Place> {
-        let here = Place::here(args)?;
+    pub(crate) fn here_or_above(args: &LocationArgs) -> anyhow::Result<RunLocation> {
+        let here = RunLocation::here(args)?;
         match args.workspace.is_some() || here.newest(None)?.is_some() {
             true => Ok(here),
             false => Ok(here.above_with(args, None)?.unwrap_or(here)),
@@ -133,9 +133,9 @@ impl Place {
     }
 
     /// The nearest folder around this one that has the run, or any.
-    fn above_with(&self, args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Option<Place>> {
+    fn above_with(&self, args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<Option<RunLocation>> {
         for folder in self.config.workspace.ancestors().skip(1) {
-            let place = Place::new(folder.to_owned(), state_root(args)?, args)?;
+            let place = RunLocation::new(folder.to_owned(), state_root(args)?, args)?;
             if place.newest(run)?.is_some() {
                 return Ok(Some(place));
             }
@@ -145,8 +145,8 @@ impl Place {
 
     /// For a command that changes something: it never falls upon a run that nobody pointed at. A scratch folder is taken
     /// only where it has the run that was named.
-    pub(crate) fn to_change(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
-        let here = Place::here(args)?;
+    pub(crate) fn to_change(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
+        let here = RunLocation::here(args)?;
         if args.workspace.is_some() {
             return Ok(here);
         }
@@ -169,18 +169,18 @@ impl Place {
                 let folders: Vec<_> =
                     found.iter().map(|place| place.config.workspace.display().to_string()).collect();
                 let why = format!(
-                    "more than one folder has a run of this name: {}; name one of them with --workspace DIR",
+                    "several folders have a run of this name: {}; name one of them with --workspace DIR",
                     folders.join(", ")
                 );
-                Err(Usage(why).into())
+                Err(UsageError(why).into())
             }
         }
     }
 
     /// For a command that goes on with a run: as for one that changes something, but that the newest run in a scratch folder that
     /// was begun from here is found, if it is not over.
-    pub(crate) fn to_resume(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
-        let here = Place::here(args)?;
+    pub(crate) fn to_resume(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
+        let here = RunLocation::here(args)?;
         if run.is_none() && args.workspace.is_none() && here.newest(None)?.is_none() {
             for place in here.scratch_with(args, None)? {
                 let over = |row: &RunRow| {
@@ -190,22 +190,22 @@ impl Place {
                 if let Some(row) = rows.last().filter(|row| !over(row)) {
                     let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
                     out::progress(&format!(
-                        "nothing has run in {here}; going on with run {} in the scratch folder {there}, which was begun from here",
+                        "nothing has run in {here}; resuming run {} in the scratch folder {there}, which was started from here",
                         row.run
                     ));
                     return Ok(place);
                 }
             }
         }
-        Place::to_change(args, run)
+        RunLocation::to_change(args, run)
     }
 
     /// What a command that changes something says where nothing has run.
-    fn nothing_ran(&self, args: &PlaceArgs) -> Usage {
+    fn nothing_ran(&self, args: &LocationArgs) -> UsageError {
         let newest = self.scratch_with(args, None).unwrap_or_default().into_iter().next();
         let newest = newest
             .map(|place| format!("; the newest scratch folder is {}", place.config.workspace.display()));
-        Usage(format!(
+        UsageError(format!(
             "nothing has run in {}: name the folder of the run with --workspace DIR{}",
             self.config.workspace.display(),
             newest.unwrap_or_default()
@@ -213,8 +213,8 @@ impl Place {
     }
 
     /// The scratch folders that have this run, or any that was begun from here; the one that ran last comes first.
-    fn scratch_with(&self, args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Vec<Place>> {
-        let mut found: Vec<(UnixMs, Place)> = Vec::new();
+    fn scratch_with(&self, args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<Vec<RunLocation>> {
+        let mut found: Vec<(UnixMs, RunLocation)> = Vec::new();
         for scratch in scratch_folders(&self.config.state_root) {
             // A run that nobody named is one that was begun from here.
             let is_from_here = || {
@@ -224,7 +224,7 @@ impl Place {
             if run.is_none() && !is_from_here() {
                 continue;
             }
-            let place = Place::new(scratch, self.config.state_root.clone(), args)?;
+            let place = RunLocation::new(scratch, self.config.state_root.clone(), args)?;
             if let Some(at) = place.newest(run)? {
                 found.push((at, place));
             }
@@ -233,7 +233,7 @@ impl Place {
         Ok(found.into_iter().map(|(_, place)| place).collect())
     }
 
-    fn new(workspace: PathBuf, state_root: PathBuf, args: &PlaceArgs) -> anyhow::Result<Place> {
+    fn new(workspace: PathBuf, state_root: PathBuf, args: &LocationArgs) -> anyhow::Result<RunLocation> {
         let own_exe = std::env::current_exe()
             .map_err(|error| anyhow::Error::from(error).context("finding the path of this program"))?;
         let mut flags = String::new();
@@ -245,7 +245,7 @@ impl Place {
         let environment = std::env::vars_os().collect();
         exclude_from_path(&workspace);
         exclude_from_path(&state_root);
-        Ok(Place {
+        Ok(RunLocation {
             config: HostConfig {
                 workspace,
                 state_root,
@@ -264,18 +264,18 @@ impl Place {
 }
 
 /// Where compiled policies are kept for the next start; nowhere, where there is no place for them.
-pub(crate) fn policy_cache(args: &PlaceArgs) -> Option<PathBuf> {
+pub(crate) fn policy_cache(args: &LocationArgs) -> Option<PathBuf> {
     state_root(args).ok().map(|root| StateDir::aot_cache_below(&root))
 }
 
 /// `--state-dir`, else `$XDG_STATE_HOME/baton`, else `~/.local/state/baton`.
-pub(crate) fn state_root(args: &PlaceArgs) -> anyhow::Result<PathBuf> {
+pub(crate) fn state_root(args: &LocationArgs) -> anyhow::Result<PathBuf> {
     if let Some(dir) = &args.state_dir {
         return absolute(dir);
     }
     default_state_root(|name| std::env::var_os(name)).ok_or_else(|| {
-        Usage(
-            "no place for the journal: neither XDG_STATE_HOME nor HOME is set; name one with --state-dir DIR"
+        UsageError(
+            "no folder for the journal: neither XDG_STATE_HOME nor HOME is set; name one with --state-dir DIR"
                 .into(),
         )
         .into()
@@ -349,8 +349,10 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 fn existing(dir: &Path) -> anyhow::Result<PathBuf> {
     match fs::canonicalize(dir) {
         Ok(path) if path.is_dir() => Ok(path),
-        Ok(path) => Err(Usage(format!("the workspace {} is not a folder", path.display())).into()),
-        Err(error) => Err(Usage(format!("the workspace {}: {error}; make it first", dir.display())).into()),
+        Ok(path) => Err(UsageError(format!("the workspace {} is not a folder", path.display())).into()),
+        Err(error) => {
+            Err(UsageError(format!("the workspace {}: {error}; create it first", dir.display())).into())
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use baton_registry::{
-    Component, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, ResolvedPolicy, lock_key, resolve,
+    ComponentFile, LOCK_FILE, OciReference, PolicyLock, ResolveError, ResolvedPolicy, ResolvedReference,
+    lock_key, resolve,
 };
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::file::rules_file;
@@ -20,14 +21,14 @@ use baton_runtime::engine::{
 };
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
-use crate::registries::{self, RegistryArgs, Remotes};
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
+use crate::registries::{self, RegistryArgs, RemotePolicies};
 use crate::render::words;
 use crate::{layers, out, place};
 
 /// A policy that the command line names.
-pub(crate) struct Named {
+pub(crate) struct NamedComponent {
     /// What it is called.
     pub(crate) name: String,
     /// Its component.
@@ -38,7 +39,7 @@ pub(crate) struct Named {
     pub(crate) rules: BTreeMap<String, GivenSetting>,
 }
 
-impl Named {
+impl NamedComponent {
     fn of(name: &str, bytes: Cow<'static, [u8]>) -> Self {
         let name = external_policy_name(name, &bytes);
         Self { name, bytes, built_in: false, rules: BTreeMap::new() }
@@ -59,41 +60,43 @@ impl Named {
 
 /// The policy of a command line. A name that is not built in and a pin that does not fit are refused; `asked` says how a
 /// registry is asked, and where what it gives is kept.
-pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Named> {
+pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<NamedComponent> {
     if let Some(file) = reference.strip_prefix(RULES_FILE) {
         let text = layers::read_named(Path::new(file))
-            .map_err(|why| Usage(format!("the file of rules {file} cannot be read: {why}")))?;
+            .map_err(|why| UsageError(format!("cannot read the file of rules {file}: {why}")))?;
         let rules = rules_file(&text, file)?;
-        return Ok(Named { rules, ..named(RULES, asked)? });
+        return Ok(NamedComponent { rules, ..named(RULES, asked)? });
     }
     if reference.ends_with(".toml") {
-        return Err(Usage(format!(
-            "{reference} is no component; a file of rules is named rules:{reference}"
+        return Err(UsageError(format!(
+            "{reference} is not a component; name a file of rules as rules:{reference}"
         ))
         .into());
     }
     match resolve(reference, Path::new(""))? {
-        Resolved::File(Component { name, bytes, .. }) => Ok(Named::of(&name, Cow::Owned(bytes))),
-        Resolved::BuiltIn { name, pin } => {
+        ResolvedReference::File(ComponentFile { name, bytes, .. }) => {
+            Ok(NamedComponent::of(&name, Cow::Owned(bytes)))
+        }
+        ResolvedReference::BuiltIn { name, pin } => {
             let bytes = built_in(&name).ok_or_else(|| {
                 let there = BUILT_IN_NAMES.map(|name| format!("builtin:{name}")).join(", ");
-                Usage(format!("{reference} is not built in; there is {there}"))
+                UsageError(format!("{reference} is not a built-in policy; there is {there}"))
             })?;
             ResolveError::pinned(reference, pin.as_ref(), &Digest::of(bytes))?;
-            Ok(Named { built_in: true, ..Named::of(&name, Cow::Borrowed(bytes)) })
+            Ok(NamedComponent { built_in: true, ..NamedComponent::of(&name, Cow::Borrowed(bytes)) })
         }
-        Resolved::Registry(reference) => {
-            let lock = Lock::read(Path::new(LOCK_FILE))?;
+        ResolvedReference::Registry(reference) => {
+            let lock = PolicyLock::read(Path::new(LOCK_FILE))?;
             let depot = registries::depot(asked)?;
             // What this folder agreed to is what is meant here.
             let ResolvedPolicy { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
-            Ok(Named::of(&name, Cow::Owned(bytes)))
+            Ok(NamedComponent::of(&name, Cow::Owned(bytes)))
         }
     }
 }
 
 /// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
-pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) -> anyhow::Result<Router> {
+pub(crate) fn router(reference: &str, decides: Capability, place: &LocationArgs) -> anyhow::Result<Router> {
     let named = named(reference, &RegistryArgs::of(place))?;
     let engine = engine(place)?;
     let mut configured = BTreeMap::new();
@@ -104,7 +107,7 @@ pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) ->
 }
 
 /// The engine of a run, with its cache of compiled policies.
-pub(crate) fn engine(place: &PlaceArgs) -> anyhow::Result<Engine> {
+pub(crate) fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
     let config = EngineConfig { cache_dir: place::policy_cache(place), ..EngineConfig::default() };
     Engine::new(config).context("starting the policy engine")
 }
@@ -114,7 +117,7 @@ pub(crate) fn configured(
     engine: &Engine,
     reference: &str,
     settings: &BTreeMap<String, GivenSetting>,
-    place: &PlaceArgs,
+    place: &LocationArgs,
 ) -> anyhow::Result<ConfiguredPolicy> {
     let named = named(reference, &RegistryArgs::of(place))?;
     Ok(load(engine, reference, &named, &named.settings(settings))?)
@@ -124,7 +127,7 @@ pub(crate) fn configured(
 pub(crate) fn load(
     engine: &Engine,
     reference: &str,
-    named: &Named,
+    named: &NamedComponent,
     settings: &BTreeMap<String, GivenSetting>,
 ) -> Result<ConfiguredPolicy, RuntimeError> {
     let grants = ComponentGrants::for_trial(&named.bytes);
@@ -141,7 +144,7 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
 
 /// Whether what is used for the first time is fetched and pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pinning {
+pub(crate) enum PinMode {
     /// In the lock beside the file that names it, as a run has it.
     Write,
     /// Nothing is written, and no registry is asked, where nothing is begun.
@@ -154,23 +157,23 @@ pub(crate) enum Pinning {
 pub(crate) fn bundle(
     workflow: &Workflow,
     base: &Path,
-    place: &PlaceArgs,
-    pinning: Pinning,
+    place: &LocationArgs,
+    pinning: PinMode,
 ) -> anyhow::Result<PolicyBundle> {
     let mut bundle = PolicyBundle::default();
-    let remotes = Remotes::new(place);
+    let remotes = RemotePolicies::new(place);
     for (base, references) in by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
-        let mut lock = Lock::read(&path)?;
+        let mut lock = PolicyLock::read(&path)?;
         let mut said = Vec::new();
         for reference in references {
             let (name, bytes) = match resolve(&reference, &base)? {
-                Resolved::BuiltIn { .. } => continue,
-                Resolved::File(component) => {
+                ResolvedReference::BuiltIn { .. } => continue,
+                ResolvedReference::File(component) => {
                     let key = lock_key(&reference, &base);
                     if workflow.policies.watch && lock.get(&key).is_some() {
-                        return Err(Usage(format!(
-                            "`watch = true` in [policies] takes what {key} becomes, and {} pins what it is: leave one of them out",
+                        return Err(UsageError(format!(
+                            "`watch = true` in [policies] follows changes of {key}, and {} pins it: leave one of them out",
                             path.display()
                         ))
                         .into());
@@ -178,11 +181,11 @@ pub(crate) fn bundle(
                     lock.check(&key, &component.digest)?;
                     (component.name, component.bytes)
                 }
-                Resolved::Registry(remote) => {
+                ResolvedReference::Registry(remote) => {
                     let pin = lock.oci(&remote);
                     let delivered = match pinning {
-                        Pinning::Leave => remotes.kept(&remote, pin.as_ref())?,
-                        Pinning::Write => {
+                        PinMode::Leave => remotes.kept(&remote, pin.as_ref())?,
+                        PinMode::Write => {
                             if let (None, Some(file)) = (&pin, only_of_folder(workflow, &reference)) {
                                 remotes.expect_known(&remote, file)?;
                             }
@@ -199,7 +202,7 @@ pub(crate) fn bundle(
             let name = external_policy_name(&name, &bytes);
             take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
-        if pinning == Pinning::Write && !said.is_empty() {
+        if pinning == PinMode::Write && !said.is_empty() {
             lock.write(&path)?;
             said.iter().for_each(|line| out::progress(line));
         }
@@ -222,9 +225,9 @@ fn first_use(reference: &OciReference, delivered: &ResolvedPolicy, lock: &Path) 
 }
 
 /// Two layers may name the same thing; it cannot be two components in one run.
-fn take(bundle: &mut PolicyBundle, reference: String, source: PolicySource) -> Result<(), Usage> {
+fn take(bundle: &mut PolicyBundle, reference: String, source: PolicySource) -> Result<(), UsageError> {
     match bundle.components.get(&reference) {
-        Some(known) if known.bytes != source.bytes => Err(Usage(format!(
+        Some(known) if known.bytes != source.bytes => Err(UsageError(format!(
             "{reference} is named in two layers, and their {LOCK_FILE} pin different components: name one of them by its digest"
         ))),
         _ => {
@@ -239,24 +242,24 @@ fn take(bundle: &mut PolicyBundle, reference: String, source: PolicySource) -> R
 pub(crate) fn lock(
     workflow: &Workflow,
     base: &Path,
-    place: &PlaceArgs,
+    place: &LocationArgs,
 ) -> anyhow::Result<BTreeMap<PathBuf, u32>> {
     let mut pinned = BTreeMap::new();
-    let remotes = Remotes::new(place);
+    let remotes = RemotePolicies::new(place);
     for (base, references) in by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
-        let mut lock = Lock::read(&path)?;
+        let mut lock = PolicyLock::read(&path)?;
         let (mut count, mut said) = (0, Vec::new());
         for reference in references {
             match resolve(&reference, &base)? {
-                Resolved::BuiltIn { .. } => continue,
-                Resolved::File(component) => {
+                ResolvedReference::BuiltIn { .. } => continue,
+                ResolvedReference::File(component) => {
                     let (key, now) = (lock_key(&reference, &base), component.digest);
                     if let Some(before) = lock.pin(&key, now.clone()).filter(|before| *before != now) {
                         said.push(format!("{key} changed: {before} -> {now}"));
                     }
                 }
-                Resolved::Registry(remote) => {
+                ResolvedReference::Registry(remote) => {
                     let delivered = remotes.get(&remote, None)?;
                     let now = delivered.pin.manifest.clone();
                     match lock.pin_oci(&remote, delivered.pin.clone()) {
@@ -283,8 +286,12 @@ pub(crate) fn lock(
 }
 
 /// What a component that was fetched decides: "splitting and budgeting". What is no policy is refused.
-fn decided_by(delivered: ResolvedPolicy, remote: &OciReference, place: &PlaceArgs) -> anyhow::Result<String> {
-    let named = Named::of(&delivered.name, Cow::Owned(delivered.bytes));
+fn decided_by(
+    delivered: ResolvedPolicy,
+    remote: &OciReference,
+    place: &LocationArgs,
+) -> anyhow::Result<String> {
+    let named = NamedComponent::of(&delivered.name, Cow::Owned(delivered.bytes));
     let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
     Ok(words::list(policy.policy().decides()))
 }
@@ -310,7 +317,7 @@ fn by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
+    use crate::exit::CliExit;
     use baton_runtime::core::workflow::file::parse;
 
     /// A folder with a component, and a workflow that names it.
@@ -326,7 +333,7 @@ mod tests {
     #[test]
     fn a_component_is_read_once_and_called_after_its_file() {
         let (folder, workflow) = folder();
-        let bundle = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap();
+        let bundle = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap();
         let sources: Vec<_> = bundle.components.values().collect();
         assert_eq!(sources.len(), 1);
         assert_eq!((sources[0].name.as_str(), sources[0].bytes.as_deref()), ("careful", Some(&b"\0asm"[..])));
@@ -336,8 +343,8 @@ mod tests {
     fn a_component_that_is_not_there_is_wrong_usage() {
         let (folder, workflow) = folder();
         std::fs::remove_file(folder.path().join("careful.wasm")).unwrap();
-        let error = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap_err();
-        assert_eq!(Exit::of_error(&error), Exit::Usage);
+        let error = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap_err();
+        assert_eq!(CliExit::of_error(&error), CliExit::Usage);
         assert!(error.to_string().contains("careful.wasm"), "{error}");
     }
 
@@ -345,12 +352,12 @@ mod tests {
     fn a_component_that_changed_since_it_was_locked_is_refused() {
         let (folder, workflow) = folder();
         assert_eq!(
-            lock(&workflow, folder.path(), &PlaceArgs::default()).unwrap(),
+            lock(&workflow, folder.path(), &LocationArgs::default()).unwrap(),
             [(folder.path().join(LOCK_FILE), 1)].into()
         );
-        bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap();
+        bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap();
         std::fs::write(folder.path().join("careful.wasm"), b"\0asm, but another").unwrap();
-        let error = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap_err();
-        assert_eq!(Exit::of_error(&error), Exit::PolicyRefused);
+        let error = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap_err();
+        assert_eq!(CliExit::of_error(&error), CliExit::PolicyRefused);
     }
 }

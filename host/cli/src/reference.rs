@@ -7,7 +7,7 @@ use baton_runtime::core::workflow::file;
 use serde_json::Value;
 
 use crate::command_line;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 
 const GENERATED: &str = "<!-- Generated. See CONTRIBUTING.md; do not edit. -->\n";
 
@@ -38,7 +38,7 @@ fn describe(page: &mut String, mut command: clap::Command, parent: &str) {
 
 fn exit_codes() -> String {
     let rows: Vec<String> =
-        Exit::ALL.iter().map(|exit| format!("| {} | {} |", exit.code(), exit.meaning())).collect();
+        CliExit::ALL.iter().map(|exit| format!("| {} | {} |", exit.code(), exit.meaning())).collect();
     let rows = rows.join("\n");
     format!("# Exit codes: how a command ended\n\n{GENERATED}\n| code | meaning |\n|---:|---|\n{rows}\n")
 }

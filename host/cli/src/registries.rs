@@ -4,15 +4,15 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use baton_registry::trust::{Rules, Trust, Verdict};
+use baton_registry::trust::{TrustConfig, TrustResult, TrustRules};
 use baton_registry::{
-    ClientOptions, ContentStore, Credentials, OciPin, OciReference, Patience, PolicyResolver, Registry,
-    RegistryError, ResolvedPolicy,
+    ClientOptions, ContentStore, OciPin, OciReference, PolicyResolver, RegistryClient, RegistryCredentials,
+    RegistryError, ResolvedPolicy, Timeouts,
 };
 use clap::{Args, ValueHint};
 
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
 use crate::{layers, place};
 
 /// How registries are asked, and where what they give is kept.
@@ -21,19 +21,19 @@ pub(crate) struct RegistryArgs {
     /// Ask this registry by plain HTTP, as this machine always is; may be given several times
     #[arg(long, value_name = "HOST[:PORT]")]
     insecure: Vec<String>,
-    /// Folder that keeps what was pulled [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    /// Folder that keeps pulled policies [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
 }
 
 impl RegistryArgs {
     /// Where what was pulled is kept.
-    pub(crate) fn place(&self) -> PlaceArgs {
-        PlaceArgs { state_dir: self.state_dir.clone(), ..PlaceArgs::default() }
+    pub(crate) fn place(&self) -> LocationArgs {
+        LocationArgs { state_dir: self.state_dir.clone(), ..LocationArgs::default() }
     }
 
     /// The usual way to ask, with what was pulled in this place.
-    pub(crate) fn of(place: &PlaceArgs) -> Self {
+    pub(crate) fn of(place: &LocationArgs) -> Self {
         Self { insecure: Vec::new(), state_dir: place.state_dir.clone() }
     }
 }
@@ -46,31 +46,31 @@ pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<PolicyResolver> {
 }
 
 /// The same, with other keys than the user's rules name.
-pub(crate) fn depot_believing(args: &RegistryArgs, trust: Trust) -> anyhow::Result<PolicyResolver> {
+pub(crate) fn depot_believing(args: &RegistryArgs, trust: TrustRules) -> anyhow::Result<PolicyResolver> {
     depot_with(args, rules()?.0, trust)
 }
 
-fn depot_with(args: &RegistryArgs, rules: Rules, trust: Trust) -> anyhow::Result<PolicyResolver> {
+fn depot_with(args: &RegistryArgs, rules: TrustConfig, trust: TrustRules) -> anyhow::Result<PolicyResolver> {
     let options = ClientOptions {
-        credentials: Credentials::of_user(|name| std::env::var_os(name)),
+        credentials: RegistryCredentials::of_user(|name| std::env::var_os(name)),
         plain_http: args.insecure.iter().cloned().chain(rules.plain_http).collect(),
-        patience: Patience::default(),
+        patience: Timeouts::default(),
     };
     Ok(PolicyResolver::new(
-        Registry::new(options),
+        RegistryClient::new(options),
         ContentStore::below(&place::state_root(&args.place())?),
         trust,
     ))
 }
 
 /// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
-pub(crate) struct Remotes<'a> {
-    place: &'a PlaceArgs,
+pub(crate) struct RemotePolicies<'a> {
+    place: &'a LocationArgs,
     depot: OnceCell<PolicyResolver>,
 }
 
-impl<'a> Remotes<'a> {
-    pub(crate) fn new(place: &'a PlaceArgs) -> Self {
+impl<'a> RemotePolicies<'a> {
+    pub(crate) fn new(place: &'a LocationArgs) -> Self {
         Self { place, depot: OnceCell::new() }
     }
 
@@ -118,27 +118,29 @@ pub(crate) fn check_trust() -> anyhow::Result<()> {
 }
 
 /// The user's rules, and the folder that their paths start from. Without a config there are none.
-fn rules() -> anyhow::Result<(Rules, PathBuf)> {
+fn rules() -> anyhow::Result<(TrustConfig, PathBuf)> {
     let Some(path) = layers::user_config() else { return Ok(Default::default()) };
     let base = path.parent().unwrap_or(Path::new("/")).to_owned();
     match std::fs::read_to_string(&path) {
         Ok(text) => {
-            let rules = Rules::of_config(&text, &path).map_err(RegistryError::from)?;
+            let rules = TrustConfig::of_config(&text, &path).map_err(RegistryError::from)?;
             Ok((rules, base))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Rules::default(), base)),
-        Err(error) => Err(Usage(format!("the config {} cannot be read: {error}", path.display())).into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((TrustConfig::default(), base)),
+        Err(error) => {
+            Err(UsageError(format!("the config {} cannot be read: {error}", path.display())).into())
+        }
     }
 }
 
 /// "signed by acme.pub".
-pub(crate) fn verdict(verdict: &Verdict) -> String {
+pub(crate) fn verdict(verdict: &TrustResult) -> String {
     match verdict {
-        Verdict::Signed { by, .. } => format!("signed by {by}"),
-        Verdict::Unjudged { signatures: 1 } => "1 signature, and no rule says whose counts".to_owned(),
-        Verdict::Unjudged { signatures } => {
+        TrustResult::Signed { by, .. } => format!("signed by {by}"),
+        TrustResult::Unjudged { signatures: 1 } => "1 signature, and no rule says whose counts".to_owned(),
+        TrustResult::Unjudged { signatures } => {
             format!("{signatures} signatures, and no rule says whose count")
         }
-        Verdict::Unsigned => "not signed".to_owned(),
+        TrustResult::Unsigned => "not signed".to_owned(),
     }
 }

@@ -7,10 +7,10 @@ use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunView};
 use baton_runtime::{diff as compare, workflow_of};
 
 use crate::host_client::block_on;
-use crate::place::{Place, shell_quoted};
+use crate::place::{RunLocation, shell_quoted};
 use crate::render::changes::change_totals;
-use crate::render::report::{Aside, PlanAside};
-use crate::task::boxes::Boxes;
+use crate::render::report::{PlanStatus, ReportContext};
+use crate::task::boxes::PlanBoxes;
 use crate::undone::is_undone;
 
 /// Phases whose changes a report tells: each is a comparison by git.
@@ -20,19 +20,19 @@ const PHASES_COMPARED: usize = 20;
 const COMPARED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a report tells beside the view. What cannot be looked up is left out.
-pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
+pub(crate) fn aside_of(place: &RunLocation, view: &RunView) -> ReportContext {
     let workflow = workflow_of(&place.config, &view.run).ok().flatten();
     let has_cost_ceiling = workflow.as_ref().is_some_and(|workflow| {
         let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
         of_phases || workflow.limits.cost_microusd.is_some()
     });
-    let boxes = workflow.and_then(Boxes::of);
+    let boxes = workflow.and_then(PlanBoxes::of);
     let plan = boxes.and_then(|boxes| {
         let path = boxes.path();
         let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
         let name = name.to_string_lossy().into_owned();
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
-        Some(PlanAside { name, command, standing: boxes.standing(view)? })
+        Some(PlanStatus { name, command, standing: boxes.standing(view)? })
     });
     let until = tokio::time::Instant::now() + COMPARED_WITHIN;
     let changed = |phase| {
@@ -51,7 +51,7 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         }
         _ => BTreeMap::new(),
     };
-    Aside {
+    ReportContext {
         plan,
         changed: changed(None),
         changed_by,

@@ -6,53 +6,54 @@ use std::io::IsTerminal as _;
 use baton_runtime::RunUpdate;
 use baton_runtime::store::secrets::{mask, mask_line};
 
-use crate::args::{Format, ViewArgs};
+use crate::args::{OutputFormat, ViewArgs};
 use crate::out;
-use crate::place::Place;
-use crate::render::live::Live;
-use crate::render::plain::Plain;
+use crate::place::RunLocation;
+use crate::render::live::LiveTable;
+use crate::render::plain::PlainRenderer;
 use crate::render::{look, record};
 
 /// Where progress is shown, and notices for programs.
-pub(crate) struct Screen {
-    canvas: Canvas,
-    format: Format,
+pub(crate) struct RunProgressView {
+    canvas: ProgressCanvas,
+    format: OutputFormat,
     has_bell: bool,
 }
 
-enum Canvas {
+enum ProgressCanvas {
     /// Lines only.
-    Plain(Plain),
+    Plain(PlainRenderer),
     /// Lines that scroll, and below them a table.
-    Live(Box<Live>),
+    Live(Box<LiveTable>),
 }
 
-impl Screen {
+impl RunProgressView {
     pub(crate) fn new(args: ViewArgs, is_kept: bool) -> Self {
         let look = look::stderr();
         let terminal = std::io::stderr().is_terminal();
         let canvas = if terminal && !look.dumb && !args.plain && !is_kept {
-            Canvas::Live(Box::new(Live::new(look)))
+            ProgressCanvas::Live(Box::new(LiveTable::new(look)))
         } else {
-            Canvas::Plain(Plain::new(look))
+            ProgressCanvas::Plain(PlainRenderer::new(look))
         };
         Self { canvas, format: args.format.format, has_bell: terminal }
     }
 
-    pub(crate) fn show(&mut self, update: &RunUpdate, place: &Place) -> anyhow::Result<()> {
-        if self.format == Format::Jsonl {
+    pub(crate) fn show(&mut self, update: &RunUpdate, place: &RunLocation) -> anyhow::Result<()> {
+        if self.format == OutputFormat::Jsonl {
             for notice in &update.notices {
-                let line = record::line(&record::Told { at: update.at, run: &update.view.run, notice })?;
+                let line =
+                    record::line(&record::ProgressRecord { at: update.at, run: &update.view.run, notice })?;
                 out::data(&mask_line(&line))?;
             }
         }
         match &mut self.canvas {
-            Canvas::Plain(plain) => {
+            ProgressCanvas::Plain(plain) => {
                 for line in plain.lines(update, place) {
                     out::progress(&mask(&line));
                 }
             }
-            Canvas::Live(live) => live.show(update, place),
+            ProgressCanvas::Live(live) => live.show(update, place),
         }
         if update.bell && self.has_bell {
             out::bell();
@@ -61,7 +62,7 @@ impl Screen {
     }
 
     pub(crate) fn redraw(&mut self) {
-        if let Canvas::Live(live) = &mut self.canvas {
+        if let ProgressCanvas::Live(live) = &mut self.canvas {
             live.redraw();
         }
     }
@@ -69,14 +70,14 @@ impl Screen {
     /// A line of the command's own.
     pub(crate) fn say(&self, line: &str) {
         match &self.canvas {
-            Canvas::Plain(_) => out::progress(line),
-            Canvas::Live(live) => live.say(&look::stderr().wrap(line, 2)),
+            ProgressCanvas::Plain(_) => out::progress(line),
+            ProgressCanvas::Live(live) => live.say(&look::stderr().wrap(line, 2)),
         }
     }
 
     /// Takes away what does not scroll.
     pub(crate) fn leave(&self) {
-        if let Canvas::Live(live) = &self.canvas {
+        if let ProgressCanvas::Live(live) = &self.canvas {
             live.leave();
         }
     }

@@ -6,18 +6,18 @@ use baton_runtime::core::RunId;
 use baton_runtime::run_folder;
 
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// The file of a run that says that it was taken back.
 const UNDONE: &str = "undone";
 
 /// Whether a run was taken back.
-pub(crate) fn is_undone(place: &Place, run: &RunId) -> bool {
+pub(crate) fn is_undone(place: &RunLocation, run: &RunId) -> bool {
     run_folder(&place.config, run).is_some_and(|folder| folder.join(UNDONE).exists())
 }
 
 /// Keeps it for the report. A report without it is what there was before, so an error is only told.
-pub(crate) fn remember(place: &Place, run: &RunId) {
+pub(crate) fn remember(place: &RunLocation, run: &RunId) {
     let Some(folder) = run_folder(&place.config, run) else { return };
     let kept = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join(UNDONE), ""));
     if let Err(error) = kept {

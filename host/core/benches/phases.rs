@@ -11,9 +11,9 @@ use baton_core::decision::{
 };
 use baton_core::facts::{AgentEvent, Capabilities, TokenUsage, WorkspaceFacts};
 use baton_core::observation::{PolicyQuery, PolicyRequest};
-use baton_core::workflow::{AgentKind, Limits, Objective, PhaseSpec, Role, Workflow};
+use baton_core::workflow::{AgentKind, Objective, PhaseSpec, Role, RunLimits, Workflow};
 use baton_core::{
-    Action, Digest, Input, Intent, JournaledInput, Outcome, PhaseId, Run, Seq, SessionId, UnixMs,
+    Action, ActionOutcome, Digest, Input, Intent, JournaledInput, PhaseId, Run, Seq, SessionId, UnixMs,
 };
 
 /// Events of each kind that are measured.
@@ -66,13 +66,13 @@ impl Machine {
             Action::Spawn(spec) => {
                 let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.queue.push_back(Input::Agent { session: spec.session, event });
-                Outcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
+                ActionOutcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
             }
             Action::Prompt { session, .. } => {
                 self.sessions.push(session);
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
-            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
             _ => return,
         };
         self.queue.push_back(Input::Outcome { action, outcome });
@@ -151,7 +151,7 @@ fn workflow(phases: usize) -> Workflow {
     };
     Workflow {
         roles: [("executor".into(), Role::of(AgentKind::Rehearsal))].into(),
-        limits: Limits { parallel: phases as u32, ..Limits::default() },
+        limits: RunLimits { parallel: phases as u32, ..RunLimits::default() },
         phases: (1..=phases).map(phase).collect(),
         ..Workflow::default()
     }

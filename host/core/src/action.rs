@@ -1,5 +1,5 @@
 //! What core wants done. An action is data: committed to the journal first, performed after, and answered by
-//! exactly one [`Outcome`](crate::input::Outcome).
+//! exactly one [`Outcome`](crate::input::ActionOutcome).
 
 use serde::{Deserialize, Serialize};
 

@@ -32,7 +32,7 @@ pub enum Decision {
     /// Of `handoff.compose`.
     Compose(HandoffDraft),
     /// Of `review.assess`.
-    Review(Review),
+    Review(ReviewDecision),
 }
 
 impl Decision {
@@ -381,7 +381,7 @@ pub struct Finding {
 
 /// `questions.review`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Review {
+pub struct ReviewDecision {
     /// 0 to 100.
     pub score: u32,
     /// What is wrong.

@@ -55,7 +55,7 @@ pub enum Input {
         /// Which.
         action: ActionId,
         /// What became of it.
-        outcome: Outcome,
+        outcome: ActionOutcome,
     },
     /// A fact from an agent's stream.
     Agent {
@@ -87,7 +87,7 @@ pub enum Input {
         /// Content address of the report: one that comes again counts once.
         digest: Digest,
         /// What.
-        report: Report,
+        report: AgentReport,
     },
     /// A tool result is on its way into the context of a session, and could be replaced by a reference (C3).
     Offered {
@@ -252,7 +252,7 @@ pub enum PolicyChangeCause {
 /// What an agent may report (the tools of the inbox, C19).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "report", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Report {
+pub enum AgentReport {
     /// An objective moved.
     ObjectiveUpdate {
         /// Which.
@@ -362,14 +362,14 @@ impl From<SplitGroupReport> for SplitGroup {
     }
 }
 
-impl From<&Report> for Option<Attempt> {
+impl From<&AgentReport> for Option<Attempt> {
     /// The pair that a brief carries, where the report is one.
-    fn from(report: &Report) -> Self {
+    fn from(report: &AgentReport) -> Self {
         match report {
-            Report::DecisionRecord { decision, rationale } => {
+            AgentReport::DecisionRecord { decision, rationale } => {
                 Some(Attempt { approach: decision.clone(), outcome: rationale.clone(), by_person: false })
             }
-            Report::AttemptRecord { approach, outcome } => {
+            AgentReport::AttemptRecord { approach, outcome } => {
                 Some(Attempt { approach: approach.clone(), outcome: outcome.clone(), by_person: false })
             }
             _ => None,
@@ -412,7 +412,7 @@ impl PauseAnswer {
 /// What became of an intent. One an intent, whatever happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ActionOutcome {
     /// Of `Spawn`: the process runs. `Ready` follows as an event.
     Spawned {
         /// Its process group.
@@ -554,7 +554,7 @@ pub enum Outcome {
     Lost,
 }
 
-impl Outcome {
+impl ActionOutcome {
     /// Of `CommitToBranch`, where nothing was left to commit.
     pub fn nothing_to_commit() -> Self {
         Self::CommittedToBranch { commit: None, left: Vec::new(), by_checks: Vec::new() }

@@ -33,7 +33,7 @@ pub mod worktree;
 
 pub use action::{Action, Intent};
 pub use ids::{ActionId, Digest, ObjectiveId, PhaseId, RequestId, RoleName, RunId, Seq, SessionId};
-pub use input::{Input, JournaledInput, Outcome};
+pub use input::{ActionOutcome, Input, JournaledInput};
 pub use run::Run;
 pub use text::TextBlob;
 pub use time::{DurationMs, UnixMs};

@@ -351,7 +351,7 @@ pub struct SessionObservation {
     pub utc_offset_minutes: i32,
     pub git: Option<GitView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split_request: Option<SplitRequest>,
+    pub split_request: Option<SplitRequestView>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub review_missing: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -432,7 +432,7 @@ pub struct SplitGroup {
 
 /// `questions.split-request`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SplitRequest {
+pub struct SplitRequestView {
     pub groups: Vec<SplitGroup>,
     pub rationale: String,
 }
@@ -451,7 +451,7 @@ pub struct SplittingObservation {
     pub occasion: SplitTrigger,
     pub phase: PhaseView,
     pub objectives: Vec<ObjectiveView>,
-    pub requested: Option<SplitRequest>,
+    pub requested: Option<SplitRequestView>,
     pub limits: SplitLimits,
     #[serde(default, skip_serializing_if = "is_default")]
     pub wish: SplitTime,

@@ -101,7 +101,7 @@ use crate::action::{Action, Intent, RunOutcome};
 use crate::experiment::Assignment;
 use crate::facts::AgentEvent;
 use crate::ids::{ActionId, PhaseId, RequestId, RunId, Seq, SessionId};
-use crate::input::{Input, JournaledInput, Outcome, PauseAnswer, PolicyBinding};
+use crate::input::{ActionOutcome, Input, JournaledInput, PauseAnswer, PolicyBinding};
 use crate::observation::ContextItem;
 use crate::progress::ProgressEvent;
 use crate::time::UnixMs;
@@ -115,7 +115,7 @@ use phase::Phase;
 use policy_outcomes::PolicyOutcomes;
 use run_index::RunIndex;
 use session::Session;
-use step::Step;
+use step::PhaseStep;
 use stopwatch::Stopwatch;
 
 pub use bindings::BindingView;
@@ -408,7 +408,7 @@ impl Run {
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
                 // What was broken off when its session was to end did not fail.
-                let is_at_work = matches!(self.phases[p].step, Step::Working { .. });
+                let is_at_work = matches!(self.phases[p].step, PhaseStep::Working { .. });
                 if let (Some(failed), AgentEvent::ToolOutput { text, .. }) =
                     (failed.filter(|_| is_at_work), event)
                 {
@@ -426,11 +426,11 @@ impl Run {
         }
     }
 
-    fn take_outcome(&mut self, action: ActionId, outcome: &Outcome) {
+    fn take_outcome(&mut self, action: ActionId, outcome: &ActionOutcome) {
         let Some(intent) = self.pending.remove(&action) else {
             return;
         };
-        if let (Action::Spawn(spec), Outcome::Spawned { capabilities, .. }) = (&intent.action, outcome)
+        if let (Action::Spawn(spec), ActionOutcome::Spawned { capabilities, .. }) = (&intent.action, outcome)
             && let Some(session) = self.sessions.get_mut(&spec.session)
         {
             // What the agent itself has told by now is the better word.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Finding, QuotaCause, Review, Staleness};
+use crate::decision::{Finding, QuotaCause, ReviewDecision, Staleness};
 use crate::experiment::Assignment;
 use crate::facts::{OccupancySource, Refusal, TokenUsage};
 use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
@@ -507,8 +507,8 @@ pub struct ReviewSummary {
     pub by: Option<String>,
 }
 
-impl From<&Review> for ReviewSummary {
-    fn from(review: &Review) -> Self {
+impl From<&ReviewDecision> for ReviewSummary {
+    fn from(review: &ReviewDecision) -> Self {
         let mut findings = review.findings.clone();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.cost));
         Self {

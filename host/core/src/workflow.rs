@@ -51,7 +51,7 @@ pub struct Workflow {
     /// The roles that phases name; `executor` always exists.
     pub roles: BTreeMap<RoleName, Role>,
     /// Bounds of the whole run.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Which policy decides what.
     #[serde(default)]
     pub policies: Policies,
@@ -350,7 +350,7 @@ impl Mode {
 
 /// Bounds. Reaching a ceiling pauses for a person; nothing is killed for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RunLimits {
     /// Wall time, quota waits not counted (B6).
     pub wall_time: Option<DurationMs>,
     /// Billed tokens, input and output.
@@ -380,7 +380,7 @@ pub struct Limits {
     pub backoff: DurationMs,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             wall_time: None,

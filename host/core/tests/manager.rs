@@ -12,10 +12,10 @@ use baton_core::decision::{
 use baton_core::facts::{
     AgentEvent, Capabilities, ErrorSignal, ProcessExit, SignalSource, TokenUsage, WorkspaceFacts,
 };
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::observation::{AssessTrigger, PolicyQuery};
 use baton_core::workflow::file;
-use baton_core::{Digest, Input, JournaledInput, Outcome, Run, Seq, SessionId, UnixMs, Workflow};
+use baton_core::{ActionOutcome, Digest, Input, JournaledInput, Run, Seq, SessionId, UnixMs, Workflow};
 
 /// A report that is as long as the inbox lets one be.
 const REPORT_BYTES: usize = 8 << 10;
@@ -25,7 +25,7 @@ const RUN_BYTES_MAX: usize = 6 << 20;
 const VIEW_BYTES_MAX: usize = 512 << 10;
 
 /// A run whose agent does its one objective, with everything that it leaves behind weighing this much.
-struct Bench {
+struct ManagerFixture {
     run: Run,
     seq: u64,
     weighs: u64,
@@ -47,7 +47,7 @@ fn workflow() -> Workflow {
     file::parse(text, "heavy.toml", "/").unwrap()
 }
 
-impl Bench {
+impl ManagerFixture {
     fn new(weighs: u64) -> Self {
         let started = Input::Started {
             run: "r1".into(),
@@ -112,7 +112,7 @@ impl Bench {
             Action::Spawn(spec) => {
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.event(&spec.session, ready);
-                Outcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
+                ActionOutcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
             }
             Action::Prompt { session, focus, .. } => {
                 // What a tool printed comes with its size, and with no more than its beginning.
@@ -128,28 +128,28 @@ impl Bench {
                 self.queue.push_back(Input::Reported {
                     session: Some(session.clone()),
                     digest: Digest::of(focus[0].as_str()),
-                    report: Report::ArtifactSaved { artifact },
+                    report: AgentReport::ArtifactSaved { artifact },
                 });
                 self.event(&session, AgentEvent::PromptEnded { stop_reason: "done".into(), is_error: false });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::WriteSummaries { .. } => {
-                Outcome::SummariesWritten { artifacts: vec![self.artifact("summary")] }
+                ActionOutcome::SummariesWritten { artifacts: vec![self.artifact("summary")] }
             }
             Action::WriteHandoff { path, .. } => {
-                Outcome::HandoffWritten { path, artifact: self.artifact("handoff"), index: None }
+                ActionOutcome::HandoffWritten { path, artifact: self.artifact("handoff"), index: None }
             }
-            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
             Action::Verify { .. } => {
                 let artifact = Some(self.artifact("verifications/phase-1.log"));
-                Outcome::Verified { passed: true, code: Some(0), findings: "the tail".into(), artifact }
+                ActionOutcome::Verified { passed: true, code: Some(0), findings: "the tail".into(), artifact }
             }
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             Action::Notify(_) => return,
             other => panic!("{} is not part of this", other.name()),
         };
@@ -198,7 +198,7 @@ fn decide(ask: &PolicyQuery) -> Decision {
 #[test]
 fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
     let weighed = |weighs: u64| {
-        let mut bench = Bench::new(weighs);
+        let mut bench = ManagerFixture::new(weighs);
         bench.go();
         assert!(bench.run.ending().is_some(), "it runs to its end");
         let in_words = |text: String| text.replace(&weighs.to_string(), "so many");
@@ -219,7 +219,7 @@ fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
 /// D1: an agent that reports and saves for ever makes the journal longer, and nothing else.
 #[test]
 fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
-    let mut bench = Bench::new(1);
+    let mut bench = ManagerFixture::new(1);
     while bench.run.live_sessions().is_empty() {
         let input = bench.queue.pop_front().unwrap();
         bench.take(input);
@@ -242,20 +242,20 @@ fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
 }
 
 /// One of everything that an agent can say, as long as it can be.
-fn say(bench: &mut Bench, session: &SessionId, n: usize) {
+fn say(bench: &mut ManagerFixture, session: &SessionId, n: usize) {
     let long = format!("{n} {}", "word ".repeat(REPORT_BYTES / 5));
     let path = format!("{n}/{}", "deep/".repeat(1_000));
     let report = match n % 7 {
-        0 => Report::DecisionRecord { decision: format!("{n}"), rationale: long.clone() },
-        1 => Report::AttemptRecord { approach: format!("{n}"), outcome: long.clone() },
-        2 => Report::GotchaRecord { gotcha: long.clone() },
-        5 => Report::PatternRecord { pattern: long.clone() },
-        3 => Report::ReviewSubmit { score: 1, summary: long.clone(), findings: vec![long.clone()] },
-        4 => Report::SplitRequest { groups: Vec::new(), rationale: long.clone() },
+        0 => AgentReport::DecisionRecord { decision: format!("{n}"), rationale: long.clone() },
+        1 => AgentReport::AttemptRecord { approach: format!("{n}"), outcome: long.clone() },
+        2 => AgentReport::GotchaRecord { gotcha: long.clone() },
+        5 => AgentReport::PatternRecord { pattern: long.clone() },
+        3 => AgentReport::ReviewSubmit { score: 1, summary: long.clone(), findings: vec![long.clone()] },
+        4 => AgentReport::SplitRequest { groups: Vec::new(), rationale: long.clone() },
         _ => {
             let mut artifact = bench.artifact(&format!("made/{n}"));
             artifact.summary.clone_from(&long);
-            Report::ArtifactSaved { artifact }
+            AgentReport::ArtifactSaved { artifact }
         }
     };
     let digest = Digest::of(format!("{n}"));

@@ -20,7 +20,7 @@ use baton_core::observation::{Capability, PolicyRequest};
 use baton_engine::limits::DECISIONS_IN_FLIGHT;
 use baton_engine::{Engine, EngineConfig, Router};
 use common::{agents, built_in, engine};
-use guests::Guest;
+use guests::GuestBuilder;
 
 /// Threads that ask the attacker, at a time: as many as there are places for instances.
 const ATTACKERS: u32 = DECISIONS_IN_FLIGHT;
@@ -38,7 +38,7 @@ const STRETCH: usize = 250;
 const AIM: f64 = 2.0;
 
 /// Somebody who does harm in a loop.
-type Attack = Box<dyn Fn() + Sync>;
+type HarmfulLoop = Box<dyn Fn() + Sync>;
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
@@ -80,7 +80,7 @@ fn decide(router: &Router, questions: &[PolicyRequest], count: usize) -> Vec<f64
 }
 
 /// Does something while attackers are at work.
-fn beside<T>(attack: &Attack, work: impl FnOnce() -> T) -> T {
+fn beside<T>(attack: &HarmfulLoop, work: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..ATTACKERS {
@@ -102,16 +102,16 @@ fn percentile(times: &mut [f64], percent: usize) -> f64 {
     times[(times.len() - 1) * percent / 100]
 }
 
-fn attacks(engine: &Engine) -> Vec<(&'static str, Attack)> {
+fn attacks(engine: &Engine) -> Vec<(&'static str, HarmfulLoop)> {
     let answer = "(i64.store (i32.const 64) (i64.const 0)) (i32.const 64)";
     let fill = "(drop (memory.grow (i32.const 1000))) (memory.fill (i32.const 0) (i32.const 1) (i32.const 15000000))";
     let flood = |call: &str| {
         format!("(loop $again {call} (global.set $heap (i32.const 65536)) (br $again)) unreachable")
     };
-    let deciding = |body: &str| Guest::deciding(body);
+    let deciding = |body: &str| GuestBuilder::deciding(body);
     let guests = [
         ("nobody", None),
-        ("a policy that answers", Some(Guest::good("ok"))),
+        ("a policy that answers", Some(GuestBuilder::good("ok"))),
         ("loops", Some(deciding("(loop $again (br $again)) unreachable"))),
         ("loops to just below its fuel", Some(deciding(&format!(
             "(local $i i32) (loop $again (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
@@ -126,7 +126,7 @@ fn attacks(engine: &Engine) -> Vec<(&'static str, Attack)> {
         ("slices", Some(deciding(&flood("(call $slice (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const 64))")).import("text", "slice"))),
         ("answers 60 KB", Some(deciding("(i32.store (i32.const 76) (i32.const 1024)) (i32.store (i32.const 80) (i32.const 60000)) (i32.const 64)"))),
     ];
-    let mut attacks: Vec<(&'static str, Attack)> = Vec::new();
+    let mut attacks: Vec<(&'static str, HarmfulLoop)> = Vec::new();
     for (name, guest) in guests {
         let Some(guest) = guest else {
             attacks.push((name, Box::new(|| ())));
@@ -144,11 +144,11 @@ fn attacks(engine: &Engine) -> Vec<(&'static str, Attack)> {
 
 /// A component of a thousand functions, which is compiled each time. Loading is off the path of decisions, and one at a
 /// time is loaded in a host.
-fn loading() -> Attack {
+fn loading() -> HarmfulLoop {
     let engine = Engine::new(EngineConfig::default()).expect("an engine");
     let functions = (0..1000)
         .map(|n| format!("(func $more{n} (param i32) (result i32) (i32.add (local.get 0) (i32.const {n})))"));
-    let component = Guest::good("ok").item(&functions.collect::<String>()).build();
+    let component = GuestBuilder::good("ok").item(&functions.collect::<String>()).build();
     let turn = std::sync::Mutex::new(());
     Box::new(move || {
         let _turn = turn.lock();

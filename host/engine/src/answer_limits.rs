@@ -109,7 +109,7 @@ fn items(count: usize) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use baton_core::Seq;
-    use baton_core::decision::{Finding, PromptDraft, Review, Staleness, Verdict};
+    use baton_core::decision::{Finding, PromptDraft, ReviewDecision, Staleness, Verdict};
     use baton_core::facts::SignalSource;
 
     use super::*;
@@ -142,7 +142,7 @@ mod tests {
         assert!(check(brief(ANSWER_TEXT_BYTES)).is_ok());
         assert_eq!(check(brief(ANSWER_TEXT_BYTES + 1)), Err(Fault::TooLarge { limit_bytes: 32 << 10 }));
         let finding = Finding { cost: 1, line: None, text: String::new() };
-        let mut review = Review {
+        let mut review = ReviewDecision {
             score: 101,
             findings: Vec::new(),
             staleness: Staleness::Fresh,

@@ -64,10 +64,10 @@ pub(crate) enum LimitViolation {
     #[error("the components in it unfold to more than {} instances", crate::nested_instances::INSTANCES)]
     Instances,
     /// What that unfolds to, nobody can say beforehand.
-    #[error("it hands a component to a component, so nobody can say how many instances that makes")]
+    #[error("it passes a component to a component, so the number of instances is unknown")]
     HigherOrder,
     /// Each is an entry in a table of the host, which no limit of memory sees.
-    #[error("it makes resources, which fill the memory of the host and serve no decision")]
+    #[error("it creates resources, which use memory of the host and serve no decision")]
     Resources,
     /// It cannot be read.
     #[error("it cannot be read: {0}")]

@@ -46,7 +46,7 @@ pub(crate) struct EngineInner {
 pub enum EngineError {
     /// A number that makes no sense.
     #[error(
-        "cannot make {given} decisions at a time: `decisions_in_flight` is between 1 and {MAX_DECISIONS_IN_FLIGHT}"
+        "cannot make {given} decisions at a time: `decisions_in_flight` must be between 1 and {MAX_DECISIONS_IN_FLIGHT}"
     )]
     DecisionsInFlight {
         /// What was asked for.
@@ -54,7 +54,7 @@ pub enum EngineError {
     },
     /// The system or wasmtime refused.
     #[error(
-        "cannot set up the WebAssembly engine for {decisions_in_flight} decisions at a time: {detail}; where the \
+        "cannot set up the WebAssembly engine for {decisions_in_flight} decisions at a time: {detail}; if the \
          address space is limited (`ulimit -v`), allow fewer decisions at a time"
     )]
     Wasmtime {

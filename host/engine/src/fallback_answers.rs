@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, Fault, HandoffDraft,
-    OffloadingDecision, PromptDraft, QuotaCause, RecoveryAction, RecoveryDecision, Review, SplitAction,
-    SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
+    OffloadingDecision, PromptDraft, QuotaCause, RecoveryAction, RecoveryDecision, ReviewDecision,
+    SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
 };
 use baton_core::observation::{
     AssessTrigger, BudgetingObservation, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView,
@@ -115,9 +115,9 @@ fn recover(seen: &RecoveryObservation) -> RecoveryDecision {
     RecoveryDecision { action, reason: format!("{WHY}: {why}.") }
 }
 
-fn review(seen: &ReviewObservation) -> Review {
+fn review(seen: &ReviewObservation) -> ReviewDecision {
     let untouched = seen.commits_since == 0 && !seen.diverged;
-    Review {
+    ReviewDecision {
         score: 100,
         findings: Vec::new(),
         staleness: if untouched { Staleness::Fresh } else { Staleness::SlightlyStale },

@@ -1,6 +1,6 @@
 //! Policies as WebAssembly components: load, limit, evaluate, route, fall back.
 //!
-//! Bytes become a [`Policy`] ([`Engine::load`]), a policy with settings becomes [`ConfiguredPolicy`], and a [`Router`] asks
+//! Bytes become a [`CompiledPolicy`] ([`Engine::load`]), a policy with settings becomes [`ConfiguredPolicy`], and a [`Router`] asks
 //! the one configured for each capability, with others behind it. Each question gets a fresh instance, bounded in
 //! fuel, time, memory and size; whatever a component does, the worst that comes of it is a
 //! [`Fault`](baton_core::decision::Fault). Whether a decision makes sense is not judged here: core does that.
@@ -51,7 +51,7 @@ pub use grants::{ArtifactSource, ComponentGrants};
 pub use host_state::{LogLevel, PolicyLogLine};
 pub use instance_reuse::{COMPARED_EVERY, COMPARED_FIRST, ReusedInstance, StatefulPolicyError};
 pub use limits::{DecisionLimits, EngineConfig};
-pub use load::{LoadError, Policy};
+pub use load::{CompiledPolicy, LoadError};
 pub use router::{
     BUILTIN_NAME, Chain, NATIVE_NAME, RoutedDecision, Router, RouterError, builtin_bytes, validate_answer,
 };

@@ -31,7 +31,7 @@ use crate::settings::{self, SettingSpec};
 
 /// A component that was checked and can be asked, once it is configured. Cheap to clone.
 #[derive(Clone)]
-pub struct Policy(pub(crate) Arc<LoadedComponent>);
+pub struct CompiledPolicy(pub(crate) Arc<LoadedComponent>);
 
 pub(crate) struct LoadedComponent {
     pub(crate) engine: Engine,
@@ -58,9 +58,7 @@ pub(crate) struct LoadedComponent {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Too big to be looked at.
-    #[error(
-        "policy {policy}: {bytes} bytes are too large for a component, at most {COMPONENT_BYTES} are read"
-    )]
+    #[error("policy {policy}: a component of {bytes} bytes is too large, at most {COMPONENT_BYTES} are read")]
     TooLarge {
         /// Its name.
         policy: String,
@@ -69,7 +67,7 @@ pub enum LoadError {
     },
     /// Something else.
     #[error(
-        "policy {policy}: not a WebAssembly component, but {what}; `baton policy build` makes one of a policy crate"
+        "policy {policy}: not a WebAssembly component, but {what}; `baton policy build` makes one from a policy crate"
     )]
     NotAComponent {
         /// Its name.
@@ -115,7 +113,7 @@ pub enum LoadError {
         found: String,
     },
     /// It says in the wrong way what it wants.
-    #[error("policy {policy}: {why}; ask its author for a build that says it rightly")]
+    #[error("policy {policy}: {why}; ask its author for a corrected build")]
     Wants {
         /// Its name.
         policy: String,
@@ -144,7 +142,7 @@ pub enum LoadError {
 
 impl Engine {
     /// Checks and compiles a component, or takes it from the cache. Nothing is granted to it.
-    pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Policy, LoadError> {
+    pub fn load(&self, name: &str, bytes: &[u8]) -> Result<CompiledPolicy, LoadError> {
         self.load_granted(name, bytes, ComponentGrants::default())
     }
 
@@ -154,7 +152,7 @@ impl Engine {
         name: &str,
         bytes: &[u8],
         grants: ComponentGrants,
-    ) -> Result<Policy, LoadError> {
+    ) -> Result<CompiledPolicy, LoadError> {
         check_kind(name, bytes)?;
         let inner = &self.0;
         let kept = inner.cache.as_ref().map(|cache| (cache, CacheKey::new(bytes, &inner.compatible)));
@@ -162,7 +160,7 @@ impl Engine {
             kept.as_ref().and_then(|(cache, entry)| cache.load(&inner.wasm, entry))
         {
             // It passed its trial with this engine, and a trial comes out the same each time.
-            return Ok(Policy(Arc::new(LoadedComponent {
+            return Ok(CompiledPolicy(Arc::new(LoadedComponent {
                 from_cache: true,
                 ..self.checked(name, bytes, &component, digest, grants)?
             })));
@@ -180,7 +178,7 @@ impl Engine {
             // A full disk costs the next start a compilation, and this one nothing.
             let _ = cache.store(&entry, &component, &loaded.digest);
         }
-        Ok(Policy(Arc::new(loaded)))
+        Ok(CompiledPolicy(Arc::new(loaded)))
     }
 
     fn compiled(&self, bytes: &[u8]) -> Result<Component, CompileError> {
@@ -280,7 +278,7 @@ fn forbidden(import: &str, grants: &ComponentGrants) -> Option<&'static str> {
     }
     match interface {
         ARTIFACTS if grants.artifacts.is_none() => Some(
-            "which was not granted to it; where the workflow names it, `grants = { artifacts = [\"NAME\"] }` grants it",
+            "which was not granted to it; next to its name in the workflow, `grants = { artifacts = [\"NAME\"] }` grants it",
         ),
         ARTIFACTS => None,
         _ if FREE.contains(&interface) || question(interface).is_some() => None,
@@ -346,7 +344,7 @@ impl LoadedComponent {
     }
 }
 
-impl Policy {
+impl CompiledPolicy {
     /// Its name, for people.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -30,7 +30,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<RequestedGrants, String> {
         match payload {
             Payload::CustomSection(section) if section.name() == SECTION => {
                 let before = found.replace(section.data());
-                before.map_or(Ok(()), |_| Err(format!("its section `{SECTION}` is there twice")))?;
+                before.map_or(Ok(()), |_| Err(format!("it has two sections `{SECTION}`")))?;
             }
             // What lies within belongs to somebody else, and is stepped over.
             Payload::ModuleSection { unchecked_range, .. }
@@ -46,7 +46,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<RequestedGrants, String> {
 }
 
 fn parse(section: &[u8]) -> Result<RequestedGrants, String> {
-    let wrong = |why: String| format!("its section `{SECTION}` says what it wants, but {why}");
+    let wrong = |why: String| format!("its section `{SECTION}` cannot be used: {why}");
     if section.len() > SECTION_BYTES {
         return Err(wrong(format!("in {} bytes, at most {SECTION_BYTES} are read", section.len())));
     }
@@ -114,7 +114,7 @@ mod tests {
             (&[(SECTION, &br#"{"schema":1,"fuel":1e30}"#[..])], "u64"),
             (&[(SECTION, &br#"{"schema":1,"memory_mib":4000}"#[..])], "at most 256"),
             (&[(SECTION, &huge[..])], "at most 16384"),
-            (twice, "twice"),
+            (twice, "two sections"),
         ] {
             let error = read(&component(sections)).unwrap_err();
             assert!(error.contains(why), "{why}: {error}");

@@ -15,7 +15,7 @@ use crate::convert;
 use crate::imports::type_name;
 use crate::instance::Instance;
 use crate::limits::{ANSWER_ITEMS, REASON_BYTES};
-use crate::load::Policy;
+use crate::load::CompiledPolicy;
 use crate::patterns::PreparedSettings;
 use crate::router::{BUILTIN_NAME, RouterError, builtin_bytes};
 use crate::sanitize;
@@ -85,7 +85,7 @@ fn in_words(problems: &[SettingProblem]) -> String {
 /// A policy with its canonical settings: what can be asked. Cheap to clone.
 #[derive(Clone)]
 pub struct ConfiguredPolicy {
-    pub(crate) policy: Policy,
+    pub(crate) policy: CompiledPolicy,
     pub(crate) settings: Arc<PreparedSettings>,
     /// Who answers a layer that is asked by itself, outside of a router's chain.
     pub(crate) next: Arc<[ConfiguredPolicy]>,
@@ -114,7 +114,7 @@ impl ConfiguredPolicy {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &CompiledPolicy {
         &self.policy
     }
 
@@ -185,7 +185,7 @@ fn check_schema(schema: &[SettingSpec]) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Policy {
+impl CompiledPolicy {
     /// Makes the settings canonical, and prepares the policy to be asked. Nothing of what is given is ignored: an
     /// unknown key is a problem like any other.
     pub fn configure(

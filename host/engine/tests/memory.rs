@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use baton_engine::limits::DECISIONS_IN_FLIGHT;
 use baton_engine::{ConfiguredPolicy, DecisionLimits, Engine, EngineConfig};
-use guests::Guest;
+use guests::GuestBuilder;
 
 const MEMORY_BYTES: u64 = 16 << 20;
 
@@ -29,13 +29,13 @@ fn attackers(engine: &Engine) -> Vec<ConfiguredPolicy> {
         "(drop (memory.grow (i32.const 200))) (memory.fill (i32.const 0) (i32.const 1) (i32.const 13000000))";
     let answer = "(i64.store (i32.const 64) (i64.const 0)) (i32.const 60)";
     let guests = [
-        Guest::deciding("(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable"),
-        Guest::deciding(&format!("{fill} unreachable")),
-        Guest::deciding(&format!("{fill} {answer}")),
-        Guest::deciding("(call $compaction.decide (local.get 0))"),
-        Guest::deciding("(loop $again (call $write (i32.const 2) (i32.const 0) (i32.const 60000)) (br $again)) unreachable")
+        GuestBuilder::deciding("(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable"),
+        GuestBuilder::deciding(&format!("{fill} unreachable")),
+        GuestBuilder::deciding(&format!("{fill} {answer}")),
+        GuestBuilder::deciding("(call $compaction.decide (local.get 0))"),
+        GuestBuilder::deciding("(loop $again (call $write (i32.const 2) (i32.const 0) (i32.const 60000)) (br $again)) unreachable")
             .import("log", "write"),
-        Guest::deciding(&format!(
+        GuestBuilder::deciding(&format!(
             "(loop $again
                 (call $slice (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const {}))
                 (global.set $heap (i32.const 65536)) (br $again)) unreachable",
@@ -43,7 +43,7 @@ fn attackers(engine: &Engine) -> Vec<ConfiguredPolicy> {
         ))
         .import("text", "slice"),
     ];
-    let load = |guest: &Guest| {
+    let load = |guest: &GuestBuilder| {
         let policy = engine.load("attacker", &guest.build()).expect("it loads");
         policy.configure(&BTreeMap::new()).expect("it has no settings")
     };
@@ -72,7 +72,7 @@ fn attacks_leave_nothing_behind() {
     assert_eq!(engine.live_instances(), 0);
 
     // Neither does loading what is refused.
-    let refused = Guest::good("").starting_with("unreachable").build();
+    let refused = GuestBuilder::good("").starting_with("unreachable").build();
     let load = || assert!(engine.load("refused", &refused).is_err());
     (0..20).for_each(|_| load());
     let before = resident_bytes();

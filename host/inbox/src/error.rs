@@ -21,7 +21,7 @@ impl InboxError {
 
 /// What is wrong with a file, for the agent that wrote it and the person who looks on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct FileProblem {
     /// Name of the file.
     pub file: String,
     /// From 1, where it can be told.
@@ -34,7 +34,7 @@ pub struct Problem {
     pub allowed: String,
 }
 
-impl Problem {
+impl FileProblem {
     pub(crate) fn new(file: &str, message: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -46,7 +46,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if let Some(line) = self.line {

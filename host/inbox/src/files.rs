@@ -15,10 +15,10 @@ use baton_core::{Digest, SessionId};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
-use crate::error::{InboxError, Problem};
+use crate::error::{FileProblem, InboxError};
 use crate::markdown;
-use crate::parse::{self, Refused};
-use crate::tool_requests::Call;
+use crate::parse::{self, ParseFailure};
+use crate::tool_requests::ToolCall;
 
 /// A report is a few sentences; a larger file is something else.
 pub const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -46,15 +46,15 @@ const SUFFIX: &str = ".json";
 const MARKDOWN: &str = ".md";
 
 /// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
-pub type Mask = fn(&str) -> Cow<'_, str>;
+pub type MaskFn = fn(&str) -> Cow<'_, str>;
 
 /// Opens a folder by its path in the workspace, and makes it where it is not there; follows no link on the way, since an agent may have put
 /// it there, and opens nothing of another folder in the place of the workspace.
-pub type Opener = Box<dyn Fn(&Path) -> io::Result<Dir> + Send + Sync>;
+pub type FolderOpener = Box<dyn Fn(&Path) -> io::Result<Dir> + Send + Sync>;
 
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedReport {
     /// Its name in the inbox; [`Inbox::confirm`] takes it.
     pub file: String,
     /// Content address of its bytes.
@@ -64,9 +64,9 @@ pub struct Received {
     pub writing: Digest,
     /// The report, and who says to have written it; or what is wrong with the file, which is then already in
     /// `rejected/` and needs no confirmation.
-    pub result: Result<(Option<SessionId>, Call), Problem>,
+    pub result: Result<(Option<SessionId>, ToolCall), FileProblem>,
     /// What a document reports beside its handoff.
-    pub records: Vec<Call>,
+    pub records: Vec<ToolCall>,
     /// It breaks off, and may still be written: it stays where it is, and comes again.
     pub unfinished: bool,
 }
@@ -76,8 +76,8 @@ pub struct Inbox {
     workspace: PathBuf,
     /// Workspace-relative.
     inbox: PathBuf,
-    opener: Opener,
-    mask: Mask,
+    opener: FolderOpener,
+    mask: MaskFn,
     /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
     held: BTreeMap<OsString, Digest>,
     /// Told as unfinished at the end of a prompt: unchanged at the end of the next one, nobody writes to it any more.
@@ -85,7 +85,7 @@ pub struct Inbox {
 }
 
 /// Its folders, opened: whatever an agent puts in their places, these are read and written until the end of a look.
-struct Opened {
+struct InboxFolders {
     new: Dir,
     taken: Dir,
     rejected: Dir,
@@ -97,7 +97,12 @@ impl Inbox {
     ///
     /// # Errors
     /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
-    pub fn open(workspace: &Path, task_folder: &str, opener: Opener, mask: Mask) -> Result<Self, InboxError> {
+    pub fn open(
+        workspace: &Path,
+        task_folder: &str,
+        opener: FolderOpener,
+        mask: MaskFn,
+    ) -> Result<Self, InboxError> {
         let inbox = Self {
             workspace: workspace.to_owned(),
             inbox: Path::new(task_folder).join("inbox"),
@@ -122,7 +127,7 @@ impl Inbox {
     ///
     /// # Errors
     /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
-    pub fn scan(&mut self, at_once: bool) -> Result<Vec<Received>, InboxError> {
+    pub fn scan(&mut self, at_once: bool) -> Result<Vec<ReceivedReport>, InboxError> {
         let folders = self.folders()?;
         let names = written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
         self.held.retain(|name, _| names.contains(name));
@@ -147,7 +152,7 @@ impl Inbox {
         let Some(digest) = self.held.get(name).cloned() else {
             return Ok(());
         };
-        let Opened { new, taken, .. } = self.folders()?;
+        let InboxFolders { new, taken, .. } = self.folders()?;
         let kept = numbered(name, &digest);
         let moved = new.rename(name, &taken, &kept).and_then(|()| {
             // Looked at after the move: nobody writes to it under its old name any more.
@@ -180,7 +185,7 @@ impl Inbox {
         let folders = self.folders()?;
         let moved = match content(&folders.new, name) {
             Ok(bytes) if Digest::of(&bytes) == digest => {
-                reject(&folders, name, &digest, &Problem::new(file, why), self.mask).map(|()| true)
+                reject(&folders, name, &digest, &FileProblem::new(file, why), self.mask).map(|()| true)
             }
             Ok(_) => Ok(false),
             Err(error) => Err(error),
@@ -196,16 +201,20 @@ impl Inbox {
     }
 
     /// Opens the folders, making anew what an agent has deleted.
-    fn folders(&self) -> Result<Opened, InboxError> {
+    fn folders(&self) -> Result<InboxFolders, InboxError> {
         let open = |name: &str| (self.opener)(&self.inbox.join(name));
         let opened = || {
-            Ok(Opened { new: (self.opener)(&self.inbox)?, taken: open(TAKEN)?, rejected: open(REJECTED)? })
+            Ok(InboxFolders {
+                new: (self.opener)(&self.inbox)?,
+                taken: open(TAKEN)?,
+                rejected: open(REJECTED)?,
+            })
         };
         opened().map_err(|source| InboxError::new("open", self.folder(), source))
     }
 
     /// What one file is worth telling: nothing while it is being written, held already, or gone.
-    fn receive(&mut self, folders: &Opened, name: &OsStr, at_once: bool) -> Option<Received> {
+    fn receive(&mut self, folders: &InboxFolders, name: &OsStr, at_once: bool) -> Option<ReceivedReport> {
         let dir = &folders.new;
         let file = name.to_string_lossy().into_owned();
         let written = dir.symlink_metadata(name).map(|meta| (meta.mtime(), meta.mtime_nsec())).ok();
@@ -230,7 +239,7 @@ impl Inbox {
                 let before = self.unfinished.insert(name.to_owned(), digest.clone());
                 if before.as_ref() != Some(&digest) {
                     let result = Err(refused.problem);
-                    return Some(Received {
+                    return Some(ReceivedReport {
                         file,
                         digest,
                         writing,
@@ -252,33 +261,35 @@ impl Inbox {
             Ok((report, records)) => (Ok(report), records),
             Err(problem) => (Err(problem), Vec::new()),
         };
-        Some(Received { file, digest, writing, result, records, unfinished: false })
+        Some(ReceivedReport { file, digest, writing, result, records, unfinished: false })
     }
 }
 
 /// A report with the session that it names, and what is reported beside it.
-type Read = ((Option<SessionId>, Call), Vec<Call>);
+type ParsedFile = ((Option<SessionId>, ToolCall), Vec<ToolCall>);
 
 /// What a file says, or why that is no report.
-fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<Read, Refused> {
-    let wrong = |problem| Err(Refused { problem, unfinished: false });
+fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<ParsedFile, ParseFailure> {
+    let wrong = |problem| Err(ParseFailure { problem, unfinished: false });
     match bytes {
-        Err(error) => wrong(Problem::new(file, format!("it cannot be read: {error}"))),
-        Ok(_) if name.to_str().is_none() => wrong(Problem::new(file, "its name is not UTF-8")),
+        Err(error) => wrong(FileProblem::new(file, format!("it cannot be read: {error}"))),
+        Ok(_) if name.to_str().is_none() => wrong(FileProblem::new(file, "its name is not UTF-8")),
         Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => {
-            wrong(Problem::new(file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
+            wrong(FileProblem::new(file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
         }
         Ok(bytes) if file.ends_with(MARKDOWN) => match markdown::handoff(&String::from_utf8_lossy(&bytes)) {
             Ok(reported) => Ok(((None, reported.handoff), reported.records)),
             // More may come.
-            Err(fault) => Err(Refused { problem: Problem::new(file, fault.to_string()), unfinished: true }),
+            Err(fault) => {
+                Err(ParseFailure { problem: FileProblem::new(file, fault.to_string()), unfinished: true })
+            }
         },
         // May still get its name.
-        Ok(_) if !file.ends_with(SUFFIX) => Err(Refused {
-            problem: Problem {
+        Ok(_) if !file.ends_with(SUFFIX) => Err(ParseFailure {
+            problem: FileProblem {
                 allowed: "a report is one JSON object in a file that ends in .json; a handoff may end in .md"
                     .to_owned(),
-                ..Problem::new(file, "its name ends neither in .json nor in .md")
+                ..FileProblem::new(file, "its name ends neither in .json nor in .md")
             },
             unfinished: true,
         }),
@@ -329,7 +340,7 @@ fn content(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
 }
 
 /// Replaces a file that is kept, with this content, by one without secrets, if it has any.
-fn mask_kept(dir: &Dir, name: &OsStr, bytes: &[u8], mask: Mask) -> io::Result<()> {
+fn mask_kept(dir: &Dir, name: &OsStr, bytes: &[u8], mask: MaskFn) -> io::Result<()> {
     let text = String::from_utf8_lossy(bytes);
     let Cow::Owned(masked) = mask(&text) else { return Ok(()) };
     let mut part = name.to_owned();
@@ -347,8 +358,14 @@ fn fresh(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
 }
 
 /// Moves a bad file aside and says beside it what is wrong. A file that is larger than any report stays as it is.
-fn reject(folders: &Opened, name: &OsStr, digest: &Digest, problem: &Problem, mask: Mask) -> io::Result<()> {
-    let Opened { new, rejected, .. } = folders;
+fn reject(
+    folders: &InboxFolders,
+    name: &OsStr,
+    digest: &Digest,
+    problem: &FileProblem,
+    mask: MaskFn,
+) -> io::Result<()> {
+    let InboxFolders { new, rejected, .. } = folders;
     let kept = numbered(name, digest);
     new.rename(name, rejected, &kept)?;
     if let Ok(bytes) = content(rejected, &kept)

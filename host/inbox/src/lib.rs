@@ -25,17 +25,18 @@ mod tool_definitions;
 mod tool_requests;
 mod validation;
 
-pub use error::{InboxError, Problem};
-pub use files::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Mask, Opener, Received};
+pub use error::{FileProblem, InboxError};
+pub use files::{FolderOpener, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, MaskFn, ReceivedReport};
 pub use instructions::INSTRUCTIONS;
 pub use proxy::{
-    LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ProxyError, ProxyExit, Reference, Shelf, proxy, proxy_stdio,
+    LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ProxyError, ProxyExit, ResultReference, ResultStore, proxy,
+    proxy_stdio,
 };
 pub use service::{SERVER_NAME, ServeError, serve, serve_stdio};
-pub use tool_backend::{Request, ToolBackend, ToolReply};
+pub use tool_backend::{ToolBackend, ToolReply, ToolRequest};
 pub use tool_definitions::{ArgumentError, tool_names};
 pub use tool_requests::{
-    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, Group, HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest,
+    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, ContextStatus, DecisionRecord, GotchaRecord,
+    HandoffWrite, ObjectiveUpdate, PatternRecord, RequestedSplitGroup, ReviewSubmit, SplitRequest, ToolCall,
 };
 pub use validation::{CONTENT_BYTES_MAX, FACTS_MAX, LIST_MAX, LOAD_BYTES_MAX, TEXT_BYTES_MAX};

@@ -1,7 +1,7 @@
 //! A handoff as agents like to write it: Markdown, by its headings. What stands under none of them is part of the state.
 
 use crate::tool_definitions::ArgumentError;
-use crate::tool_requests::{AttemptRecord, Call, DecisionRecord, HandoffWrite};
+use crate::tool_requests::{AttemptRecord, DecisionRecord, HandoffWrite, ToolCall};
 use crate::validation::{FACTS_MAX, FILES_MAX};
 
 /// Where a document names no next step, nothing is made up for it.
@@ -13,17 +13,17 @@ const NO_OUTCOME: &str = "not to be tried again, as its handoff says";
 
 /// What a document reports.
 #[derive(Debug)]
-pub(crate) struct Reported {
-    pub(crate) handoff: Call,
+pub(crate) struct ParsedHandoff {
+    pub(crate) handoff: ToolCall,
     /// The decisions and failed attempts that it lists.
-    pub(crate) records: Vec<Call>,
+    pub(crate) records: Vec<ToolCall>,
 }
 
 /// Where it names nothing else.
 pub(crate) const NO_STATE: &str = "As the next step says.";
 
 /// A heading with the lines below it.
-struct Section<'t> {
+struct MarkdownSection<'t> {
     /// The heading as it was written; empty before the first one.
     heading: &'t str,
     lines: Vec<&'t str>,
@@ -34,7 +34,7 @@ struct Section<'t> {
 ///
 /// # Errors
 /// A [`Fault`] where it says nothing, or more than a report may.
-pub(crate) fn handoff(text: &str) -> Result<Reported, ArgumentError> {
+pub(crate) fn handoff(text: &str) -> Result<ParsedHandoff, ArgumentError> {
     if text.trim().is_empty() {
         return Err(ArgumentError { field: None, message: "it is empty".to_owned() });
     }
@@ -50,7 +50,7 @@ pub(crate) fn handoff(text: &str) -> Result<Reported, ArgumentError> {
             context.extend(items().map(str::to_owned));
             continue;
         }
-        let record: Option<fn(&str) -> Call> = match () {
+        let record: Option<fn(&str) -> ToolCall> = match () {
             () if section.is_about(&["decision"]) => Some(decision),
             () if section.is_about(&["not to try", "failed approach", "failed attempt"]) => Some(attempt),
             () => None,
@@ -72,26 +72,26 @@ pub(crate) fn handoff(text: &str) -> Result<Reported, ArgumentError> {
         "" => otherwise.to_owned(),
         text => text.to_owned(),
     };
-    let handoff = Call::HandoffWrite(HandoffWrite {
+    let handoff = ToolCall::HandoffWrite(HandoffWrite {
         current_state: or(&state, NO_STATE),
         immediate_next_action: or(&next, NO_NEXT),
         critical_context: context,
         critical_files: files,
         open: Vec::new(),
     });
-    records.iter().chain([&handoff]).try_for_each(Call::check)?;
-    Ok(Reported { handoff, records })
+    records.iter().chain([&handoff]).try_for_each(ToolCall::check)?;
+    Ok(ParsedHandoff { handoff, records })
 }
 
 /// "SQLite: it is one file".
-fn decision(item: &str) -> Call {
+fn decision(item: &str) -> ToolCall {
     let (decision, rationale) = halves(item, NO_RATIONALE);
-    Call::DecisionRecord(DecisionRecord { decision, rationale })
+    ToolCall::DecisionRecord(DecisionRecord { decision, rationale })
 }
 
-fn attempt(item: &str) -> Call {
+fn attempt(item: &str) -> ToolCall {
     let (approach, outcome) = halves(item, NO_OUTCOME);
-    Call::AttemptRecord(AttemptRecord { approach, outcome })
+    ToolCall::AttemptRecord(AttemptRecord { approach, outcome })
 }
 
 /// What stands before a colon or a dash, and behind it.
@@ -103,18 +103,18 @@ fn halves(item: &str, otherwise: &str) -> (String, String) {
     (what.trim_matches('*').to_owned(), why.trim().to_owned())
 }
 
-fn sections(text: &str) -> Vec<Section<'_>> {
-    let mut sections = vec![Section { heading: "", lines: Vec::new() }];
+fn sections(text: &str) -> Vec<MarkdownSection<'_>> {
+    let mut sections = vec![MarkdownSection { heading: "", lines: Vec::new() }];
     for line in text.lines() {
         match (is_heading(line), sections.last_mut()) {
             (false, Some(section)) => section.lines.push(line),
-            _ => sections.push(Section { heading: line, lines: Vec::new() }),
+            _ => sections.push(MarkdownSection { heading: line, lines: Vec::new() }),
         }
     }
     sections
 }
 
-impl Section<'_> {
+impl MarkdownSection<'_> {
     fn is_about(&self, words: &[&str]) -> bool {
         let heading = self.heading.to_lowercase();
         words.iter().any(|words| heading.contains(words))
@@ -156,7 +156,7 @@ mod tests {
 
     fn read(text: &str) -> HandoffWrite {
         match handoff(text).map(|reported| reported.handoff) {
-            Ok(Call::HandoffWrite(handoff)) => handoff,
+            Ok(ToolCall::HandoffWrite(handoff)) => handoff,
             other => panic!("{other:?}"),
         }
     }
@@ -188,8 +188,8 @@ mod tests {
             DecisionRecord { decision: "SQLite".to_owned(), rationale: "it is one file".to_owned() };
         let tried =
             AttemptRecord { approach: "regular expressions".to_owned(), outcome: NO_OUTCOME.to_owned() };
-        assert_eq!(reported.records, [Call::DecisionRecord(decided), Call::AttemptRecord(tried)]);
-        let Call::HandoffWrite(handoff) = reported.handoff else { panic!("it is a handoff") };
+        assert_eq!(reported.records, [ToolCall::DecisionRecord(decided), ToolCall::AttemptRecord(tried)]);
+        let ToolCall::HandoffWrite(handoff) = reported.handoff else { panic!("it is a handoff") };
         assert_eq!(handoff.current_state, NO_STATE);
     }
 

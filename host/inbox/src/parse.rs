@@ -3,85 +3,86 @@
 use baton_core::SessionId;
 use serde_json::{Map, Value};
 
-use crate::error::Problem;
+use crate::error::FileProblem;
 use crate::instructions::KINDS;
 use crate::salvage;
 use crate::tool_definitions::{ArgumentError, read, takes};
-use crate::tool_requests::Call;
+use crate::tool_requests::ToolCall;
 
 /// The tool whose words are for somebody else than the host.
 const HANDOFF: &str = "handoff_write";
 
 /// Why a file is no report.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct ParseFailure {
     /// What is wrong.
-    pub(crate) problem: Problem,
+    pub(crate) problem: FileProblem,
     /// The JSON breaks off: it may still be being written.
     pub(crate) unfinished: bool,
 }
 
 /// Reads a report and the session that it names.
-pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Call), Refused> {
-    let value = serde_json::from_slice(bytes).map_err(|error| Refused {
-        problem: Problem {
+pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, ToolCall), ParseFailure> {
+    let value = serde_json::from_slice(bytes).map_err(|error| ParseFailure {
+        problem: FileProblem {
             line: Some(error.line()),
             allowed: "a file holds one JSON object".to_owned(),
-            ..Problem::new(file, format!("not JSON: {error}"))
+            ..FileProblem::new(file, format!("not JSON: {error}"))
         },
         unfinished: error.is_eof(),
     })?;
-    object(value).map_err(|Wrong { fault, allowed }| {
+    object(value).map_err(|InvalidReport { fault, allowed }| {
         let line = fault.field.as_deref().and_then(|field| line_of(field, bytes));
-        let problem = Problem { line, field: fault.field, allowed, ..Problem::new(file, fault.message) };
-        Refused { problem, unfinished: false }
+        let problem =
+            FileProblem { line, field: fault.field, allowed, ..FileProblem::new(file, fault.message) };
+        ParseFailure { problem, unfinished: false }
     })
 }
 
 /// What is wrong with a JSON value, before it is known where in the file it stands.
-struct Wrong {
+struct InvalidReport {
     fault: ArgumentError,
     allowed: String,
 }
 
-impl Wrong {
+impl InvalidReport {
     fn new(field: Option<&str>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
         let fault = ArgumentError { field: field.map(str::to_owned), message: message.into() };
         Self { fault, allowed: allowed.into() }
     }
 }
 
-fn object(value: Value) -> Result<(Option<SessionId>, Call), Wrong> {
+fn object(value: Value) -> Result<(Option<SessionId>, ToolCall), InvalidReport> {
     let Value::Object(mut object) = value else {
         let allowed = format!("a report is an object with \"report\", one of {}", kinds());
-        return Err(Wrong::new(None, "not a JSON object", allowed));
+        return Err(InvalidReport::new(None, "not a JSON object", allowed));
     };
     let session = match object.remove("session") {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) => Some(SessionId::new(id)),
         Some(other) => {
             let allowed = "name your session as text (\"s3\") or leave it out";
-            return Err(Wrong::new(Some("session"), format!("{other} is not text"), allowed));
+            return Err(InvalidReport::new(Some("session"), format!("{other} is not text"), allowed));
         }
     };
     Ok((session, call(object)?))
 }
 
-fn call(mut object: Map<String, Value>) -> Result<Call, Wrong> {
+fn call(mut object: Map<String, Value>) -> Result<ToolCall, InvalidReport> {
     let named = object.remove("report");
     let Some(kind) = KINDS.into_iter().find(|kind| named.as_ref().and_then(Value::as_str) == Some(*kind))
     else {
-        let message =
-            named.map_or_else(|| "it is missing".to_owned(), |other| format!("{other} is no kind of report"));
-        return Err(Wrong::new(Some("report"), message, format!("use one of {}", kinds())));
+        let message = named
+            .map_or_else(|| "it is missing".to_owned(), |other| format!("{other} is not a kind of report"));
+        return Err(InvalidReport::new(Some("report"), message, format!("use one of {}", kinds())));
     };
     let tool = kind.replace('-', "_");
     let kept = (tool == HANDOFF).then(|| object.clone());
     read(&tool, object).or_else(|fault| {
-        let salvaged = kept.and_then(|fields| salvage::handoff(&fields)).map(Call::HandoffWrite);
+        let salvaged = kept.and_then(|fields| salvage::handoff(&fields)).map(ToolCall::HandoffWrite);
         salvaged.filter(|handoff| handoff.check().is_ok()).ok_or_else(|| {
             let allowed = format!("{kind:?} takes {}, and session (text, optional)", takes(&tool));
-            Wrong { fault, allowed }
+            InvalidReport { fault, allowed }
         })
     })
 }
@@ -113,7 +114,10 @@ mod tests {
         let text = r#"{"session": "s3", "report": "attempt-record", "approach": "a", "outcome": "b"}"#;
         let (session, read) = report("r.json", text.as_bytes()).unwrap();
         assert_eq!(session, Some(SessionId::from("s3")));
-        assert_eq!(read, Call::AttemptRecord(AttemptRecord { approach: "a".into(), outcome: "b".into() }));
+        assert_eq!(
+            read,
+            ToolCall::AttemptRecord(AttemptRecord { approach: "a".into(), outcome: "b".into() })
+        );
     }
 
     #[test]
@@ -142,7 +146,7 @@ mod tests {
 
         let kind = problem(r#"{"report": "progress"}"#);
         assert!(
-            kind.contains("\"progress\" is no kind of report; use one of \"objective-update\", "),
+            kind.contains("\"progress\" is not a kind of report; use one of \"objective-update\", "),
             "{kind}"
         );
 
@@ -155,7 +159,7 @@ mod tests {
     #[test]
     fn a_handoff_of_a_wrong_form_keeps_what_it_says() {
         let read = |text: &str| match report("r.json", text.as_bytes()) {
-            Ok((_, Call::HandoffWrite(handoff))) => handoff,
+            Ok((_, ToolCall::HandoffWrite(handoff))) => handoff,
             other => panic!("{other:?}"),
         };
         let long = read(
@@ -177,8 +181,8 @@ mod tests {
     #[test]
     fn what_the_host_alone_may_say_is_no_report_of_an_agent() {
         // A file must not be able to claim that something is in the store.
-        assert!(problem(r#"{"report": "artifact-saved", "artifact": {}}"#).contains("no kind of report"));
-        assert!(problem(r#"{"report": "context-status"}"#).contains("no kind of report"));
+        assert!(problem(r#"{"report": "artifact-saved", "artifact": {}}"#).contains("not a kind of report"));
+        assert!(problem(r#"{"report": "context-status"}"#).contains("not a kind of report"));
     }
 
     #[test]

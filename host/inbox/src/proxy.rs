@@ -1,5 +1,5 @@
 //! An MCP proxy: stands between a client and any MCP server that is a command, and keeps tool results that are too large
-//! for a context out of it (C3). Which ones, a [`Shelf`] says; this moves messages and judges nothing.
+//! for a context out of it (C3). Which ones, a [`ResultStore`] says; this moves messages and judges nothing.
 //!
 //! A message is a line of JSON, and every line goes through as it came: methods that this code has never heard of,
 //! notifications, progress, cancellation, errors. Three things are looked at: `tools/list` gets one tool more, calls of
@@ -54,7 +54,7 @@ pub struct LargeResult {
 
 /// Where a text was put.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct ResultReference {
     /// Name of the artifact.
     pub name: String,
     /// Its version.
@@ -70,9 +70,9 @@ pub struct Reference {
 }
 
 /// Where large results go, and whoever says which.
-pub trait Shelf: Send + Sync + 'static {
+pub trait ResultStore: Send + Sync + 'static {
     /// Keeps a text, where that is decided; otherwise, and whenever anything goes wrong, it goes through as it is.
-    fn place(&self, offer: LargeResult) -> impl Future<Output = Option<Reference>> + Send;
+    fn place(&self, offer: LargeResult) -> impl Future<Output = Option<ResultReference>> + Send;
     /// Reads a part of what is kept.
     fn load(&self, load: ArtifactLoad) -> impl Future<Output = ToolReply> + Send;
 }
@@ -81,9 +81,7 @@ pub trait Shelf: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The server's command cannot be run.
-    #[error(
-        "the MCP server {command:?} cannot be started: {source}; name it as you would in a shell, after --"
-    )]
+    #[error("cannot start the MCP server {command:?}: {source}; name it as you would in a shell, after --")]
     NotStarted {
         /// The program.
         command: String,
@@ -91,7 +89,7 @@ pub enum ProxyError {
         source: std::io::Error,
     },
     /// The server ended while its client was there.
-    #[error("the MCP server {command:?} ended ({status}); what it wrote to stderr says why")]
+    #[error("the MCP server {command:?} ended ({status}); its stderr says why")]
     Ended {
         /// The program.
         command: String,
@@ -100,8 +98,8 @@ pub enum ProxyError {
     },
     /// The server ended, and had never said anything.
     #[error(
-        "the MCP server {command:?} ended before it answered ({status}); what it wrote to stderr says why, and a shell \
-         shows whether the command after -- is right"
+        "the MCP server {command:?} ended before it answered ({status}); its stderr says why; try the command after \
+         -- in a shell"
     )]
     Silent {
         /// The program.
@@ -111,7 +109,7 @@ pub enum ProxyError {
     },
     /// A message is longer than any is.
     #[error(
-        "a message of the {from} has more than 96 MiB; it was not passed on, and the connection is closed"
+        "a message from the {from} has more than 96 MiB; it was not forwarded, and the connection is closed"
     )]
     TooLong {
         /// "client" or "server".
@@ -131,7 +129,7 @@ pub enum ProxyError {
 ///
 /// # Errors
 /// [`ProxyError`]. That the client hangs up is none.
-pub async fn proxy_stdio(shelf: impl Shelf, command: &str, args: &[String]) -> Result<(), ProxyError> {
+pub async fn proxy_stdio(shelf: impl ResultStore, command: &str, args: &[String]) -> Result<(), ProxyError> {
     let mut child = Command::new(command)
         .args(args)
         .stdin(Stdio::piped())
@@ -148,7 +146,7 @@ pub async fn proxy_stdio(shelf: impl Shelf, command: &str, args: &[String]) -> R
         Ok(Ok(status)) => (!status.success(), status.to_string()),
         Ok(Err(error)) => (false, error.to_string()),
         Err(_) if parting.client_left => return Ok(()),
-        Err(_) => (false, "it hung up, and goes on running".to_owned()),
+        Err(_) => (false, "it closed the connection and is still running".to_owned()),
     };
     match parting {
         ProxyExit { answered: false, client_left, asked } if failed || asked || !client_left => {
@@ -180,15 +178,15 @@ pub async fn proxy<S, CR, CW, SR, SW>(
     server: (SR, SW),
 ) -> Result<ProxyExit, ProxyError>
 where
-    S: Shelf,
+    S: ResultStore,
     CR: AsyncRead + Send + Unpin + 'static,
     CW: AsyncWrite + Send + Unpin + 'static,
     SR: AsyncRead + Send + Unpin + 'static,
     SW: AsyncWrite + Send + Unpin + 'static,
 {
     let (to_client, client_lines) = mpsc::channel(QUEUE);
-    let heard = Arc::new(Heard::default());
-    let relay = Arc::new(Relay { shelf, calls: Mutex::default(), to_client, heard: Arc::clone(&heard) });
+    let heard = Arc::new(ActivityFlags::default());
+    let relay = Arc::new(ProxyState { shelf, calls: Mutex::default(), to_client, heard: Arc::clone(&heard) });
     let writing = tokio::spawn(write(client.1, client_lines));
     let mut reading = tokio::spawn(from_server(Arc::clone(&relay), BufReader::new(server.0)));
     let done = tokio::select! {
@@ -211,42 +209,42 @@ where
 
 /// Who has said anything yet.
 #[derive(Default)]
-struct Heard {
+struct ActivityFlags {
     client: AtomicBool,
     server: AtomicBool,
 }
 
 /// What both directions share.
-struct Relay<S> {
+struct ProxyState<S> {
     shelf: S,
     /// Requests under way that are looked at when they are answered, by their ids as JSON.
-    calls: Mutex<HashMap<String, Asked>>,
+    calls: Mutex<HashMap<String, PendingRequest>>,
     to_client: mpsc::Sender<Vec<u8>>,
-    heard: Arc<Heard>,
+    heard: Arc<ActivityFlags>,
 }
 
 /// A request whose answer is looked at.
-enum Asked {
+enum PendingRequest {
     List,
     Call { tool: String, call: Option<String> },
 }
 
-impl<S> Relay<S> {
-    fn remember(&self, id: &Value, asked: Asked) {
+impl<S> ProxyState<S> {
+    fn remember(&self, id: &Value, asked: PendingRequest) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() < CALLS {
             calls.insert(id.to_string(), asked);
         }
     }
 
-    fn recall(&self, id: &Value) -> Option<Asked> {
+    fn recall(&self, id: &Value) -> Option<PendingRequest> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id.to_string())
     }
 }
 
 /// Ends with true where the client hung up, with false where the server takes nothing more.
-async fn from_client<S: Shelf>(
-    relay: Arc<Relay<S>>,
+async fn from_client<S: ResultStore>(
+    relay: Arc<ProxyState<S>>,
     mut lines: impl AsyncBufRead + Unpin,
     mut server: impl AsyncWrite + Unpin,
 ) -> Result<bool, ProxyError> {
@@ -274,12 +272,12 @@ async fn from_client<S: Shelf>(
 }
 
 /// Looks at a line of the client; gives a call of our own tool back, to be answered here.
-fn note_request<S>(relay: &Relay<S>, line: &[u8]) -> Option<(Value, Result<ArtifactLoad, String>)> {
+fn note_request<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(Value, Result<ArtifactLoad, String>)> {
     let request: Value = serde_json::from_slice(line).ok()?;
     let id = request.get("id").filter(|id| !id.is_null())?;
     let params = &request["params"];
     match request["method"].as_str()? {
-        "tools/list" => relay.remember(id, Asked::List),
+        "tools/list" => relay.remember(id, PendingRequest::List),
         "tools/call" if params["name"] == LOAD_TOOL => {
             let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
             return Some((id.clone(), serde_json::from_value(arguments).map_err(|e| e.to_string())));
@@ -287,15 +285,15 @@ fn note_request<S>(relay: &Relay<S>, line: &[u8]) -> Option<(Value, Result<Artif
         "tools/call" => {
             let tool = params["name"].as_str()?.to_owned();
             let call = params["_meta"]["claudecode/toolUseId"].as_str().map(str::to_owned);
-            relay.remember(id, Asked::Call { tool, call });
+            relay.remember(id, PendingRequest::Call { tool, call });
         }
         _ => {}
     }
     None
 }
 
-async fn from_server<S: Shelf>(
-    relay: Arc<Relay<S>>,
+async fn from_server<S: ResultStore>(
+    relay: Arc<ProxyState<S>>,
     mut lines: impl AsyncBufRead + Unpin,
 ) -> Result<(), ProxyError> {
     while let Some(line) = next_line(&mut lines, "server").await? {
@@ -307,14 +305,14 @@ async fn from_server<S: Shelf>(
             continue;
         };
         match asked {
-            Asked::List => {
+            PendingRequest::List => {
                 let line = message::with_tool(response, &line);
                 if relay.to_client.send(line).await.is_err() {
                     return Ok(());
                 }
             }
             // Others do not wait for what becomes of this one.
-            Asked::Call { tool, call } => {
+            PendingRequest::Call { tool, call } => {
                 let relay = Arc::clone(&relay);
                 tokio::spawn(async move {
                     let placed = message::replaced(&relay.shelf, &tool, call.as_deref(), response).await;
@@ -327,7 +325,7 @@ async fn from_server<S: Shelf>(
 }
 
 /// Looks at a line of the server; gives it back where it answers a request that was remembered.
-fn note_response<S>(relay: &Relay<S>, line: &[u8]) -> Option<(Asked, Value)> {
+fn note_response<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(PendingRequest, Value)> {
     let response: Value = serde_json::from_slice(line).ok()?;
     if response.get("method").is_some() {
         return None;

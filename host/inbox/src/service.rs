@@ -13,7 +13,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::tool_backend::{Request, ToolBackend, ToolReply};
+use crate::tool_backend::{ToolBackend, ToolReply, ToolRequest};
 use crate::tool_definitions::{TOOLS, read, takes};
 
 /// What clients call the server; its tools are `mcp__baton__…` in Claude Code.
@@ -43,7 +43,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let service = Tools { door: Arc::new(door) };
+    let service = ToolService { door: Arc::new(door) };
     let running = match service.serve((read, write)).await {
         Ok(running) => running,
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -61,11 +61,11 @@ pub async fn serve_stdio(door: impl ToolBackend) -> Result<(), ServeError> {
     serve(door, read, write).await
 }
 
-struct Tools<D> {
+struct ToolService<D> {
     door: Arc<D>,
 }
 
-impl<D: ToolBackend> ServerHandler for Tools<D> {
+impl<D: ToolBackend> ServerHandler for ToolService<D> {
     fn get_info(&self) -> ServerConfig {
         let own = Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION")).with_title("Baton");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -93,7 +93,7 @@ impl<D: ToolBackend> ServerHandler for Tools<D> {
         let answer = match read(&request.name, request.arguments.unwrap_or_default()) {
             Ok(call) => {
                 let key = context.meta.get(TOOL_USE_ID).and_then(Value::as_str).map(str::to_owned);
-                self.door.call(Request { key, call }).await
+                self.door.call(ToolRequest { key, call }).await
             }
             Err(fault) => {
                 let takes = takes(&request.name);

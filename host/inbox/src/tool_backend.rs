@@ -6,15 +6,15 @@ use std::future::Future;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool_requests::Call;
+use crate::tool_requests::ToolCall;
 
 /// A call, and how to tell it from another that says the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ToolRequest {
     /// The client's own id of the call, where it gives one: a call that is repeated under it counts once.
     pub key: Option<String>,
     /// What is asked.
-    pub call: Call,
+    pub call: ToolCall,
 }
 
 /// What an agent is told.
@@ -48,5 +48,5 @@ impl ToolReply {
 /// Whoever answers calls. An answer comes only when what it says is durable.
 pub trait ToolBackend: Send + Sync + 'static {
     /// Answers one call, whose form is right.
-    fn call(&self, request: Request) -> impl Future<Output = ToolReply> + Send;
+    fn call(&self, request: ToolRequest) -> impl Future<Output = ToolReply> + Send;
 }

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::tool_requests::{
-    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest,
+    ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, ContextStatus, DecisionRecord, GotchaRecord,
+    HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest, ToolCall,
 };
 
 /// What is wrong with a call.
@@ -33,7 +33,7 @@ impl std::fmt::Display for ArgumentError {
 }
 
 /// A tool, and how its arguments are read.
-struct Entry {
+struct ToolDefinition {
     name: &'static str,
     title: &'static str,
     /// It changes nothing.
@@ -41,25 +41,25 @@ struct Entry {
     /// Once more with the same arguments changes nothing more.
     idempotent: bool,
     schema: fn() -> Map<String, Value>,
-    read: fn(Value) -> Result<Call, ArgumentError>,
+    read: fn(Value) -> Result<ToolCall, ArgumentError>,
 }
 
 /// A row of the table below.
 macro_rules! entry {
     ($name:literal, $title:literal, $request:ident, $reads:literal, $idempotent:literal) => {
-        Entry {
+        ToolDefinition {
             name: $name,
             title: $title,
             reads: $reads,
             idempotent: $idempotent,
             schema: schema::<$request>,
-            read: |arguments| typed::<$request>(arguments).map(Call::$request),
+            read: |arguments| typed::<$request>(arguments).map(ToolCall::$request),
         }
     };
 }
 
 /// Every tool, in the order in which clients list them.
-static ENTRIES: [Entry; 12] = [
+static ENTRIES: [ToolDefinition; 12] = [
     entry!("objective_update", "Say where an objective stands", ObjectiveUpdate, false, true),
     entry!("decision_record", "Record a decision", DecisionRecord, false, true),
     entry!("attempt_record", "Record what did not work", AttemptRecord, false, true),
@@ -92,7 +92,7 @@ pub(crate) fn load_tool(name: &str, description: &str) -> Value {
     tool
 }
 
-fn tool(entry: &Entry) -> Tool {
+fn tool(entry: &ToolDefinition) -> Tool {
     let mut schema = (entry.schema)();
     let description = match schema.remove("description") {
         Some(Value::String(text)) => text.replace('\n', " "),
@@ -133,7 +133,7 @@ fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, ArgumentError> {
 }
 
 /// Reads a call from the name of a tool and its arguments, and checks its form.
-pub(crate) fn read(name: &str, arguments: Map<String, Value>) -> Result<Call, ArgumentError> {
+pub(crate) fn read(name: &str, arguments: Map<String, Value>) -> Result<ToolCall, ArgumentError> {
     let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else {
         let names: Vec<&str> = tool_names().collect();
         let message = format!("there is no tool {name:?}; there are {}", names.join(", "));
@@ -170,20 +170,20 @@ pub(crate) fn takes(name: &str) -> String {
 }
 
 /// An argument, as the schema has it.
-struct Field {
+struct ToolArgument {
     name: String,
     kind: String,
     required: bool,
 }
 
-impl Field {
+impl ToolArgument {
     /// The files of the inbox may say `text` for the content of an artifact.
     fn takes(&self, key: &str) -> bool {
         self.name == key || (self.name == "content" && key == "text")
     }
 }
 
-fn fields(entry: &Entry) -> Vec<Field> {
+fn fields(entry: &ToolDefinition) -> Vec<ToolArgument> {
     let schema = (entry.schema)();
     let required = |name: &str| {
         let names = schema.get("required").and_then(Value::as_array);
@@ -192,7 +192,11 @@ fn fields(entry: &Entry) -> Vec<Field> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let fields = properties.into_iter().flatten();
     fields
-        .map(|(name, schema)| Field { name: name.clone(), kind: kind(schema), required: required(name) })
+        .map(|(name, schema)| ToolArgument {
+            name: name.clone(),
+            kind: kind(schema),
+            required: required(name),
+        })
         .collect()
 }
 

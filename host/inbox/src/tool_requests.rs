@@ -1,7 +1,7 @@
 //! What can be asked of the host, as types. The comments on the requests and their fields become the descriptions that
 //! a model reads, so they speak to the agent: what a call is for, and when to make it. Checks nothing.
 
-use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
+use baton_core::input::{AgentReport, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
 use baton_core::{Digest, ObjectiveId};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// One call of one tool. As JSON it is what goes over the control socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
-pub enum Call {
+pub enum ToolCall {
     /// An objective moved.
     ObjectiveUpdate(ObjectiveUpdate),
     /// A choice and why.
@@ -124,7 +124,7 @@ pub struct HandoffWrite {
 #[serde(deny_unknown_fields)]
 pub struct SplitRequest {
     /// How you would group the objectives; each group becomes a phase of its own, in this order.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RequestedSplitGroup>,
     /// Why here: what belongs together, and what does not.
     pub rationale: String,
 }
@@ -132,7 +132,7 @@ pub struct SplitRequest {
 /// A group of a split request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct RequestedSplitGroup {
     /// What the group is about, in a few words.
     pub title: String,
     /// Ids of its objectives.
@@ -236,7 +236,7 @@ impl ReviewSubmit {
     }
 
     /// What core holds of it: the score, the summary, and as many findings as fit (D1). `artifact` has the rest.
-    pub fn report(&self, artifact: &str) -> Report {
+    pub fn report(&self, artifact: &str) -> AgentReport {
         let summary = cut(self.summary.trim(), SUMMARY_CHARS);
         let whole: usize = self.findings.iter().map(String::len).sum();
         let rest = format!("the whole review is the artifact {artifact}; artifact_load reads it");
@@ -256,7 +256,7 @@ impl ReviewSubmit {
         if whole > FINDINGS_BYTES {
             findings.push(rest);
         }
-        Report::ReviewSubmit { score: self.score, summary, findings }
+        AgentReport::ReviewSubmit { score: self.score, summary, findings }
     }
 }
 
@@ -267,39 +267,41 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-impl Call {
+impl ToolCall {
     /// What it reports to core by itself. Absent where it only asks, and for an artifact and a review, which must be kept
     /// first.
-    pub fn report(&self) -> Option<Report> {
+    pub fn report(&self) -> Option<AgentReport> {
         Some(match self.clone() {
-            Call::ObjectiveUpdate(ObjectiveUpdate { objective, status, note }) => {
-                Report::ObjectiveUpdate { objective, status, note }
+            ToolCall::ObjectiveUpdate(ObjectiveUpdate { objective, status, note }) => {
+                AgentReport::ObjectiveUpdate { objective, status, note }
             }
-            Call::DecisionRecord(DecisionRecord { decision, rationale }) => {
-                Report::DecisionRecord { decision, rationale }
+            ToolCall::DecisionRecord(DecisionRecord { decision, rationale }) => {
+                AgentReport::DecisionRecord { decision, rationale }
             }
-            Call::AttemptRecord(AttemptRecord { approach, outcome }) => {
-                Report::AttemptRecord { approach, outcome }
+            ToolCall::AttemptRecord(AttemptRecord { approach, outcome }) => {
+                AgentReport::AttemptRecord { approach, outcome }
             }
-            Call::GotchaRecord(GotchaRecord { gotcha }) => Report::GotchaRecord { gotcha },
-            Call::PatternRecord(PatternRecord { pattern }) => Report::PatternRecord { pattern },
-            Call::HandoffWrite(written) => Report::HandoffWrite(Box::new(ReportedHandoff {
+            ToolCall::GotchaRecord(GotchaRecord { gotcha }) => AgentReport::GotchaRecord { gotcha },
+            ToolCall::PatternRecord(PatternRecord { pattern }) => AgentReport::PatternRecord { pattern },
+            ToolCall::HandoffWrite(written) => AgentReport::HandoffWrite(Box::new(ReportedHandoff {
                 current_state: written.current_state,
                 immediate_next_action: written.immediate_next_action,
                 critical_context: written.critical_context,
                 critical_files: written.critical_files,
                 open: written.open,
             })),
-            Call::SplitRequest(SplitRequest { groups, rationale }) => {
-                let group =
-                    |group: Group| SplitGroupReport { title: group.title, objectives: group.objectives };
-                Report::SplitRequest { groups: groups.into_iter().map(group).collect(), rationale }
+            ToolCall::SplitRequest(SplitRequest { groups, rationale }) => {
+                let group = |group: RequestedSplitGroup| SplitGroupReport {
+                    title: group.title,
+                    objectives: group.objectives,
+                };
+                AgentReport::SplitRequest { groups: groups.into_iter().map(group).collect(), rationale }
             }
-            Call::ReviewSubmit(_)
-            | Call::ArtifactSave(_)
-            | Call::ArtifactLoad(_)
-            | Call::ArtifactList(_)
-            | Call::ContextStatus(_) => return None,
+            ToolCall::ReviewSubmit(_)
+            | ToolCall::ArtifactSave(_)
+            | ToolCall::ArtifactLoad(_)
+            | ToolCall::ArtifactList(_)
+            | ToolCall::ContextStatus(_) => return None,
         })
     }
 
@@ -322,7 +324,8 @@ mod tests {
             summary: "ä".repeat(2_000),
             findings: (0..100).map(|n| format!("src/f{n}.rs:1 {}", "wrong ".repeat(100))).collect(),
         };
-        let Report::ReviewSubmit { score, summary, findings } = long.report("reviews/phase-20a-1.md") else {
+        let AgentReport::ReviewSubmit { score, summary, findings } = long.report("reviews/phase-20a-1.md")
+        else {
             panic!("another report")
         };
         assert_eq!((score, summary.chars().count()), (40, SUMMARY_CHARS));
@@ -333,13 +336,16 @@ mod tests {
         assert!(document.contains("\n100. src/f99.rs:1") && document.contains("Score: 40 of 100"));
 
         let one = ReviewSubmit { findings: vec!["é".repeat(5_000)], ..long.clone() };
-        let Report::ReviewSubmit { findings, .. } = one.report("r") else { panic!("another report") };
+        let AgentReport::ReviewSubmit { findings, .. } = one.report("r") else { panic!("another report") };
         assert!(findings.len() == 2 && findings.iter().map(String::len).sum::<usize>() <= FINDINGS_BYTES);
 
         let short =
             ReviewSubmit { score: 95, summary: " Good. ".into(), findings: vec!["a".into(), "b".into()] };
-        let expected =
-            Report::ReviewSubmit { score: 95, summary: "Good.".into(), findings: short.findings.clone() };
+        let expected = AgentReport::ReviewSubmit {
+            score: 95,
+            summary: "Good.".into(),
+            findings: short.findings.clone(),
+        };
         assert_eq!(short.report("r"), expected);
         assert_eq!(short.document("T"), "# T\n\nScore: 95 of 100\n\nGood.\n\n## Findings\n\n1. a\n2. b\n");
     }

@@ -3,7 +3,7 @@
 use baton_core::input::SCORE_MAX;
 
 use crate::tool_definitions::ArgumentError;
-use crate::tool_requests::{Call, Group, HandoffWrite, ReviewSubmit};
+use crate::tool_requests::{HandoffWrite, RequestedSplitGroup, ReviewSubmit, ToolCall};
 
 /// A report is a few sentences, kept in the journal and handed to every successor; what is longer is an artifact.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
@@ -22,31 +22,31 @@ pub const LOAD_BYTES_MAX: u64 = 64 << 10;
 /// One answer of `artifact_list`.
 pub const LIST_MAX: u32 = 200;
 
-impl Call {
+impl ToolCall {
     /// Whether it has the right form.
     ///
     /// # Errors
     /// A [`ArgumentError`] that names the argument and says what would be right.
     pub fn check(&self) -> Result<(), ArgumentError> {
         match self {
-            Call::ObjectiveUpdate(update) => text("note", &update.note),
-            Call::DecisionRecord(record) => {
+            ToolCall::ObjectiveUpdate(update) => text("note", &update.note),
+            ToolCall::DecisionRecord(record) => {
                 said("decision", &record.decision)?;
                 said("rationale", &record.rationale)
             }
-            Call::AttemptRecord(record) => {
+            ToolCall::AttemptRecord(record) => {
                 said("approach", &record.approach)?;
                 said("outcome", &record.outcome)
             }
-            Call::GotchaRecord(record) => said("gotcha", &record.gotcha),
-            Call::PatternRecord(record) => said("pattern", &record.pattern),
-            Call::HandoffWrite(handoff) => check_handoff(handoff),
-            Call::SplitRequest(request) => {
+            ToolCall::GotchaRecord(record) => said("gotcha", &record.gotcha),
+            ToolCall::PatternRecord(record) => said("pattern", &record.pattern),
+            ToolCall::HandoffWrite(handoff) => check_handoff(handoff),
+            ToolCall::SplitRequest(request) => {
                 said("rationale", &request.rationale)?;
                 check_groups(&request.groups)
             }
-            Call::ReviewSubmit(review) => check_review(review),
-            Call::ArtifactSave(save) => {
+            ToolCall::ReviewSubmit(review) => check_review(review),
+            ToolCall::ArtifactSave(save) => {
                 said("name", &save.name)?;
                 text("summary", &save.summary)?;
                 match (&save.content, &save.path) {
@@ -66,14 +66,14 @@ impl Call {
                     (Some(_), Some(_)) => fault("path", "give content or path, not both".to_owned()),
                 }
             }
-            Call::ArtifactLoad(load) => {
+            ToolCall::ArtifactLoad(load) => {
                 said("name", &load.name)?;
                 match load.limit {
                     Some(0) => fault("limit", "0 bytes are nothing: ask for 1 or more".to_owned()),
                     _ => Ok(()),
                 }
             }
-            Call::ArtifactList(_) | Call::ContextStatus(_) => Ok(()),
+            ToolCall::ArtifactList(_) | ToolCall::ContextStatus(_) => Ok(()),
         }
     }
 }
@@ -106,7 +106,7 @@ fn check_review(review: &ReviewSubmit) -> Result<(), ArgumentError> {
     review.findings.iter().try_for_each(|finding| said("findings", finding))
 }
 
-fn check_groups(groups: &[Group]) -> Result<(), ArgumentError> {
+fn check_groups(groups: &[RequestedSplitGroup]) -> Result<(), ArgumentError> {
     if groups.is_empty() {
         return fault("groups", "there is none: name at least one group with its objectives".to_owned());
     }

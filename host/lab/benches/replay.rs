@@ -15,11 +15,11 @@ use baton_core::{Input, JournaledInput, RunId};
 use baton_engine::{
     BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, bench_support, builtin_bytes,
 };
-use baton_lab::replay::{Asked, Instances, Recorded, replay, replay_with};
-use baton_store::{Durability, Entry, Journal, StateDir};
+use baton_lab::replay::{InstanceMode, RecordedRun, ReplayOptions, replay, replay_with};
+use baton_store::{Durability, Journal, JournalEntry, StateDir};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-use relay::{Does, World};
+use relay::{FakeHost, ScriptedOutcome};
 
 /// Decisions of the journal.
 const DECISIONS: usize = 20_000;
@@ -34,7 +34,7 @@ fn replays(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let runs = journal(folder.path());
     let questions = passive(&runs[0]);
-    let asked = Asked { decides: [Capability::Exhaustion].into(), kept: 20 };
+    let asked = ReplayOptions { decides: [Capability::Exhaustion].into(), kept: 20 };
 
     let mut group = criterion.benchmark_group("replay");
     group.sample_size(10);
@@ -50,7 +50,8 @@ fn replays(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("nobody is asked", threads), |bencher| {
             bencher.iter(|| pool.install(|| replay_with(&runs, &asked, &nobody)).expect("it is replayed"));
         });
-        for (name, instances) in [("fresh instances", Instances::Fresh), ("kept instances", Instances::Kept)]
+        for (name, instances) in
+            [("fresh instances", InstanceMode::Fresh), ("kept instances", InstanceMode::Kept)]
         {
             group.bench_function(BenchmarkId::new(name, threads), |bencher| {
                 bencher.iter(|| {
@@ -68,37 +69,37 @@ fn built_in(engine: &Engine) -> ConfiguredPolicy {
 }
 
 /// A journal with so many decisions at least, in as many runs as that takes.
-fn journal(folder: &std::path::Path) -> Vec<Recorded> {
+fn journal(folder: &std::path::Path) -> Vec<RecordedRun> {
     let state = StateDir::open(&folder.join("state"), folder).expect("a state folder");
     let journal = Journal::open(&state).expect("a journal");
     let (mut runs, mut written) = (Vec::new(), 0);
     while written < DECISIONS {
         let run = RunId::new(format!("r{}", runs.len()));
-        let script = [Does::Exhaust, Does::Finish].repeat(8);
+        let script = [ScriptedOutcome::Exhaust, ScriptedOutcome::Finish].repeat(8);
         let mut world =
-            World::new(script, 2, 3, "plain words of an agent").named(run.as_str()).with_turns(TURNS);
+            FakeHost::new(script, 2, 3, "plain words of an agent").named(run.as_str()).with_turns(TURNS);
         world.go();
         written += world.entries.iter().filter(|entry| is_decided(entry)).count();
         journal.append_wait(&run, world.entries, Durability::Telemetry).expect("it is written");
-        runs.push(Recorded { journal: journal.clone(), run, artifacts: None });
+        runs.push(RecordedRun { journal: journal.clone(), run, artifacts: None });
     }
     journal.flush().expect("it is written");
     runs
 }
 
-fn is_decided(entry: &Entry) -> bool {
-    matches!(entry, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. }))
+fn is_decided(entry: &JournalEntry) -> bool {
+    matches!(entry, JournalEntry::Input(JournaledInput { input: Input::Decided { .. }, .. }))
 }
 
 /// The passive questions of a run. Every run has as many.
-fn passive(run: &Recorded) -> Vec<PolicyRequest> {
+fn passive(run: &RecordedRun) -> Vec<PolicyRequest> {
     let entries = run.journal.read(&run.run).expect("a run").map(|entry| entry.expect("an entry"));
     let asked = |entry| match entry {
-        Entry::Intent { intent, .. } => match intent.action {
+        JournalEntry::Intent { intent, .. } => match intent.action {
             Action::RequestDecision { question, .. } => Some(question),
             _ => None,
         },
-        Entry::Input(_) => None,
+        JournalEntry::Input(_) => None,
     };
     entries.filter_map(asked).filter(|question| matches!(question.ask, PolicyQuery::Assess(_))).collect()
 }

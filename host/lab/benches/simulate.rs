@@ -9,7 +9,7 @@ use baton_core::observation::Capability;
 use baton_core::workflow::Workflow;
 use baton_core::workflow::file::parse;
 use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, Router, builtin_bytes};
-use baton_lab::simulate::{Arm, Model, fleet};
+use baton_lab::simulate::{Model, SimulatedArm, fleet};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Seeds of a simulation.
@@ -56,10 +56,10 @@ fn workflow(objectives: usize) -> Workflow {
     parse(&text, "bench.toml", "/bench").expect("a workflow")
 }
 
-fn arm(name: &str, workflow: &Workflow, engine: &Engine, built_in: &ConfiguredPolicy) -> Arm {
+fn arm(name: &str, workflow: &Workflow, engine: &Engine, built_in: &ConfiguredPolicy) -> SimulatedArm {
     let (engine, built_in) = (engine.clone(), built_in.clone());
     let seats: BTreeMap<_, _> = Capability::ALL.into_iter().map(|of| (of, built_in.clone().into())).collect();
-    Arm {
+    SimulatedArm {
         name: name.to_owned(),
         workflow: workflow.clone(),
         pins: Vec::new(),

@@ -9,14 +9,14 @@ use baton_core::observation::{OccupancyView, PolicyRequest};
 use baton_core::run::RecordedSession;
 use baton_core::time::UnixMs;
 use baton_engine::Router;
-use baton_streams::{Format, Stream, TerminalText, cut_owned};
+use baton_streams::{StreamDecoder, StreamFormat, TerminalText, cut_owned};
 
 /// How much of a recording is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// When and where a recording was made; it has no times of its own, and "resets 3:45pm" needs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct RecordingTime {
     /// When.
     pub at: UnixMs,
     /// Minutes that the clock on the wall there is ahead of UTC.
@@ -25,7 +25,7 @@ pub struct Moment {
 
 /// What a policy made of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Classified {
+pub struct Classification {
     /// The verdict with its evidence; the `seq` of a piece of evidence counts the events of the recording from 1.
     pub assessment: Assessment,
     /// The fill of the window at the end, as far as the stream says.
@@ -52,12 +52,12 @@ pub enum ClassifyError {
 /// The two streams are read in bounded memory.
 pub fn classify(
     router: &Router,
-    format: Format,
-    moment: Moment,
+    format: StreamFormat,
+    moment: RecordingTime,
     stdout: &mut dyn Read,
     stderr: Option<&mut dyn Read>,
     exit: Option<ProcessExit>,
-) -> Result<Classified, ClassifyError> {
+) -> Result<Classification, ClassifyError> {
     let mut recording = RecordedSession::new(format.name(), moment.at, moment.utc_offset_minutes);
     let mut events = Vec::new();
     let mut recognised = false;
@@ -67,7 +67,7 @@ pub fn classify(
             recording.take(event);
         }
     };
-    let mut stream = Stream::new(format.decoder());
+    let mut stream = StreamDecoder::new(format.decoder());
     in_chunks(stdout, |chunk| {
         stream.push(chunk, &mut events);
         take(&mut recording, &mut events);
@@ -75,7 +75,7 @@ pub fn classify(
     stream.end(&mut events);
     take(&mut recording, &mut events);
     if let Some(stderr) = stderr {
-        let mut stream = Stream::new(TerminalText::new());
+        let mut stream = StreamDecoder::new(TerminalText::new());
         in_chunks(stderr, |chunk| {
             stream.push(chunk, &mut events);
             take(&mut recording, &mut events);
@@ -84,7 +84,7 @@ pub fn classify(
         take(&mut recording, &mut events);
     }
     let occupancy = recording.occupancy();
-    Ok(Classified { recognised, ..judge(router, &recording.question(exit), occupancy)? })
+    Ok(Classification { recognised, ..judge(router, &recording.question(exit), occupancy)? })
 }
 
 /// What becomes of a line that is of another format.
@@ -100,11 +100,11 @@ fn is_foreign(event: &AgentEvent) -> bool {
 /// to show for itself.
 pub fn classify_remark(
     router: &Router,
-    moment: Moment,
+    moment: RecordingTime,
     channel: SignalSource,
     text: &str,
-) -> Result<Classified, ClassifyError> {
-    let mut recording = RecordedSession::new(Format::Text.name(), moment.at, moment.utc_offset_minutes);
+) -> Result<Classification, ClassifyError> {
+    let mut recording = RecordedSession::new(StreamFormat::Text.name(), moment.at, moment.utc_offset_minutes);
     recording.take(match channel {
         SignalSource::AgentText => AgentEvent::Text { text: text.to_owned() },
         _ => AgentEvent::Signal(ErrorSignal {
@@ -124,10 +124,10 @@ fn judge(
     router: &Router,
     question: &PolicyRequest,
     occupancy: OccupancyView,
-) -> Result<Classified, ClassifyError> {
+) -> Result<Classification, ClassifyError> {
     match router.decide(question) {
         (Ok(Decision::Assess(assessment)), label) => {
-            Ok(Classified { assessment, occupancy, label, recognised: true })
+            Ok(Classification { assessment, occupancy, label, recognised: true })
         }
         (Ok(_), _) => {
             Err(ClassifyError::Fault(Fault::Invalid { message: "answered another question".to_owned() }))

@@ -3,7 +3,7 @@
 //! no statistics of its own; those are in [`crate::stats`].
 //!
 //! Every effect is *candidate minus control*. Runs count for the arm that they got, whatever became of them (intention to
-//! treat): what is not finished is listed as not yet known, or counts as it stands ([`Options::unfinished`]); nothing is
+//! treat): what is not finished is listed as not yet known, or counts as it stands ([`CompareOptions::unfinished`]); nothing is
 //! dropped in silence.
 
 mod amounts;
@@ -23,10 +23,12 @@ use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
 pub use analysis::compare;
-pub use options::{ArmSample, Design, Invalid, Looks, Options, Unfinished};
+pub use options::{
+    AnalysisSchedule, ArmSample, CompareOptions, ComparisonDesign, InvalidUnit, UnfinishedHandling,
+};
 
-use crate::measure::{Completion, Failures, Standing};
-pub use crate::stats::sequential::Point;
+use crate::measure::{CompletionBasis, PolicyFailures, RunResult};
+pub use crate::stats::sequential::SequencePoint;
 
 /// Two arms or more, compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,20 +36,20 @@ pub struct Comparison {
     /// What was compared.
     pub title: String,
     /// What to do; of several candidates the one that there is most to say of.
-    pub verdict: Verdict,
+    pub verdict: Recommendation,
     /// The verdict on each candidate, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub candidates: Vec<Verdict>,
+    pub candidates: Vec<Recommendation>,
     /// What objectives count: those that were checked, or, in a workflow without a check, those that were claimed.
-    pub completion: Completion,
+    pub completion: CompletionBasis,
     /// How units were put beside each other.
-    pub design: Design,
+    pub design: ComparisonDesign,
     /// Whether anyone may look as often as they like.
-    pub looks: Looks,
+    pub looks: AnalysisSchedule,
     /// How often a difference may be reported where there is none.
     pub alpha: f64,
     /// The arms, control first.
-    pub arms: Vec<Arm>,
+    pub arms: Vec<ArmSummary>,
     /// Whether the arms got the shares that they were to get.
     pub allocation: Allocation,
     /// Whether outcomes are missing in one arm more than in another.
@@ -58,7 +60,7 @@ pub struct Comparison {
     pub guardrails: Vec<Guardrail>,
     /// What putting units side by side came to, where they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pairings: Vec<Pairing>,
+    pub pairings: Vec<PairingGain>,
     /// What a reader has to know besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -95,7 +97,7 @@ impl Advice {
 
 /// A decision, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Recommendation {
     /// The candidate that it is on; none where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
@@ -110,7 +112,7 @@ pub struct Verdict {
 
 /// One arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Arm {
+pub struct ArmSummary {
     /// Its name.
     pub name: String,
     /// The policy that decides in it.
@@ -127,13 +129,13 @@ pub struct Arm {
     /// Those of which nobody knows yet what they will come to.
     pub not_yet_known: u64,
     /// Units by how they stand.
-    pub standings: BTreeMap<Standing, u64>,
+    pub standings: BTreeMap<RunResult, u64>,
     /// Ids of runs that wait for a person's answer, and have no outcome until they get it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// Units that have no outcome and never will, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub invalid: Vec<Invalid>,
+    pub invalid: Vec<InvalidUnit>,
     /// Objectives of the known units.
     pub objectives: u64,
     /// Those of them that are done and checked.
@@ -151,7 +153,7 @@ pub struct Arm {
     pub decided: Option<u64>,
     /// Those of them that it gave no answer to; none where it answered all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failures: Option<Failures>,
+    pub failures: Option<PolicyFailures>,
     /// Units whose policy somebody changed on the way. They count all the same.
     pub swapped: u64,
 }
@@ -159,7 +161,7 @@ pub struct Arm {
 /// A word that says how a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Checked {
+pub enum CheckResult {
     /// Nothing to see.
     Ok,
     /// Too little to say.
@@ -170,14 +172,14 @@ pub enum Checked {
     Alarm,
 }
 
-impl Checked {
+impl CheckResult {
     /// "no alarm", "too early", "not checked", "alarm".
     pub const fn name(self) -> &'static str {
         match self {
-            Checked::Ok => "no alarm",
-            Checked::TooEarly => "too early",
-            Checked::NotChecked => "not checked",
-            Checked::Alarm => "alarm",
+            CheckResult::Ok => "no alarm",
+            CheckResult::TooEarly => "too early",
+            CheckResult::NotChecked => "not checked",
+            CheckResult::Alarm => "alarm",
         }
     }
 }
@@ -186,7 +188,7 @@ impl Checked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Allocation {
     /// How it came out.
-    pub checked: Checked,
+    pub checked: CheckResult,
     /// In a sentence.
     pub words: String,
     /// Units of each arm, in its order.
@@ -205,7 +207,7 @@ pub struct Allocation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attrition {
     /// How it came out.
-    pub checked: Checked,
+    pub checked: CheckResult,
     /// In a sentence.
     pub words: String,
 }
@@ -213,7 +215,7 @@ pub struct Attrition {
 /// What is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Better {
+pub enum BetterDirection {
     /// More.
     Up,
     /// Less.
@@ -225,7 +227,7 @@ pub enum Better {
 /// What a metric is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub enum MetricRole {
     /// The verdict rests on it.
     Primary,
     /// It explains.
@@ -256,9 +258,9 @@ pub struct Metric {
     /// Of the means: "objectives a run", "tokens a run". Shares are of 1.
     pub unit: String,
     /// What is better.
-    pub better: Better,
+    pub better: BetterDirection,
     /// What it is for.
-    pub role: Role,
+    pub role: MetricRole,
     /// How its effect is measured.
     pub scale: MetricScale,
     /// Each arm, in its order.
@@ -287,7 +289,7 @@ pub struct ArmValue {
 
 /// A number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The number.
     pub value: f64,
     /// Lower end.
@@ -296,7 +298,7 @@ pub struct Interval {
     pub upper: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Whether no effect is outside of it.
     pub fn excludes_zero(&self) -> bool {
         self.lower > 0.0 || self.upper < 0.0
@@ -304,8 +306,8 @@ impl Interval {
 
     /// With every number changed alike, by something that grows.
     #[must_use]
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
-        Interval { value: of(self.value), lower: of(self.lower), upper: of(self.upper) }
+    pub fn map(self, of: impl Fn(f64) -> f64) -> ConfidenceInterval {
+        ConfidenceInterval { value: of(self.value), lower: of(self.lower), upper: of(self.upper) }
     }
 }
 
@@ -321,10 +323,10 @@ pub struct Effect {
     pub method: String,
     /// In the unit of the metric; none of a log ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub absolute: Option<Interval>,
+    pub absolute: Option<ConfidenceInterval>,
     /// As a share of control: 0.06 is 6 % more. None of a proportion, nor where control has nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relative: Option<Interval>,
+    pub relative: Option<ConfidenceInterval>,
     /// Level against no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
@@ -339,12 +341,12 @@ pub struct Effect {
     pub cannot_judge: Option<String>,
     /// The interval as units came, on the scale of `relative` where there is one, else of `absolute`. Of primary outcomes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub path: Vec<Point>,
+    pub path: Vec<SequencePoint>,
 }
 
 impl Effect {
     /// The effect as it is shown: as a share of control where that can be, else in the metric's unit.
-    pub fn shown(&self) -> Option<Interval> {
+    pub fn shown(&self) -> Option<ConfidenceInterval> {
         self.relative.or(self.absolute)
     }
 }
@@ -357,14 +359,14 @@ pub struct Guardrail {
     /// The candidate.
     pub arm: String,
     /// How it came out.
-    pub checked: Checked,
+    pub checked: CheckResult,
     /// In a sentence.
     pub words: String,
 }
 
 /// What pairs are worth: measured, not assumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pairing {
+pub struct PairingGain {
     /// The candidate.
     pub arm: String,
     /// The metric.

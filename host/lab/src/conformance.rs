@@ -25,10 +25,13 @@ use baton_core::decision::Fault;
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_engine::{ConfiguredPolicy, Engine, Evaluation};
 
-use dice::Dice;
-use rules::{Held, RULES, Test};
-use tally::Tally;
-pub use tally::{Answer, Bounds, Counterexample, FunctionReport, Kept, Report, RuleReport};
+use dice::QuestionRng;
+use rules::{RULES, RuleResult, RuleTest};
+use tally::ConformanceTally;
+pub use tally::{
+    ConformanceReport, Counterexample, FunctionReport, InlineQuestion, QuestionResult, ReportedLimits,
+    RuleReport,
+};
 
 /// Enough for every rule to be asked some hundred times with every size and occasion, and done in a minute.
 pub const QUESTIONS: u64 = 10_000;
@@ -47,14 +50,14 @@ pub fn rule_says(name: &str) -> Option<&'static str> {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ConformancePlan {
     /// The same seed gives the same questions.
     pub seed: u64,
     /// How many.
     pub questions: u64,
 }
 
-impl Default for Plan {
+impl Default for ConformancePlan {
     fn default() -> Self {
         Self { seed: 1, questions: QUESTIONS }
     }
@@ -62,12 +65,17 @@ impl Default for Plan {
 
 /// Asks a policy on as many threads as there are cores, and says what it broke. `progress` hears how many questions were
 /// put so far.
-pub fn check(engine: &Engine, policy: &ConfiguredPolicy, plan: Plan, progress: impl FnMut(u64)) -> Report {
+pub fn check(
+    engine: &Engine,
+    policy: &ConfiguredPolicy,
+    plan: ConformancePlan,
+    progress: impl FnMut(u64),
+) -> ConformanceReport {
     let ask = |question: &PolicyRequest| policy.evaluate(question);
     let tally = examine(&ask, policy.policy().decides(), plan, progress);
     tally.into_report(
         plan,
-        Bounds::from(policy.policy().limits()),
+        ReportedLimits::from(policy.policy().limits()),
         policy.policy().digest(),
         policy.settings_digest(),
         engine.digest(),
@@ -75,19 +83,24 @@ pub fn check(engine: &Engine, policy: &ConfiguredPolicy, plan: Plan, progress: i
 }
 
 /// Whoever answers questions.
-trait Subject: Fn(&PolicyRequest) -> Evaluation + Sync {}
-impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> Subject for F {}
+trait PolicyUnderTest: Fn(&PolicyRequest) -> Evaluation + Sync {}
+impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> PolicyUnderTest for F {}
 
 /// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
-fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress: impl FnMut(u64)) -> Tally {
-    let mut tally = Tally::default();
+fn examine(
+    ask: &impl PolicyUnderTest,
+    decides: &[Capability],
+    plan: ConformancePlan,
+    mut progress: impl FnMut(u64),
+) -> ConformanceTally {
+    let mut tally = ConformanceTally::default();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut begin = 0;
     while begin < plan.questions && !decides.is_empty() && tally.faults < FAULTS_ENOUGH {
         let end = plan.questions.min(begin + ROUND);
         let next = &AtomicU64::new(begin);
         let work = || {
-            let mut tally = Tally::default();
+            let mut tally = ConformanceTally::default();
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 if index >= end {
@@ -112,42 +125,48 @@ fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress:
 }
 
 /// Puts one question, and those that the rules make of it.
-fn put(ask: &impl Subject, seed: u64, index: u64, decides: &[Capability], tally: &mut Tally) {
+fn put(
+    ask: &impl PolicyUnderTest,
+    seed: u64,
+    index: u64,
+    decides: &[Capability],
+    tally: &mut ConformanceTally,
+) {
     let capability = decides[(index % decides.len() as u64) as usize];
     let question = generate::question(seed, index, capability);
     let first = ask(&question);
     tally.answered(index, &question, &first);
     for (place, rule) in RULES.iter().enumerate() {
         match &rule.test {
-            Test::One(holds) => {
+            RuleTest::One(holds) => {
                 let held = holds(&question, &first.result);
                 tally.note(place, held, |why| Counterexample::new(index, why, &question, &first));
             }
             // What the watchdog ended is the machine's doing as well, and takes its time.
-            Test::Again if matches!(first.result, Err(Fault::Watchdog { .. })) => {}
-            Test::Again => {
+            RuleTest::Again if matches!(first.result, Err(Fault::Watchdog { .. })) => {}
+            RuleTest::Again => {
                 let second = ask(&question);
                 let held = same(&first, &second);
                 tally.note(place, held, |why| {
                     Counterexample::new(index, why, &question, &first).and(None, &second)
                 });
             }
-            Test::Changed { change, holds, for_abstaining } => {
+            RuleTest::Changed { change, holds, for_abstaining } => {
                 let Ok(before) = &first.result else { continue };
-                let dice = &mut Dice::new(seed, index, 1 + place as u64);
+                let dice = &mut QuestionRng::new(seed, index, 1 + place as u64);
                 let Some(changed) = change(&question, dice) else { continue };
                 let second = ask(&changed);
                 tally.worked(index, &changed, &second);
                 let held = match (before, &second.result) {
                     (Some(before), Ok(Some(after))) => holds(&changed, before, after),
                     (None, Ok(Some(_))) if *for_abstaining => {
-                        Held::No("it decides now, and abstained before".to_owned())
+                        RuleResult::No("it decides now, and abstained before".to_owned())
                     }
                     (Some(_), Ok(None)) if *for_abstaining => {
-                        Held::No("it abstains now, and decided before".to_owned())
+                        RuleResult::No("it abstains now, and decided before".to_owned())
                     }
-                    (_, Ok(_)) => Held::NotAsked,
-                    (_, Err(fault)) => Held::No(format!("it was not decided: it {fault}")),
+                    (_, Ok(_)) => RuleResult::NotAsked,
+                    (_, Err(fault)) => RuleResult::No(format!("it was not decided: it {fault}")),
                 };
                 tally.note(place, held, |why| {
                     Counterexample::new(index, why, &question, &first).and(Some(&changed), &second)
@@ -157,12 +176,12 @@ fn put(ask: &impl Subject, seed: u64, index: u64, decides: &[Capability], tally:
     }
 }
 
-fn same(first: &Evaluation, second: &Evaluation) -> Held {
+fn same(first: &Evaluation, second: &Evaluation) -> RuleResult {
     if first.result != second.result {
-        Held::No("its decision is another one".to_owned())
+        RuleResult::No("its decision is another one".to_owned())
     } else if first.fuel != second.fuel {
-        Held::No(format!("it used {} units of fuel, and then {}", first.fuel, second.fuel))
+        RuleResult::No(format!("it used {} units of fuel, and then {}", first.fuel, second.fuel))
     } else {
-        Held::Yes
+        RuleResult::Yes
     }
 }

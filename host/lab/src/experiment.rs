@@ -15,13 +15,16 @@ pub mod power;
 mod typed;
 pub mod units;
 
-pub use catalogue::Experiments;
-pub use definition::{Analysis, Arm, Definition, ExperimentError, Only, State, UnitKind, Version};
-pub use enrol::{Enrolled, Unfit, Work, assign, enrol};
-pub use guard::{Guarded, guard, report};
-pub use outcomes::{Collected, Record, collect};
+pub use catalogue::ExperimentStore;
+pub use definition::{
+    AnalysisPlan, ExperimentArm, ExperimentDefinition, ExperimentError, ExperimentVersion, RunTargeting,
+    UnitKind, VersionState,
+};
+pub use enrol::{ArmAssignment, AssignmentContext, IneligibilityReason, assign, enrol};
+pub use guard::{GuardrailReport, guard, report};
+pub use outcomes::{CollectedRuns, ExperimentRun, collect};
 pub use typed::{ArmSpec, shares};
-pub use units::{Joined, Misfit, join};
+pub use units::{ExclusionReason, ExperimentUnits, join};
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ use limit_codes::says_full;
 
 /// A moment in the life of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Moment {
+pub struct SessionMoment {
     /// When.
     pub at: UnixMs,
     /// Turns that had ended.
@@ -32,7 +32,7 @@ pub struct Moment {
 /// What became of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "kebab-case")]
-pub enum Fate {
+pub enum ContextOutcome {
     /// It was used up.
     Exhausted,
     /// Its session ended without that, and nobody had intervened.
@@ -81,24 +81,24 @@ pub struct ContextId {
 
 /// A context that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Over {
+pub(crate) struct ClosedContext {
     pub(crate) context: ContextId,
     pub(crate) phase: PhaseId,
-    pub(crate) fate: Fate,
+    pub(crate) fate: ContextOutcome,
     /// When its fate came to be.
-    pub(crate) then: Moment,
+    pub(crate) then: SessionMoment,
 }
 
 /// A session that is not over.
 #[derive(Debug)]
-struct Open {
+struct OpenSession {
     phase: PhaseId,
     context: u32,
-    now: Moment,
+    now: SessionMoment,
     window_tokens: Option<u64>,
     /// When a code or an error said that the window is used up, and the agent has made no other turn since.
-    said_full: Option<Moment>,
-    fate: Option<(Fate, Moment)>,
+    said_full: Option<SessionMoment>,
+    fate: Option<(ContextOutcome, SessionMoment)>,
     /// Somebody did something about it.
     intervened: Option<Censoring>,
     waits_for_quota: bool,
@@ -108,13 +108,13 @@ struct Open {
 
 /// Takes what core took and wanted, in order. Keeps a few numbers for each session that is not over.
 #[derive(Debug, Default)]
-pub(crate) struct Fates {
-    open: BTreeMap<SessionId, Open>,
+pub(crate) struct ContextTracker {
+    open: BTreeMap<SessionId, OpenSession>,
     at_work: BTreeMap<PhaseId, SessionId>,
-    over: Vec<Over>,
+    over: Vec<ClosedContext>,
 }
 
-impl Fates {
+impl ContextTracker {
     /// Takes an input, and what `Run::apply` gave for it.
     pub(crate) fn take(&mut self, stamped: &JournaledInput, intents: &[Intent]) {
         self.heard(stamped);
@@ -130,7 +130,7 @@ impl Fates {
     }
 
     /// The context that a phase is in, and the moment.
-    pub(crate) fn of_phase(&self, phase: &PhaseId) -> Option<(ContextId, Moment)> {
+    pub(crate) fn of_phase(&self, phase: &PhaseId) -> Option<(ContextId, SessionMoment)> {
         let session = self.at_work.get(phase)?;
         let open = self.open.get(session)?;
         Some((ContextId { session: session.clone(), context: open.context }, open.now))
@@ -142,14 +142,14 @@ impl Fates {
     }
 
     /// What has come to its end since it was last asked.
-    pub(crate) fn over(&mut self) -> impl Iterator<Item = Over> + '_ {
+    pub(crate) fn over(&mut self) -> impl Iterator<Item = ClosedContext> + '_ {
         self.over.drain(..)
     }
 
     /// The record ends here.
-    pub(crate) fn end(&mut self) -> impl Iterator<Item = Over> + '_ {
+    pub(crate) fn end(&mut self) -> impl Iterator<Item = ClosedContext> + '_ {
         for session in self.open.keys().cloned().collect::<Vec<_>>() {
-            self.close(&session, Fate::Censored { because: Censoring::EndOfRecord });
+            self.close(&session, ContextOutcome::Censored { because: Censoring::EndOfRecord });
         }
         self.over()
     }
@@ -181,7 +181,7 @@ impl Fates {
                 if let Some(open) = self.open.get_mut(session) {
                     open.gone = true;
                     if open.fate.is_some() {
-                        self.close(session, Fate::Ended);
+                        self.close(session, ContextOutcome::Ended);
                     }
                 }
             }
@@ -193,10 +193,10 @@ impl Fates {
         match notice {
             ProgressEvent::SessionStarted { phase, session, .. } => {
                 if let Some(before) = self.at_work.insert(phase.clone(), session.clone()) {
-                    self.close(&before, Fate::Ended);
+                    self.close(&before, ContextOutcome::Ended);
                 }
-                let now = Moment { at: stamped.at, ..Moment::default() };
-                let open = Open {
+                let now = SessionMoment { at: stamped.at, ..SessionMoment::default() };
+                let open = OpenSession {
                     phase: phase.clone(),
                     context: 1,
                     now,
@@ -212,8 +212,8 @@ impl Fates {
             ProgressEvent::Compacted { session, after, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
                 let context = ContextId { session: session.clone(), context: open.context };
-                let fate = Fate::Censored { because: Censoring::Compacted };
-                self.over.push(Over { context, phase: open.phase.clone(), fate, then: open.now });
+                let fate = ContextOutcome::Censored { because: Censoring::Compacted };
+                self.over.push(ClosedContext { context, phase: open.phase.clone(), fate, then: open.now });
                 open.context += 1;
                 open.said_full = None;
                 open.now.used_tokens = after.or(open.now.used_tokens);
@@ -223,19 +223,19 @@ impl Fates {
                 let Some(open) = self.open.get_mut(session) else { return };
                 open.fate = open.stopped(verdict);
                 if open.gone && open.fate.is_some() {
-                    self.close(session, Fate::Ended);
+                    self.close(session, ContextOutcome::Ended);
                 }
             }
             ProgressEvent::HandedOff { session, .. } => {
-                self.close(session, Fate::Censored { because: Censoring::HandedOff });
+                self.close(session, ContextOutcome::Censored { because: Censoring::HandedOff });
             }
             ProgressEvent::Split { phase, .. } => {
-                self.close_at_work(phase, Fate::Censored { because: Censoring::Split });
+                self.close_at_work(phase, ContextOutcome::Censored { because: Censoring::Split });
             }
-            ProgressEvent::PhaseDone { phase } => self.close_at_work(phase, Fate::Ended),
+            ProgressEvent::PhaseDone { phase } => self.close_at_work(phase, ContextOutcome::Ended),
             ProgressEvent::Resumed { lost } => {
                 for session in lost {
-                    self.close(session, Fate::Censored { because: Censoring::HostLost });
+                    self.close(session, ContextOutcome::Censored { because: Censoring::HostLost });
                 }
             }
             ProgressEvent::QuotaWait { session, .. } => self.waits(session, true),
@@ -256,42 +256,42 @@ impl Fates {
         }
     }
 
-    fn close_at_work(&mut self, phase: &PhaseId, fate: Fate) {
+    fn close_at_work(&mut self, phase: &PhaseId, fate: ContextOutcome) {
         if let Some(session) = self.at_work.remove(phase) {
             self.close(&session, fate);
         }
     }
 
     /// `otherwise` is what became of it where nothing else is known.
-    fn close(&mut self, session: &SessionId, otherwise: Fate) {
+    fn close(&mut self, session: &SessionId, otherwise: ContextOutcome) {
         let Some(open) = self.open.remove(session) else { return };
-        let censored = |because| Some((Fate::Censored { because }, open.now));
+        let censored = |because| Some((ContextOutcome::Censored { because }, open.now));
         let quota = if open.waits_for_quota { censored(Censoring::Quota) } else { None };
         let (fate, then) = open
             .fate
-            .or_else(|| open.said_full.map(|then| (Fate::Exhausted, then)))
+            .or_else(|| open.said_full.map(|then| (ContextOutcome::Exhausted, then)))
             .or_else(|| open.intervened.and_then(censored))
             .or(quota)
             .unwrap_or((otherwise, open.now));
         let context = ContextId { session: session.clone(), context: open.context };
-        self.over.push(Over { context, phase: open.phase, fate, then });
+        self.over.push(ClosedContext { context, phase: open.phase, fate, then });
     }
 }
 
-impl Open {
+impl OpenSession {
     /// Its fate, where the run stopped it with this verdict. None where that says nothing about the context.
-    fn stopped(&self, verdict: &str) -> Option<(Fate, Moment)> {
+    fn stopped(&self, verdict: &str) -> Option<(ContextOutcome, SessionMoment)> {
         let is_full =
             self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
         if let Some(then) = self.said_full {
-            return Some((Fate::Exhausted, then));
+            return Some((ContextOutcome::Exhausted, then));
         }
         let fate = match verdict {
-            _ if is_full => Fate::Exhausted,
-            "exhausted" => Fate::Censored { because: Censoring::OnlyWords },
-            "turn-limit" | "budget-limit" => Fate::Censored { because: Censoring::Capped },
-            "stalled" | "interrupted" => Fate::Censored { because: Censoring::Interrupted },
-            "quota" => Fate::Censored { because: Censoring::Quota },
+            _ if is_full => ContextOutcome::Exhausted,
+            "exhausted" => ContextOutcome::Censored { because: Censoring::OnlyWords },
+            "turn-limit" | "budget-limit" => ContextOutcome::Censored { because: Censoring::Capped },
+            "stalled" | "interrupted" => ContextOutcome::Censored { because: Censoring::Interrupted },
+            "quota" => ContextOutcome::Censored { because: Censoring::Quota },
             // It broke, or its answer was cut off, by itself; what somebody did about it before still counts.
             _ => return None,
         };

@@ -9,7 +9,7 @@ use baton_core::decision::{Decision, Fault};
 use baton_core::observation::{PolicyQuery, PolicyRequest, QueryFacts, TextId};
 use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, TextBlob};
-use baton_engine::{ArtifactSource, Policy};
+use baton_engine::{ArtifactSource, CompiledPolicy};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ pub const SCHEMA: u32 = 1;
 
 /// What such a file holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Golden {
+pub struct GoldenCase {
     /// What is asked.
     pub question: PolicyRequest,
     /// Settings that differ from the policy's defaults.
@@ -36,7 +36,7 @@ pub struct Golden {
 
 /// How an answer compares with the golden one.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Replayed {
+pub enum GoldenResult {
     /// It is the same, to the letter.
     Stands,
     /// It is another one, or the first.
@@ -53,7 +53,7 @@ pub enum Replayed {
 /// The file as a whole.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct GoldenFile {
     #[serde(default)]
     schema: Option<u32>,
     ask: Value,
@@ -69,7 +69,7 @@ struct Written {
     decision: Option<Value>,
 }
 
-impl Golden {
+impl GoldenCase {
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Golden {
         let in_line = |error: serde_json::Error| {
             format!(":{}:{}: {}", error.line(), error.column(), without_place(&error))
         };
-        let written: Written = serde_json::from_str(text).map_err(in_line)?;
+        let written: GoldenFile = serde_json::from_str(text).map_err(in_line)?;
         let document: Value = serde_json::from_str(text).map_err(in_line)?;
         if let Some(other) = written.schema.filter(|schema| *schema != SCHEMA) {
             return Err(format!(": schema: {other} is not known, this baton reads {SCHEMA}"));
@@ -102,16 +102,16 @@ impl Golden {
         })
     }
 
-    /// Puts the question to a policy that was granted [`Golden::artifacts`].
+    /// Puts the question to a policy that was granted [`GoldenCase::artifacts`].
     ///
     /// # Errors
     /// That the policy refuses the settings, by key.
-    pub fn replay(&self, policy: &Policy) -> Result<Replayed, String> {
+    pub fn replay(&self, policy: &CompiledPolicy) -> Result<GoldenResult, String> {
         let configured = policy.configure(&self.settings).map_err(|error| error.to_string())?;
         let configured = configured.over_built_in().map_err(|error| error.to_string())?;
         Ok(match configured.evaluate(&self.question).result {
-            Err(fault) => Replayed::Fault(fault),
-            Ok(decision) if self.decision.as_ref() == Some(&decision) => Replayed::Stands,
+            Err(fault) => GoldenResult::Fault(fault),
+            Ok(decision) if self.decision.as_ref() == Some(&decision) => GoldenResult::Stands,
             Ok(decision) => {
                 let places = match &self.decision {
                     Some(golden) => {
@@ -119,7 +119,7 @@ impl Golden {
                     }
                     None => Vec::new(),
                 };
-                Replayed::Differs { places, decision }
+                GoldenResult::Differs { places, decision }
             }
         })
     }
@@ -128,7 +128,7 @@ impl Golden {
     pub fn artifact_source(&self) -> Arc<dyn ArtifactSource> {
         let held =
             |(name, body): (&String, &String)| (name.clone(), Digest::of(body), Arc::from(body.as_bytes()));
-        Arc::new(Held(self.artifacts.iter().map(held).collect()))
+        Arc::new(GoldenArtifacts(self.artifacts.iter().map(held).collect()))
     }
 
     /// The text of the file with this decision; the question stays as it was written.
@@ -141,9 +141,9 @@ impl Golden {
 }
 
 /// Artifacts of a file.
-struct Held(Vec<(String, Digest, Arc<[u8]>)>);
+struct GoldenArtifacts(Vec<(String, Digest, Arc<[u8]>)>);
 
-impl ArtifactSource for Held {
+impl ArtifactSource for GoldenArtifacts {
     fn list(&self) -> Vec<(String, Digest)> {
         self.0.iter().map(|(name, digest, _)| (name.clone(), digest.clone())).collect()
     }

@@ -32,16 +32,16 @@ use baton_core::workflow::{ImportedFile, ImportedRecording};
 use baton_core::{Digest, RunId};
 use baton_engine::Engine;
 
-use crate::Moment;
+use crate::RecordingTime;
 
 pub use detect::ImportFormat;
 pub use error::ImportError;
-pub use keep::Kept;
+pub use keep::ImportOutcome;
 pub use report::{ImportNote, ImportReport, ImportedVerdict, NOTES_KEPT};
 pub use turns::schema as turns_schema;
 
-use play::Played;
-use setting::{Judge, Setting};
+use play::ImportedRun;
+use setting::{BuiltinDecider, ImportContext};
 
 /// A longer recording is refused: it is held in memory until its run is whole. The longest that is known of a single agent
 /// has a fifth of it.
@@ -75,14 +75,14 @@ pub struct ImportRequest<'a> {
     /// Size of the context window, where the recording does not tell.
     pub window_tokens: Option<u64>,
     /// When it began, for a recording without times, and the time zone that its agents print.
-    pub moment: Moment,
+    pub moment: RecordingTime,
 }
 
 /// A run that was made from a recording, and is not yet kept.
 #[derive(Debug)]
 pub struct Import {
     run: RunId,
-    played: Played,
+    played: ImportedRun,
     blobs: Vec<Vec<u8>>,
     report: ImportReport,
 }
@@ -101,7 +101,7 @@ impl Import {
 
 /// Makes runs from recordings. Loads the built-in policy once.
 pub struct Importer {
-    judge: Judge,
+    judge: BuiltinDecider,
 }
 
 impl Importer {
@@ -110,7 +110,7 @@ impl Importer {
     /// # Errors
     /// [`ImportError::Policy`] where the host was built with a broken one.
     pub fn new(engine: &Engine) -> Result<Self, ImportError> {
-        Ok(Self { judge: Judge::new(engine)? })
+        Ok(Self { judge: BuiltinDecider::new(engine)? })
     }
 
     /// Makes a run; nothing is written.
@@ -130,7 +130,8 @@ impl Importer {
             files: request.files.iter().map(described).collect(),
             times_are_made_up: !script.has_times(),
         };
-        let setting = Setting { run: run.clone(), format, request, imported: &imported, script: &script };
+        let setting =
+            ImportContext { run: run.clone(), format, request, imported: &imported, script: &script };
         // How many objectives there were nobody wrote down: as many as prompts that were answered. That is known once it was
         // played, and each has one to itself so that the boundaries between them are boundaries of the run.
         let first = play::play(&script, &setting, &self.judge, script.prompts())?;

@@ -26,29 +26,31 @@ use baton_core::observation::PolicyRequest;
 use baton_core::{RunId, Seq};
 use baton_store::{Journal, StoreError};
 
-pub use baton_streams::Format as StreamFormat;
-pub use classify::{Classified, ClassifyError, Moment, classify, classify_remark};
+pub use baton_streams::StreamFormat;
+pub use classify::{Classification, ClassifyError, RecordingTime, classify, classify_remark};
 pub use import::{
-    Import, ImportError, ImportFormat, ImportNote, ImportReport, ImportRequest, ImportedVerdict, Importer,
-    Kept, NOTES_KEPT, RECORDING_BYTES_MAX, RecordedFile, turns_schema,
+    Import, ImportError, ImportFormat, ImportNote, ImportOutcome, ImportReport, ImportRequest,
+    ImportedVerdict, Importer, NOTES_KEPT, RECORDING_BYTES_MAX, RecordedFile, turns_schema,
 };
 pub use policies::{ask_again, candidate};
-pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation, Witness};
-pub use refold::{Divergence, Folded, Refold};
-pub use replay::{Difference, Function, Tally, Tried};
-pub use review::{Known, review};
-pub use trial::{Trial, try_on};
+pub use reevaluate::{
+    ChangedDecision, DIFFERENCES_KEPT, DecisionReplayer, PolicyReplay, PolicyReplayResult, ReplayedAnswer,
+};
+pub use refold::{CoreDivergence, CoreReplay, CoreReplayResult};
+pub use replay::{DecisionDifference, FunctionMatches, MatchCounts, TrialResult};
+pub use review::{ReviewedDocumentFacts, review};
+pub use trial::{CandidateTrial, try_on};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verification {
+pub struct RunVerification {
     /// Whether core does today what it did then.
-    pub refold: Result<Folded, Divergence>,
+    pub refold: Result<CoreReplayResult, CoreDivergence>,
     /// Whether the policies answer today what they answered then.
-    pub decisions: Reevaluated,
+    pub decisions: PolicyReplayResult,
 }
 
-impl Verification {
+impl RunVerification {
     /// The run replays exactly: core and every component that was asked again.
     pub fn is_exact(&self) -> bool {
         self.refold.is_ok() && self.decisions.differences == 0
@@ -100,10 +102,14 @@ pub enum LabError {
 /// Re-folds a run and re-evaluates its decisions, in one pass over its journal.
 ///
 /// The witness puts a question to the component that the label names, under the settings that it names:
-/// [`replay::Witnesses`] does it with what the journal has of them, [`ask_again`] with policies that are at hand.
-pub fn verify(journal: &Journal, run: &RunId, witness: impl Witness) -> Result<Verification, LabError> {
-    let mut refold = Refold::new();
-    let mut reevaluation = Reevaluation::new(run.clone(), witness);
+/// [`replay::RecordedPolicies`] does it with what the journal has of them, [`ask_again`] with policies that are at hand.
+pub fn verify(
+    journal: &Journal,
+    run: &RunId,
+    witness: impl DecisionReplayer,
+) -> Result<RunVerification, LabError> {
+    let mut refold = CoreReplay::new();
+    let mut reevaluation = PolicyReplay::new(run.clone(), witness);
     let mut rows = 0_u64;
     for entry in journal.read(run)? {
         let entry = entry?;
@@ -114,13 +120,14 @@ pub fn verify(journal: &Journal, run: &RunId, witness: impl Witness) -> Result<V
     if rows == 0 {
         return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
     }
-    Ok(Verification { refold: refold.finish(), decisions: reevaluation.finish() })
+    Ok(RunVerification { refold: refold.finish(), decisions: reevaluation.finish() })
 }
 
 /// Re-folds a run alone: no policy is needed for it.
-pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<Folded, Divergence>, LabError> {
-    let nobody =
-        |_: &PolicyRequest, _: &Provenance| Answer::Unavailable { why: "nobody was asked".to_owned() };
+pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<CoreReplayResult, CoreDivergence>, LabError> {
+    let nobody = |_: &PolicyRequest, _: &Provenance| ReplayedAnswer::Unavailable {
+        why: "nobody was asked".to_owned(),
+    };
     Ok(verify(journal, run, nobody)?.refold)
 }
 

@@ -13,16 +13,16 @@ use baton_core::facts::AgentEvent;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Digest, Input, Intent, JournaledInput, PhaseId, Run, RunId, SessionId, UnixMs, Workflow};
-use baton_store::{Entry, Journal};
+use baton_store::{Journal, JournalEntry};
 use serde::{Deserialize, Serialize};
 
-pub use asked::{Failures, PolicyCounts, add_asked};
-pub use done::Completion;
+pub use asked::{PolicyCounts, PolicyFailures, add_asked};
+pub use done::CompletionBasis;
 
 use crate::LabError;
-use crate::fate::{Fate, Fates, Over};
-use asked::Asking;
-use done::Done;
+use crate::fate::{ClosedContext, ContextOutcome, ContextTracker};
+use asked::PolicyCounter;
+use done::CompletedObjectives;
 
 /// Files of a run whose writers are remembered; beyond them rework is counted no further. No run that people would read
 /// about changes more.
@@ -31,7 +31,7 @@ const FILES_MAX: usize = 100_000;
 /// How a run stands, as an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum RunResult {
     /// Every objective is done.
     Done,
     /// It is over, and some objectives stay open.
@@ -44,16 +44,16 @@ pub enum Standing {
     Running,
 }
 
-impl Standing {
+impl RunResult {
     /// Whether nothing of it will change any more.
     pub fn is_final(self) -> bool {
-        matches!(self, Standing::Done | Standing::Unfinished)
+        matches!(self, RunResult::Done | RunResult::Unfinished)
     }
 }
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measures {
+pub struct RunMetrics {
     /// Which run.
     pub run: RunId,
     /// Name of its workflow.
@@ -66,7 +66,7 @@ pub struct Measures {
     /// When it began.
     pub started_at: UnixMs,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: RunResult,
     /// Objectives of the workflow.
     pub objectives: u32,
     /// Those that have a check: a command of their own, or of their phase.
@@ -125,7 +125,7 @@ pub struct Measures {
 
 /// What is known of one session.
 #[derive(Debug, Default)]
-struct Seen {
+struct SessionMetrics {
     turns: u32,
     turns_at_last_objective: u32,
     warned_at_turn: Option<u32>,
@@ -140,9 +140,9 @@ struct Seen {
 
 /// Takes what core took and wanted, in order; keeps a few numbers a session.
 #[derive(Debug, Default)]
-pub struct Measuring {
-    sessions: BTreeMap<SessionId, Seen>,
-    fates: Fates,
+pub struct MetricsFold {
+    sessions: BTreeMap<SessionId, SessionMetrics>,
+    fates: ContextTracker,
     /// Who works in a phase.
     at_work: BTreeMap<PhaseId, SessionId>,
     phase_of: BTreeMap<SessionId, PhaseId>,
@@ -155,11 +155,11 @@ pub struct Measuring {
     decisions: u64,
     faults: u64,
     timeouts: u64,
-    policies: Asking,
+    policies: PolicyCounter,
     swapped: bool,
 }
 
-impl Measuring {
+impl MetricsFold {
     /// Before the first input.
     pub fn new() -> Self {
         Self::default()
@@ -196,8 +196,8 @@ impl Measuring {
         self.used_up(over);
     }
 
-    fn used_up(&mut self, over: Vec<Over>) {
-        for context in over.into_iter().filter(|context| context.fate == Fate::Exhausted) {
+    fn used_up(&mut self, over: Vec<ClosedContext>) {
+        for context in over.into_iter().filter(|context| context.fate == ContextOutcome::Exhausted) {
             self.seen(&context.context.session).used_up = true;
         }
     }
@@ -235,7 +235,7 @@ impl Measuring {
         }
     }
 
-    fn seen(&mut self, session: &SessionId) -> &mut Seen {
+    fn seen(&mut self, session: &SessionId) -> &mut SessionMetrics {
         self.sessions.entry(session.clone()).or_default()
     }
 
@@ -254,17 +254,18 @@ impl Measuring {
     }
 
     /// What it came to, at the time of the last input. None of a run that never began.
-    pub fn finish(mut self, run: &Run, at: UnixMs) -> Option<Measures> {
+    pub fn finish(mut self, run: &Run, at: UnixMs) -> Option<RunMetrics> {
         let over = self.fates.end().collect();
         self.used_up(over);
         let view = run.view(at)?;
-        let done = Done::of(&view, run.workflow());
+        let done = CompletedObjectives::of(&view, run.workflow());
         let sessions = self.sessions.values();
         let exhausted = || self.sessions.values().filter(|seen| seen.used_up);
         let turns = view.phases.iter().flat_map(|phase| &phase.sessions).map(|session| session.turns);
-        let alarm_was_false =
-            |seen: &&Seen| seen.ended && seen.warned_at_turn.is_some() && !seen.relieved && !seen.used_up;
-        Some(Measures {
+        let alarm_was_false = |seen: &&SessionMetrics| {
+            seen.ended && seen.warned_at_turn.is_some() && !seen.relieved && !seen.used_up
+        };
+        Some(RunMetrics {
             run: view.run.clone(),
             workflow: view.workflow.clone(),
             task: task_of(run.workflow()),
@@ -310,14 +311,14 @@ fn count(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)
 }
 
-fn standing(view: &RunView) -> Standing {
+fn standing(view: &RunView) -> RunResult {
     match view.status {
-        RunStatus::Ended(RunOutcome::Done) => Standing::Done,
-        RunStatus::Ended(RunOutcome::Unfinished) => Standing::Unfinished,
-        RunStatus::Ended(RunOutcome::Interrupted) => Standing::Stopped,
-        _ if view.set_aside => Standing::Stopped,
-        RunStatus::Paused => Standing::Waiting,
-        RunStatus::Running => Standing::Running,
+        RunStatus::Ended(RunOutcome::Done) => RunResult::Done,
+        RunStatus::Ended(RunOutcome::Unfinished) => RunResult::Unfinished,
+        RunStatus::Ended(RunOutcome::Interrupted) => RunResult::Stopped,
+        _ if view.set_aside => RunResult::Stopped,
+        RunStatus::Paused => RunResult::Waiting,
+        RunStatus::Running => RunResult::Running,
     }
 }
 
@@ -336,10 +337,10 @@ pub fn task_of(workflow: &Workflow) -> Digest {
 }
 
 /// What a recorded run came to.
-pub fn measure(journal: &Journal, run: &RunId) -> Result<Measures, LabError> {
-    let (mut folded, mut measuring, mut at) = (Run::new(), Measuring::new(), UnixMs(0));
+pub fn measure(journal: &Journal, run: &RunId) -> Result<RunMetrics, LabError> {
+    let (mut folded, mut measuring, mut at) = (Run::new(), MetricsFold::new(), UnixMs(0));
     for entry in journal.read(run)? {
-        let Entry::Input(stamped) = entry? else { continue };
+        let JournalEntry::Input(stamped) = entry? else { continue };
         let intents = folded.apply(&stamped).map_err(|why| LabError::Refused {
             run: run.clone(),
             seq: stamped.seq,

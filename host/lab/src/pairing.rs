@@ -6,7 +6,7 @@ use baton_core::action::Action;
 use baton_core::decision::{Decision, Fault, Provenance};
 use baton_core::observation::PolicyRequest;
 use baton_core::{Input, RequestId, RunId, Seq};
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 use crate::LabError;
 
@@ -14,13 +14,13 @@ use crate::LabError;
 const QUESTIONS_OPEN: usize = 4096;
 
 /// The questions of one run that have no answer yet, each with what its reader wants to know of the moment it was put.
-pub(crate) struct Pairing<T = ()> {
+pub(crate) struct RequestMatcher<T = ()> {
     run: RunId,
     open: BTreeMap<RequestId, (PolicyRequest, T)>,
 }
 
 /// A question with its recorded answer.
-pub(crate) struct Paired<'a> {
+pub(crate) struct AnsweredRequest<'a> {
     /// Where the answer stands.
     pub(crate) seq: Seq,
     /// Which question.
@@ -33,7 +33,7 @@ pub(crate) struct Paired<'a> {
     pub(crate) label: &'a Provenance,
 }
 
-impl<T> Pairing<T> {
+impl<T> RequestMatcher<T> {
     /// Before the first entry.
     pub(crate) fn new(run: RunId) -> Self {
         Self { run, open: BTreeMap::new() }
@@ -59,21 +59,24 @@ impl<T> Pairing<T> {
     }
 }
 
-impl Pairing {
+impl RequestMatcher {
     /// Takes the next entry; gives back the pair that it completes. Fails for an answer without a question.
-    pub(crate) fn take<'a>(&mut self, entry: &'a Entry) -> Result<Option<Paired<'a>>, LabError> {
+    pub(crate) fn take<'a>(
+        &mut self,
+        entry: &'a JournalEntry,
+    ) -> Result<Option<AnsweredRequest<'a>>, LabError> {
         match entry {
-            Entry::Intent { intent, .. } => {
+            JournalEntry::Intent { intent, .. } => {
                 if let Action::RequestDecision { request, question, .. } = &intent.action {
                     self.put(*request, question.clone(), ());
                 }
                 Ok(None)
             }
-            Entry::Input(stamped) => {
+            JournalEntry::Input(stamped) => {
                 let Input::Decided { request, result, label } = &stamped.input else { return Ok(None) };
                 let (seq, request) = (stamped.seq, *request);
                 let (question, ()) = self.answered(request, seq)?;
-                Ok(Some(Paired { seq, request, question, recorded: result, label }))
+                Ok(Some(AnsweredRequest { seq, request, question, recorded: result, label }))
             }
         }
     }

@@ -5,14 +5,14 @@ use baton_core::decision::Provenance;
 use baton_core::observation::PolicyRequest;
 use baton_engine::{ConfiguredPolicy, PolicyAnswer, validate_answer};
 
-use crate::reevaluate::Answer;
+use crate::reevaluate::ReplayedAnswer;
 
 /// Puts a question to that one of `policies` which has the digests of the label. `engine` is the digest of the
 /// engine that they were loaded into: under another one a component may use other fuel, so nothing is compared.
 pub fn ask_again(
     policies: &[ConfiguredPolicy],
     engine: &Digest,
-) -> impl FnMut(&PolicyRequest, &Provenance) -> Answer {
+) -> impl FnMut(&PolicyRequest, &Provenance) -> ReplayedAnswer {
     move |question, label| {
         if label.engine != *engine {
             let why = format!(
@@ -20,7 +20,7 @@ pub fn ask_again(
                 label.engine.short(),
                 engine.short()
             );
-            return Answer::Unavailable { why };
+            return ReplayedAnswer::Unavailable { why };
         }
         let is_asked = |policy: &&ConfiguredPolicy| {
             Some(policy.policy().digest()) == label.component.as_ref()
@@ -29,9 +29,9 @@ pub fn ask_again(
         match policies.iter().find(is_asked) {
             Some(policy) => {
                 let evaluation = policy.evaluate(question);
-                Answer::Given { result: evaluation.result, fuel: evaluation.fuel }
+                ReplayedAnswer::Given { result: evaluation.result, fuel: evaluation.fuel }
             }
-            None => Answer::Unavailable {
+            None => ReplayedAnswer::Unavailable {
                 why: format!("policy {} is not here with those settings", label.policy),
             },
         }

@@ -6,17 +6,17 @@ use baton_core::decision::{AbstentionRecord, Decision, DecisionSource, Fault, Fa
 use baton_core::observation::PolicyRequest;
 use baton_core::{Input, JournaledInput, RequestId, RunId, Seq};
 use baton_engine::PolicyAnswer;
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 use crate::LabError;
-use crate::pairing::{Paired, Pairing};
+use crate::pairing::{AnsweredRequest, RequestMatcher};
 
 /// Differences that are kept to be shown; the rest is counted. A person reads the first few.
 pub const DIFFERENCES_KEPT: usize = 20;
 
 /// What a witness says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ReplayedAnswer {
     /// The component was asked.
     Given {
         /// Its answer, abstention or fault.
@@ -47,16 +47,21 @@ pub enum Answer {
 }
 
 /// Knows those who decided in a run, and asks them again. A function of question and label is one that knows nothing of faults.
-pub trait Witness {
+pub trait DecisionReplayer {
     /// The run goes on; told before any decision that follows from it.
     fn sees(&mut self, _stamped: &JournaledInput) {}
 
     /// What was decided, asked again of whom the label names.
-    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer;
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> ReplayedAnswer;
 
     /// The same of one that was asked before, and failed.
-    fn fault(&mut self, _question: &PolicyRequest, _label: &Provenance, record: &FaultRecord) -> Answer {
-        Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
+    fn fault(
+        &mut self,
+        _question: &PolicyRequest,
+        _label: &Provenance,
+        record: &FaultRecord,
+    ) -> ReplayedAnswer {
+        ReplayedAnswer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
     /// The same of one that was asked before, and abstained.
@@ -65,8 +70,8 @@ pub trait Witness {
         _question: &PolicyRequest,
         _label: &Provenance,
         record: &AbstentionRecord,
-    ) -> Answer {
-        Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
+    ) -> ReplayedAnswer {
+        ReplayedAnswer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
     /// What is decided where no component answers; none where that is not known.
@@ -75,15 +80,15 @@ pub trait Witness {
     }
 }
 
-impl<E: FnMut(&PolicyRequest, &Provenance) -> Answer> Witness for E {
-    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer {
+impl<E: FnMut(&PolicyRequest, &Provenance) -> ReplayedAnswer> DecisionReplayer for E {
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> ReplayedAnswer {
         self(question, label)
     }
 }
 
 /// A decision that came out differently.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changed {
+pub struct ChangedDecision {
     /// The recorded decision.
     pub seq: Seq,
     /// Which question.
@@ -102,7 +107,7 @@ pub struct Changed {
     pub replayed_fuel: Option<u64>,
 }
 
-impl Changed {
+impl ChangedDecision {
     /// The answer is the same, and only the fuel differs: another build of the component, or a changed label.
     pub fn is_fuel_only(&self) -> bool {
         self.replayed.as_ref() == Ok(&self.recorded)
@@ -111,13 +116,13 @@ impl Changed {
 
 /// The count.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reevaluated {
+pub struct PolicyReplayResult {
     /// Decisions with the same answer for the same fuel.
     pub same: u64,
     /// Decisions and faults that came out differently.
     pub differences: u64,
     /// The first of them.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedDecision>,
     /// Decisions that no component made, where they were not made again.
     pub native: u64,
     /// Ends by the watchdog: the host's doing and no property of the policy, so they are replayed as recorded.
@@ -134,7 +139,7 @@ pub struct Reevaluated {
     pub unavailable_because: Option<String>,
 }
 
-impl Reevaluated {
+impl PolicyReplayResult {
     /// Takes in what came of another run.
     pub fn add(&mut self, other: Self) {
         self.same += other.same;
@@ -152,16 +157,16 @@ impl Reevaluated {
 }
 
 /// Takes the entries of one run in order and asks again as it goes.
-pub struct Reevaluation<W> {
-    pairing: Pairing,
+pub struct PolicyReplay<W> {
+    pairing: RequestMatcher,
     witness: W,
     /// The run was made from a recording, which decides in it too.
     is_imported: bool,
-    found: Reevaluated,
+    found: PolicyReplayResult,
 }
 
 /// What is looked at again.
-struct Looked<'a> {
+struct ReplayTarget<'a> {
     seq: Seq,
     request: RequestId,
     function: &'static str,
@@ -172,15 +177,20 @@ struct Looked<'a> {
     fuel: Option<u64>,
 }
 
-impl<W: Witness> Reevaluation<W> {
+impl<W: DecisionReplayer> PolicyReplay<W> {
     /// Before the first entry.
     pub fn new(run: RunId, witness: W) -> Self {
-        Self { pairing: Pairing::new(run), witness, is_imported: false, found: Reevaluated::default() }
+        Self {
+            pairing: RequestMatcher::new(run),
+            witness,
+            is_imported: false,
+            found: PolicyReplayResult::default(),
+        }
     }
 
     /// Takes the next entry. Fails for a decision without a question.
-    pub fn take(&mut self, entry: &Entry) -> Result<(), LabError> {
-        if let Entry::Input(stamped) = entry {
+    pub fn take(&mut self, entry: &JournalEntry) -> Result<(), LabError> {
+        if let JournalEntry::Input(stamped) = entry {
             if let Input::Started { workflow, .. } = &stamped.input {
                 self.is_imported = workflow.imported.is_some();
             }
@@ -193,14 +203,14 @@ impl<W: Witness> Reevaluation<W> {
     }
 
     /// What came of it.
-    pub fn finish(self) -> Reevaluated {
+    pub fn finish(self) -> PolicyReplayResult {
         self.found
     }
 
-    fn ask_again(&mut self, paired: &Paired<'_>) {
-        let Paired { seq, request, question, recorded, label } = paired;
+    fn ask_again(&mut self, paired: &AnsweredRequest<'_>) {
+        let AnsweredRequest { seq, request, question, recorded, label } = paired;
         let recorded = &(*recorded).clone().map(Some);
-        let looked = Looked {
+        let looked = ReplayTarget {
             seq: *seq,
             request: *request,
             function: question.ask.function(),
@@ -212,7 +222,7 @@ impl<W: Witness> Reevaluation<W> {
         for record in &label.faults {
             let recorded = Err(record.fault.clone());
             let earlier = Some(record.policy.as_str());
-            let looked = Looked { earlier, recorded: &recorded, fuel: record.fuel, ..looked };
+            let looked = ReplayTarget { earlier, recorded: &recorded, fuel: record.fuel, ..looked };
             match &record.fault {
                 Fault::Watchdog { .. } => self.found.watchdog += 1,
                 _ => {
@@ -223,13 +233,13 @@ impl<W: Witness> Reevaluation<W> {
         }
         for record in &label.abstained {
             let earlier = Some(record.policy.as_str());
-            let looked = Looked { earlier, recorded: &Ok(None), fuel: Some(record.fuel), ..looked };
+            let looked = ReplayTarget { earlier, recorded: &Ok(None), fuel: Some(record.fuel), ..looked };
             let answer = self.witness.abstention(question, label, record);
             self.count(&looked, answer);
         }
         if label.capability != question.ask.capability() {
             let why = format!("the label says {}, and {} was asked", label.capability, looked.function);
-            self.count(&looked, Answer::Impossible { why });
+            self.count(&looked, ReplayedAnswer::Impossible { why });
         } else if label.by == DecisionSource::Recording {
             match self.is_imported {
                 // What really happened was nobody's answer: there is nobody to ask again.
@@ -237,12 +247,14 @@ impl<W: Witness> Reevaluation<W> {
                 false => {
                     let why = "the label says that a recording decided, and the run was not made from one"
                         .to_owned();
-                    self.count(&looked, Answer::Impossible { why });
+                    self.count(&looked, ReplayedAnswer::Impossible { why });
                 }
             }
         } else if label.by == DecisionSource::Native || label.component.is_none() {
             match self.witness.native(question) {
-                Some(result) => self.count(&looked, Answer::Given { result: result.map(Some), fuel: 0 }),
+                Some(result) => {
+                    self.count(&looked, ReplayedAnswer::Given { result: result.map(Some), fuel: 0 })
+                }
                 None => self.found.native += 1,
             }
         } else if matches!(recorded, Err(Fault::Watchdog { .. })) {
@@ -253,25 +265,25 @@ impl<W: Witness> Reevaluation<W> {
         }
     }
 
-    fn count(&mut self, looked: &Looked<'_>, answer: Answer) {
+    fn count(&mut self, looked: &ReplayTarget<'_>, answer: ReplayedAnswer) {
         let found = &mut self.found;
         let (replayed, fuel) = match answer {
             // A watchdog that ends it now says something about this machine alone.
-            Answer::Given { result: Err(Fault::Watchdog { limit_ms }), .. }
-            | Answer::OtherEngine { result: Err(Fault::Watchdog { limit_ms }) } => {
+            ReplayedAnswer::Given { result: Err(Fault::Watchdog { limit_ms }), .. }
+            | ReplayedAnswer::OtherEngine { result: Err(Fault::Watchdog { limit_ms }) } => {
                 let why = format!(
                     "it took longer than {limit_ms} ms here; try again while the machine is less busy"
                 );
                 return found.cannot(why);
             }
-            Answer::Given { result, fuel } => (Ok(result), Some(fuel)),
+            ReplayedAnswer::Given { result, fuel } => (Ok(result), Some(fuel)),
             // How far the fuel goes is a property of the engine.
-            Answer::OtherEngine { result: Err(Fault::OutOfFuel { .. }) } => {
+            ReplayedAnswer::OtherEngine { result: Err(Fault::OutOfFuel { .. }) } => {
                 return found.cannot("it runs out of fuel, under another engine".to_owned());
             }
-            Answer::OtherEngine { result } => (Ok(result), None),
-            Answer::Impossible { why } | Answer::OtherBehind { why } => (Err(why), None),
-            Answer::Unavailable { why } => return found.cannot(why),
+            ReplayedAnswer::OtherEngine { result } => (Ok(result), None),
+            ReplayedAnswer::Impossible { why } | ReplayedAnswer::OtherBehind { why } => (Err(why), None),
+            ReplayedAnswer::Unavailable { why } => return found.cannot(why),
         };
         let fuel = fuel.filter(|_| looked.fuel.is_some());
         let is_same = replayed.as_ref().is_ok_and(|replayed| same_bytes(replayed, looked.recorded));
@@ -286,7 +298,7 @@ impl<W: Witness> Reevaluation<W> {
         }
         found.differences += 1;
         if found.changed.len() < DIFFERENCES_KEPT {
-            found.changed.push(Changed {
+            found.changed.push(ChangedDecision {
                 seq: looked.seq,
                 request: looked.request,
                 function: looked.function,
@@ -300,7 +312,7 @@ impl<W: Witness> Reevaluation<W> {
     }
 }
 
-impl Reevaluated {
+impl PolicyReplayResult {
     fn cannot(&mut self, why: String) {
         self.unavailable += 1;
         self.unavailable_because.get_or_insert(why);

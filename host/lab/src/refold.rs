@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 
 use baton_core::run::IllegalInput;
 use baton_core::{Action, Intent, Run, Seq};
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 /// A run that folded to exactly what was recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Folded {
+pub struct CoreReplayResult {
     /// Inputs applied.
     pub inputs: u64,
     /// Intents compared.
@@ -20,7 +20,7 @@ pub struct Folded {
 
 /// The first difference between a journal and its replay.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Divergence {
+pub enum CoreDivergence {
     /// Core refuses an input that it took then.
     #[error("core refuses what it took when it was recorded: {why}")]
     Refused {
@@ -51,13 +51,13 @@ pub enum Divergence {
     },
 }
 
-impl Divergence {
+impl CoreDivergence {
     /// Where in the journal it is.
     pub fn seq(&self) -> Seq {
         match self {
-            Divergence::Refused { seq, .. }
-            | Divergence::Other { seq, .. }
-            | Divergence::More { seq, .. } => *seq,
+            CoreDivergence::Refused { seq, .. }
+            | CoreDivergence::Other { seq, .. }
+            | CoreDivergence::More { seq, .. } => *seq,
         }
     }
 }
@@ -71,23 +71,23 @@ fn name(intent: Option<&Intent>) -> String {
 
 /// Takes the entries of one run in order and compares as it goes; keeps nothing but the state.
 #[derive(Debug)]
-pub struct Refold {
+pub struct CoreReplay {
     run: Run,
     last_input: Seq,
     /// What core wanted after the last input and the journal has not confirmed yet.
     expected: VecDeque<Intent>,
     inputs: u64,
     intents: u64,
-    diverged: Option<Divergence>,
+    diverged: Option<CoreDivergence>,
 }
 
-impl Default for Refold {
+impl Default for CoreReplay {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Refold {
+impl CoreReplay {
     /// Before the first entry.
     pub fn new() -> Self {
         Self {
@@ -101,39 +101,40 @@ impl Refold {
     }
 
     /// Takes the next entry. After the first difference it looks at no more.
-    pub fn take(&mut self, entry: Entry) {
+    pub fn take(&mut self, entry: JournalEntry) {
         if self.diverged.is_none() {
             self.diverged = self.compare(entry).err();
         }
     }
 
     /// What came of it, at the end of the journal.
-    pub fn finish(mut self) -> Result<Folded, Divergence> {
+    pub fn finish(mut self) -> Result<CoreReplayResult, CoreDivergence> {
         if self.diverged.is_none() {
             self.diverged = self.confirmed().err();
         }
         match self.diverged {
             Some(divergence) => Err(divergence),
-            None => Ok(Folded { inputs: self.inputs, intents: self.intents, run: self.run }),
+            None => Ok(CoreReplayResult { inputs: self.inputs, intents: self.intents, run: self.run }),
         }
     }
 
-    fn compare(&mut self, entry: Entry) -> Result<(), Divergence> {
+    fn compare(&mut self, entry: JournalEntry) -> Result<(), CoreDivergence> {
         match entry {
-            Entry::Input(stamped) => {
+            JournalEntry::Input(stamped) => {
                 self.confirmed()?;
-                let refused = |e: IllegalInput| Divergence::Refused { seq: stamped.seq, why: e.to_string() };
+                let refused =
+                    |e: IllegalInput| CoreDivergence::Refused { seq: stamped.seq, why: e.to_string() };
                 let intents = self.run.apply(&stamped).map_err(refused)?;
                 // What only people are told is not in the journal.
                 self.expected.extend(intents.into_iter().filter(|i| !matches!(i.action, Action::Notify(_))));
                 self.last_input = stamped.seq;
                 self.inputs += 1;
             }
-            Entry::Intent { seq, intent, .. } => {
+            JournalEntry::Intent { seq, intent, .. } => {
                 let replayed = self.expected.pop_front();
                 if replayed.as_ref() != Some(&intent) {
                     let replayed = replayed.map(Box::new);
-                    return Err(Divergence::Other { seq, recorded: Box::new(intent), replayed });
+                    return Err(CoreDivergence::Other { seq, recorded: Box::new(intent), replayed });
                 }
                 self.intents += 1;
             }
@@ -142,10 +143,12 @@ impl Refold {
     }
 
     /// An input and its intents are one transaction: before the next input, and at the end, all of them are there.
-    fn confirmed(&mut self) -> Result<(), Divergence> {
+    fn confirmed(&mut self) -> Result<(), CoreDivergence> {
         match self.expected.pop_front() {
             None => Ok(()),
-            Some(replayed) => Err(Divergence::More { seq: self.last_input, replayed: Box::new(replayed) }),
+            Some(replayed) => {
+                Err(CoreDivergence::More { seq: self.last_input, replayed: Box::new(replayed) })
+            }
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Is this handoff fit? Puts any document to the policy of a live run, with what the host found. Reads no file by itself.
 
 use baton_core::ObjectiveId;
-use baton_core::decision::{Decision, Fault, Provenance, Review};
+use baton_core::decision::{Decision, Fault, Provenance, ReviewDecision};
 use baton_core::observation::{PolicyQuery, PolicyRequest, ReviewObservation, TextId};
 use baton_core::text::TextBlob;
 use baton_engine::Router;
 
 /// What is known of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct ReviewedDocumentFacts {
     /// Paths that it names and that are not there.
     pub missing_files: Vec<String>,
     /// Kinds of secrets in it.
@@ -22,8 +22,12 @@ pub struct Known {
 }
 
 /// What the policy says of it, and who said it. A fault is one of every policy in the chain.
-pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, Provenance), Fault> {
-    let Known { missing_files, secrets, commits_since, diverged, open_objectives } = known;
+pub fn review(
+    router: &Router,
+    document: &str,
+    known: ReviewedDocumentFacts,
+) -> Result<(ReviewDecision, Provenance), Fault> {
+    let ReviewedDocumentFacts { missing_files, secrets, commits_since, diverged, open_objectives } = known;
     let observation = ReviewObservation {
         document: TextId(0),
         missing_files,

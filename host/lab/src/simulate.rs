@@ -14,7 +14,7 @@
 //! | `fit.rs` | a model from journals |
 //!
 //! What a simulation says holds for its model. A default that nobody measured is an assumption, and says so
-//! ([`Source`]); `fit` replaces it by what journals show.
+//! ([`ParamSource`]); `fit` replaces it by what journals show.
 
 mod crew;
 mod dice;
@@ -28,25 +28,25 @@ mod world;
 use baton_core::Workflow;
 use baton_core::input::{BindingLink, PolicyBinding};
 use baton_engine::{ConfiguredPolicy, Router, RouterError};
-use baton_store::{Durability, Entry, Journal, StoreError};
+use baton_store::{Durability, Journal, JournalEntry, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Measures;
+use crate::measure::RunMetrics;
 
-pub use fleet::{Fleet, fleet};
-pub use model::{Model, ModelError, Param, Problem, Source};
+pub use fleet::{SimulationBatch, fleet};
+pub use model::{Model, ModelDiagnostic, ModelError, ModelParam, ParamSource};
 
 /// Entries that are appended to a journal at once.
 const APPENDED: usize = 1_024;
 
 /// Makes the router of one run. A router remembers who answered well, so each run gets its own.
-pub type MakeRouter = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
+pub type RouterFactory = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
 
 /// The policy that a link of a pin names; none where it was not loaded.
-pub type FindPolicy = Box<dyn Fn(&BindingLink) -> Option<ConfiguredPolicy> + Send + Sync>;
+pub type PolicyLookup = Box<dyn Fn(&BindingLink) -> Option<ConfiguredPolicy> + Send + Sync>;
 
 /// Who decides in the runs of one arm.
-pub struct Arm {
+pub struct SimulatedArm {
     /// What it is called.
     pub name: String,
     /// What is to be done.
@@ -56,12 +56,12 @@ pub struct Arm {
     /// Components and canonical settings of the pins, for a journal.
     pub blobs: Vec<Vec<u8>>,
     /// A router that follows the pins of a run, from its first input to its last.
-    pub router: MakeRouter,
+    pub router: RouterFactory,
     /// The policies of the pins.
-    pub loaded: FindPolicy,
+    pub loaded: PolicyLookup,
 }
 
-impl std::fmt::Debug for Arm {
+impl std::fmt::Debug for SimulatedArm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Arm").field("name", &self.name).field("pins", &self.pins).finish_non_exhaustive()
     }
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Arm {
 /// How a simulated run came to rest. None is dropped: what meets a bound counts as what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ends {
+pub enum SimulationEnd {
     /// It is over.
     Over,
     /// It waits for a person who never answers.
@@ -83,37 +83,37 @@ pub enum Ends {
     NoProgress,
 }
 
-impl Ends {
+impl SimulationEnd {
     /// In a few words.
     pub const fn name(self) -> &'static str {
         match self {
-            Ends::Over => "over",
-            Ends::Waiting => "waits for a person",
-            Ends::TooManyInputs => "too many inputs",
-            Ends::TooLong => "too long",
-            Ends::NoProgress => "no progress",
+            SimulationEnd::Over => "over",
+            SimulationEnd::Waiting => "waits for a person",
+            SimulationEnd::TooManyInputs => "too many inputs",
+            SimulationEnd::TooLong => "too long",
+            SimulationEnd::NoProgress => "no progress",
         }
     }
 }
 
 /// A run that was simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Simulated {
+pub struct SimulatedRun {
     /// Of which seed.
     pub seed: u64,
     /// What it came to, as a live run would be measured.
-    pub measures: Measures,
+    pub measures: RunMetrics,
     /// Objectives that are really right in the workspace in the end, which no live run can know.
     pub right: u32,
     /// How it came to rest.
-    pub ends: Ends,
+    pub ends: SimulationEnd,
     /// Inputs that it had.
     pub inputs: u64,
     /// Virtual time from the first input to the last, in ms.
     pub took_ms: u64,
     /// All of it, where it was to be kept.
     #[serde(skip)]
-    pub entries: Option<Vec<Entry>>,
+    pub entries: Option<Vec<JournalEntry>>,
 }
 
 /// A simulation could not be done.
@@ -149,15 +149,20 @@ pub enum SimulateError {
 ///
 /// # Errors
 /// [`SimulateError::Router`] where the components of the arm do not fit together; [`SimulateError::Broken`] is a mistake here.
-pub fn simulate(arm: &Arm, model: &Model, seed: u64, keep: bool) -> Result<Simulated, SimulateError> {
-    world::World::new(arm, model, seed, keep)?.go(arm)
+pub fn simulate(
+    arm: &SimulatedArm,
+    model: &Model,
+    seed: u64,
+    keep: bool,
+) -> Result<SimulatedRun, SimulateError> {
+    world::SimWorld::new(arm, model, seed, keep)?.go(arm)
 }
 
 /// Writes a run that was kept into a journal, with the components that decided in it: it can be replayed like any other.
 ///
 /// # Errors
 /// [`SimulateError::Journal`] where the journal refuses it, as it does where it has a run of this name already.
-pub fn write(run: &Simulated, arm: &Arm, journal: &Journal) -> Result<(), SimulateError> {
+pub fn write(run: &SimulatedRun, arm: &SimulatedArm, journal: &Journal) -> Result<(), SimulateError> {
     for blob in &arm.blobs {
         journal.put_blob(blob.clone())?;
     }

@@ -2,7 +2,7 @@
 //! knows what an experiment is, or says what should be done; `compare` and `experiment` do. Which method is for what, and
 //! how often each is wrong in simulation, is in `host/lab/STATISTICS.md`.
 //!
-//! Every difference is *candidate minus control*. Bad input is an error, too little data is [`NotYet`]; no function returns
+//! Every difference is *candidate minus control*. Bad input is an error, too little data is [`InsufficientData`]; no function returns
 //! a NaN or panics.
 
 pub mod betting;
@@ -26,30 +26,30 @@ pub mod srm;
 
 use serde::{Deserialize, Serialize};
 
-pub use guard::{Guard, MIN_PER_ARM};
-pub use moments::{Joint, Moments, Running};
+pub use guard::{DataRequirements, MIN_PER_ARM};
+pub use moments::{JointMoments, Moments, RunningMoments};
 
 /// One of two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum ArmSide {
     /// What is done today.
     Control,
     /// What is tried instead.
     Candidate,
 }
 
-impl Side {
+impl ArmSide {
     /// "control", "candidate".
     pub const fn name(self) -> &'static str {
         match self {
-            Side::Control => "control",
-            Side::Candidate => "candidate",
+            ArmSide::Control => "control",
+            ArmSide::Candidate => "candidate",
         }
     }
 }
 
-impl std::fmt::Display for Side {
+impl std::fmt::Display for ArmSide {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -58,7 +58,7 @@ impl std::fmt::Display for Side {
 /// What an effect is measured in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scale {
+pub enum EffectScale {
     /// The difference of the means, in their unit.
     #[default]
     Difference,
@@ -83,7 +83,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Refuses what left the numbers: values so large, or so nearly the same, that nothing can be said of them.
-    fn new(n: u64, value: f64, [lower, upper]: [f64; 2], p: f64) -> Result<Estimate> {
+    fn new(n: u64, value: f64, [lower, upper]: [f64; 2], p: f64) -> MethodResult<Estimate> {
         for (what, number) in
             [("the effect", value), ("the interval", lower), ("the interval", upper), ("p", p)]
         {
@@ -108,12 +108,12 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum NotYet {
+pub enum InsufficientData {
     /// An arm is too small for its variance to be believed.
     #[error("{side} has {n} units, and {needed} are needed")]
     TooFew {
         /// The arm.
-        side: Side,
+        side: ArmSide,
         /// What it has.
         n: u64,
         /// What it needs.
@@ -123,7 +123,7 @@ pub enum NotYet {
     #[error("all {n} values of {side} are the same, so their variance is not known")]
     NoVariance {
         /// The arm.
-        side: Side,
+        side: ArmSide,
         /// Its size.
         n: u64,
     },
@@ -154,7 +154,7 @@ pub enum NotYet {
 pub enum StatsError {
     /// Too little data so far; no mistake.
     #[error(transparent)]
-    NotYet(#[from] NotYet),
+    NotYet(#[from] InsufficientData),
     /// NaN or infinite.
     #[error("{what} is not a finite number. Leave out what was not measured, and count it")]
     NotFinite {
@@ -217,7 +217,7 @@ pub enum StatsError {
 
 impl StatsError {
     /// What is still missing, where nothing is wrong.
-    pub const fn not_yet(&self) -> Option<NotYet> {
+    pub const fn not_yet(&self) -> Option<InsufficientData> {
         match self {
             StatsError::NotYet(why) => Some(*why),
             _ => None,
@@ -226,4 +226,4 @@ impl StatsError {
 }
 
 /// What everything here returns.
-pub type Result<T> = std::result::Result<T, StatsError>;
+pub type MethodResult<T> = std::result::Result<T, StatsError>;

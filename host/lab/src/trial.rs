@@ -5,23 +5,23 @@
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::{Run, RunId};
 use baton_engine::PolicyAnswer;
-use baton_store::{Entry, Journal};
+use baton_store::{Journal, JournalEntry};
 
 use crate::LabError;
-use crate::pairing::{Paired, Pairing};
-use crate::replay::course::{About, Course, Met, Tried};
+use crate::pairing::{AnsweredRequest, RequestMatcher};
+use crate::replay::course::{OnPolicyTracker, QueryContext, RecordedQuery, TrialResult};
 
 /// Takes the entries of one run in order, and asks as it goes. Keeps the state of the run and some differences, however
 /// long the run was.
-pub struct Trial<A> {
-    pairing: Pairing,
+pub struct CandidateTrial<A> {
+    pairing: RequestMatcher,
     /// The run as it was: it knows what a question was about, and what is a part of what.
     recorded: Run,
-    course: Course,
+    course: OnPolicyTracker,
     ask: A,
 }
 
-impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> Trial<A> {
+impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> CandidateTrial<A> {
     /// Before the first entry. Questions of `decides` alone are put; so many differences are kept to be shown.
     pub fn new(
         run: RunId,
@@ -29,16 +29,16 @@ impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> Trial<A> {
         differences_kept: usize,
         ask: A,
     ) -> Self {
-        let course = Course::new(decides, differences_kept);
-        Self { pairing: Pairing::new(run), recorded: Run::new(), course, ask }
+        let course = OnPolicyTracker::new(decides, differences_kept);
+        Self { pairing: RequestMatcher::new(run), recorded: Run::new(), course, ask }
     }
 
     /// Takes the next entry. Fails for a decision without a question, and where core refuses what it took then.
-    pub fn take(&mut self, entry: &Entry) -> Result<(), LabError> {
+    pub fn take(&mut self, entry: &JournalEntry) -> Result<(), LabError> {
         if let Some(paired) = self.pairing.take(entry)? {
             self.set_beside(paired);
         }
-        if let Entry::Input(stamped) = entry {
+        if let JournalEntry::Input(stamped) = entry {
             self.recorded.apply(stamped).map_err(|why| LabError::Refused {
                 run: self.pairing.run().clone(),
                 seq: stamped.seq,
@@ -49,19 +49,19 @@ impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> Trial<A> {
     }
 
     /// What came of it.
-    pub fn finish(self) -> Tried {
+    pub fn finish(self) -> TrialResult {
         self.course.finish()
     }
 
-    fn set_beside(&mut self, paired: Paired<'_>) {
-        let Paired { seq, request, question, recorded, label } = paired;
+    fn set_beside(&mut self, paired: AnsweredRequest<'_>) {
+        let AnsweredRequest { seq, request, question, recorded, label } = paired;
         if !self.course.is_for(&question) {
             return self.course.not_asked(&question);
         }
-        let about = About::of(&self.recorded, request);
+        let about = QueryContext::of(&self.recorded, request);
         let candidate = (self.ask)(&question);
         let (recorded, label) = (recorded.clone(), Box::new(label.clone()));
-        self.course.set_beside(Met { seq, about, question, recorded, label }, candidate);
+        self.course.set_beside(RecordedQuery { seq, about, question, recorded, label }, candidate);
     }
 }
 
@@ -72,8 +72,8 @@ pub fn try_on(
     decides: impl IntoIterator<Item = Capability>,
     differences_kept: usize,
     ask: impl FnMut(&PolicyRequest) -> PolicyAnswer,
-) -> Result<Tried, LabError> {
-    let mut trial = Trial::new(run.clone(), decides, differences_kept, ask);
+) -> Result<TrialResult, LabError> {
+    let mut trial = CandidateTrial::new(run.clone(), decides, differences_kept, ask);
     let mut rows = 0_u64;
     for entry in journal.read(run)? {
         trial.take(&entry?)?;

@@ -10,10 +10,10 @@ use std::process::Command;
 use baton_core::RunId;
 use baton_core::observation::Capability;
 use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, builtin_bytes};
-use baton_lab::replay::{Asked, Instances, Recorded, replay};
+use baton_lab::replay::{InstanceMode, RecordedRun, ReplayOptions, replay};
 use baton_store::{Durability, Journal, StateDir};
 
-use relay::{Does, World};
+use relay::{FakeHost, ScriptedOutcome};
 
 /// Tells a child what to read.
 const CHILD: &str = "BATON_TEST_REPLAY_MEMORY";
@@ -40,9 +40,9 @@ fn replays_what_the_variable_names() {
     let journal = Journal::open_read_only(&StateDir::open(&folder.join("state"), folder).unwrap()).unwrap();
     let runs: Vec<_> = journal.runs().unwrap().into_iter().map(|summary| summary.run).collect();
     let runs: Vec<_> =
-        runs.into_iter().map(|run| Recorded { journal: journal.clone(), run, artifacts: None }).collect();
-    let asked = Asked { decides: Capability::ALL.into(), kept: 20 };
-    let replayed = replay(&runs, &asked, &built_in(), Instances::Kept).unwrap();
+        runs.into_iter().map(|run| RecordedRun { journal: journal.clone(), run, artifacts: None }).collect();
+    let asked = ReplayOptions { decides: Capability::ALL.into(), kept: 20 };
+    let replayed = replay(&runs, &asked, &built_in(), InstanceMode::Kept).unwrap();
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     println!("{CHILD} {} {}", replayed.questions, peak.trim().trim_end_matches(" kB"));
@@ -79,9 +79,9 @@ fn write(folder: &Path, runs: usize, turns: u64) {
     let journal = Journal::open(&StateDir::open(&folder.join("state"), folder).unwrap()).unwrap();
     for n in 0..runs {
         let run = RunId::new(format!("r{n}"));
-        let script = [Does::Exhaust, Does::Finish].repeat(8);
+        let script = [ScriptedOutcome::Exhaust, ScriptedOutcome::Finish].repeat(8);
         let mut world =
-            World::new(script, 2, 3, "plain words of an agent").named(run.as_str()).with_turns(turns);
+            FakeHost::new(script, 2, 3, "plain words of an agent").named(run.as_str()).with_turns(turns);
         world.go();
         journal.append_wait(&run, world.entries, Durability::Telemetry).unwrap();
     }

@@ -25,7 +25,7 @@ pub(crate) const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A policy, ready to be pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Artifact {
+pub struct PolicyArtifact {
     pub(crate) component: Vec<u8>,
     pub(crate) config: Vec<u8>,
     pub(crate) manifest: Vec<u8>,
@@ -56,30 +56,30 @@ pub(crate) struct Manifest {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Config<'a> {
+struct WasmConfig<'a> {
     created: &'static str,
     architecture: &'static str,
     os: &'static str,
     layer_digests: [&'a Digest; 1],
-    component: Outside<'a>,
+    component: WasmConfigComponent<'a>,
 }
 
 #[derive(Serialize)]
-struct Outside<'a> {
+struct WasmConfigComponent<'a> {
     exports: &'a [String],
     imports: &'a [String],
 }
 
-impl Artifact {
+impl PolicyArtifact {
     /// The artifact of a component with these imports and exports.
     pub fn new(component: Vec<u8>, imports: &[String], exports: &[String]) -> Self {
         let layer = Descriptor::of(COMPONENT_TYPE, &component);
-        let config = json(&Config {
+        let config = json(&WasmConfig {
             created: CREATED,
             architecture: "wasm",
             os: "wasip2",
             layer_digests: [&layer.digest],
-            component: Outside { exports, imports },
+            component: WasmConfigComponent { exports, imports },
         });
         let manifest = Manifest::new(Descriptor::of(CONFIG_TYPE, &config), vec![layer]).to_bytes();
         Self { component, config, manifest }
@@ -134,7 +134,8 @@ impl Manifest {
     /// Reads a manifest of anything.
     pub(crate) fn parse(bytes: &[u8], reference: &OciReference) -> Result<Self, RegistryError> {
         let unread = |why: String| RegistryError::Manifest { reference: reference.to_string(), why };
-        let what: Kind = serde_json::from_slice(bytes).map_err(|e| unread(said(e.to_string().as_bytes())))?;
+        let what: DocumentMediaType =
+            serde_json::from_slice(bytes).map_err(|e| unread(said(e.to_string().as_bytes())))?;
         if let Some(other) = what.media_type.filter(|kind| kind != MANIFEST_TYPE) {
             return Err(media_type(reference, "manifest", MANIFEST_TYPE, &other));
         }
@@ -173,7 +174,7 @@ impl Manifest {
 /// What a document says it is: looked at first, since an index has other fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct DocumentMediaType {
     media_type: Option<String>,
 }
 
@@ -200,9 +201,9 @@ pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn artifact() -> Artifact {
+    fn artifact() -> PolicyArtifact {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        Artifact::new(
+        PolicyArtifact::new(
             b"\0asm".to_vec(),
             &names(&["baton:policy/types@0.1.0"]),
             &names(&["baton:policy/splitting@0.1.0"]),

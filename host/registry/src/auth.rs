@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 
-use crate::credentials::Login;
+use crate::credentials::RegistryLogin;
 use crate::error::RegistryError;
-use crate::http::{Http, Request};
+use crate::http::{HttpClient, RegistryRequest};
 
 /// Largest answer with a token.
 const TOKEN_BYTES_MAX: u64 = 256 * 1024;
@@ -17,16 +17,16 @@ const CLIENT: &str = "baton";
 
 /// What is to be done with a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Access {
+pub(crate) enum RegistryAccess {
     Pull,
     Push,
 }
 
-impl Access {
+impl RegistryAccess {
     fn actions(self) -> &'static str {
         match self {
-            Access::Pull => "pull",
-            Access::Push => "pull,push",
+            RegistryAccess::Pull => "pull",
+            RegistryAccess::Push => "pull,push",
         }
     }
 }
@@ -69,7 +69,7 @@ fn parameters(text: &str) -> Vec<(String, String)> {
 }
 
 #[derive(Deserialize)]
-struct Token {
+struct TokenResponse {
     #[serde(default)]
     token: String,
     #[serde(default)]
@@ -78,15 +78,15 @@ struct Token {
 
 /// The `Authorization` that answers a challenge; nothing where there are no credentials and none would be given a token.
 pub(crate) fn answer(
-    http: &Http,
+    http: &HttpClient,
     challenge: &Challenge,
     host: &str,
     name: &str,
-    access: Access,
-    login: Option<&Login>,
+    access: RegistryAccess,
+    login: Option<&RegistryLogin>,
 ) -> Result<Option<String>, RegistryError> {
     let (realm, service) = match (challenge, login) {
-        (Challenge::Basic, Some(Login::Password { user, password })) => {
+        (Challenge::Basic, Some(RegistryLogin::Password { user, password })) => {
             return Ok(Some(basic(user, password)));
         }
         (Challenge::Basic, _) => return Ok(None),
@@ -103,16 +103,16 @@ pub(crate) fn answer(
     let ask = |method, url: &str, headers: &[(&'static str, &str)], body| {
         http.send(
             host,
-            &Request { method, url, headers, body, what: "the token", bytes_max: TOKEN_BYTES_MAX },
+            &RegistryRequest { method, url, headers, body, what: "the token", bytes_max: TOKEN_BYTES_MAX },
         )
     };
     let url = format!("{realm}{}{query}", if realm.contains('?') { '&' } else { '?' });
     let answer = match login {
         None => ask("GET", &url, &[], None)?,
-        Some(Login::Password { user, password }) => {
+        Some(RegistryLogin::Password { user, password }) => {
             ask("GET", &url, &[("authorization", &basic(user, password))], None)?
         }
-        Some(Login::Refresh(token)) => {
+        Some(RegistryLogin::Refresh(token)) => {
             let form = format!(
                 "grant_type=refresh_token&client_id={CLIENT}&refresh_token={}&{query}",
                 encoded(token)
@@ -124,7 +124,7 @@ pub(crate) fn answer(
     if !answer.is_success() {
         return Ok(None);
     }
-    let token: Option<Token> = serde_json::from_slice(&answer.body).ok();
+    let token: Option<TokenResponse> = serde_json::from_slice(&answer.body).ok();
     let token = token.map(|token| if token.token.is_empty() { token.access_token } else { token.token });
     // A token goes into a header, where only visible characters may stand.
     Ok(token
@@ -151,7 +151,7 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Patience;
+    use crate::http::Timeouts;
 
     #[test]
     fn challenges_are_read() {
@@ -177,12 +177,12 @@ mod tests {
 
     #[test]
     fn credentials_never_go_where_others_listen() {
-        let http = Http::new(Vec::new(), Patience::default());
-        let login = Login::Password { user: "ada".into(), password: "secret".into() };
+        let http = HttpClient::new(Vec::new(), Timeouts::default());
+        let login = RegistryLogin::Password { user: "ada".into(), password: "secret".into() };
         for realm in ["http://auth.example/token", "http://127.0.0.1@auth.example/", "file:///etc/passwd"] {
             let challenge = Challenge::Bearer { realm: realm.into(), service: None };
-            let error =
-                answer(&http, &challenge, "example.org", "a", Access::Pull, Some(&login)).unwrap_err();
+            let error = answer(&http, &challenge, "example.org", "a", RegistryAccess::Pull, Some(&login))
+                .unwrap_err();
             assert!(matches!(error, RegistryError::OpenRealm { .. }), "{error}");
         }
     }

@@ -6,11 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use baton_core::Digest;
 
-use crate::artifact::{Artifact, CONFIG_BYTES_MAX, Descriptor, MANIFEST_TYPE, Manifest, json, media_type};
-use crate::auth::{self, Access, Challenge};
-use crate::credentials::Credentials;
+use crate::artifact::{
+    CONFIG_BYTES_MAX, Descriptor, MANIFEST_TYPE, Manifest, PolicyArtifact, json, media_type,
+};
+use crate::auth::{self, Challenge, RegistryAccess};
+use crate::credentials::RegistryCredentials;
 use crate::error::{RegistryError, said};
-use crate::http::{Answer, Http, Patience, Request, host_of};
+use crate::http::{HttpClient, RegistryRequest, RegistryResponse, Timeouts, host_of};
 use crate::oci_reference::OciReference;
 use crate::policy_reference::COMPONENT_BYTES_MAX;
 use crate::sign::{
@@ -27,25 +29,25 @@ const SIGNATURES_MAX: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
     /// Where credentials are looked for.
-    pub credentials: Credentials,
+    pub credentials: RegistryCredentials,
     /// "host:port" of registries that are asked by plain HTTP. This machine always is.
     pub plain_http: Vec<String>,
     /// How long a registry may take.
-    pub patience: Patience,
+    pub patience: Timeouts,
 }
 
 /// Asks registries, and remembers for its lifetime how each lets it in.
 #[derive(Debug)]
-pub struct Registry {
-    http: Http,
-    credentials: Credentials,
+pub struct RegistryClient {
+    http: HttpClient,
+    credentials: RegistryCredentials,
     /// The `Authorization` that was last taken, by host, name and access.
-    admitted: Mutex<BTreeMap<(String, String, Access), String>>,
+    admitted: Mutex<BTreeMap<(String, String, RegistryAccess), String>>,
 }
 
 /// A policy as it came: every digest has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pulled {
+pub struct PulledPolicy {
     /// The digest of the manifest.
     pub manifest: Digest,
     /// The digest of the component.
@@ -56,25 +58,25 @@ pub struct Pulled {
     pub(crate) config_bytes: Vec<u8>,
 }
 
-impl Registry {
+impl RegistryClient {
     /// Asks nobody yet.
     pub fn new(options: ClientOptions) -> Self {
         Self {
-            http: Http::new(options.plain_http, options.patience),
+            http: HttpClient::new(options.plain_http, options.patience),
             credentials: options.credentials,
             admitted: Mutex::default(),
         }
     }
 
     /// Fetches a policy. A tag leads to whatever is there now.
-    pub fn pull(&self, reference: &OciReference) -> Result<Pulled, RegistryError> {
+    pub fn pull(&self, reference: &OciReference) -> Result<PulledPolicy, RegistryError> {
         let (manifest_bytes, digest) = self.manifest(reference)?;
         let manifest = Manifest::parse(&manifest_bytes, reference)?;
         let layer = manifest.component(reference)?;
         let config_bytes = self.blob(reference, "the config", &manifest.config, CONFIG_BYTES_MAX)?;
         let bytes = self.blob(reference, "the component", layer, COMPONENT_BYTES_MAX)?;
         let component = layer.digest.clone();
-        Ok(Pulled { manifest: digest, component, bytes, manifest_bytes, config_bytes })
+        Ok(PulledPolicy { manifest: digest, component, bytes, manifest_bytes, config_bytes })
     }
 
     /// The digest of the manifest of a policy.
@@ -85,7 +87,7 @@ impl Registry {
     }
 
     /// Puts a policy under a tag. Gives back the digest of its manifest, which is the same each time.
-    pub fn push(&self, reference: &OciReference, artifact: &Artifact) -> Result<Digest, RegistryError> {
+    pub fn push(&self, reference: &OciReference, artifact: &PolicyArtifact) -> Result<Digest, RegistryError> {
         let unfit = |why: &str| RegistryError::Push { reference: reference.to_string(), why: why.to_owned() };
         let digest = artifact.digest();
         if reference.digest().is_some_and(|wanted| *wanted != digest) {
@@ -159,7 +161,7 @@ impl Registry {
     /// A manifest as it is, with its digest.
     fn manifest(&self, reference: &OciReference) -> Result<(Vec<u8>, Digest), RegistryError> {
         let url = format!("{}/manifests/{}", self.repository(reference), reference.wanted());
-        let request = Request {
+        let request = RegistryRequest {
             method: "GET",
             url: &url,
             headers: &[("accept", MANIFEST_TYPE)],
@@ -167,7 +169,7 @@ impl Registry {
             what: "the manifest",
             bytes_max: MANIFEST_BYTES_MAX,
         };
-        let answer = self.ask(reference, Access::Pull, &request)?;
+        let answer = self.ask(reference, RegistryAccess::Pull, &request)?;
         if answer.status == 404 {
             return Err(RegistryError::NotFound { reference: reference.to_string() });
         }
@@ -195,8 +197,8 @@ impl Registry {
         bytes_max: u64,
     ) -> Result<Vec<u8>, RegistryError> {
         let url = format!("{}/blobs/{}", self.repository(reference), descriptor.digest);
-        let request = Request { method: "GET", url: &url, headers: &[], body: None, what, bytes_max };
-        let answer = self.ask(reference, Access::Pull, &request)?;
+        let request = RegistryRequest { method: "GET", url: &url, headers: &[], body: None, what, bytes_max };
+        let answer = self.ask(reference, RegistryAccess::Pull, &request)?;
         if answer.status == 404 {
             let why = format!("{what}, {}, is not in the registry", descriptor.digest);
             return Err(RegistryError::Manifest { reference: reference.to_string(), why });
@@ -219,8 +221,8 @@ impl Registry {
         let url = format!("{repository}/blobs/{digest}");
         let ask = |method, url: &str, headers: &[(&'static str, &str)], body| {
             let what = "the answer";
-            let request = Request { method, url, headers, body, what, bytes_max: MANIFEST_BYTES_MAX };
-            self.ask(reference, Access::Push, &request)
+            let request = RegistryRequest { method, url, headers, body, what, bytes_max: MANIFEST_BYTES_MAX };
+            self.ask(reference, RegistryAccess::Push, &request)
         };
         if ask("HEAD", &url, &[], None)?.is_success() {
             return Ok(());
@@ -233,7 +235,7 @@ impl Registry {
             whole if whole.starts_with("https://") || whole.starts_with("http://") => whole.to_owned(),
             path if path.starts_with('/') => format!("{}{path}", self.http.base(reference.host())),
             _ => {
-                let why = "it does not say where to upload".to_owned();
+                let why = "its reply names no place to upload to".to_owned();
                 return Err(RegistryError::Push { reference: reference.to_string(), why });
             }
         };
@@ -248,7 +250,7 @@ impl Registry {
 
     fn put_manifest(&self, reference: &OciReference, tag: &str, bytes: &[u8]) -> Result<(), RegistryError> {
         let url = format!("{}/manifests/{tag}", self.repository(reference));
-        let request = Request {
+        let request = RegistryRequest {
             method: "PUT",
             url: &url,
             headers: &[("content-type", MANIFEST_TYPE)],
@@ -256,7 +258,7 @@ impl Registry {
             what: "the answer",
             bytes_max: MANIFEST_BYTES_MAX,
         };
-        let answer = self.ask(reference, Access::Push, &request)?;
+        let answer = self.ask(reference, RegistryAccess::Push, &request)?;
         expect_success(&answer, &url)?;
         let kept: Option<Digest> =
             answer.header("docker-content-digest").and_then(|digest| digest.parse().ok());
@@ -275,9 +277,9 @@ impl Registry {
     fn ask(
         &self,
         reference: &OciReference,
-        access: Access,
-        request: &Request<'_>,
-    ) -> Result<Answer, RegistryError> {
+        access: RegistryAccess,
+        request: &RegistryRequest<'_>,
+    ) -> Result<RegistryResponse, RegistryError> {
         // An upload may be sent to another host, which has no business with our credentials.
         let is_own = host_of(request.url) == Some(reference.host());
         let key = (reference.host().to_owned(), reference.name().to_owned(), access);
@@ -291,8 +293,8 @@ impl Registry {
         let refused = || RegistryError::Unauthorized {
             host: reference.host().to_owned(),
             what: match access {
-                Access::Pull => format!("to give {}", reference.name()),
-                Access::Push => format!("to take {}", reference.name()),
+                RegistryAccess::Pull => format!("to give {}", reference.name()),
+                RegistryAccess::Push => format!("to take {}", reference.name()),
             },
             had_credentials: login.is_some(),
         };
@@ -315,12 +317,12 @@ impl Registry {
     fn send(
         &self,
         host: &str,
-        request: &Request<'_>,
+        request: &RegistryRequest<'_>,
         authorization: Option<&str>,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<RegistryResponse, RegistryError> {
         let mut headers = request.headers.to_vec();
         headers.extend(authorization.map(|value| ("authorization", value)));
-        self.http.send(host, &Request { headers: &headers, ..*request })
+        self.http.send(host, &RegistryRequest { headers: &headers, ..*request })
     }
 
     fn repository(&self, reference: &OciReference) -> String {
@@ -342,7 +344,7 @@ fn signature_config(layers: &[Descriptor]) -> Vec<u8> {
     }))
 }
 
-fn expect_success(answer: &Answer, url: &str) -> Result<(), RegistryError> {
+fn expect_success(answer: &RegistryResponse, url: &str) -> Result<(), RegistryError> {
     if answer.is_success() {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Manifest, json};
-use crate::client::Pulled;
+use crate::client::PulledPolicy;
 use crate::error::RegistryError;
 use crate::oci_reference::OciReference;
 use crate::policy_reference::COMPONENT_BYTES_MAX;
@@ -46,14 +46,14 @@ pub struct ContentStore {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPolicy {
     /// What is known of it.
-    pub entry: Entry,
+    pub entry: ContentStoreEntry,
     /// Its component.
     pub bytes: Vec<u8>,
 }
 
 /// What is known of a policy of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ContentStoreEntry {
     version: u32,
     /// The digest of its manifest.
     pub manifest: Digest,
@@ -67,7 +67,7 @@ pub struct Entry {
     pub signatures: Vec<Signature>,
 }
 
-impl Entry {
+impl ContentStoreEntry {
     /// Adds signatures to those that are known. A place without any takes none away: a signature is of the manifest, wherever
     /// it was found.
     fn take(&mut self, signatures: &[Signature]) {
@@ -92,20 +92,23 @@ impl ContentStore {
         let reference = reference.expect("a constant place and a digest are a reference");
         let component = Manifest::parse(&manifest_bytes, &reference)?.component(&reference)?.digest.clone();
         let Some(bytes) = self.blob(&component)? else { return Ok(None) };
-        Ok(Some(StoredPolicy { entry: Entry { component, bytes: bytes.len() as u64, ..entry }, bytes }))
+        Ok(Some(StoredPolicy {
+            entry: ContentStoreEntry { component, bytes: bytes.len() as u64, ..entry },
+            bytes,
+        }))
     }
 
     /// Keeps a policy. Its entry is written last, so that a policy is there when all of it is.
     pub fn keep(
         &self,
         reference: &OciReference,
-        pulled: &Pulled,
+        pulled: &PulledPolicy,
         signatures: &[Signature],
     ) -> Result<(), RegistryError> {
         self.put(&pulled.component, &pulled.bytes)?;
         self.put(&Digest::of(&pulled.config_bytes), &pulled.config_bytes)?;
         self.put(&pulled.manifest, &pulled.manifest_bytes)?;
-        let mut entry = self.entry(&pulled.manifest)?.unwrap_or_else(|| Entry {
+        let mut entry = self.entry(&pulled.manifest)?.unwrap_or_else(|| ContentStoreEntry {
             version: VERSION,
             manifest: pulled.manifest.clone(),
             component: pulled.component.clone(),
@@ -152,7 +155,7 @@ impl ContentStore {
     }
 
     /// Everything that is kept, by digest.
-    pub fn entries(&self) -> Result<Vec<Entry>, RegistryError> {
+    pub fn entries(&self) -> Result<Vec<ContentStoreEntry>, RegistryError> {
         let folder = self.root.join("entries");
         let files = match fs::read_dir(&folder) {
             Ok(files) => files,
@@ -169,14 +172,14 @@ impl ContentStore {
         entries.filter_map(Result::transpose).collect()
     }
 
-    fn entry(&self, manifest: &Digest) -> Result<Option<Entry>, RegistryError> {
+    fn entry(&self, manifest: &Digest) -> Result<Option<ContentStoreEntry>, RegistryError> {
         let Some(bytes) = read(&self.entry_path(manifest), ENTRY_BYTES_MAX)? else { return Ok(None) };
         // One that a later version wrote, or that is broken, is as good as none: the policy is pulled again.
-        let entry: Option<Entry> = serde_json::from_slice(&bytes).ok();
+        let entry: Option<ContentStoreEntry> = serde_json::from_slice(&bytes).ok();
         Ok(entry.filter(|entry| entry.version == VERSION && entry.manifest == *manifest))
     }
 
-    fn write_entry(&self, entry: &Entry) -> Result<(), RegistryError> {
+    fn write_entry(&self, entry: &ContentStoreEntry) -> Result<(), RegistryError> {
         write(&self.entry_path(&entry.manifest), &json(entry))
     }
 
@@ -248,11 +251,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::Artifact;
+    use crate::artifact::PolicyArtifact;
 
-    fn pulled(component: &[u8]) -> Pulled {
-        let artifact = Artifact::new(component.to_vec(), &[], &[]);
-        Pulled {
+    fn pulled(component: &[u8]) -> PulledPolicy {
+        let artifact = PolicyArtifact::new(component.to_vec(), &[], &[]);
+        PulledPolicy {
             manifest: artifact.digest(),
             component: artifact.component(),
             bytes: artifact.component,

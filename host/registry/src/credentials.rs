@@ -16,13 +16,13 @@ const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Where credentials are looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Credentials {
+pub struct RegistryCredentials {
     config: Option<PathBuf>,
 }
 
 /// How to log in. Shown without its secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Login {
+pub(crate) enum RegistryLogin {
     Password {
         user: String,
         password: String,
@@ -31,16 +31,16 @@ pub(crate) enum Login {
     Refresh(String),
 }
 
-impl fmt::Debug for Login {
+impl fmt::Debug for RegistryLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Login::Password { user, .. } => write!(f, "Password {{ user: {user:?}, .. }}"),
-            Login::Refresh(_) => write!(f, "Refresh(..)"),
+            RegistryLogin::Password { user, .. } => write!(f, "Password {{ user: {user:?}, .. }}"),
+            RegistryLogin::Refresh(_) => write!(f, "Refresh(..)"),
         }
     }
 }
 
-impl Credentials {
+impl RegistryCredentials {
     /// Nobody's.
     pub fn none() -> Self {
         Self::default()
@@ -59,7 +59,7 @@ impl Credentials {
     }
 
     /// What is known for a host; nothing where there is no config, or the config does not name the host.
-    pub(crate) fn for_host(&self, host: &str) -> Result<Option<Login>, RegistryError> {
+    pub(crate) fn for_host(&self, host: &str) -> Result<Option<RegistryLogin>, RegistryError> {
         let failed = |why: String| RegistryError::Credentials { host: host.to_owned(), why };
         let Some(path) = &self.config else { return Ok(None) };
         let file = match File::open(path) {
@@ -69,9 +69,9 @@ impl Credentials {
         };
         match docker_credential::get_credential_from_reader(file.take(CONFIG_BYTES_MAX), host) {
             Ok(DockerCredential::UsernamePassword(user, password)) => {
-                Ok(Some(Login::Password { user, password }))
+                Ok(Some(RegistryLogin::Password { user, password }))
             }
-            Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Login::Refresh(token))),
+            Ok(DockerCredential::IdentityToken(token)) => Ok(Some(RegistryLogin::Refresh(token))),
             Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
             // Its own text quotes everything that the helper printed, which may be a secret.
             Err(CredentialRetrievalError::HelperFailure { helper, stdout, .. }) => {
@@ -90,11 +90,11 @@ impl Credentials {
 mod tests {
     use super::*;
 
-    fn with(config: &str) -> (tempfile::TempDir, Credentials) {
+    fn with(config: &str) -> (tempfile::TempDir, RegistryCredentials) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.json");
         std::fs::write(&path, config).unwrap();
-        (folder, Credentials::of(path))
+        (folder, RegistryCredentials::of(path))
     }
 
     #[test]
@@ -103,9 +103,9 @@ mod tests {
         let (_folder, credentials) = with(
             r#"{"auths": {"registry.example": {"auth": "YWRhOnNlY3JldA=="}, "lan:5000": {"auth": "YTpi", "identitytoken": "long"}, "bad": {"auth": "%"}}}"#,
         );
-        let ada = Login::Password { user: "ada".into(), password: "secret".into() };
+        let ada = RegistryLogin::Password { user: "ada".into(), password: "secret".into() };
         assert_eq!(credentials.for_host("registry.example").unwrap(), Some(ada.clone()));
-        assert_eq!(credentials.for_host("lan:5000").unwrap(), Some(Login::Refresh("long".into())));
+        assert_eq!(credentials.for_host("lan:5000").unwrap(), Some(RegistryLogin::Refresh("long".into())));
         assert_eq!(credentials.for_host("example.org").unwrap(), None);
         assert!(credentials.for_host("bad").unwrap_err().to_string().contains("config.json"));
         assert!(!format!("{ada:?}").contains("secret"));
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn no_config_is_no_credentials_and_a_broken_one_is_an_error() {
-        assert_eq!(Credentials::none().for_host("a").unwrap(), None);
-        assert_eq!(Credentials::of("/nonexistent/config.json".into()).for_host("a").unwrap(), None);
+        assert_eq!(RegistryCredentials::none().for_host("a").unwrap(), None);
+        assert_eq!(RegistryCredentials::of("/nonexistent/config.json".into()).for_host("a").unwrap(), None);
         let (_folder, credentials) = with("{");
         assert!(credentials.for_host("a").is_err());
         let (_folder, credentials) = with(r#"{"credHelpers": {"a": "baton-has-no-such-helper"}}"#);
@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn the_config_is_where_docker_has_it() {
         let of = |docker: Option<&str>, home: Option<&str>| {
-            Credentials::of_user(|name| if name == "HOME" { home } else { docker }.map(Into::into)).config
+            RegistryCredentials::of_user(|name| if name == "HOME" { home } else { docker }.map(Into::into))
+                .config
         };
         assert_eq!(of(Some("/d"), Some("/h")), Some("/d/config.json".into()));
         assert_eq!(of(Some(""), Some("/h")), Some("/h/.docker/config.json".into()));

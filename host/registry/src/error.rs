@@ -16,7 +16,7 @@ const SAID_CHARS_MAX: usize = 300;
 pub enum RegistryError {
     /// Nobody answers, or not in a way that is understood.
     #[error(
-        "cannot reach the registry at {url}: {why}. What was pulled before needs no network where it is pinned, or named by its digest"
+        "cannot reach the registry at {url}: {why}. A policy that was pulled before needs no network if it is pinned, or named by its digest"
     )]
     Unreachable {
         /// What was asked for.
@@ -26,7 +26,7 @@ pub enum RegistryError {
     },
     /// It is not here, and nobody is asked for it.
     #[error(
-        "{reference} is not pulled yet, and this command asks no registry: `baton policy pull {reference}` fetches it, and `baton policy lock` pins it"
+        "{reference} is not pulled yet, and this command does not contact registries: `baton policy pull {reference}` fetches it, and `baton policy lock` pins it"
     )]
     NotPulled {
         /// What is meant.
@@ -34,7 +34,7 @@ pub enum RegistryError {
     },
     /// It is named by a tag, and what the tag names now is not known without asking.
     #[error(
-        "{reference} is not pinned, and this command asks no registry what its tag names now: `baton policy lock WORKFLOW.toml` asks and pins it, as a run does"
+        "{reference} is not pinned, and this command does not contact the registry to resolve its tag: `baton policy lock WORKFLOW.toml` resolves and pins it, as a run does"
     )]
     NotPinned {
         /// What is meant.
@@ -42,7 +42,7 @@ pub enum RegistryError {
     },
     /// A folder names a place that the user never named.
     #[error(
-        "{reference} is named by {by}, which came with the folder, and by nothing of yours: nobody is asked for it. If you want it, pin it with `baton policy lock`, or name its registry under [trust] in your config"
+        "{reference} is named only by {by}, which came with the folder, and not by your own files, so Baton does not fetch it. If you want it, pin it with `baton policy lock`, or name its registry under [trust] in your config"
     )]
     Unknown {
         /// What is named.
@@ -51,7 +51,7 @@ pub enum RegistryError {
         by: String,
     },
     /// It answers too slowly, or not any more.
-    #[error("the registry at {url} did not answer in time ({why}); nothing was kept of it. Try again")]
+    #[error("the registry at {url} did not answer in time ({why}); nothing was saved. Try again")]
     TimedOut {
         /// What was asked for.
         url: String,
@@ -60,7 +60,7 @@ pub enum RegistryError {
     },
     /// The connection ended before the answer did.
     #[error(
-        "the connection to {url} broke off before everything had come: {why}; nothing was kept of it. Try again"
+        "the connection to {url} closed before the transfer completed: {why}; nothing was saved. Try again"
     )]
     BrokeOff {
         /// What was asked for.
@@ -70,8 +70,8 @@ pub enum RegistryError {
     },
     /// It wants credentials that are not there, or others.
     #[error(
-        "the registry {host} refuses {what}: {}. `docker login {host}` writes credentials where baton looks for them",
-        if *had_credentials { "the credentials of the Docker config are not enough" } else { "the Docker config has no credentials for it" }
+        "the registry {host} refuses {what}: {}. `docker login {host}` stores credentials that baton uses",
+        if *had_credentials { "the credentials in the Docker config do not suffice" } else { "the Docker config has no credentials for it" }
     )]
     Unauthorized {
         /// Host and port.
@@ -82,7 +82,7 @@ pub enum RegistryError {
         had_credentials: bool,
     },
     /// The Docker config, or what it names, gives no credentials.
-    #[error("the credentials for {host} cannot be had: {why}")]
+    #[error("cannot load the credentials for {host}: {why}")]
     Credentials {
         /// Host and port.
         host: String,
@@ -91,7 +91,7 @@ pub enum RegistryError {
     },
     /// Credentials would go over the network for everybody to read.
     #[error(
-        "the registry {host} sends whoever logs in to {realm}, which is neither HTTPS nor this machine; no credentials were sent"
+        "the registry {host} redirects logins to {realm}, which is neither HTTPS nor this machine; no credentials were sent"
     )]
     OpenRealm {
         /// Host and port.
@@ -102,7 +102,7 @@ pub enum RegistryError {
     /// There is nothing under this reference.
     #[error(
         "there is no {reference}: {}",
-        if reference.contains('@') { "what has this digest was removed, or never was there" } else { "the tag was removed, or never was there. Where you know the digest, write it instead" }
+        if reference.contains('@') { "the policy with this digest was removed or never existed" } else { "the tag was removed or never existed. If you know the digest, write it instead" }
     )]
     NotFound {
         /// What was asked for.
@@ -119,7 +119,9 @@ pub enum RegistryError {
         said: String,
     },
     /// The answer is larger than it may be.
-    #[error("{what} at {url} has more than {max} bytes, which is more than a policy needs; it was not read")]
+    #[error(
+        "{what} at {url} has more than {max} bytes, which is more than a policy needs; it was not downloaded"
+    )]
     TooLarge {
         /// What was asked for.
         what: &'static str,
@@ -130,7 +132,7 @@ pub enum RegistryError {
     },
     /// The bytes are not those that were asked for.
     #[error(
-        "{what} of {reference} has the digest {found}, but {expected} is asked for: it was changed in the registry or on the way. Nothing was kept of it; tell its publisher"
+        "{what} of {reference} has the digest {found}, but {expected} was requested: it was changed in the registry or in transit. Nothing was saved; tell its publisher"
     )]
     WrongDigest {
         /// "the manifest", "the component".
@@ -143,7 +145,7 @@ pub enum RegistryError {
         found: Digest,
     },
     /// It is an image, a chart, an index.
-    #[error("{reference} is no policy: its {what} is {found:?}, and {expected:?} is needed")]
+    #[error("{reference} is not a policy: its {what} is {found:?}, expected {expected:?}")]
     MediaType {
         /// Which policy.
         reference: String,
@@ -155,7 +157,7 @@ pub enum RegistryError {
         found: String,
     },
     /// Its manifest is not to be understood.
-    #[error("the manifest of {reference} is none of a policy: {why}")]
+    #[error("{reference} is not a policy artifact: {why}")]
     Manifest {
         /// Which policy.
         reference: String,
@@ -172,7 +174,7 @@ pub enum RegistryError {
     },
     /// What was pinned has become another.
     #[error(
-        "{reference} is pinned to the component {expected}, but its manifest names {found}; the pin was changed by hand. Run `baton policy lock` after a look at what is new"
+        "{reference} is pinned to the component {expected}, but its manifest names {found}; the pin was changed by hand. Review the new component, then run `baton policy lock`"
     )]
     PinMismatch {
         /// Which policy.
@@ -184,7 +186,7 @@ pub enum RegistryError {
     },
     /// A file of the store is not what it was.
     #[error(
-        "{} is not what was pulled: it has the digest {found}, and its name says {expected}. Delete it, and it is pulled again", path.display()
+        "{} has changed since it was pulled: it has the digest {found}, and its name says {expected}. Delete it, and Baton pulls it again", path.display()
     )]
     Tampered {
         /// The file.

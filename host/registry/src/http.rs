@@ -32,7 +32,7 @@ const SMALL_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long a registry may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Until a connection is made.
     pub connect: Duration,
     /// Between one piece of an answer and the next.
@@ -43,7 +43,7 @@ pub struct Patience {
     pub whole: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         // The largest policy at 60 kB a second comes in time.
         Self {
@@ -57,11 +57,11 @@ impl Default for Patience {
 
 /// Makes requests.
 #[derive(Debug)]
-pub(crate) struct Http {
+pub(crate) struct HttpClient {
     /// For registries of this machine or of a private network.
-    near: Agents,
+    near: HttpAgents,
     /// For all others: these reach public addresses alone, wherever a redirect or a realm leads.
-    far: Agents,
+    far: HttpAgents,
     registries: RegistryAddresses,
     plain_hosts: Vec<String>,
     /// For what is small, and for a component.
@@ -70,13 +70,13 @@ pub(crate) struct Http {
 }
 
 #[derive(Debug)]
-struct Agents {
+struct HttpAgents {
     secure: Agent,
     plain: Agent,
 }
 
 /// What is asked.
-pub(crate) struct Request<'a> {
+pub(crate) struct RegistryRequest<'a> {
     pub(crate) method: &'static str,
     pub(crate) url: &'a str,
     pub(crate) headers: &'a [(&'static str, &'a str)],
@@ -88,13 +88,13 @@ pub(crate) struct Request<'a> {
 
 /// What is answered, with whatever status.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RegistryResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl RegistryResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -109,9 +109,9 @@ impl Answer {
     }
 }
 
-impl Http {
+impl HttpClient {
     /// `plain_hosts` are asked by HTTP, like this machine.
-    pub(crate) fn new(plain_hosts: Vec<String>, patience: Patience) -> Self {
+    pub(crate) fn new(plain_hosts: Vec<String>, patience: Timeouts) -> Self {
         let config = || {
             Agent::config_builder()
                 .http_status_as_error(false)
@@ -138,7 +138,7 @@ impl Http {
             let secure = agent(config().https_only(true).tls_config(tls.clone()).build());
             // A proxy would look for this machine on its own side.
             let plain = agent(config().proxy(None).tls_config(tls.clone()).build());
-            Agents { secure, plain }
+            HttpAgents { secure, plain }
         };
         // References have their hosts in small letters.
         let plain_hosts = plain_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
@@ -177,7 +177,11 @@ impl Http {
     }
 
     /// `registry` is the host on whose behalf this is asked: what it sends on to is no nearer than itself.
-    pub(crate) fn send(&self, registry: &str, request: &Request<'_>) -> Result<Answer, RegistryError> {
+    pub(crate) fn send(
+        &self,
+        registry: &str,
+        request: &RegistryRequest<'_>,
+    ) -> Result<RegistryResponse, RegistryError> {
         let url = || request.url.to_owned();
         let mut http = HttpRequest::builder().method(request.method).uri(request.url);
         for (name, value) in request.headers {
@@ -228,7 +232,7 @@ impl Http {
             }
             Err(error) => return Err(RegistryError::BrokeOff { url: url(), why: error.to_string() }),
         };
-        Ok(Answer { status, headers: parts.headers, body })
+        Ok(RegistryResponse { status, headers: parts.headers, body })
     }
 }
 
@@ -324,7 +328,7 @@ mod tests {
 
     #[test]
     fn only_this_machine_and_named_hosts_are_asked_by_plain_http() {
-        let http = Http::new(vec!["LAN:5000".into()], Patience::default());
+        let http = HttpClient::new(vec!["LAN:5000".into()], Timeouts::default());
         assert_eq!(http.base("127.0.0.1:5000"), "http://127.0.0.1:5000");
         assert_eq!(http.base("lan:5000"), "http://lan:5000");
         assert_eq!(http.base("lan"), "https://lan");
@@ -339,11 +343,17 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let http = Http::new(Vec::new(), Patience::default());
+        let http = HttpClient::new(Vec::new(), Timeouts::default());
         for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
             let url = format!("http://{host}:{port}/secret");
-            let request =
-                Request { method: "GET", url: &url, headers: &[], body: None, what: "x", bytes_max: 10 };
+            let request = RegistryRequest {
+                method: "GET",
+                url: &url,
+                headers: &[],
+                body: None,
+                what: "x",
+                bytes_max: 10,
+            };
             let error = http.send("93.184.215.14:443", &request).unwrap_err().to_string();
             assert!(error.contains("on this machine or in a private network"), "{error}");
         }

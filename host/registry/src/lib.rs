@@ -18,14 +18,16 @@ mod resolver;
 mod sign;
 pub mod trust;
 
-pub use artifact::{Artifact, COMPONENT_TYPE, CONFIG_TYPE, MANIFEST_TYPE};
-pub use client::{ClientOptions, Pulled, Registry};
-pub use content_store::{ContentStore, Entry, StoredPolicy};
-pub use credentials::Credentials;
+pub use artifact::{COMPONENT_TYPE, CONFIG_TYPE, MANIFEST_TYPE, PolicyArtifact};
+pub use client::{ClientOptions, PulledPolicy, RegistryClient};
+pub use content_store::{ContentStore, ContentStoreEntry, StoredPolicy};
+pub use credentials::RegistryCredentials;
 pub use error::RegistryError;
-pub use http::Patience;
-pub use lock::{LOCK_FILE, Lock, LockError, OciPin, Pinned};
-pub use oci_reference::{BadOciReference, OciReference, SCHEME};
-pub use policy_reference::{COMPONENT_BYTES_MAX, Component, ResolveError, Resolved, lock_key, resolve};
+pub use http::Timeouts;
+pub use lock::{LOCK_FILE, LockError, OciPin, PinStatus, PolicyLock};
+pub use oci_reference::{InvalidOciReference, OciReference, SCHEME};
+pub use policy_reference::{
+    COMPONENT_BYTES_MAX, ComponentFile, ResolveError, ResolvedReference, lock_key, resolve,
+};
 pub use resolver::{PolicyResolver, ResolvedPolicy};
 pub use sign::{KeyError, PAYLOAD_TYPE, PublicKey, SIGNATURE_ANNOTATION, Signature, SigningKey};

@@ -26,12 +26,12 @@ const HEADER: &str = "# The policy components that this folder's workflows agree
 
 /// The pins of one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lock {
-    pins: BTreeMap<String, Pin>,
+pub struct PolicyLock {
+    pins: BTreeMap<String, LockEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Pin {
+struct LockEntry {
     component: Digest,
     manifest: Option<Digest>,
 }
@@ -47,7 +47,7 @@ pub struct OciPin {
 
 /// How a component stands to the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pinned {
+pub enum PinStatus {
     /// It is the one that is pinned.
     Same,
     /// Nothing is pinned under this reference yet.
@@ -69,7 +69,7 @@ pub enum LockError {
         source: std::io::Error,
     },
     /// It is not what baton writes.
-    #[error("{} is not a lock that this baton reads: {why}", path.display())]
+    #[error("{} is not a lock file that this baton can read: {why}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum LockError {
     },
     /// The component is another one than was agreed to.
     #[error(
-        "the policy {reference:?} has the digest {found}, but {LOCK_FILE} pins {expected}. If the change is meant, `baton policy lock WORKFLOW` pins what is there now; otherwise bring the old file back"
+        "the policy {reference:?} has the digest {found}, but {LOCK_FILE} pins {expected}. If the change is intended, `baton policy lock WORKFLOW` pins the current file; otherwise restore the old one"
     )]
     Changed {
         /// As it is written in the lock.
@@ -108,7 +108,7 @@ struct PinnedComponent {
     manifest: Option<Digest>,
 }
 
-impl Lock {
+impl PolicyLock {
     /// Reads a lock; an absent file is a lock without pins.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         match read(path) {
@@ -131,7 +131,7 @@ impl Lock {
         }
         let mut pins = BTreeMap::new();
         for component in file.components {
-            let pin = Pin { component: component.digest, manifest: component.manifest };
+            let pin = LockEntry { component: component.digest, manifest: component.manifest };
             if OciReference::is_meant(&component.reference) != pin.manifest.is_some() {
                 return Err(malformed(format!(
                     "{:?} has to have a manifest exactly when it is in a registry",
@@ -194,23 +194,23 @@ impl Lock {
 
     /// Pins a reference; gives back what was pinned before.
     pub fn pin(&mut self, reference: impl Into<String>, digest: Digest) -> Option<Digest> {
-        let pin = Pin { component: digest, manifest: None };
+        let pin = LockEntry { component: digest, manifest: None };
         self.pins.insert(reference.into(), pin).map(|before| before.component)
     }
 
     /// Pins a policy of a registry; gives back what was pinned before.
     pub fn pin_oci(&mut self, reference: &OciReference, pin: OciPin) -> Option<OciPin> {
         let before = self.oci(reference);
-        let pin = Pin { component: pin.component, manifest: Some(pin.manifest) };
+        let pin = LockEntry { component: pin.component, manifest: Some(pin.manifest) };
         self.pins.insert(reference.to_string(), pin);
         before
     }
 
     /// Compares a component with the lock.
-    pub fn check(&self, reference: &str, found: &Digest) -> Result<Pinned, LockError> {
+    pub fn check(&self, reference: &str, found: &Digest) -> Result<PinStatus, LockError> {
         match self.get(reference) {
-            None => Ok(Pinned::New),
-            Some(expected) if expected == found => Ok(Pinned::Same),
+            None => Ok(PinStatus::New),
+            Some(expected) if expected == found => Ok(PinStatus::Same),
             Some(expected) => Err(LockError::Changed {
                 reference: reference.to_owned(),
                 expected: expected.clone(),
@@ -243,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOCK_FILE);
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
-        let refused = Lock::read(&path).unwrap_err();
+        let refused = PolicyLock::read(&path).unwrap_err();
         assert!(format!("{refused:?}").contains("more than"), "{refused:?}");
     }
 
@@ -251,13 +251,13 @@ mod tests {
     fn it_reads_what_it_writes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOCK_FILE);
-        assert_eq!(Lock::read(&path).unwrap(), Lock::default());
+        assert_eq!(PolicyLock::read(&path).unwrap(), PolicyLock::default());
 
-        let mut lock = Lock::default();
+        let mut lock = PolicyLock::default();
         lock.pin("policies/strict.wasm", Digest::of("strict"));
         lock.pin("builtin:resilience", Digest::of("resilience"));
         lock.write(&path).unwrap();
-        assert_eq!(Lock::read(&path).unwrap(), lock);
+        assert_eq!(PolicyLock::read(&path).unwrap(), lock);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
 
         let text = std::fs::read_to_string(&path).unwrap();
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_policy_of_a_registry_has_its_manifest_pinned_too() {
         let path = Path::new(LOCK_FILE);
-        let mut lock = Lock::default();
+        let mut lock = PolicyLock::default();
         lock.pin("a.wasm", Digest::of("file"));
         assert!(lock.to_toml().contains("version = 1\n"), "an older baton reads it");
 
@@ -277,7 +277,7 @@ mod tests {
         let pin = |n: &str| OciPin { manifest: Digest::of(format!("m{n}")), component: Digest::of(n) };
         assert_eq!(lock.pin_oci(&reference, pin("1")), None);
         assert!(lock.to_toml().contains("version = 2\n"));
-        assert_eq!(Lock::parse(&lock.to_toml(), path).unwrap(), lock);
+        assert_eq!(PolicyLock::parse(&lock.to_toml(), path).unwrap(), lock);
         assert_eq!(lock.pin_oci(&reference, pin("2")), Some(pin("1")));
         assert_eq!(lock.oci(&reference), Some(pin("2")));
         assert_eq!(lock.get("oci://example.org/a:1"), Some(&pin("2").component));
@@ -286,10 +286,10 @@ mod tests {
 
     #[test]
     fn a_changed_component_is_noticed() {
-        let mut lock = Lock::default();
+        let mut lock = PolicyLock::default();
         lock.pin("a.wasm", Digest::of("old"));
-        assert_eq!(lock.check("a.wasm", &Digest::of("old")).unwrap(), Pinned::Same);
-        assert_eq!(lock.check("b.wasm", &Digest::of("new")).unwrap(), Pinned::New);
+        assert_eq!(lock.check("a.wasm", &Digest::of("old")).unwrap(), PinStatus::Same);
+        assert_eq!(lock.check("b.wasm", &Digest::of("new")).unwrap(), PinStatus::New);
         let error = lock.check("a.wasm", &Digest::of("new")).unwrap_err().to_string();
         assert!(error.contains("a.wasm") && error.contains(Digest::of("old").as_str()), "{error}");
     }
@@ -312,7 +312,7 @@ mod tests {
             ),
             ("not toml".to_owned(), "line 1"),
         ] {
-            let error = Lock::parse(&text, Path::new("baton.lock")).unwrap_err().to_string();
+            let error = PolicyLock::parse(&text, Path::new("baton.lock")).unwrap_err().to_string();
             assert!(error.contains("baton.lock") && error.contains(hint), "{hint}: {error}");
         }
     }

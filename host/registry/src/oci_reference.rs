@@ -28,9 +28,9 @@ pub struct OciReference {
 /// A text that names no policy in a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{reference:?} names no policy in a registry: {why}. Write \"oci://host/name:tag\" or \"oci://host/name@sha256:…\""
+    "{reference:?} does not name a policy in a registry: {why}. Write \"oci://host/name:tag\" or \"oci://host/name@sha256:…\""
 )]
-pub struct BadOciReference {
+pub struct InvalidOciReference {
     /// As it was written; shortened where it is very long.
     pub reference: String,
     /// What is wrong with it.
@@ -104,10 +104,10 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 }
 
 impl FromStr for OciReference {
-    type Err = BadOciReference;
+    type Err = InvalidOciReference;
 
-    fn from_str(reference: &str) -> Result<Self, BadOciReference> {
-        let bad = |why| BadOciReference { reference: reference.chars().take(200).collect(), why };
+    fn from_str(reference: &str) -> Result<Self, InvalidOciReference> {
+        let bad = |why| InvalidOciReference { reference: reference.chars().take(200).collect(), why };
         if reference.len() > REFERENCE_BYTES_MAX {
             return Err(bad("it is too long"));
         }
@@ -126,7 +126,7 @@ impl FromStr for OciReference {
             None => (rest, None),
             Some((rest, digest)) => {
                 let digest =
-                    digest.parse().map_err(|_| bad("after the @ stands no sha256: and 64 hex digits"))?;
+                    digest.parse().map_err(|_| bad("sha256: and 64 hex digits must follow the @"))?;
                 (rest, Some(digest))
             }
         };
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse(text: &str) -> Result<OciReference, BadOciReference> {
+    fn parse(text: &str) -> Result<OciReference, InvalidOciReference> {
         text.parse()
     }
 

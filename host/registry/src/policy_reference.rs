@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use baton_core::visible::visible_name;
 
-use crate::oci_reference::{BadOciReference, OciReference};
+use crate::oci_reference::{InvalidOciReference, OciReference};
 
 /// Largest component: a hundred times the default policy, and small enough to read and hash before anybody trusts it.
 pub const COMPONENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -18,7 +18,7 @@ const PIN: &str = "@sha256:";
 
 /// What a reference leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolved {
+pub enum ResolvedReference {
     /// A component that the host carries; the caller has its bytes, and checks the pin with [`ResolveError::pinned`].
     BuiltIn {
         /// "resilience" of "builtin:resilience".
@@ -27,14 +27,14 @@ pub enum Resolved {
         pin: Option<Digest>,
     },
     /// A component that was read from a file.
-    File(Component),
+    File(ComponentFile),
     /// A policy in a registry, which [`PolicyResolver::get`](crate::PolicyResolver::get) fetches.
     Registry(OciReference),
 }
 
 /// A component's bytes and where they came from. Its pin, if any, has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Component {
+pub struct ComponentFile {
     /// The file's name without its ending, for people.
     pub name: String,
     /// What is in the file.
@@ -50,7 +50,9 @@ pub struct Component {
 #[non_exhaustive]
 pub enum ResolveError {
     /// It names nothing.
-    #[error("{reference:?} names no policy: write the path of a .wasm file, or \"builtin:resilience\"")]
+    #[error(
+        "{reference:?} does not name a policy: write the path of a .wasm file, or \"builtin:resilience\""
+    )]
     Empty {
         /// As it was written.
         reference: String,
@@ -65,16 +67,16 @@ pub enum ResolveError {
     },
     /// It begins like a policy in a registry, and is none.
     #[error(transparent)]
-    Oci(#[from] BadOciReference),
+    Oci(#[from] InvalidOciReference),
     /// Its pin is no digest.
-    #[error("the pin of {reference:?} is no digest: expected \"@sha256:\" and 64 lower-case hex digits")]
+    #[error("the pin of {reference:?} is not a digest: expected \"@sha256:\" and 64 lower-case hex digits")]
     BadPin {
         /// As it was written.
         reference: String,
     },
     /// The bytes are others than the pin says.
     #[error(
-        "the policy {reference:?} has the digest {found}, but {expected} is asked for. Take the file that was meant, or change the pin after a look at what is new"
+        "the policy {reference:?} has the digest {found}, but {expected} was requested. Use the intended file, or review the new one and change the pin"
     )]
     Pinned {
         /// As it was written.
@@ -136,16 +138,16 @@ fn shown(path: &Path) -> String {
 }
 
 /// Follows a reference. Paths are relative to `base`, the folder of the file that names them.
-pub fn resolve(reference: &str, base: &Path) -> Result<Resolved, ResolveError> {
+pub fn resolve(reference: &str, base: &Path) -> Result<ResolvedReference, ResolveError> {
     if OciReference::is_meant(reference) {
-        return Ok(Resolved::Registry(reference.parse()?));
+        return Ok(ResolvedReference::Registry(reference.parse()?));
     }
     let (place, pin) = split(reference)?;
     if let Some(name) = place.strip_prefix("builtin:") {
         if name.is_empty() {
             return Err(ResolveError::Empty { reference: reference.to_owned() });
         }
-        return Ok(Resolved::BuiltIn { name: name.to_owned(), pin });
+        return Ok(ResolvedReference::BuiltIn { name: name.to_owned(), pin });
     }
     if place.is_empty() {
         return Err(ResolveError::Empty { reference: reference.to_owned() });
@@ -158,7 +160,7 @@ pub fn resolve(reference: &str, base: &Path) -> Result<Resolved, ResolveError> {
     let digest = Digest::of(&bytes);
     ResolveError::pinned(reference, pin.as_ref(), &digest)?;
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Resolved::File(Component { name, bytes, digest, path }))
+    Ok(ResolvedReference::File(ComponentFile { name, bytes, digest, path }))
 }
 
 /// Under which name the lock knows a reference: without its pin, and a path below `base` relative to it, so that
@@ -211,20 +213,23 @@ mod tests {
     #[test]
     fn a_file_is_read_relative_to_the_file_that_names_it() {
         let folder = folder_with("strict.wasm", b"\0asm");
-        let Resolved::File(component) = resolve("strict.wasm", folder.path()).unwrap() else {
+        let ResolvedReference::File(component) = resolve("strict.wasm", folder.path()).unwrap() else {
             panic!("a file")
         };
         assert_eq!((component.name.as_str(), component.bytes.as_slice()), ("strict", b"\0asm".as_slice()));
         assert_eq!(component.digest, Digest::of(b"\0asm"));
         let absolute = component.path.to_str().unwrap();
-        assert_eq!(resolve(absolute, Path::new("/elsewhere")).unwrap(), Resolved::File(component.clone()));
+        assert_eq!(
+            resolve(absolute, Path::new("/elsewhere")).unwrap(),
+            ResolvedReference::File(component.clone())
+        );
     }
 
     #[test]
     fn a_pin_is_held_to() {
         let folder = folder_with("strict.wasm", b"\0asm");
         let good = format!("strict.wasm@{}", Digest::of(b"\0asm"));
-        assert!(matches!(resolve(&good, folder.path()), Ok(Resolved::File(_))));
+        assert!(matches!(resolve(&good, folder.path()), Ok(ResolvedReference::File(_))));
         let other = format!("strict.wasm@{}", Digest::of(b"other"));
         let error = resolve(&other, folder.path()).unwrap_err();
         assert!(error.to_string().contains(Digest::of(b"\0asm").as_str()), "{error}");
@@ -235,7 +240,10 @@ mod tests {
     fn a_built_in_one_is_left_to_the_caller() {
         let digest = Digest::of("bytes");
         let resolved = resolve(&format!("builtin:resilience@{digest}"), Path::new("")).unwrap();
-        assert_eq!(resolved, Resolved::BuiltIn { name: "resilience".to_owned(), pin: Some(digest.clone()) });
+        assert_eq!(
+            resolved,
+            ResolvedReference::BuiltIn { name: "resilience".to_owned(), pin: Some(digest.clone()) }
+        );
         assert!(ResolveError::pinned("builtin:resilience", Some(&digest), &digest).is_ok());
         assert!(ResolveError::pinned("builtin:resilience", Some(&digest), &Digest::of("")).is_err());
         assert!(matches!(resolve("builtin:", Path::new("")), Err(ResolveError::Empty { .. })));
@@ -244,7 +252,7 @@ mod tests {
     #[test]
     fn one_in_a_registry_is_left_to_the_depot() {
         let resolved = resolve("oci://example.org/policies/strict:1", Path::new("/nowhere")).unwrap();
-        let Resolved::Registry(reference) = resolved else { panic!("in a registry") };
+        let ResolvedReference::Registry(reference) = resolved else { panic!("in a registry") };
         assert_eq!((reference.place().as_str(), reference.tag()), ("example.org/policies/strict", Some("1")));
     }
 

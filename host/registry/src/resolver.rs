@@ -3,20 +3,20 @@
 
 use baton_core::Digest;
 
-use crate::client::Registry;
-use crate::content_store::{ContentStore, Entry};
+use crate::client::RegistryClient;
+use crate::content_store::{ContentStore, ContentStoreEntry};
 use crate::error::RegistryError;
 use crate::lock::OciPin;
 use crate::oci_reference::OciReference;
 use crate::sign::Signature;
-use crate::trust::{Trust, TrustError, Verdict};
+use crate::trust::{TrustError, TrustResult, TrustRules};
 
 /// Registries, what was pulled from them, and who is believed.
 #[derive(Debug)]
 pub struct PolicyResolver {
-    registry: Registry,
+    registry: RegistryClient,
     store: ContentStore,
-    trust: Trust,
+    trust: TrustRules,
 }
 
 /// A policy that may be used.
@@ -29,19 +29,19 @@ pub struct ResolvedPolicy {
     /// What to pin.
     pub pin: OciPin,
     /// Why it is believed.
-    pub verdict: Verdict,
+    pub verdict: TrustResult,
     /// It came over the network just now.
     pub fetched: bool,
 }
 
 impl PolicyResolver {
     /// Asks nobody yet.
-    pub fn new(registry: Registry, store: ContentStore, trust: Trust) -> Self {
+    pub fn new(registry: RegistryClient, store: ContentStore, trust: TrustRules) -> Self {
         Self { registry, store, trust }
     }
 
     /// Who asks registries.
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &RegistryClient {
         &self.registry
     }
 
@@ -106,11 +106,19 @@ impl PolicyResolver {
     }
 
     /// Why a policy of the store is believed now: rules may have changed since it was pulled.
-    pub fn judge(&self, reference: &OciReference, entry: &Entry) -> Result<Verdict, TrustError> {
+    pub fn judge(
+        &self,
+        reference: &OciReference,
+        entry: &ContentStoreEntry,
+    ) -> Result<TrustResult, TrustError> {
         self.trust.judge(reference, &entry.manifest, &entry.signatures)
     }
 
-    fn judge_kept(&self, reference: &OciReference, entry: &Entry) -> Result<Verdict, RegistryError> {
+    fn judge_kept(
+        &self,
+        reference: &OciReference,
+        entry: &ContentStoreEntry,
+    ) -> Result<TrustResult, RegistryError> {
         let refused = match self.judge(reference, entry) {
             Ok(verdict) => return Ok(verdict),
             Err(refused) => refused,

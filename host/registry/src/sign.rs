@@ -31,14 +31,14 @@ pub(crate) const PAYLOAD_BYTES_MAX: u64 = 64 * 1024;
 pub enum KeyError {
     /// Of cosign's own encrypted kind.
     #[error(
-        "it is encrypted, and this version reads keys that are not. `baton policy keygen` makes one, and `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` does as well"
+        "it is encrypted, and this version reads only unencrypted keys. `baton policy keygen` makes one, and `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` does as well"
     )]
     Encrypted,
     /// Not a private key of the kind that signs.
-    #[error("it is no private key for ECDSA over P-256 in PEM (PKCS #8): {0}")]
+    #[error("it is not a private key for ECDSA over P-256 in PEM (PKCS #8): {0}")]
     Private(String),
     /// Not a public key of the kind that signs.
-    #[error("it is no public key for ECDSA over P-256 in PEM: {0}")]
+    #[error("it is not a public key for ECDSA over P-256 in PEM: {0}")]
     Public(String),
     /// The system gives no randomness.
     #[error("the system gives no randomness: {0}")]
@@ -145,16 +145,16 @@ pub struct Signature {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Payload {
-    critical: Critical,
+struct SignedPayload {
+    critical: SignedPayloadCritical,
     /// What else its author had to say; nothing of it counts.
     optional: Option<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Critical {
+struct SignedPayloadCritical {
     identity: SignedIdentity,
-    image: Image,
+    image: SignedImage,
     #[serde(rename = "type")]
     kind: String,
 }
@@ -166,7 +166,7 @@ struct SignedIdentity {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Image {
+struct SignedImage {
     #[serde(rename = "docker-manifest-digest")]
     digest: Digest,
 }
@@ -174,10 +174,10 @@ struct Image {
 impl Signature {
     /// Signs the manifest of this digest at this place.
     pub fn of(key: &SigningKey, reference: &OciReference, manifest: &Digest) -> Self {
-        let payload = Payload {
-            critical: Critical {
+        let payload = SignedPayload {
+            critical: SignedPayloadCritical {
                 identity: SignedIdentity { reference: reference.place() },
-                image: Image { digest: manifest.clone() },
+                image: SignedImage { digest: manifest.clone() },
                 kind: PAYLOAD_KIND.to_owned(),
             },
             optional: None,
@@ -193,7 +193,7 @@ impl Signature {
 
     /// The manifest that it is of; nothing where it is no signature of one. To be believed only when it is by a key that is.
     pub fn manifest(&self) -> Option<Digest> {
-        let payload: Payload = serde_json::from_str(&self.payload).ok()?;
+        let payload: SignedPayload = serde_json::from_str(&self.payload).ok()?;
         (payload.critical.kind == PAYLOAD_KIND).then_some(payload.critical.image.digest)
     }
 }
@@ -233,8 +233,8 @@ mod tests {
     fn what_is_no_key_is_refused_by_what_it_is() {
         let private = key(1).to_pem().unwrap();
         let public = key(1).public().to_pem().unwrap();
-        assert!(SigningKey::from_pem(&public).unwrap_err().to_string().contains("no private key"));
-        assert!(PublicKey::from_pem(&private).unwrap_err().to_string().contains("no public key"));
+        assert!(SigningKey::from_pem(&public).unwrap_err().to_string().contains("not a private key"));
+        assert!(PublicKey::from_pem(&private).unwrap_err().to_string().contains("not a public key"));
         for text in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
             assert!(SigningKey::from_pem(text).is_err() && PublicKey::from_pem(text).is_err());
         }

@@ -15,36 +15,36 @@ const KEY_BYTES_MAX: u64 = 16 * 1024;
 /// The table `[trust]`, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct TrustConfig {
     /// What becomes of a policy without a signature where no rule is about its place.
     #[serde(default)]
-    pub unsigned: Unsigned,
+    pub unsigned: UnsignedAction,
     /// Registries that are asked by plain HTTP: "host:port". This machine always is.
     #[serde(default)]
     pub plain_http: Vec<String>,
     /// The first one whose `from` fits a policy is the one that counts.
     #[serde(default, rename = "rule")]
-    pub rules: Vec<Rule>,
+    pub rules: Vec<TrustRule>,
 }
 
 /// One `[[trust.rule]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct TrustRule {
     /// Which policies: "host", "host/name", and `*` for any characters, as in "registry.example/acme/*".
     pub from: String,
     /// Whose signature counts: files with public keys, relative to the config, or the keys themselves ("-----BEGIN…").
     #[serde(default)]
     pub keys: Vec<String>,
     /// What becomes of a policy without a signature.
-    #[serde(default = "Unsigned::refuse")]
-    pub unsigned: Unsigned,
+    #[serde(default = "UnsignedAction::refuse")]
+    pub unsigned: UnsignedAction,
 }
 
 /// What becomes of a policy without a signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unsigned {
+pub enum UnsignedAction {
     /// It is taken.
     #[default]
     Allow,
@@ -52,17 +52,17 @@ pub enum Unsigned {
     Refuse,
 }
 
-impl Unsigned {
+impl UnsignedAction {
     fn refuse() -> Self {
-        Unsigned::Refuse
+        UnsignedAction::Refuse
     }
 }
 
 /// The rules with their keys.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
-    unsigned: Unsigned,
-    rules: Vec<(Rule, Vec<TrustedKey>)>,
+pub struct TrustRules {
+    unsigned: UnsignedAction,
+    rules: Vec<(TrustRule, Vec<TrustedKey>)>,
     /// The only rule is a key that a command names.
     is_by_key: bool,
 }
@@ -79,7 +79,7 @@ pub struct TrustedKey {
 /// Why a policy is believed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "trust")]
-pub enum Verdict {
+pub enum TrustResult {
     /// Its signature is by a key that a rule names.
     Signed {
         /// What the key is called.
@@ -102,7 +102,7 @@ pub enum Verdict {
 pub enum TrustError {
     /// It has no signature.
     #[error(
-        "{reference} is not signed, and {rule} refuses what is not. Ask its publisher to sign it (`baton policy sign`), or change the rule"
+        "{reference} is not signed, and {rule} requires a signature. Ask its publisher to sign it (`baton policy sign`), or change the rule"
     )]
     Unsigned {
         /// Which policy.
@@ -112,7 +112,7 @@ pub enum TrustError {
     },
     /// Nobody who is trusted has signed it.
     #[error(
-        "{reference} is signed, but not by {}: none of its {signatures} signatures is by {}. Where its publisher has a new key, add it to {rule} after a look at who says so", keys.join(" or "),
+        "{reference} is signed, but not by {}: none of its {signatures} signatures is by {}. If its publisher has a new key, verify the new key, then add it to {rule}", keys.join(" or "),
         if keys.len() == 1 { "this key" } else { "one of these keys" }
     )]
     WrongKey {
@@ -127,7 +127,7 @@ pub enum TrustError {
     },
     /// What is signed is something else.
     #[error(
-        "the signature of {reference} by {key} is of another policy, {signed}, not of {found}: somebody put it where it does not belong. Do not use it, and tell its publisher"
+        "the signature of {reference} by {key} belongs to another policy, {signed}, not to {found}: it may have been forged. Do not use the policy, and tell its publisher"
     )]
     OtherManifest {
         /// Which policy.
@@ -140,7 +140,7 @@ pub enum TrustError {
         found: Digest,
     },
     /// A rule trusts nobody.
-    #[error("{reference} is refused: {rule} has no keys, so that nothing from there is trusted")]
+    #[error("{reference} is refused: {rule} has no keys, so nothing from there is trusted")]
     Nobody {
         /// Which policy.
         reference: String,
@@ -148,7 +148,7 @@ pub enum TrustError {
         rule: String,
     },
     /// A key cannot be read.
-    #[error("the key {key} of {rule} cannot be used: {why}")]
+    #[error("cannot use the key {key} of {rule}: {why}")]
     Key {
         /// As it is written.
         key: String,
@@ -158,7 +158,7 @@ pub enum TrustError {
         why: String,
     },
     /// A rule says nothing.
-    #[error("{rule} in [trust] is about nothing: write \"host/name\", where * stands for any characters")]
+    #[error("{rule} in [trust] matches nothing: write \"host/name\", where * stands for any characters")]
     From {
         /// As it is written.
         rule: String,
@@ -172,7 +172,7 @@ pub enum TrustError {
         why: String,
     },
     /// A host is none.
-    #[error("plain_http in [trust] names {host:?}, which is no \"host\" and no \"host:port\"")]
+    #[error("plain_http in [trust] names {host:?}, which is neither \"host\" nor \"host:port\"")]
     Host {
         /// As it is written.
         host: String,
@@ -186,22 +186,22 @@ impl TrustError {
     }
 }
 
-impl Rules {
+impl TrustConfig {
     /// The table `[trust]` of a config with others beside it, which are nobody's business here. `path` is for messages.
     pub fn of_config(text: &str, path: &Path) -> Result<Self, TrustError> {
         #[derive(Deserialize)]
-        struct Config {
+        struct ConfigWithTrust {
             #[serde(default)]
-            trust: Rules,
+            trust: TrustConfig,
         }
-        let config: Result<Config, _> = toml::from_str(text);
+        let config: Result<ConfigWithTrust, _> = toml::from_str(text);
         config
             .map(|config| config.trust)
             .map_err(|e| TrustError::Config { path: path.to_owned(), why: e.to_string() })
     }
 
     /// Reads the keys. Relative paths start from `base`, the folder of the config.
-    pub fn ready(&self, base: &Path) -> Result<Trust, TrustError> {
+    pub fn ready(&self, base: &Path) -> Result<TrustRules, TrustError> {
         if let Some(host) = self.plain_http.iter().find(|host| !is_host(host)) {
             return Err(TrustError::Host { host: host.clone() });
         }
@@ -219,7 +219,7 @@ impl Rules {
             });
             rules.push((rule.clone(), keys.collect::<Result<_, _>>()?));
         }
-        Ok(Trust { unsigned: self.unsigned, rules, is_by_key: false })
+        Ok(TrustRules { unsigned: self.unsigned, rules, is_by_key: false })
     }
 }
 
@@ -232,11 +232,11 @@ impl TrustedKey {
     }
 }
 
-impl Trust {
+impl TrustRules {
     /// Believes what this key has signed, and nothing else.
     pub fn only(key: TrustedKey) -> Self {
-        let rule = Rule { from: "*".into(), keys: Vec::new(), unsigned: Unsigned::Refuse };
-        Self { unsigned: Unsigned::Refuse, rules: vec![(rule, vec![key])], is_by_key: true }
+        let rule = TrustRule { from: "*".into(), keys: Vec::new(), unsigned: UnsignedAction::Refuse };
+        Self { unsigned: UnsignedAction::Refuse, rules: vec![(rule, vec![key])], is_by_key: true }
     }
 
     /// Whether a rule is about the place of a policy.
@@ -246,7 +246,7 @@ impl Trust {
 
     /// Whether signatures decide anything about a policy.
     pub fn wants_signatures(&self, reference: &OciReference) -> bool {
-        self.rule(reference).map_or(self.unsigned == Unsigned::Refuse, |_| true)
+        self.rule(reference).map_or(self.unsigned == UnsignedAction::Refuse, |_| true)
     }
 
     /// Whether a policy with these signatures is believed.
@@ -255,28 +255,28 @@ impl Trust {
         reference: &OciReference,
         manifest: &Digest,
         signatures: &[Signature],
-    ) -> Result<Verdict, TrustError> {
+    ) -> Result<TrustResult, TrustError> {
         let of_it = || reference.at(manifest).to_string();
         let Some((rule, keys)) = self.rule(reference) else {
             return match (signatures.len(), self.unsigned) {
-                (0, Unsigned::Refuse) => {
+                (0, UnsignedAction::Refuse) => {
                     Err(TrustError::Unsigned { reference: of_it(), rule: "`unsigned` in [trust]".into() })
                 }
-                (0, Unsigned::Allow) => Ok(Verdict::Unsigned),
-                (_, Unsigned::Refuse) => {
+                (0, UnsignedAction::Allow) => Ok(TrustResult::Unsigned),
+                (_, UnsignedAction::Refuse) => {
                     Err(TrustError::Nobody { reference: of_it(), rule: "[trust] outside its rules".into() })
                 }
-                (signatures, Unsigned::Allow) => Ok(Verdict::Unjudged { signatures }),
+                (signatures, UnsignedAction::Allow) => Ok(TrustResult::Unjudged { signatures }),
             };
         };
         let rule_name = if self.is_by_key { "--key".to_owned() } else { named(&rule.from) };
-        if signatures.is_empty() && rule.unsigned == Unsigned::Allow {
-            return Ok(Verdict::Unsigned);
+        if signatures.is_empty() && rule.unsigned == UnsignedAction::Allow {
+            return Ok(TrustResult::Unsigned);
         }
         if keys.is_empty() {
             return match rule.unsigned {
-                Unsigned::Allow => Ok(Verdict::Unjudged { signatures: signatures.len() }),
-                Unsigned::Refuse => Err(TrustError::Nobody { reference: of_it(), rule: rule_name }),
+                UnsignedAction::Allow => Ok(TrustResult::Unjudged { signatures: signatures.len() }),
+                UnsignedAction::Refuse => Err(TrustError::Nobody { reference: of_it(), rule: rule_name }),
             };
         }
         if signatures.is_empty() {
@@ -287,7 +287,7 @@ impl Trust {
             let Some(by) = keys.iter().find(|trusted| signature.is_by(&trusted.key)) else { continue };
             match signature.manifest() {
                 Some(signed) if signed == *manifest => {
-                    return Ok(Verdict::Signed { by: by.name.clone(), key: by.key.id() });
+                    return Ok(TrustResult::Signed { by: by.name.clone(), key: by.key.id() });
                 }
                 Some(signed) => of_another = Some((by.name.clone(), signed)),
                 None => {}
@@ -306,7 +306,7 @@ impl Trust {
         })
     }
 
-    fn rule(&self, reference: &OciReference) -> Option<&(Rule, Vec<TrustedKey>)> {
+    fn rule(&self, reference: &OciReference) -> Option<&(TrustRule, Vec<TrustedKey>)> {
         let place = reference.place();
         self.rules.iter().find(|(rule, _)| {
             let pattern = rule.from.to_ascii_lowercase();

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baton_agents::{Confined, Ground, SpawnError};
+use baton_agents::{ActiveBoundary, BoundaryContext, SpawnError};
 use baton_core::Workflow;
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{Role, Sandbox, SandboxLevel};
 use baton_core::{RunId, SessionId};
 use baton_sandbox::{Boundary, BoundaryError, RefusalReceiver, RemainingPaths, SandboxSupport};
 use baton_store::StateDir;
-use baton_workspace::{KeptPaths, Workspace};
+use baton_workspace::{ProtectedPaths, Workspace};
 
 use crate::error::BoxedError;
 use crate::held_settings::{HeldSettings, HeldSettingsError};
@@ -120,9 +120,9 @@ impl Boundaries {
         Self(Arc::new(parts))
     }
 
-    fn ground<'a>(&'a self, tree: &'a Path, session: &SessionId) -> Ground<'a> {
+    fn ground<'a>(&'a self, tree: &'a Path, session: &SessionId) -> BoundaryContext<'a> {
         let parts = &*self.0;
-        Ground {
+        BoundaryContext {
             tree,
             workspace: &parts.workspace,
             folder: parts.folder(session).join(INSIDE),
@@ -151,7 +151,7 @@ impl Boundaries {
         spec: &SpawnSpec,
         role: &Role,
         tree: &Path,
-    ) -> Result<Option<Confined>, AgentStartError> {
+    ) -> Result<Option<ActiveBoundary>, AgentStartError> {
         self.expect_nothing_remains()?;
         let not_started = |error: SpawnError| {
             let needs_a_person = error.needs_a_person();
@@ -175,10 +175,11 @@ impl Boundaries {
             error: format!("the folder for its conversations was not made: {error}"),
             needs_a_person: false,
         })?;
-        let ground = Ground { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
+        let ground =
+            BoundaryContext { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
         let wanted = ground.for_agent(spec, role).map_err(not_started)?;
         match Boundary::open(wanted, &self.0.machine) {
-            Ok((boundary, refused)) => Ok(Some(Confined { boundary, refused })),
+            Ok((boundary, refused)) => Ok(Some(ActiveBoundary { boundary, refused })),
             Err(error) => {
                 let needs_a_person = matches!(error, BoundaryError::Missing(_));
                 Err(AgentStartError { needs_a_person, error: error.to_string() })
@@ -187,11 +188,11 @@ impl Boundaries {
     }
 
     /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.
-    pub(crate) fn kept(&self) -> Option<KeptPaths> {
+    pub(crate) fn kept(&self) -> Option<ProtectedPaths> {
         let parts = &*self.0;
         let sandbox = &parts.of_commands;
         let nobody = SessionId::new(COMMAND);
-        sandbox.is_on().then(|| KeptPaths {
+        sandbox.is_on().then(|| ProtectedPaths {
             paths: self.ground(&parts.workspace, &nobody).kept(sandbox),
             only_new: sandbox.level != SandboxLevel::Strict,
         })

@@ -6,11 +6,11 @@ use baton_core::UnixMs;
 
 /// Stamps inputs.
 #[derive(Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct InputClock {
     last: UnixMs,
 }
 
-impl Clock {
+impl InputClock {
     /// Goes on after the last entry of a journal, even where the machine's clock was set back since.
     pub(crate) fn after(last: UnixMs) -> Self {
         Self { last }
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn time_never_goes_back_behind_the_journal() {
         let future = UnixMs(wall().0 + 1_000_000);
-        let mut clock = Clock::after(future);
+        let mut clock = InputClock::after(future);
         assert_eq!(clock.now(), future);
         assert_eq!(clock.until(UnixMs(0)), Duration::ZERO);
         assert_eq!(clock.until(UnixMs(future.0 + 5)), Duration::from_millis(5));

@@ -7,7 +7,7 @@ use baton_core::facts::ChangedFile;
 use baton_core::view::RunView;
 use baton_core::{PhaseId, RunId};
 use baton_store::StateDir;
-use baton_workspace::{Baseline, StatesDiffer, TreeError, Trees, Workspace};
+use baton_workspace::{Baseline, RunWorktrees, StateDiff, Workspace, WorktreeError};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
@@ -59,7 +59,7 @@ impl RunDiff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunChanges {
     /// With contents.
-    Lines(StatesDiffer),
+    Lines(StateDiff),
     /// By name alone.
     Names {
         /// The files.
@@ -75,11 +75,11 @@ fn states_file(state: &StateDir, run: &RunId) -> PathBuf {
 
 /// Remembers how the workspace is when a phase begins, or the run ends. A run does not hang on it: what cannot be kept is known by
 /// name alone later, and why.
-pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &Trees, phase: Option<&PhaseId>) {
+pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &RunWorktrees, phase: Option<&PhaseId>) {
     let kept = async {
         let contents = match trees.state().await {
             Ok(tree) => Contents::Tree(tree),
-            Err(TreeError::NoRepository { .. }) => return Ok(()),
+            Err(WorktreeError::NoRepository { .. }) => return Ok(()),
             Err(error) => Contents::NotKept(error.to_string()),
         };
         let mut line = serde_json::to_vec(&WorkspaceSnapshot { phase: phase.cloned(), contents })?;
@@ -157,8 +157,8 @@ pub async fn diff(
         }
     };
     let trees = trees_of(&state, &workspace, &run);
-    let failed = |error: baton_workspace::TreeError| {
-        RuntimeError::Refused(format!("what run {run} changed cannot be compared: {error}"))
+    let failed = |error: baton_workspace::WorktreeError| {
+        RuntimeError::Refused(format!("cannot compare the changes of run {run}: {error}"))
     };
     let to = match to {
         Some(to) => to,
@@ -201,7 +201,7 @@ async fn names(
     };
     let Some(baseline) = read(phase) else {
         return Err(RuntimeError::Refused(format!(
-            "nothing is known of how the files were when phase {phase} of run {run} began: it had not begun, or worked elsewhere"
+            "the state of the files at the start of phase {phase} of run {run} is unknown: the phase had not begun, or worked elsewhere"
         )));
     };
     let changed = async |baseline: &Baseline| {

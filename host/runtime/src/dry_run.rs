@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use baton_core::facts::{AgentEvent, ChangedFile, ProcessExit, WorkspaceFacts};
-use baton_core::input::{ArtifactRef, PolicyBinding, Report};
+use baton_core::input::{AgentReport, ArtifactRef, PolicyBinding};
 use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::progress::ProgressEvent;
 use baton_core::workflow::Role;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{
-    Action, DurationMs, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq,
+    Action, ActionOutcome, DurationMs, Input, Intent, JournaledInput, ObjectiveId, PhaseId, Run, RunId, Seq,
     SessionId, TextBlob, UnixMs, Workflow,
 };
 use baton_store::StateDir;
@@ -165,7 +165,7 @@ impl DryRunWorld {
         match intent.action {
             Action::Spawn(spec) => {
                 let capabilities = baton_agents::capabilities(&spec.agent);
-                answer(Outcome::Spawned { group: 0, started: 0, capabilities });
+                answer(ActionOutcome::Spawned { group: 0, started: 0, capabilities });
                 self.say(
                     &spec.session,
                     AgentEvent::Ready { agent_session: None, model: None, version: None },
@@ -186,30 +186,30 @@ impl DryRunWorld {
                 });
             }
             Action::Prompt { session, kind, focus, text, .. } => {
-                answer(Outcome::Delivered);
+                answer(ActionOutcome::Delivered);
                 self.work(
                     session,
                     PlannedPrompt { kind, focus, text: text.body().unwrap_or_default().to_owned() },
                 );
             }
             Action::End { session, .. } => {
-                answer(Outcome::Delivered);
+                answer(ActionOutcome::Delivered);
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.inputs.push_back(Input::SessionEnded { session, exit });
             }
             // An agent that finishes at once never gets far enough for these.
-            Action::Compact { .. } | Action::Interrupt { .. } => answer(Outcome::Delivered),
+            Action::Compact { .. } | Action::Interrupt { .. } => answer(ActionOutcome::Delivered),
             Action::Assess { .. } => {
                 let files = u32::try_from(self.changed.len()).unwrap_or(u32::MAX);
                 let facts =
                     WorkspaceFacts { files, changed: self.changed.clone(), ..WorkspaceFacts::default() };
-                answer(Outcome::Assessed { facts });
+                answer(ActionOutcome::Assessed { facts });
             }
             Action::RequestDecision { request, question, scope } => {
                 let (result, label) = judge(&scope, &question);
                 self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
             }
-            Action::Inspect { .. } => answer(Outcome::Inspected {
+            Action::Inspect { .. } => answer(ActionOutcome::Inspected {
                 missing_files: Vec::new(),
                 secrets: Vec::new(),
                 commits_since: 0,
@@ -217,48 +217,50 @@ impl DryRunWorld {
             }),
             Action::WriteHandoff { phase, ordinal, document, .. } => {
                 let artifact = planned(&format!("handoffs/phase-{phase}-{ordinal}.md"), &document);
-                answer(Outcome::HandoffWritten { path: artifact.name.clone(), artifact, index: None });
+                answer(ActionOutcome::HandoffWritten { path: artifact.name.clone(), artifact, index: None });
             }
             Action::WriteSummaries { step, directory, .. } => {
                 let artifacts =
                     vec![planned("summaries/phase.md", &step), planned("summaries/run.md", &directory)];
-                answer(Outcome::SummariesWritten { artifacts });
+                answer(ActionOutcome::SummariesWritten { artifacts });
             }
             Action::Offload { items, .. } => {
                 let artifacts = items.iter().map(|item| planned(&item.name, &item.text)).collect();
-                answer(Outcome::Offloaded { artifacts });
+                answer(ActionOutcome::Offloaded { artifacts });
             }
-            Action::Verify { .. } => answer(Outcome::Verified {
+            Action::Verify { .. } => answer(ActionOutcome::Verified {
                 passed: true,
                 code: Some(0),
                 findings: String::new(),
                 artifact: None,
             }),
             // No tree is made, and parts that do everything at the first try do not get into each other's way.
-            Action::Checkpoint { .. } => answer(Outcome::Checkpointed { base: Some(NO_COMMIT.to_owned()) }),
-            Action::Branch { .. } => answer(Outcome::Branched),
-            Action::Commit { .. } => answer(Outcome::Committed {
+            Action::Checkpoint { .. } => {
+                answer(ActionOutcome::Checkpointed { base: Some(NO_COMMIT.to_owned()) })
+            }
+            Action::Branch { .. } => answer(ActionOutcome::Branched),
+            Action::Commit { .. } => answer(ActionOutcome::Committed {
                 commit: NO_COMMIT.to_owned(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
                 unseen: Vec::new(),
             }),
             Action::CommitToBranch { .. } => {
-                answer(Outcome::nothing_to_commit());
+                answer(ActionOutcome::nothing_to_commit());
             }
             Action::Restore { .. } => {
-                answer(Outcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
+                answer(ActionOutcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
             }
-            Action::Merge { .. } => answer(Outcome::Merged { commit: NO_COMMIT.to_owned(), files: 0 }),
-            Action::Unmerge { .. } => answer(Outcome::Unmerged),
+            Action::Merge { .. } => answer(ActionOutcome::Merged { commit: NO_COMMIT.to_owned(), files: 0 }),
+            Action::Unmerge { .. } => answer(ActionOutcome::Unmerged),
             Action::Land { .. } => {
-                answer(Outcome::Landed { commit: NO_COMMIT.to_owned(), committed: true, files: 0 });
+                answer(ActionOutcome::Landed { commit: NO_COMMIT.to_owned(), committed: true, files: 0 });
             }
             Action::Ask { question, .. } => {
-                answer(Outcome::Announced);
+                answer(ActionOutcome::Announced);
                 self.plan.question = Some(question);
             }
-            Action::Finish { .. } => answer(Outcome::Announced),
+            Action::Finish { .. } => answer(ActionOutcome::Announced),
             // Nothing is offered where no agent works.
             Action::Place { .. } => {}
             Action::Notify(ProgressEvent::PhaseStarted { phase, title, .. }) => {
@@ -279,12 +281,12 @@ impl DryRunWorld {
             let note = format!("{objective} by {session}");
             let digest = baton_core::Digest::of(&note);
             let report = match prompt.kind {
-                PromptKind::Reviewing => Report::ReviewSubmit {
+                PromptKind::Reviewing => AgentReport::ReviewSubmit {
                     score: 100,
                     summary: "Nothing to improve.".to_owned(),
                     findings: Vec::new(),
                 },
-                _ => Report::ObjectiveUpdate {
+                _ => AgentReport::ObjectiveUpdate {
                     objective: objective.clone(),
                     status: ObjectiveStatus::Done,
                     note,

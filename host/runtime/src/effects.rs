@@ -11,14 +11,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_agents::{Confined, Connect, DriverEvent, Launch, McpServer, OwnServer};
+use baton_agents::{
+    ActiveBoundary, AgentLaunch, BatonToolServer, DriverEvent, McpServer, ToolServerConnector,
+};
 use baton_core::action::{RunOutcome, SpawnSpec};
 use baton_core::workflow::Role;
-use baton_core::{Action, ActionId, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, WorktreeName};
+use baton_core::{
+    Action, ActionId, ActionOutcome, Intent, PhaseId, RoleName, RunId, SessionId, WorktreeName,
+};
 use baton_sandbox::this_program;
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::{Baseline, FilesBeforeCheck, TreeError, Trees};
+use baton_workspace::{Baseline, FilesBeforeCheck, RunWorktrees, WorktreeError};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -43,7 +47,7 @@ use documents::LeavingSession;
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// What became of an intent.
-pub(crate) type IntentOutcome = (ActionId, Outcome);
+pub(crate) type IntentOutcome = (ActionId, ActionOutcome);
 
 /// Everything that effects need. One a run.
 pub(crate) struct EffectRunner {
@@ -71,7 +75,7 @@ struct EffectContext {
     overrides: RoleOverrides,
     state: StateDir,
     artifacts: ArtifactStore,
-    trees: Trees,
+    trees: RunWorktrees,
     /// Where each phase works, as of its newest intent.
     places: Arc<Mutex<BTreeMap<PhaseId, WorktreeName>>>,
     restorer: Restorer,
@@ -93,7 +97,7 @@ pub(crate) struct EffectRunnerParts {
     pub(crate) overrides: RoleOverrides,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
-    pub(crate) trees: Trees,
+    pub(crate) trees: RunWorktrees,
     pub(crate) restorer: Restorer,
     pub(crate) chaos: CrashInjection,
     pub(crate) events: mpsc::Sender<(SessionId, DriverEvent)>,
@@ -165,18 +169,18 @@ impl EffectRunner {
 }
 
 impl EffectContext {
-    async fn perform(self, action: Action) -> Outcome {
+    async fn perform(self, action: Action) -> ActionOutcome {
         let delivered = |told: Result<(), String>| match told {
-            Ok(()) => Outcome::Delivered,
-            Err(error) => Outcome::Failed { error },
+            Ok(()) => ActionOutcome::Delivered,
+            Err(error) => ActionOutcome::Failed { error },
         };
         match action {
             Action::Spawn(spec) => self.spawn(spec).await,
             Action::Prompt { session, text, .. } => match text.body() {
                 Some(text) => delivered(self.sessions.prompt(&session, text).await),
-                None => {
-                    Outcome::Failed { error: format!("the text {} of the prompt is missing", text.digest()) }
-                }
+                None => ActionOutcome::Failed {
+                    error: format!("the text {} of the prompt is missing", text.digest()),
+                },
             },
             Action::Compact { session, instructions } => {
                 delivered(self.sessions.compact(&session, &instructions).await)
@@ -221,27 +225,27 @@ impl EffectContext {
             Action::Finish { ending } => {
                 keep_state(&self.state, &self.run, &self.trees, None).await;
                 self.archive(ending).await;
-                Outcome::Announced
+                ActionOutcome::Announced
             }
-            Action::Ask { .. } => Outcome::Announced,
+            Action::Ask { .. } => ActionOutcome::Announced,
             Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => {
-                Outcome::Failed { error: "this is no effect".to_owned() }
+                ActionOutcome::Failed { error: "this is no effect".to_owned() }
             }
         }
     }
 
-    async fn spawn(&self, spec: SpawnSpec) -> Outcome {
+    async fn spawn(&self, spec: SpawnSpec) -> ActionOutcome {
         let Some(mut role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent))
         else {
             self.sessions.gone(&spec.session);
-            return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
+            return ActionOutcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
         self.overrides.apply(&mut role);
         let workspace = match self.trees.open(&spec.tree).await {
             Ok(workspace) => workspace,
             Err(error) => {
                 self.sessions.gone(&spec.session);
-                return Outcome::Failed { error: error.to_string() };
+                return ActionOutcome::Failed { error: error.to_string() };
             }
         };
         // An agent may have deleted what its successor is told to read.
@@ -251,8 +255,8 @@ impl EffectContext {
             Err(AgentStartError { error, needs_a_person }) => {
                 self.sessions.gone(&spec.session);
                 return match needs_a_person {
-                    true => Outcome::Unstartable { error },
-                    false => Outcome::Failed { error },
+                    true => ActionOutcome::Unstartable { error },
+                    false => ActionOutcome::Failed { error },
                 };
             }
         };
@@ -271,7 +275,7 @@ impl EffectContext {
             .iter()
             .map(|(name, server)| result_offload::server(name, server, &self.own_exe, door, path))
             .collect();
-        let launch = Launch {
+        let launch = AgentLaunch {
             role,
             workspace: workspace.root().to_owned(),
             guard: vec![this_program(&self.own_exe).into_os_string(), "__guard".into()],
@@ -284,20 +288,24 @@ impl EffectContext {
             spec,
         };
         match self.sessions.start(launch, confined, self.events.clone()).await {
-            Ok(spawned) => Outcome::Spawned {
+            Ok(spawned) => ActionOutcome::Spawned {
                 group: spawned.group,
                 started: spawned.started,
                 capabilities: spawned.capabilities,
             },
-            Err(AgentStartError { error, needs_a_person: true }) => Outcome::Unstartable { error },
-            Err(AgentStartError { error, .. }) => Outcome::Failed { error },
+            Err(AgentStartError { error, needs_a_person: true }) => ActionOutcome::Unstartable { error },
+            Err(AgentStartError { error, .. }) => ActionOutcome::Failed { error },
         }
     }
 
     /// The server of Baton's own tools, for this session alone.
-    async fn tools(&self, session: &SessionId, confined: Option<&Confined>) -> Result<OwnServer, BoxedError> {
+    async fn tools(
+        &self,
+        session: &SessionId,
+        confined: Option<&ActiveBoundary>,
+    ) -> Result<BatonToolServer, BoxedError> {
         let (passes, id) = (self.passes.clone(), session.clone());
-        let of_boundary = |confined: &Confined| {
+        let of_boundary = |confined: &ActiveBoundary| {
             (confined.boundary.folder().to_owned(), confined.boundary.inside().to_owned())
         };
         let within = confined.map(of_boundary);
@@ -311,14 +319,14 @@ impl EffectContext {
         }
         let inside = InProcessTools { pass, ask: self.ask.clone() };
         let args = ["mcp".to_owned(), "--session".to_owned(), file.to_string_lossy().into_owned()];
-        Ok(OwnServer {
+        Ok(BatonToolServer {
             command: McpServer {
                 name: baton_inbox::SERVER_NAME.to_owned(),
                 command: self.own_exe.clone(),
                 args: args.to_vec(),
                 env: BTreeMap::new(),
             },
-            connect: Connect::new(move || inside.open()),
+            connect: ToolServerConnector::new(move || inside.open()),
         })
     }
 
@@ -328,7 +336,7 @@ impl EffectContext {
         baseline: bool,
         expected: &[String],
         tree: &WorktreeName,
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let workspace = self.trees.open(tree).await?;
         let path = self.baseline_path(phase);
         let known = match baseline {
@@ -355,7 +363,7 @@ impl EffectContext {
             let is_plan = |path: &String| workspace.root().join(path) == *plan && !expected.contains(path);
             facts.changed.retain(|file| !is_plan(&file.path));
         }
-        Ok(Outcome::Assessed { facts })
+        Ok(ActionOutcome::Assessed { facts })
     }
 
     /// Phase ids are the user's words; a digest is a file name everywhere.
@@ -380,7 +388,7 @@ impl EffectContext {
         phase: &PhaseId,
         command: &str,
         tree: &WorktreeName,
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let mut within = self.boundaries.of_command(self.trees.open(tree).await?)?;
         let before = self.before_check(tree).await;
         let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
@@ -412,7 +420,7 @@ impl EffectContext {
             }
         };
         let (passed, code, findings) = (result.passed, result.code, result.findings);
-        Ok(Outcome::Verified { passed, code, findings, artifact })
+        Ok(ActionOutcome::Verified { passed, code, findings, artifact })
     }
 
     /// Where work is committed: what the command makes itself is none.
@@ -425,9 +433,9 @@ impl EffectContext {
     }
 }
 
-fn no_commits(error: TreeError) -> BoxedError {
+fn no_commits(error: WorktreeError) -> BoxedError {
     let what_helps = match &error {
-        TreeError::NoRepository { .. } => {
+        WorktreeError::NoRepository { .. } => {
             "; `git init` there and retry, or take `commit` out of the workflow"
         }
         _ => "",
@@ -435,8 +443,8 @@ fn no_commits(error: TreeError) -> BoxedError {
     format!("its changes cannot be committed, as `commit` says: {error}{what_helps}").into()
 }
 
-fn or_failed(outcome: Result<Outcome, BoxedError>) -> Outcome {
-    outcome.unwrap_or_else(|error| Outcome::Failed { error: error.to_string() })
+fn or_failed(outcome: Result<ActionOutcome, BoxedError>) -> ActionOutcome {
+    outcome.unwrap_or_else(|error| ActionOutcome::Failed { error: error.to_string() })
 }
 
 async fn read_baseline(path: PathBuf) -> Option<Baseline> {

@@ -43,12 +43,12 @@ pub enum RuntimeError {
         missing: baton_sandbox::UnsupportedLevel,
     },
     /// The policy engine cannot be used at all.
-    #[error("policies cannot be evaluated here: {0}")]
+    #[error("cannot evaluate policies here: {0}")]
     Engine(BoxedError),
     /// A component that a run is pinned to is not in its journal.
     #[error(
-        "run {run} is pinned to the component {digest} of policy {policy}, and the journal does not hold it: the \
-         state directory was changed from outside; restore it, or start the workflow anew"
+        "run {run} is pinned to the component {digest} of policy {policy}, and the journal does not contain it: the \
+         state directory was changed from outside; restore it, or start the workflow again with `baton run --restart`"
     )]
     ComponentMissing {
         /// Which run.
@@ -73,7 +73,7 @@ pub enum RuntimeError {
         workspace: PathBuf,
     },
     /// The run is over; there is nothing to resume.
-    #[error("run {run} is over ({}); the command that began it begins a new one", word(*.ending))]
+    #[error("run {run} is over ({}); repeat the command that began it to start a new one", word(*.ending))]
     AlreadyEnded {
         /// Which.
         run: RunId,
@@ -82,7 +82,7 @@ pub enum RuntimeError {
     },
     /// No host ever ran it.
     #[error(
-        "run {run} was imported from a recording: nobody can go on with it; `baton policy try POLICY --on {run}` tries \
+        "run {run} is an imported recording and cannot be resumed; `baton policy try POLICY --on {run}` tries \
          another policy on it"
     )]
     Recorded {
@@ -134,7 +134,7 @@ pub enum RuntimeError {
         choices: Vec<PauseAnswer>,
     },
     /// What a run landed stays where it is.
-    #[error("run {run} was not taken back: {source}")]
+    #[error("cannot undo run {run}: {source}")]
     NotUndone {
         /// Which run.
         run: RunId,
@@ -142,7 +142,7 @@ pub enum RuntimeError {
         source: BoxedError,
     },
     /// The workspace cannot be used.
-    #[error("the workspace {} cannot be used: {source}", workspace.display())]
+    #[error("cannot use the workspace {}: {source}", workspace.display())]
     Workspace {
         /// Which.
         workspace: PathBuf,
@@ -161,7 +161,7 @@ pub enum RuntimeError {
     },
     /// The journal took no more entries while the run went on. The agents were ended.
     #[error(
-        "the journal of run {run} takes no more entries: {source}. {}",
+        "the journal of run {run} cannot be written any more: {source}. {}",
         after_stop(run, *intact)
     )]
     JournalStopped {
@@ -174,7 +174,7 @@ pub enum RuntimeError {
     },
     /// The journal holds an entry that cannot follow the ones before it.
     #[error(
-        "entry {seq} of run {run} does not fit the ones before it ({why}): the journal was changed from outside, or is of another version of baton"
+        "entry {seq} of run {run} does not fit the ones before it ({why}): the journal was changed from outside, or comes from another version of baton"
     )]
     BrokenJournal {
         /// Which run.
@@ -186,7 +186,7 @@ pub enum RuntimeError {
     },
     /// The host did something that its own state machine refuses.
     #[error(
-        "run {run} cannot go on: {why}. This is a mistake in baton, please report it. The agents were ended and the \
+        "run {run} cannot continue: {why}. This is a bug in Baton; please report it. The agents were ended and the \
          journal is intact; `baton resume {run}` tries again"
     )]
     Impossible {
@@ -207,8 +207,8 @@ pub enum RuntimeError {
     },
     /// The file of a session cannot be read.
     #[error(
-        "cannot read the session file {}: {source}; it is written when a session is spawned, so take the path that \
-         the run gave its agent, or leave --session out to work with the live run of a workspace",
+        "cannot read the session file {}: {source}; the host writes it when it starts a session, so use the path \
+         that the run gave its agent, or leave --session out to work with the live run of a workspace",
         path.display()
     )]
     Session {
@@ -224,7 +224,7 @@ pub enum RuntimeError {
     #[error("the host refused: {0}")]
     Refused(String),
     /// A dry run did not come to an end.
-    #[error("the dry run was given up after {inputs} inputs: a policy of this workflow never lets it end")]
+    #[error("the dry run was stopped after {inputs} inputs: a policy of this workflow never lets it end")]
     DryRunEndless {
         /// How many were tried.
         inputs: u32,
@@ -249,8 +249,8 @@ fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> Strin
     let ids = ids.join(", ");
     match (asked, open) {
         (None, []) => format!("run {run} has no open question"),
-        (Some(question), []) => format!("run {run} has no open question, so none with the number {question}"),
-        (None, _) => format!("run {run} asks several questions: say which one with --question, of {ids}"),
+        (Some(question), []) => format!("run {run} has no open question, and so no question {question}"),
+        (None, _) => format!("run {run} has several open questions: name one with --question, of {ids}"),
         (Some(question), _) => format!("run {run} has no open question {question}; open are {ids}"),
     }
 }

@@ -334,7 +334,7 @@ impl EventLoop {
         match event {
             LoopEvent::Agent(session, event) => self.on_agent_event(session, event).await,
             LoopEvent::Done((action, outcome)) => {
-                if let baton_core::Outcome::Failed { error } = &outcome {
+                if let baton_core::ActionOutcome::Failed { error } = &outcome {
                     tracing::info!(%action, "an effect failed: {error}");
                 }
                 self.record_input(Input::Outcome { action, outcome })

@@ -83,7 +83,7 @@ fn choose(
         let known = runs.iter().find(|run| run.run == *named).ok_or_else(unknown)?;
         if !known.ended && !leave.force {
             return Err(RuntimeError::Refused(format!(
-                "run {named} has not ended, and `baton resume` could go on with it; with --force it is removed all the same"
+                "run {named} has not ended, and `baton resume` could continue it; --force removes it anyway"
             )));
         }
     }

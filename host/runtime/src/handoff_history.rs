@@ -8,9 +8,9 @@ use baton_core::decision::{Decision, Provenance};
 use baton_core::ids::ObjectiveId;
 use baton_core::observation::{ObjectiveStatus, PolicyQuery, PolicyRequest};
 use baton_core::view::{HandoffRepair, HandoffSummary};
-use baton_core::{Digest, Input, Outcome, PhaseId, RequestId, RunId, SessionId};
+use baton_core::{ActionOutcome, Digest, Input, PhaseId, RequestId, RunId, SessionId};
 use baton_engine::builtin_bytes;
-use baton_store::{ArtifactStore, Entry, Version};
+use baton_store::{ArtifactStore, ArtifactVersion, JournalEntry};
 use baton_workspace::Workspace;
 
 use crate::config::HostConfig;
@@ -105,8 +105,8 @@ pub async fn handoffs(
     let (mut newest, mut desk) = (None, PolicyTexts::of(phase.id.clone()));
     for entry in journal.read(&run).map_err(cannot_read(&state))? {
         match entry.map_err(cannot_read(&state))? {
-            Entry::Input(stamped) => match stamped.input {
-                Input::Outcome { outcome: Outcome::HandoffWritten { artifact, .. }, .. } => {
+            JournalEntry::Input(stamped) => match stamped.input {
+                Input::Outcome { outcome: ActionOutcome::HandoffWritten { artifact, .. }, .. } => {
                     let known = phase.handoffs.iter().position(|row| row.artifact == artifact);
                     newest = known.or(newest);
                     if let Some(known) = known {
@@ -118,7 +118,7 @@ pub async fn handoffs(
                 }
                 _ => {}
             },
-            Entry::Intent { intent, .. } => {
+            JournalEntry::Intent { intent, .. } => {
                 if let (Action::Prompt { session, prompt: 1, text, .. }, Some(of)) = (&intent.action, newest)
                     && phase.sessions.iter().any(|row| row.id == *session)
                 {
@@ -213,7 +213,8 @@ impl PolicyTexts {
 /// Files that its facts say were deleted before it was written: it names them rightly.
 fn deleted_on_the_way(store: &ArtifactStore, run: &RunId, row: &HandoffSummary) -> BTreeSet<String> {
     let name = sibling_name(&row.artifact.name, "facts.json");
-    let facts = store.get(run, &name, Version::Latest).and_then(|saved| store.read(&saved.artifact.digest));
+    let facts =
+        store.get(run, &name, ArtifactVersion::Latest).and_then(|saved| store.read(&saved.artifact.digest));
     let facts: serde_json::Value =
         facts.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let files = facts["files_changed"].as_array().into_iter().flatten();

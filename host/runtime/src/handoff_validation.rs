@@ -4,8 +4,8 @@
 use baton_core::facts::ChangedFile;
 use baton_core::path_mentions;
 use baton_core::workflow::paths::archived;
-use baton_core::{Digest, Outcome, RunId};
-use baton_store::{ArtifactStore, Version};
+use baton_core::{ActionOutcome, Digest, RunId};
+use baton_store::{ArtifactStore, ArtifactVersion};
 use baton_workspace::Workspace;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub(crate) struct ArtifactPaths<'a> {
 impl PathLookup for ArtifactPaths<'_> {
     fn has(&self, path: &str) -> bool {
         let name = path.strip_prefix(self.task_folder).map_or(path, |name| name.trim_start_matches('/'));
-        self.store.get(self.run, name, Version::Latest).is_ok()
+        self.store.get(self.run, name, ArtifactVersion::Latest).is_ok()
     }
 }
 
@@ -47,11 +47,11 @@ pub(crate) async fn inspect(
     document: &str,
     head: &str,
     branch: &str,
-) -> Result<Outcome, BoxedError> {
+) -> Result<ActionOutcome, BoxedError> {
     let missing_files = missing(workspace, kept, document).await?;
     let since = workspace.since(head, branch).await;
     let (commits_since, diverged) = (since.commits, since.diverged);
-    Ok(Outcome::Inspected { missing_files, secrets: secrets(document), commits_since, diverged })
+    Ok(ActionOutcome::Inspected { missing_files, secrets: secrets(document), commits_since, diverged })
 }
 
 /// The paths that a document names and that are nowhere. Few rows are asked for, one by one: they are not worth a thread.

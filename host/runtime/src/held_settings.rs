@@ -54,13 +54,13 @@ struct AskedSettings {
 pub(crate) enum HeldSettingsError {
     /// A person has to look at them.
     #[error(
-        "settings of agents have changed since the run began ({}), and the next agent would run what they say: look at them, \
-         put back what nobody meant, and retry",
+        "settings of agents have changed since the run began ({}), and the next agent would run the commands in \
+         them: review them, revert unwanted changes, and retry",
         first_of(.0, NAMED)
     )]
     Changed(Vec<String>),
     /// They can be held to nothing.
-    #[error("the settings of agents in {} were not noted: {source}", tree.display())]
+    #[error("cannot record the settings of agents in {}: {source}", tree.display())]
     NotNoted {
         /// Where.
         tree: PathBuf,

@@ -17,7 +17,7 @@ use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow, WorktreeName};
 use baton_sandbox::{RemainingPaths, SandboxSupport};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
-use baton_workspace::{Trees, Workspace};
+use baton_workspace::{RunWorktrees, Workspace};
 use tokio::sync::{mpsc, watch};
 
 use crate::boundaries::{self, Boundaries};
@@ -64,7 +64,7 @@ pub async fn run(
     updates: mpsc::Sender<RunUpdate>,
     stop: watch::Receiver<bool>,
 ) -> Result<RunView, RuntimeError> {
-    let host = Host::open(config)?;
+    let host = WorkspaceHost::open(config)?;
     let (id, begun) = match start {
         RunStart::New { workflow, policies, assignments } => {
             let (run, begun) = host.begin(*workflow, policies, assignments).await?;
@@ -77,7 +77,7 @@ pub async fn run(
 }
 
 /// A workspace that this process holds.
-struct Host {
+struct WorkspaceHost {
     config: HostConfig,
     state: StateDir,
     journal: Journal,
@@ -93,13 +93,13 @@ struct PreparedRun {
     scribe: RunRecorder,
     bench: Arc<PolicyRegistry>,
     post: InboxPoller,
-    trees: Trees,
+    trees: RunWorktrees,
     machine: SandboxSupport,
     task_folder: String,
     repeat: Vec<Intent>,
 }
 
-impl Host {
+impl WorkspaceHost {
     fn open(config: HostConfig) -> Result<Self, RuntimeError> {
         let refused =
             |source: BoxedError| RuntimeError::Workspace { workspace: config.workspace.clone(), source };
@@ -112,7 +112,7 @@ impl Host {
             }
         };
         if let Err(error) = baton_agents::adopt_orphans() {
-            tracing::warn!("what an agent leaves behind that ends its guard cannot be found: {error}");
+            tracing::warn!("processes of an agent that ends its guard cannot be found: {error}");
         }
         let root = config.state_root.clone();
         let state = StateDir::open(&root, workspace.root()).map_err(cannot("cannot keep a run", root))?;
@@ -133,7 +133,7 @@ impl Host {
     /// Only what begins a run may answer for it while no host works on it: not whatever resumes it.
     fn note_start(&self, run: &RunId) -> Result<(), RuntimeError> {
         requester::note_start(&self.state, run).map_err(|source| RuntimeError::State {
-            what: "cannot note what started this run",
+            what: "cannot record what started this run",
             dir: self.state.path().to_owned(),
             source: source.into(),
         })
@@ -319,14 +319,14 @@ impl Host {
         })
     }
 
-    fn trees(&self, run: &RunId, task_folder: &str) -> Trees {
+    fn trees(&self, run: &RunId, task_folder: &str) -> RunWorktrees {
         trees_of(&self.state, &self.workspace.clone().with_own_folder(task_folder), run)
     }
 
     /// Before the first agent of the run works in the repository.
-    async fn note_repository(&self, trees: &Trees) -> Result<(), RuntimeError> {
+    async fn note_repository(&self, trees: &RunWorktrees) -> Result<(), RuntimeError> {
         let dir = self.state.path().to_owned();
-        let what = "cannot note what the git repository is like now";
+        let what = "cannot record the state of the git repository";
         trees.note_repository().await.map_err(|source| RuntimeError::State {
             what,
             dir,
@@ -334,7 +334,7 @@ impl Host {
         })
     }
 
-    fn shelf(&self, run: &Run, trees: &Trees) -> ArtifactTools {
+    fn shelf(&self, run: &Run, trees: &RunWorktrees) -> ArtifactTools {
         ArtifactTools {
             run: run.id().clone(),
             artifacts: self.artifacts.clone(),
@@ -368,7 +368,7 @@ impl Host {
         RunArtifacts::of(self.artifacts.clone(), run.clone())
     }
 
-    fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<InboxPoller, RuntimeError> {
+    fn open_post(&self, trees: &RunWorktrees, task_folder: &str) -> Result<InboxPoller, RuntimeError> {
         // Prompts point there; an agent that cannot read it can still work.
         let path = format!("{task_folder}/inbox/README.md");
         let place = trees.at_hand(&WorktreeName::workspace()).unwrap_or_else(|| self.workspace.clone());
@@ -390,7 +390,7 @@ impl Host {
 
     fn unread_state(&self, source: io::Error) -> RuntimeError {
         RuntimeError::State {
-            what: "cannot read what could not be taken away,",
+            what: "cannot read the list of leftovers,",
             dir: self.state.path().to_owned(),
             source: source.into(),
         }

@@ -59,7 +59,8 @@ pub use baton_inbox as inbox;
 pub use baton_sandbox as sandbox;
 pub use baton_store as store;
 pub use baton_workspace::{
-    ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository, read_plain,
+    BranchMoveBack, StateDiffFile, UndoChangeKind, UndoFileChange, UndoOutcome, UndoSummary, issue,
+    make_repository, read_plain,
 };
 pub use config::{HostConfig, PolicyBundle, PolicySource, RoleOverrides, RunStart, RunUpdate};
 pub use control::message::{ControlMessage, ControlReply};

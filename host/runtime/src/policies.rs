@@ -25,8 +25,8 @@ use baton_core::workflow::{
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::limits::CHAIN_LINKS_MAX;
 use baton_engine::{
-    BUILT_IN_NAMES, BUILTIN_NAME, ComponentGrants as Granted, ConfiguredPolicy, Engine, EngineConfig, Policy,
-    RoutedDecision, Router, RouterError, built_in, builtin_bytes,
+    BUILT_IN_NAMES, BUILTIN_NAME, CompiledPolicy, ComponentGrants as Granted, ConfiguredPolicy, Engine,
+    EngineConfig, RoutedDecision, Router, RouterError, built_in, builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
@@ -103,7 +103,7 @@ pub(crate) struct PolicyRegistry {
     engine: Engine,
     router: Router,
     artifacts: RunArtifacts,
-    loaded: Mutex<BTreeMap<PolicyKey, Policy>>,
+    loaded: Mutex<BTreeMap<PolicyKey, CompiledPolicy>>,
     configured: Mutex<BTreeMap<(PolicyKey, Digest), ConfiguredPolicy>>,
 }
 
@@ -245,13 +245,13 @@ impl PolicyRegistry {
     }
 
     /// What somebody wants, loaded.
-    fn policy_of(&self, wanted: &BindingRequest) -> Result<Policy, RuntimeError> {
+    fn policy_of(&self, wanted: &BindingRequest) -> Result<CompiledPolicy, RuntimeError> {
         let BindingRequest { source, reference, grants, .. } = wanted;
         let loaded = self.policy(&source.name, bytes_of(source), grants);
         loaded.map_err(|why| refused(reference, why))
     }
 
-    fn policy(&self, name: &str, bytes: &[u8], grants: &Grants) -> Result<Policy, String> {
+    fn policy(&self, name: &str, bytes: &[u8], grants: &Grants) -> Result<CompiledPolicy, String> {
         let key = (name.to_owned(), Digest::of(bytes), key_of(grants));
         if let Some(policy) = lock(&self.loaded).get(&key) {
             return Ok(policy.clone());
@@ -264,7 +264,7 @@ impl PolicyRegistry {
 
     fn configure(
         &self,
-        policy: &Policy,
+        policy: &CompiledPolicy,
         grants: &Grants,
         settings: &BTreeMap<String, GivenSetting>,
     ) -> Result<ConfiguredPolicy, String> {
@@ -392,7 +392,7 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
     let config = EngineConfig { cache_dir, ..EngineConfig::default() };
     let engine = Engine::new(config).map_err(|error| RuntimeError::Engine(error.into()))?;
     if let Some(problem) = engine.cache_problem() {
-        tracing::warn!("policies are compiled anew at each start: {problem}");
+        tracing::warn!("policies are compiled again at each start: {problem}");
     }
     Ok(engine)
 }
@@ -566,7 +566,7 @@ fn bytes_of(source: &PolicySource) -> &[u8] {
     source.bytes.as_deref().unwrap_or(builtin_bytes())
 }
 
-fn cannot_decide(policy: &Policy, capability: Capability) -> String {
+fn cannot_decide(policy: &CompiledPolicy, capability: Capability) -> String {
     let decides: Vec<_> = policy.decides().iter().map(|decides| decides.name()).collect();
     format!("it does not decide {capability}, only {}", decides.join(", "))
 }

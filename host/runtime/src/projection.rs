@@ -40,7 +40,7 @@ use baton_core::input::ArtifactRef;
 use baton_core::view::{HandoffSummary, PhaseSummary, RunView};
 use baton_core::workflow::paths::{RunNames, before_archive};
 use baton_core::{Digest, Run, Workflow, WorktreeName};
-use baton_store::Entry;
+use baton_store::JournalEntry;
 use baton_workspace::{Workspace, read_plain};
 
 use crate::config::HostConfig;
@@ -147,10 +147,10 @@ pub(crate) fn live(view: &RunView) -> Vec<WorktreeName> {
 }
 
 /// The progress that a journal tells, up to the last of these entries. For whoever holds the file against the journal.
-pub fn progress_of(entries: impl IntoIterator<Item = Entry>) -> Option<Progress> {
+pub fn progress_of(entries: impl IntoIterator<Item = JournalEntry>) -> Option<Progress> {
     let (mut run, mut chronicle) = (Run::new(), RunTimeline::default());
     for entry in entries {
-        let Entry::Input(stamped) = entry else { continue };
+        let JournalEntry::Input(stamped) = entry else { continue };
         let intents = run.apply(&stamped).ok()?;
         chronicle.note(&run, &stamped, &intents);
     }

@@ -6,7 +6,9 @@ use baton_core::action::RunOutcome;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Input, JournaledInput, RunId, SessionId, UnixMs, Workflow};
-use baton_store::{ArtifactStore, Entry, HostLock, Journal, RunSummary, StateDir, StoreError, Version};
+use baton_store::{
+    ArtifactStore, ArtifactVersion, HostLock, Journal, JournalEntry, RunSummary, StateDir, StoreError,
+};
 
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
@@ -79,9 +81,9 @@ pub fn workflow_of(config: &HostConfig, run: &RunId) -> Result<Option<Workflow>,
 }
 
 /// The workflow of the first entry of a run; nothing where it does not have it.
-pub(crate) fn begun_with(first: Option<Entry>) -> Option<Box<Workflow>> {
+pub(crate) fn begun_with(first: Option<JournalEntry>) -> Option<Box<Workflow>> {
     match first? {
-        Entry::Input(JournaledInput { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
+        JournalEntry::Input(JournaledInput { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
         _ => None,
     }
 }
@@ -188,7 +190,7 @@ pub fn artifact(
     part: Option<(u64, Option<u64>)>,
 ) -> Result<Vec<u8>, RuntimeError> {
     let (state, store, run) = open_artifacts(config, run)?;
-    let version = version.map_or(Version::Latest, Version::Exactly);
+    let version = version.map_or(ArtifactVersion::Latest, ArtifactVersion::Exactly);
     let saved = match store.get(&run, name, version) {
         Err(StoreError::NoArtifact { run, name, version }) => {
             let kept = store.list(&run).map_err(cannot_read(&state))?;

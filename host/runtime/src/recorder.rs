@@ -4,10 +4,10 @@
 use baton_core::progress::ProgressEvent;
 use baton_core::run::IllegalInput;
 use baton_core::{Action, Input, Intent, JournaledInput, Run, RunId, Seq};
-use baton_store::{Durability, Entry, Journal, StoreError};
+use baton_store::{Durability, Journal, JournalEntry, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::clock::Clock;
+use crate::clock::InputClock;
 use crate::error::RuntimeError;
 use crate::projection::RunTimeline;
 use crate::recovery::RecoveredRun;
@@ -28,10 +28,10 @@ pub(crate) struct RunRecorder {
     run: Run,
     id: RunId,
     journal: Journal,
-    clock: Clock,
+    clock: InputClock,
     seq: Seq,
     chronicle: RunTimeline,
-    batch: Vec<Entry>,
+    batch: Vec<JournalEntry>,
     is_durable: bool,
     due: PendingEffects,
     /// The first refusal of an append that nobody waited for. One place is enough: the first one ends the run.
@@ -45,7 +45,7 @@ impl RunRecorder {
             run: folded.run,
             id,
             journal,
-            clock: Clock::after(folded.last.1),
+            clock: InputClock::after(folded.last.1),
             seq: folded.last.0,
             chronicle: folded.chronicle,
             batch: Vec::new(),
@@ -67,7 +67,7 @@ impl RunRecorder {
         &self.chronicle
     }
 
-    pub(crate) fn clock(&mut self) -> &mut Clock {
+    pub(crate) fn clock(&mut self) -> &mut InputClock {
         &mut self.clock
     }
 
@@ -85,7 +85,7 @@ impl RunRecorder {
         self.seq = seq;
         let at = stamped.at;
         self.is_durable |= matters(&stamped.input);
-        self.batch.push(Entry::Input(stamped));
+        self.batch.push(JournalEntry::Input(stamped));
         for intent in intents {
             match intent.action {
                 Action::Notify(notice) => {
@@ -96,7 +96,7 @@ impl RunRecorder {
                 _ => {
                     self.is_durable |= intent.action.is_durable();
                     self.seq = self.seq.next();
-                    self.batch.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+                    self.batch.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
                     self.due.intents.push(intent);
                 }
             }
@@ -190,12 +190,12 @@ mod tests {
         scribe.record(started(&run)).unwrap();
         assert_eq!(place.journal.last_seq(&run).unwrap(), Seq(0), "nothing is written before the commit");
         let due = scribe.commit().await.unwrap();
-        let entries: Vec<Entry> = place.journal.read(&run).unwrap().map(Result::unwrap).collect();
+        let entries: Vec<JournalEntry> = place.journal.read(&run).unwrap().map(Result::unwrap).collect();
         let written: Vec<_> = entries
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Intent { intent, .. } => Some(intent.id),
-                Entry::Input(_) => None,
+                JournalEntry::Intent { intent, .. } => Some(intent.id),
+                JournalEntry::Input(_) => None,
             })
             .collect();
         let due: Vec<_> = due.intents.iter().map(|intent| intent.id).collect();

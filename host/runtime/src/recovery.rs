@@ -10,8 +10,8 @@
 //! | `Checkpoint`, `Branch`, `CommitToBranch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
 //! | `Ask`, `Finish` | announced again |
 
-use baton_core::{Action, Input, Intent, Outcome, Run, RunId, Seq, UnixMs};
-use baton_store::{Entry, Journal, StoreError};
+use baton_core::{Action, ActionOutcome, Input, Intent, Run, RunId, Seq, UnixMs};
+use baton_store::{Journal, JournalEntry, StoreError};
 
 use crate::error::RuntimeError;
 use crate::projection::RunTimeline;
@@ -30,7 +30,7 @@ pub(crate) struct RecoveredRun {
 /// Folds every entry of a run. Intents follow from inputs, so only inputs are applied.
 pub(crate) fn fold(
     run: &RunId,
-    entries: impl Iterator<Item = Result<Entry, StoreError>>,
+    entries: impl Iterator<Item = Result<JournalEntry, StoreError>>,
 ) -> Result<RecoveredRun, FoldError> {
     let mut folded = RecoveredRun::default();
     for entry in entries {
@@ -41,9 +41,9 @@ pub(crate) fn fold(
 
 impl RecoveredRun {
     /// Folds one more entry, and says what followed from it.
-    pub(crate) fn apply_entry(&mut self, run: &RunId, entry: Entry) -> Result<Vec<Intent>, FoldError> {
+    pub(crate) fn apply_entry(&mut self, run: &RunId, entry: JournalEntry) -> Result<Vec<Intent>, FoldError> {
         self.last = (entry.seq(), entry.at());
-        let Entry::Input(stamped) = entry else { return Ok(Vec::new()) };
+        let JournalEntry::Input(stamped) = entry else { return Ok(Vec::new()) };
         let intents = self.run.apply(&stamped).map_err(|illegal| FoldError::Illegal {
             run: run.clone(),
             seq: stamped.seq,
@@ -124,7 +124,7 @@ fn died_with_host(action: &Action) -> bool {
 /// The inputs that tell a folded run what died with its host. They come before `Resumed`.
 pub(crate) fn lost(run: &Run) -> Vec<Input> {
     let gone = run.pending().into_iter().filter(|intent| died_with_host(&intent.action));
-    gone.map(|intent| Input::Outcome { action: intent.id, outcome: Outcome::Lost }).collect()
+    gone.map(|intent| Input::Outcome { action: intent.id, outcome: ActionOutcome::Lost }).collect()
 }
 
 /// The open intents that a new host performs again, oldest first.
@@ -159,7 +159,7 @@ mod tests {
                         scribe.record(Input::Decided { request, result, label: Box::new(label) }).unwrap();
                     }
                     Action::Assess { .. } => {
-                        let outcome = Outcome::Assessed { facts: WorkspaceFacts::default() };
+                        let outcome = ActionOutcome::Assessed { facts: WorkspaceFacts::default() };
                         scribe.record(Input::Outcome { action: intent.id, outcome }).unwrap();
                     }
                     other => panic!("{} before the first spawn", other.name()),
@@ -192,12 +192,12 @@ mod tests {
         let folded = fold_run(&place.journal, &run).unwrap();
         assert_eq!(folded.run, *scribe.run(), "a fold gives the very state of the live run");
         assert_eq!(folded.chronicle, *scribe.chronicle());
-        assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: Outcome::Lost }]);
+        assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: ActionOutcome::Lost }]);
         assert!(to_repeat(&folded.run).is_empty());
 
         // The second host: told what is lost, it spawns again under another id.
         let mut second = RunRecorder::new(folded, run.clone(), place.journal.clone());
-        second.record(Input::Outcome { action: spawn, outcome: Outcome::Lost }).unwrap();
+        second.record(Input::Outcome { action: spawn, outcome: ActionOutcome::Lost }).unwrap();
         second.record(Input::Resumed).unwrap();
         second.commit().await.unwrap();
         second.flush().unwrap();
@@ -213,8 +213,9 @@ mod tests {
     async fn an_entry_that_cannot_follow_is_named() {
         let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
         let stray = baton_core::JournaledInput { seq: Seq(1), at: UnixMs(1), input: Input::Tick };
-        let error =
-            fold(&run, std::iter::once(Ok(Entry::Input(stray)))).unwrap_err().in_dir(place.state.path());
+        let error = fold(&run, std::iter::once(Ok(JournalEntry::Input(stray))))
+            .unwrap_err()
+            .in_dir(place.state.path());
         assert!(matches!(error, RuntimeError::BrokenJournal { seq: Seq(1), .. }), "{error}");
     }
 }

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use baton_core::facts::AgentEvent;
-use baton_core::input::Report;
-use baton_inbox::Call;
+use baton_core::input::AgentReport;
+use baton_inbox::ToolCall;
 use baton_store::secrets::{mask, mask_line};
 
 /// The report of a call, where it makes one.
-pub(crate) fn masked_report(call: &Call) -> Option<Report> {
+pub(crate) fn masked_report(call: &ToolCall) -> Option<AgentReport> {
     let report = call.report()?;
     let masked = serde_json::to_string(&report).ok().and_then(|text| match mask_line(&text) {
         Cow::Borrowed(_) => None,
@@ -55,8 +55,8 @@ mod tests {
         assert_eq!(masked_event(plain.clone()), plain);
 
         let gotcha = format!("\"{}\" is the key", key());
-        let Some(Report::GotchaRecord { gotcha }) =
-            masked_report(&Call::GotchaRecord(GotchaRecord { gotcha }))
+        let Some(AgentReport::GotchaRecord { gotcha }) =
+            masked_report(&ToolCall::GotchaRecord(GotchaRecord { gotcha }))
         else {
             panic!("it is still a report")
         };

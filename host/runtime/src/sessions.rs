@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baton_agents::{AgentHandle, Confined, DriverEvent, Launch, Spawned};
+use baton_agents::{ActiveBoundary, AgentHandle, AgentLaunch, DriverEvent, SpawnedAgent};
 use baton_core::SessionId;
 use baton_core::facts::Refusal;
 use baton_core::visible::visible;
@@ -26,7 +26,7 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// An agent, from the moment it is wanted until its exit has been seen.
 #[derive(Clone)]
-enum Stage {
+enum AgentStage {
     Starting,
     Up(Arc<AgentHandle>),
     /// It never was, or is no more.
@@ -43,7 +43,7 @@ pub(crate) struct AgentStartError {
 /// All agents of this host, by session. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Sessions {
-    stages: Arc<Mutex<HashMap<SessionId, watch::Sender<Stage>>>>,
+    stages: Arc<Mutex<HashMap<SessionId, watch::Sender<AgentStage>>>>,
 }
 
 impl Sessions {
@@ -54,21 +54,21 @@ impl Sessions {
 
     /// Says that an agent is wanted, before anything else is told to it.
     pub(crate) fn announce(&self, session: &SessionId) {
-        self.lock().insert(session.clone(), watch::Sender::new(Stage::Starting));
+        self.lock().insert(session.clone(), watch::Sender::new(AgentStage::Starting));
     }
 
     /// Starts an agent that was announced.
     pub(crate) async fn start(
         &self,
-        launch: Launch,
-        confined: Option<Confined>,
+        launch: AgentLaunch,
+        confined: Option<ActiveBoundary>,
         events: mpsc::Sender<(SessionId, DriverEvent)>,
-    ) -> Result<Spawned, AgentStartError> {
+    ) -> Result<SpawnedAgent, AgentStartError> {
         let session = launch.spec.session.clone();
         match baton_agents::spawn(launch, confined, events).await {
             Ok((handle, spawned)) => {
                 if let Some(stage) = self.lock().get(&session) {
-                    stage.send_replace(Stage::Up(Arc::new(handle)));
+                    stage.send_replace(AgentStage::Up(Arc::new(handle)));
                 }
                 Ok(spawned)
             }
@@ -82,7 +82,7 @@ impl Sessions {
     /// Its exit has been seen, or it never started.
     pub(crate) fn gone(&self, session: &SessionId) {
         if let Some(stage) = self.lock().remove(session) {
-            stage.send_replace(Stage::Gone);
+            stage.send_replace(AgentStage::Gone);
         }
     }
 
@@ -141,10 +141,10 @@ impl Sessions {
     /// The handle, once the agent is up.
     async fn handle(&self, session: &SessionId) -> Option<Arc<AgentHandle>> {
         let mut stage = self.lock().get(session)?.subscribe();
-        let settled = stage.wait_for(|stage| !matches!(stage, Stage::Starting)).await.ok()?.clone();
+        let settled = stage.wait_for(|stage| !matches!(stage, AgentStage::Starting)).await.ok()?.clone();
         match settled {
-            Stage::Up(handle) => Some(handle),
-            Stage::Starting | Stage::Gone => None,
+            AgentStage::Up(handle) => Some(handle),
+            AgentStage::Starting | AgentStage::Gone => None,
         }
     }
 
@@ -153,14 +153,14 @@ impl Sessions {
         if told.is_err() {
             let stage = self.lock().get(session).map(watch::Sender::subscribe);
             if let Some(mut stage) = stage {
-                let gone = stage.wait_for(|stage| matches!(stage, Stage::Gone));
+                let gone = stage.wait_for(|stage| matches!(stage, AgentStage::Gone));
                 let _ = tokio::time::timeout(GONE_PATIENCE, gone).await;
             }
         }
         told
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Stage>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<AgentStage>>> {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

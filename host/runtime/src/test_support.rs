@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource,
-    HandoffDraft, OffloadingDecision, PromptDraft, Provenance, RecoveryAction, RecoveryDecision, Review,
-    SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
+    HandoffDraft, OffloadingDecision, PromptDraft, Provenance, RecoveryAction, RecoveryDecision,
+    ReviewDecision, SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
 };
 use baton_core::observation::PolicyQuery;
 use baton_core::workflow::file;
@@ -84,7 +84,7 @@ pub(crate) fn succeeding_decider() -> DecideFn {
                 left_out: Vec::new(),
                 reason,
             }),
-            PolicyQuery::Review(_) => Decision::Review(Review {
+            PolicyQuery::Review(_) => Decision::Review(ReviewDecision {
                 score: 100,
                 findings: Vec::new(),
                 staleness: Staleness::Fresh,
@@ -147,7 +147,7 @@ impl TestFixture {
 }
 
 /// The trees of a run in that place.
-pub(crate) fn trees(place: &TestFixture) -> baton_workspace::Trees {
+pub(crate) fn trees(place: &TestFixture) -> baton_workspace::RunWorktrees {
     let workspace = baton_workspace::Workspace::open(&place.workspace).unwrap();
     crate::worktree_paths::trees_of(&place.state, &workspace, &RunId::new("r"))
 }

@@ -8,10 +8,10 @@ use baton_core::observation::PromptKind;
 use baton_core::progress::ProgressEvent;
 use baton_core::workflow::{ConfigLayer, PolicyChoice};
 use baton_core::{
-    Action, ActionId, Digest, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq,
-    SessionId, UnixMs,
+    Action, ActionId, ActionOutcome, Digest, Input, Intent, JournaledInput, ObjectiveId, PhaseId, Run, RunId,
+    Seq, SessionId, UnixMs,
 };
-use baton_store::{Entry, Journal, StateDir};
+use baton_store::{Journal, JournalEntry, StateDir};
 use serde::Serialize;
 
 use crate::config::HostConfig;
@@ -248,10 +248,10 @@ impl Transcript {
         Ok((lines, more))
     }
 
-    fn take(&mut self, entry: Entry, lines: &mut Vec<TranscriptLine>) {
+    fn take(&mut self, entry: JournalEntry, lines: &mut Vec<TranscriptLine>) {
         match entry {
-            Entry::Intent { seq, at, intent } => self.intent(seq, at, intent, lines),
-            Entry::Input(stamped) => {
+            JournalEntry::Intent { seq, at, intent } => self.intent(seq, at, intent, lines),
+            JournalEntry::Input(stamped) => {
                 self.policies(&stamped, lines);
                 let JournaledInput { seq, at, input } = stamped;
                 self.input(seq, at, input, lines);
@@ -334,12 +334,12 @@ impl Transcript {
                 let what = match (self.open.remove(&action), outcome) {
                     (
                         Some(Action::Verify { phase, command, .. }),
-                        Outcome::Verified { passed, code, findings, .. },
+                        ActionOutcome::Verified { passed, code, findings, .. },
                     ) => {
                         let findings = if passed { String::new() } else { findings };
                         Some((phase, TranscriptEvent::Checked { command, passed, code, findings }))
                     }
-                    (Some(Action::Assess { phase, .. }), Outcome::Assessed { facts }) => {
+                    (Some(Action::Assess { phase, .. }), ActionOutcome::Assessed { facts }) => {
                         self.changed(&phase, facts).map(|what| (phase, what))
                     }
                     _ => None,

@@ -5,7 +5,7 @@ use baton_core::RunId;
 use baton_core::action::RunOutcome;
 use baton_core::view::RunStatus;
 use baton_store::StoreError;
-use baton_workspace::{Undoing, Workspace};
+use baton_workspace::{UndoOutcome, Workspace};
 
 use crate::config::HostConfig;
 use crate::control::requester;
@@ -22,7 +22,7 @@ pub struct UndoResult {
     /// Somebody may still go on with it, as if everything were there.
     pub is_unfinished: bool,
     /// What became of the workspace.
-    pub what: Undoing,
+    pub what: UndoOutcome,
 }
 
 /// Takes back everything that a run landed, the newest run where none is named; with `dry_run` only says what would change.

@@ -187,7 +187,7 @@ fn is_over(folded: &RecoveredRun) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use baton_core::Outcome;
+    use baton_core::ActionOutcome;
     use baton_store::JournalOptions;
 
     use super::*;
@@ -268,7 +268,7 @@ mod tests {
         scribe.record(Input::Resumed).unwrap();
         for action in open {
             let error = "no such folder".to_owned();
-            scribe.record(Input::Outcome { action, outcome: Outcome::Failed { error } }).unwrap();
+            scribe.record(Input::Outcome { action, outcome: ActionOutcome::Failed { error } }).unwrap();
         }
         let lock = place.state.lock().unwrap();
         let busy = set_aside(&config(&place), &named("two-steps")).await.unwrap_err();

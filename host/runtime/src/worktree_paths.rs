@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use baton_core::{Digest, PhaseId, RunId};
 use baton_store::StateDir;
-use baton_workspace::{Trees, Workspace};
+use baton_workspace::{RunWorktrees, Workspace};
 
 /// The work trees of a run lie in the state directory, where no agent of another phase looks.
-pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> Trees {
+pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> RunWorktrees {
     let hidden = [state.path().to_owned(), state.aot_cache()];
     let hidden: Vec<_> = hidden.iter().map(PathBuf::as_path).collect();
     let workspace = &of_run(workspace, state, run);
-    Trees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
+    RunWorktrees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
 }
 
 /// The workspace as a run works in it: what its commands leave behind is known.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use baton_core::facts::AgentEvent;
 use baton_core::{Input, JournaledInput, RunId, Seq, SessionId, UnixMs, Workflow};
-use baton_store::{Durability, Entry, Journal, StateDir};
+use baton_store::{Durability, Journal, JournalEntry, StateDir};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// Appends in one measurement, whoever makes them.
@@ -38,7 +38,7 @@ impl Producer {
 
     fn append(&mut self, input: Input) {
         self.seq += 1;
-        let entry = Entry::Input(JournaledInput { seq: Seq(self.seq), at: UnixMs(self.seq), input });
+        let entry = JournalEntry::Input(JournaledInput { seq: Seq(self.seq), at: UnixMs(self.seq), input });
         let answer = self.journal.append_wait(&self.run, vec![entry], Durability::Durable);
         black_box(answer).expect("the journal takes it");
     }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_pa
 
 use crate::artifact_metadata::{cut, media_type, one_line, preview, tokens};
 use crate::error::StoreError;
-use crate::objects::Objects;
+use crate::objects::ObjectStore;
 use crate::schema::ARTIFACTS;
 use crate::secrets::mask;
 use crate::state_dir::StateDir;
@@ -64,7 +64,7 @@ pub struct SavedArtifact {
 
 /// Which version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum ArtifactVersion {
     /// The newest.
     Latest,
     /// This one.
@@ -75,11 +75,11 @@ pub enum Version {
 /// event loop.
 #[derive(Clone)]
 pub struct ArtifactStore {
-    inner: Arc<Inner>,
+    inner: Arc<ArtifactStoreInner>,
 }
 
-struct Inner {
-    objects: Objects,
+struct ArtifactStoreInner {
+    objects: ObjectStore,
     index: Mutex<Connection>,
     index_path: PathBuf,
 }
@@ -98,8 +98,9 @@ impl ArtifactStore {
     }
 
     fn with(state: &StateDir, index: Connection) -> Result<Self, StoreError> {
-        let objects = Objects::open(&state.artifacts())?;
-        let inner = Inner { objects, index: Mutex::new(index), index_path: state.artifact_index() };
+        let objects = ObjectStore::open(&state.artifacts())?;
+        let inner =
+            ArtifactStoreInner { objects, index: Mutex::new(index), index_path: state.artifact_index() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -123,7 +124,7 @@ impl ArtifactStore {
         let tx = index.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
         // Retention may have taken an object away that no row named yet; as long as this transaction lasts it cannot.
         self.inner.objects.put(&digest, new.bytes)?;
-        let newest = find(&tx, run, new.name, Version::Latest).map_err(sql)?;
+        let newest = find(&tx, run, new.name, ArtifactVersion::Latest).map_err(sql)?;
         if let Some(newest) = &newest
             && newest.artifact.digest == digest
         {
@@ -163,15 +164,20 @@ impl ArtifactStore {
     }
 
     /// What is known of one artifact.
-    pub fn get(&self, run: &RunId, name: &str, version: Version) -> Result<SavedArtifact, StoreError> {
+    pub fn get(
+        &self,
+        run: &RunId,
+        name: &str,
+        version: ArtifactVersion,
+    ) -> Result<SavedArtifact, StoreError> {
         find(&self.index(), run, name, version)
             .map_err(StoreError::sql("look up an artifact", &self.inner.index_path))?
             .ok_or_else(|| StoreError::NoArtifact {
                 run: run.clone(),
                 name: name.to_owned(),
                 version: match version {
-                    Version::Latest => None,
-                    Version::Exactly(version) => Some(version),
+                    ArtifactVersion::Latest => None,
+                    ArtifactVersion::Exactly(version) => Some(version),
                 },
             })
     }
@@ -241,11 +247,11 @@ fn find(
     index: &Connection,
     run: &RunId,
     name: &str,
-    version: Version,
+    version: ArtifactVersion,
 ) -> rusqlite::Result<Option<SavedArtifact>> {
     let exactly = match version {
-        Version::Latest => None,
-        Version::Exactly(version) => Some(version),
+        ArtifactVersion::Latest => None,
+        ArtifactVersion::Exactly(version) => Some(version),
     };
     index
         .prepare_cached(

@@ -15,7 +15,7 @@ use crate::error::StoreError;
 const BUSY: Duration = Duration::from_secs(10);
 
 /// One step of a migration, inside the transaction that all steps share.
-pub(crate) type Step = fn(&Transaction<'_>, &Path) -> Result<(), StoreError>;
+pub(crate) type MigrationStep = fn(&Transaction<'_>, &Path) -> Result<(), StoreError>;
 
 /// What a database of ours looks like.
 pub(crate) struct SchemaCheck {
@@ -28,7 +28,7 @@ pub(crate) struct SchemaCheck {
     /// Makes the newest tables in an empty file.
     pub(crate) create: &'static [&'static str],
     /// The last one leads to `version`, the one before to `version - 1`…
-    pub(crate) steps: &'static [Step],
+    pub(crate) steps: &'static [MigrationStep],
     /// A table by which a file of version 0 is known, from before files said whose they are.
     pub(crate) unversioned_table: Option<&'static str>,
 }

@@ -2,7 +2,9 @@
 //! columns, `format` names the shape of the body, long texts stay outside by digest.
 
 use baton_core::action::RunOutcome;
-use baton_core::{Action, ActionId, Input, Intent, JournaledInput, Outcome, RunId, Seq, TextBlob, UnixMs};
+use baton_core::{
+    Action, ActionId, ActionOutcome, Input, Intent, JournaledInput, RunId, Seq, TextBlob, UnixMs,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -13,7 +15,7 @@ pub const FORMAT: u32 = 1;
 /// A row of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
-pub enum Entry {
+pub enum JournalEntry {
     /// Something that core consumed, or is about to.
     Input(JournaledInput),
     /// Something that core wants done; committed before it is performed.
@@ -27,20 +29,20 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl JournalEntry {
     /// Position in the run's journal, from 1.
     pub fn seq(&self) -> Seq {
         match self {
-            Entry::Input(stamped) => stamped.seq,
-            Entry::Intent { seq, .. } => *seq,
+            JournalEntry::Input(stamped) => stamped.seq,
+            JournalEntry::Intent { seq, .. } => *seq,
         }
     }
 
     /// When it was written down.
     pub fn at(&self) -> UnixMs {
         match self {
-            Entry::Input(stamped) => stamped.at,
-            Entry::Intent { at, .. } => *at,
+            JournalEntry::Input(stamped) => stamped.at,
+            JournalEntry::Intent { at, .. } => *at,
         }
     }
 }
@@ -72,7 +74,7 @@ pub(crate) enum RunIndexUpdate {
 
 /// An entry, ready to be inserted.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct JournalRow {
     pub(crate) seq: Seq,
     pub(crate) at: UnixMs,
     pub(crate) kind: &'static str,
@@ -81,16 +83,16 @@ pub(crate) struct Row {
     pub(crate) mark: RunIndexUpdate,
 }
 
-impl Row {
-    pub(crate) fn encode(run: &RunId, entry: &Entry) -> Result<Self, StoreError> {
+impl JournalRow {
+    pub(crate) fn encode(run: &RunId, entry: &JournalEntry) -> Result<Self, StoreError> {
         let (kind, body, texts, mark) = match entry {
-            Entry::Input(stamped) => (
+            JournalEntry::Input(stamped) => (
                 "input",
                 serde_json::to_string(&stamped.input),
                 Vec::new(),
                 RunIndexUpdate::of_input(&stamped.input),
             ),
-            Entry::Intent { intent, .. } => (
+            JournalEntry::Intent { intent, .. } => (
                 "intent",
                 serde_json::to_string(intent),
                 intent.action.texts().into_iter().cloned().collect(),
@@ -110,7 +112,7 @@ impl RunIndexUpdate {
                 RunIndexUpdate::Starts { run: run.clone(), workflow: workflow.name.clone() }
             }
             // A finish that was lost with its host did not happen: core finishes again.
-            Input::Outcome { outcome: Outcome::Lost, .. } => RunIndexUpdate::None,
+            Input::Outcome { outcome: ActionOutcome::Lost, .. } => RunIndexUpdate::None,
             Input::Outcome { action, .. } => RunIndexUpdate::Settles(*action),
             _ => RunIndexUpdate::None,
         }
@@ -128,7 +130,7 @@ impl RunIndexUpdate {
 }
 
 /// The columns of a row, as they were read.
-pub(crate) struct RawRow {
+pub(crate) struct RawJournalRow {
     pub(crate) seq: Seq,
     pub(crate) at: UnixMs,
     pub(crate) kind: String,
@@ -138,24 +140,24 @@ pub(crate) struct RawRow {
 
 /// A row, decoded as far as every reader needs it.
 #[derive(Debug)]
-pub enum Sealed {
+pub enum EncodedEntry {
     /// Something that core consumed.
     Input(JournaledInput),
     /// Something that core wanted done: whoever folds the inputs has it already, and only asks whether it is the same.
-    Intent(SealedIntent),
+    Intent(EncodedIntent),
 }
 
-/// A recorded intent as the journal has it. [`Entries::open`](crate::Entries::open) decodes it.
+/// A recorded intent as the journal has it. [`JournalEntries::open`](crate::JournalEntries::open) decodes it.
 #[derive(Debug)]
-pub struct SealedIntent {
+pub struct EncodedIntent {
     seq: Seq,
     at: UnixMs,
     body: String,
 }
 
-impl RawRow {
+impl RawJournalRow {
     /// Gives the row back, its intent still sealed.
-    pub(crate) fn unseal(self, run: &RunId) -> Result<Sealed, StoreError> {
+    pub(crate) fn unseal(self, run: &RunId) -> Result<EncodedEntry, StoreError> {
         let bad = |why: String| StoreError::BadRow { run: run.clone(), seq: self.seq, why };
         if self.format != FORMAT {
             return Err(bad(format!(
@@ -166,15 +168,17 @@ impl RawRow {
         match self.kind.as_str() {
             "input" => {
                 let input = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
-                Ok(Sealed::Input(JournaledInput { seq: self.seq, at: self.at, input }))
+                Ok(EncodedEntry::Input(JournaledInput { seq: self.seq, at: self.at, input }))
             }
-            "intent" => Ok(Sealed::Intent(SealedIntent { seq: self.seq, at: self.at, body: self.body })),
+            "intent" => {
+                Ok(EncodedEntry::Intent(EncodedIntent { seq: self.seq, at: self.at, body: self.body }))
+            }
             other => Err(bad(format!("its kind {other:?} is neither input nor intent"))),
         }
     }
 }
 
-impl SealedIntent {
+impl EncodedIntent {
     /// Position in the run's journal.
     pub fn seq(&self) -> Seq {
         self.seq
@@ -188,7 +192,7 @@ impl SealedIntent {
     /// Whether this intent would have been written in the very same bytes. Texts are in them by digest. One that was
     /// written by an earlier version can be the same and say no: whoever needs to know opens it.
     pub fn is_written_as(&self, intent: &Intent) -> bool {
-        let mut rest = Rest(self.body.as_bytes());
+        let mut rest = ExpectedBytes(self.body.as_bytes());
         serde_json::to_writer(&mut rest, intent).is_ok() && rest.0.is_empty()
     }
 
@@ -203,9 +207,9 @@ impl SealedIntent {
 }
 
 /// What has not been written yet of what is expected: takes that, and nothing else.
-struct Rest<'a>(&'a [u8]);
+struct ExpectedBytes<'a>(&'a [u8]);
 
-impl std::io::Write for Rest<'_> {
+impl std::io::Write for ExpectedBytes<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 = self.0.strip_prefix(bytes).ok_or(std::io::ErrorKind::InvalidData)?;
         Ok(bytes.len())

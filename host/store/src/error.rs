@@ -21,7 +21,7 @@ pub enum StoreError {
     },
     /// Somebody else could change what the host trusts.
     #[error(
-        "{} is not safe to keep a run in: {why}. Make it yours alone (`chmod 700`), or name another folder with --state-dir",
+        "{} is not a safe folder for a run: {why}. Make it private (`chmod 700`), or name another folder with --state-dir",
         path.display()
     )]
     Exposed {
@@ -85,7 +85,7 @@ pub enum StoreError {
     },
     /// A folder that cannot be written, with a log beside the file that would have to be worked into it.
     #[error(
-        "{} cannot be read where it is: its newest entries are in a log beside it, and the folder cannot be written. Copy the folder to where you can write, and name the copy with --state-dir",
+        "{} cannot be read in place: its newest entries are in a log next to it, and the folder is not writable. Copy the folder to a writable place, and name the copy with --state-dir",
         path.display()
     )]
     Unwritable {
@@ -140,7 +140,7 @@ pub enum StoreError {
         seq: Seq,
     },
     /// A row is missing in the middle.
-    #[error("the journal {} lacks entry {expected} of run {run}: it was changed from outside. Keep a copy; `baton run` starts anew", path.display())]
+    #[error("the journal {} lacks entry {expected} of run {run}: it was changed from outside. Keep a copy; `baton run` starts a new run", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -178,7 +178,7 @@ pub enum StoreError {
         digest: Digest,
     },
     /// Stored bytes whose digest is not the one that they are stored under.
-    #[error("what is stored as {digest} in {} is not that any more: it was changed from outside", path.display())]
+    #[error("the content stored as {digest} in {} no longer matches its digest: it was changed from outside", path.display())]
     WrongBytes {
         /// The file.
         path: PathBuf,
@@ -192,7 +192,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The writer thread has ended.
-    #[error("the writer of {} has ended: the host must be started again", path.display())]
+    #[error("the writer of {} has ended: start the host again", path.display())]
     Closed {
         /// The file.
         path: PathBuf,
@@ -208,7 +208,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// No such artifact.
-    #[error("run {run} has no artifact {name:?}{}. `baton artifacts ls` shows what there is", version.map(|v| format!(" in version {v}")).unwrap_or_default())]
+    #[error("run {run} has no artifact {name:?}{}. `baton artifacts ls` lists them", version.map(|v| format!(" in version {v}")).unwrap_or_default())]
     NoArtifact {
         /// Which run.
         run: RunId,
@@ -218,7 +218,7 @@ pub enum StoreError {
         version: Option<u32>,
     },
     /// More bytes than one object may have.
-    #[error("{what} has {bytes} bytes, more than the {max_bytes} that are kept")]
+    #[error("{what} has {bytes} bytes, more than the maximum of {max_bytes}")]
     TooLarge {
         /// What.
         what: String,

@@ -9,7 +9,7 @@ use baton_core::{Digest, RunId, UnixMs};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::objects::Objects;
+use crate::objects::ObjectStore;
 use crate::schema::{ARTIFACTS, JOURNAL, NEVER_DELETED};
 use crate::state_dir::{HostLock, StateDir};
 
@@ -53,11 +53,11 @@ pub struct Retention<'a> {
     state: &'a StateDir,
     journal: Connection,
     index: Connection,
-    objects: Objects,
+    objects: ObjectStore,
 }
 
 /// A part of a removal; done again, it does what is left.
-type Step<T> = fn(&mut T, &RunId) -> Result<(), StoreError>;
+type RemovalStep<T> = fn(&mut T, &RunId) -> Result<(), StoreError>;
 
 impl<'a> Retention<'a> {
     /// Opens it, and brings older files up to date.
@@ -66,7 +66,7 @@ impl<'a> Retention<'a> {
             state,
             journal: JOURNAL.open_write(&state.journal())?,
             index: ARTIFACTS.open_write(&state.artifact_index())?,
-            objects: Objects::open(&state.artifacts())?,
+            objects: ObjectStore::open(&state.artifacts())?,
         })
     }
 
@@ -149,7 +149,7 @@ impl<'a> Retention<'a> {
     }
 
     /// The order matters: what is listed goes before the list.
-    const STEPS: [Step<Self>; 5] =
+    const STEPS: [RemovalStep<Self>; 5] =
         [Self::begin, Self::remove_sessions, Self::remove_artifacts, Self::remove_rows, Self::end];
 
     fn being_removed(&self) -> Result<Vec<RunId>, StoreError> {

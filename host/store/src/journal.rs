@@ -9,12 +9,14 @@ use std::thread::JoinHandle;
 
 use baton_core::{Digest, RunId, Seq};
 
-use crate::entry::{Durability, Entry, Row};
+use crate::entry::{Durability, JournalEntry, JournalRow};
 use crate::error::StoreError;
-use crate::reader::{Entries, Reader, ReaderPool, RunSummary};
+use crate::reader::{JournalEntries, JournalReader, ReaderPool, RunSummary};
 use crate::schema::JOURNAL;
 use crate::state_dir::StateDir;
-use crate::writer::{Counters, Done, LastSeqByRun, QUEUE_JOBS, Work, Writer, WriterJob};
+use crate::writer::{
+    CommitCallback, Counters, JournalWriter, LastSeqByRun, QUEUE_JOBS, WriterJob, WriterWork,
+};
 
 /// Pages of 4 KiB that the writer keeps in memory: the last one of each of a thousand runs, and those on the way to it.
 const CACHE_PAGES: u32 = 2_048;
@@ -38,7 +40,7 @@ pub struct JournalOptions {
 
 /// What the writer has done since the journal was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct JournalStats {
     /// Entries committed.
     pub rows: u64,
     /// Commits.
@@ -83,7 +85,7 @@ impl Journal {
                 .map_err(StoreError::sql("bound the size of", &path))?;
         }
         let counters = Arc::new(Counters::default());
-        let writer = Writer {
+        let writer = JournalWriter {
             conn,
             path: path.clone(),
             options,
@@ -104,7 +106,7 @@ impl Journal {
     pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
         let path = state.journal();
         let idle = ReaderPool::default();
-        Reader::open(&path, &idle)?;
+        JournalReader::open(&path, &idle)?;
         Ok(Self { path, writer: None, idle })
     }
 
@@ -121,13 +123,13 @@ impl Journal {
     pub fn append(
         &self,
         run: &RunId,
-        entries: Vec<Entry>,
+        entries: Vec<JournalEntry>,
         durability: Durability,
         done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
     ) {
-        match entries.iter().map(|entry| Row::encode(run, entry)).collect() {
+        match entries.iter().map(|entry| JournalRow::encode(run, entry)).collect() {
             Ok(rows) => {
-                let work = Work::Append { run: run.clone(), rows };
+                let work = WriterWork::Append { run: run.clone(), rows };
                 self.submit(work, durability == Durability::Durable, Box::new(done));
             }
             Err(error) => done(Err(error)),
@@ -138,7 +140,7 @@ impl Journal {
     pub fn append_wait(
         &self,
         run: &RunId,
-        entries: Vec<Entry>,
+        entries: Vec<JournalEntry>,
         durability: Durability,
     ) -> Result<(), StoreError> {
         self.wait(|done| self.append(run, entries, durability, done))
@@ -146,14 +148,14 @@ impl Journal {
 
     /// Waits until everything that was appended before is on disk.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.wait(|done| self.submit(Work::Flush, true, done))
+        self.wait(|done| self.submit(WriterWork::Flush, true, done))
     }
 
     /// Keeps these bytes by their digest, and waits until they are on disk. Bytes that are there already are kept once.
     pub fn put_blob(&self, bytes: impl Into<Vec<u8>>) -> Result<Digest, StoreError> {
         let bytes = bytes.into();
         let digest = Digest::of(&bytes);
-        let work = Work::Blob { digest: digest.clone(), bytes };
+        let work = WriterWork::Blob { digest: digest.clone(), bytes };
         self.wait(|done| self.submit(work, true, done))?;
         Ok(digest)
     }
@@ -174,18 +176,18 @@ impl Journal {
     }
 
     /// The committed entries of a run, from the first. Empty for a run that is not there.
-    pub fn read(&self, run: &RunId) -> Result<Entries, StoreError> {
+    pub fn read(&self, run: &RunId) -> Result<JournalEntries, StoreError> {
         self.read_after(run, Seq(0))
     }
 
     /// The same, without those up to and including `after`.
-    pub fn read_after(&self, run: &RunId, after: Seq) -> Result<Entries, StoreError> {
-        Ok(Entries::new(self.reader()?, run.clone(), after))
+    pub fn read_after(&self, run: &RunId, after: Seq) -> Result<JournalEntries, StoreError> {
+        Ok(JournalEntries::new(self.reader()?, run.clone(), after))
     }
 
     /// The first committed entry of a run: what it began with. No other is read.
-    pub fn first(&self, run: &RunId) -> Result<Option<Entry>, StoreError> {
-        Entries::first_only(self.reader()?, run.clone()).next().transpose()
+    pub fn first(&self, run: &RunId) -> Result<Option<JournalEntry>, StoreError> {
+        JournalEntries::first_only(self.reader()?, run.clone()).next().transpose()
     }
 
     /// The last committed entry of a run, 0 where there is none.
@@ -194,21 +196,21 @@ impl Journal {
     }
 
     /// What was written since it was opened; zeros where it was opened for reading.
-    pub fn stats(&self) -> Stats {
-        let Some(writer) = &self.writer else { return Stats::default() };
+    pub fn stats(&self) -> JournalStats {
+        let Some(writer) = &self.writer else { return JournalStats::default() };
         let counters = &writer.counters;
-        Stats {
+        JournalStats {
             rows: counters.rows.load(Ordering::Relaxed),
             commits: counters.commits.load(Ordering::Relaxed),
             synced_commits: counters.synced.load(Ordering::Relaxed),
         }
     }
 
-    fn reader(&self) -> Result<Reader, StoreError> {
-        Reader::open(&self.path, &self.idle)
+    fn reader(&self) -> Result<JournalReader, StoreError> {
+        JournalReader::open(&self.path, &self.idle)
     }
 
-    fn submit(&self, work: Work, durable: bool, done: Done) {
+    fn submit(&self, work: WriterWork, durable: bool, done: CommitCallback) {
         let Some(writer) = &self.writer else {
             return done(Err(StoreError::ReadOnly { path: self.path.clone() }));
         };
@@ -222,7 +224,7 @@ impl Journal {
         }
     }
 
-    fn wait(&self, submit: impl FnOnce(Done)) -> Result<(), StoreError> {
+    fn wait(&self, submit: impl FnOnce(CommitCallback)) -> Result<(), StoreError> {
         let (tell, answer) = sync_channel(1);
         // The receiver below waits, so there is always somebody to tell.
         submit(Box::new(move |result| drop(tell.send(result))));

@@ -30,12 +30,13 @@ mod writer;
 
 pub use artifact_metadata::{TOKENS_COUNTED, TOKENS_ESTIMATED, preview, tokens};
 pub use artifacts::{
-    ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, Version, check_name,
+    ARTIFACT_BYTES_MAX, ArtifactStore, ArtifactVersion, NAME_BYTES_MAX, NewArtifact, SavedArtifact,
+    check_name,
 };
-pub use entry::{Durability, Entry, FORMAT, Sealed, SealedIntent};
+pub use entry::{Durability, EncodedEntry, EncodedIntent, FORMAT, JournalEntry};
 pub use error::StoreError;
 pub use gc::{RetainedRun, Retention};
-pub use journal::{CommitHook, Journal, JournalOptions, Stats};
-pub use reader::{Entries, RunSummary};
+pub use journal::{CommitHook, Journal, JournalOptions, JournalStats};
+pub use reader::{JournalEntries, RunSummary};
 pub use schema::JOURNAL_VERSION;
 pub use state_dir::{HostLock, StateDir};

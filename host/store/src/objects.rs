@@ -15,12 +15,12 @@ use crate::error::StoreError;
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectStore {
     dir: Dir,
     path: PathBuf,
 }
 
-impl Objects {
+impl ObjectStore {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(StoreError::io("open", path))?;
         Ok(Self { dir, path: path.to_owned() })

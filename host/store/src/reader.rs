@@ -9,7 +9,7 @@ use baton_core::{Digest, Intent, RunId, Seq, TextBlob, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row};
 use scopeguard::{ScopeGuard, guard};
 
-use crate::entry::{Entry, RawRow, Sealed, SealedIntent};
+use crate::entry::{EncodedEntry, EncodedIntent, JournalEntry, RawJournalRow};
 use crate::error::StoreError;
 use crate::schema::JOURNAL;
 use crate::writer::last_seq;
@@ -47,7 +47,7 @@ pub(crate) struct ReaderPool(Arc<Mutex<Vec<Connection>>>);
 const IDLE: usize = 4;
 
 /// A connection for as long as somebody reads; it goes back to the idle ones then.
-pub(crate) struct Reader {
+pub(crate) struct JournalReader {
     conn: ScopeGuard<Connection, Box<dyn FnOnce(Connection) + Send>>,
     path: PathBuf,
 }
@@ -68,7 +68,7 @@ impl ReaderPool {
     }
 }
 
-impl Reader {
+impl JournalReader {
     pub(crate) fn open(path: &Path, idle: &ReaderPool) -> Result<Self, StoreError> {
         let taken = idle.lock().pop();
         let conn = match taken {
@@ -126,7 +126,7 @@ impl Reader {
             .map_err(StoreError::sql("read a blob", &self.path))
     }
 
-    fn page(&self, run: &RunId, after: Seq, rows: i64) -> Result<VecDeque<RawRow>, StoreError> {
+    fn page(&self, run: &RunId, after: Seq, rows: i64) -> Result<VecDeque<RawJournalRow>, StoreError> {
         let sql = |e| StoreError::sql("read", &self.path)(e);
         let mut statement = self
             .conn
@@ -136,7 +136,7 @@ impl Reader {
             .map_err(sql)?;
         let rows = statement
             .query_map((run.as_str(), i64::try_from(after.0).unwrap_or(i64::MAX), rows), |row| {
-                Ok(RawRow {
+                Ok(RawJournalRow {
                     seq: Seq(unsigned(row, 0)?),
                     at: UnixMs(unsigned(row, 1)?),
                     kind: row.get(2)?,
@@ -166,19 +166,19 @@ fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 }
 
 /// The entries of one run in order, bodies included. Ends at the first error.
-pub struct Entries {
-    reader: Reader,
+pub struct JournalEntries {
+    reader: JournalReader,
     run: RunId,
     last: Seq,
-    page: VecDeque<RawRow>,
+    page: VecDeque<RawJournalRow>,
     rows: i64,
     /// The texts that were read last.
     texts: VecDeque<TextBlob>,
     over: bool,
 }
 
-impl Entries {
-    pub(crate) fn new(reader: Reader, run: RunId, after: Seq) -> Self {
+impl JournalEntries {
+    pub(crate) fn new(reader: JournalReader, run: RunId, after: Seq) -> Self {
         Self {
             reader,
             run,
@@ -191,7 +191,7 @@ impl Entries {
     }
 
     /// For whoever looks at the first one alone.
-    pub(crate) fn first_only(reader: Reader, run: RunId) -> Self {
+    pub(crate) fn first_only(reader: JournalReader, run: RunId) -> Self {
         Self { rows: 1, ..Self::new(reader, run, Seq(0)) }
     }
 
@@ -212,7 +212,7 @@ impl Entries {
 
     /// The next row, its intent not decoded: for those who fold the inputs and have it by that. Ends at the first error, as the
     /// iterator does.
-    pub fn next_sealed(&mut self) -> Option<Result<Sealed, StoreError>> {
+    pub fn next_sealed(&mut self) -> Option<Result<EncodedEntry, StoreError>> {
         if self.over {
             return None;
         }
@@ -225,7 +225,7 @@ impl Entries {
     ///
     /// # Errors
     /// Those of a damaged row, and of a text that is not there or not the one that was kept.
-    pub fn open(&mut self, sealed: &SealedIntent) -> Result<Intent, StoreError> {
+    pub fn open(&mut self, sealed: &EncodedIntent) -> Result<Intent, StoreError> {
         let mut intent = sealed.decode(&self.run)?;
         for text in intent.action.texts_mut() {
             self.hydrate(text)?;
@@ -233,7 +233,7 @@ impl Entries {
         Ok(intent)
     }
 
-    fn advance(&mut self) -> Result<Option<Sealed>, StoreError> {
+    fn advance(&mut self) -> Result<Option<EncodedEntry>, StoreError> {
         if self.page.is_empty() {
             self.page = self.reader.page(&self.run, self.last, self.rows)?;
         }
@@ -249,15 +249,17 @@ impl Entries {
     }
 }
 
-impl Iterator for Entries {
-    type Item = Result<Entry, StoreError>;
+impl Iterator for JournalEntries {
+    type Item = Result<JournalEntry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let opened = match self.next_sealed()? {
-            Ok(Sealed::Input(stamped)) => Ok(Entry::Input(stamped)),
-            Ok(Sealed::Intent(sealed)) => {
-                self.open(&sealed).map(|intent| Entry::Intent { seq: sealed.seq(), at: sealed.at(), intent })
-            }
+            Ok(EncodedEntry::Input(stamped)) => Ok(JournalEntry::Input(stamped)),
+            Ok(EncodedEntry::Intent(sealed)) => self.open(&sealed).map(|intent| JournalEntry::Intent {
+                seq: sealed.seq(),
+                at: sealed.at(),
+                intent,
+            }),
             Err(error) => Err(error),
         };
         self.over |= opened.is_err();

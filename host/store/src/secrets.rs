@@ -9,7 +9,7 @@
 //! the automaton is built with the first text, a rule's expression is compiled when its keywords first occur together,
 //! and runs only on texts with them.
 
-mod handed;
+mod known_secrets;
 mod passwords;
 mod rules;
 
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-pub use handed::hand_over;
+pub use known_secrets::hand_over;
 
 /// A longer text is scanned in pieces of this size, so that what a text costs stays proportional to it.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -37,7 +37,7 @@ pub struct SecretMatch {
 
 /// The kinds that are known, by the names that [`SecretMatch`] has, in order.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
-    rules::kinds().chain([passwords::KIND, handed::KIND]).collect::<BTreeSet<_>>().into_iter()
+    rules::kinds().chain([passwords::KIND, known_secrets::KIND]).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// All secrets of a text, in order, none overlapping another.
@@ -48,7 +48,7 @@ pub fn scan(text: &str) -> Vec<SecretMatch> {
         let end = text.floor_char_boundary((start + PIECE_BYTES).min(text.len()));
         rules::scan(&text[start..end], start, &mut found);
         passwords::scan(&text[start..end], start, &mut found);
-        handed::scan(&text[start..end], start, &mut found);
+        known_secrets::scan(&text[start..end], start, &mut found);
         if end == text.len() {
             break;
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use baton_core::{Digest, RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::entry::{FORMAT, Row, RunIndexUpdate};
+use crate::entry::{FORMAT, JournalRow, RunIndexUpdate};
 use crate::error::StoreError;
 use crate::journal::JournalOptions;
 
@@ -25,19 +25,19 @@ const COMMIT_ROWS: usize = 1024;
 pub(crate) const QUEUE_JOBS: usize = 1024;
 
 /// How a producer is answered.
-pub(crate) type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub(crate) type CommitCallback = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Something to write, and who wants to know.
 pub(crate) struct WriterJob {
-    pub(crate) work: Work,
+    pub(crate) work: WriterWork,
     pub(crate) durable: bool,
-    pub(crate) done: Done,
+    pub(crate) done: CommitCallback,
 }
 
-pub(crate) enum Work {
+pub(crate) enum WriterWork {
     Append {
         run: RunId,
-        rows: Vec<Row>,
+        rows: Vec<JournalRow>,
     },
     Blob {
         digest: Digest,
@@ -47,18 +47,18 @@ pub(crate) enum Work {
     Flush,
 }
 
-impl Work {
+impl WriterWork {
     /// Rows of any table.
     fn rows(&self) -> usize {
         match self {
-            Work::Append { rows, .. } => rows.len(),
-            Work::Blob { .. } => 1,
-            Work::Flush => 0,
+            WriterWork::Append { rows, .. } => rows.len(),
+            WriterWork::Blob { .. } => 1,
+            WriterWork::Flush => 0,
         }
     }
 
     fn entries(&self) -> usize {
-        if let Work::Append { rows, .. } = self { rows.len() } else { 0 }
+        if let WriterWork::Append { rows, .. } = self { rows.len() } else { 0 }
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Counters {
     pub(crate) synced: AtomicU64,
 }
 
-pub(crate) struct Writer {
+pub(crate) struct JournalWriter {
     pub(crate) conn: Connection,
     pub(crate) path: PathBuf,
     pub(crate) options: JournalOptions,
@@ -83,7 +83,7 @@ pub(crate) struct Writer {
 
 pub(crate) type LastSeqByRun = HashMap<RunId, Seq>;
 
-impl Writer {
+impl JournalWriter {
     /// Works until the last producer is gone and the queue is empty.
     pub(crate) fn run(mut self, queue: &Receiver<WriterJob>) {
         while let Ok(first) = queue.recv() {
@@ -103,8 +103,8 @@ impl Writer {
             };
             let answer = match job.work {
                 // A checkpoint begins by syncing the log, and with it the telemetry that no durable commit followed.
-                Work::Flush => self.checkpoint(),
-                Work::Append { .. } | Work::Blob { .. } => written,
+                WriterWork::Flush => self.checkpoint(),
+                WriterWork::Append { .. } | WriterWork::Blob { .. } => written,
             };
             (job.done)(answer);
         }
@@ -182,20 +182,25 @@ fn collect(first: WriterJob, queue: &Receiver<WriterJob>) -> Vec<WriterJob> {
     jobs
 }
 
-fn write(conn: &Connection, work: &Work, path: &Path, ends: &mut LastSeqByRun) -> Result<(), StoreError> {
+fn write(
+    conn: &Connection,
+    work: &WriterWork,
+    path: &Path,
+    ends: &mut LastSeqByRun,
+) -> Result<(), StoreError> {
     match work {
-        Work::Append { run, rows } => append(conn, run, rows, path, ends),
-        Work::Blob { digest, bytes } => {
+        WriterWork::Append { run, rows } => append(conn, run, rows, path, ends),
+        WriterWork::Blob { digest, bytes } => {
             put_blob(conn, digest, bytes).map_err(StoreError::sql("add a blob", path))
         }
-        Work::Flush => Ok(()),
+        WriterWork::Flush => Ok(()),
     }
 }
 
 fn append(
     conn: &Connection,
     run: &RunId,
-    rows: &[Row],
+    rows: &[JournalRow],
     path: &Path,
     ends: &mut LastSeqByRun,
 ) -> Result<(), StoreError> {
@@ -221,7 +226,7 @@ fn append(
     Ok(())
 }
 
-fn insert(conn: &Connection, run: &RunId, row: &Row, path: &Path) -> Result<(), StoreError> {
+fn insert(conn: &Connection, run: &RunId, row: &JournalRow, path: &Path) -> Result<(), StoreError> {
     let sql = |e| StoreError::sql("append", path)(e);
     let number = |n: u64| {
         i64::try_from(n).map_err(|_| StoreError::BadEntry {

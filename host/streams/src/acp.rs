@@ -17,16 +17,16 @@ use baton_core::facts::{
     AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SIGNAL_TEXT_BYTES, TokenUsage,
 };
 
-use self::compaction::Compaction;
-use self::tools::Tools;
-use self::wire::{AcpMessage, Answer, Failure, Update};
+use self::compaction::AcpCompaction;
+use self::tools::AcpToolCalls;
+use self::wire::{AcpError, AcpMessage, AcpResult, AcpUpdate};
 use crate::Decoder;
-use crate::cumulative::Growth;
-use crate::pending_requests::Requests;
+use crate::cumulative::CumulativeCounter;
+use crate::pending_requests::PendingRequests;
 use crate::signal::{provider_error, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::{cut, cut_tail};
-use crate::turns::Turns;
+use crate::turns::TurnTracker;
 use crate::wire::{kind, read, short};
 
 /// JSON-RPC, as the protocol uses it: the agent wants a login first. And the name that other agents have for it.
@@ -37,7 +37,7 @@ const UNAUTHENTICATED: &str = "authentication_failed";
 /// compaction that was asked for from a prompt.
 #[derive(Debug, Default)]
 pub struct AcpDecoder {
-    requests: Requests<Request>,
+    requests: PendingRequests<AcpRequestKind>,
     agent: String,
     version: Option<String>,
     ready: bool,
@@ -46,11 +46,11 @@ pub struct AcpDecoder {
     used_tokens: Option<u64>,
     /// The fill when the host sent its last prompt.
     used_at_prompt: Option<u64>,
-    turns: Turns,
-    tools: Tools,
-    compaction: Option<Compaction>,
+    turns: TurnTracker,
+    tools: AcpToolCalls,
+    compaction: Option<AcpCompaction>,
     last_words: String,
-    cost: Growth,
+    cost: CumulativeCounter,
     /// A price has come since the prompt began; it is that of the tokens in its answer.
     has_price: bool,
     garbage: TerminalText,
@@ -58,7 +58,7 @@ pub struct AcpDecoder {
 
 /// What a request is for, by the id under which it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
+enum AcpRequestKind {
     /// Of the host: a prompt.
     Prompt,
     /// Of the host: a prompt that asks for a compaction.
@@ -88,24 +88,25 @@ impl AcpDecoder {
             "session/prompt" => {
                 let prompt = message.params.prompt.0.first().map_or("", |chunk| chunk.text.str());
                 let asks = prompt == "/compact" || prompt.starts_with("/compact ");
-                self.requests.made(message.id, if asks { Request::Compaction } else { Request::Prompt });
+                self.requests
+                    .made(message.id, if asks { AcpRequestKind::Compaction } else { AcpRequestKind::Prompt });
                 self.last_words.clear();
                 self.has_price = false;
                 self.used_at_prompt = self.used_tokens;
             }
             "session/load" | "session/resume" => {
-                self.requests.made(message.id, Request::TakeUp);
+                self.requests.made(message.id, AcpRequestKind::TakeUp);
                 self.taking_up = message.params.session.owned();
             }
             "" => {
-                if self.requests.answered(message.id) == Some(Request::Permission) {
+                if self.requests.answered(message.id) == Some(AcpRequestKind::Permission) {
                     let outcome = message.result.unwrap_or_default().outcome;
                     let selected = outcome.outcome.str() == "selected";
                     let allowed = selected && !outcome.option.str().contains("reject");
                     out.push(AgentEvent::ApprovalResolved { allowed });
                 }
             }
-            _ => self.requests.made(message.id, Request::Other),
+            _ => self.requests.made(message.id, AcpRequestKind::Other),
         }
     }
 
@@ -115,7 +116,7 @@ impl AcpDecoder {
                 if self.taking_up.is_some() && message.params.update.what.str() != "usage_update" => {}
             "session/update" => self.update(message.params.update, out),
             "session/request_permission" if message.id.0.is_some() => {
-                self.requests.made(message.id, Request::Permission);
+                self.requests.made(message.id, AcpRequestKind::Permission);
                 let call = message.params.tool_call;
                 let title = call.title.some().unwrap_or("a tool call");
                 // A command is named as every agent's is, so that a person is told how to allow it.
@@ -133,7 +134,7 @@ impl AcpDecoder {
                 let request = self.requests.answered(message.id);
                 match (message.error, message.result) {
                     (Some(error), _) => self.error(&error, request, out),
-                    (None, answer) if request == Some(Request::TakeUp) => {
+                    (None, answer) if request == Some(AcpRequestKind::TakeUp) => {
                         let model = answer.and_then(|answer| answer.models.current.owned());
                         self.opened(self.taking_up.clone(), model, out);
                     }
@@ -147,7 +148,7 @@ impl AcpDecoder {
         }
     }
 
-    fn answer(&mut self, answer: Answer<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+    fn answer(&mut self, answer: AcpResult<'_>, request: Option<AcpRequestKind>, out: &mut Vec<AgentEvent>) {
         if let Some(stop_reason) = answer.stop_reason.some() {
             let gave_up = answer.usage.is_null && self.agent.ends_with("codex-acp");
             let is_error = gave_up && stop_reason == "end_turn";
@@ -177,7 +178,7 @@ impl AcpDecoder {
         }
     }
 
-    fn error(&mut self, error: &Failure<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+    fn error(&mut self, error: &AcpError<'_>, request: Option<AcpRequestKind>, out: &mut Vec<AgentEvent>) {
         let (data, message) = (&error.data, error.message.str());
         let fields = &data.fields;
         let said = match data.text.some().or(fields.details.some()).or(fields.message.some()) {
@@ -204,13 +205,13 @@ impl AcpDecoder {
         let resets_at = fields.resets_at.time().or(found.resets_at);
         out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code]), resets_at, ..found }));
         match request {
-            Some(Request::TakeUp) => self.taking_up = None,
-            Some(Request::Other | Request::Permission) => {}
-            Some(Request::Compaction) => {
+            Some(AcpRequestKind::TakeUp) => self.taking_up = None,
+            Some(AcpRequestKind::Other | AcpRequestKind::Permission) => {}
+            Some(AcpRequestKind::Compaction) => {
                 self.compaction.get_or_insert_default().failed = Some(said);
                 self.end_prompt(code, true, request, out);
             }
-            Some(Request::Prompt) => self.end_prompt(code, true, request, out),
+            Some(AcpRequestKind::Prompt) => self.end_prompt(code, true, request, out),
             // Whose answer it is was not recorded. Before there is a session it cannot be a prompt's.
             None if self.ready => self.end_prompt(code, true, request, out),
             None => {}
@@ -221,11 +222,11 @@ impl AcpDecoder {
         &mut self,
         stop_reason: String,
         is_error: bool,
-        request: Option<Request>,
+        request: Option<AcpRequestKind>,
         out: &mut Vec<AgentEvent>,
     ) {
         self.end_turn(out);
-        let asked = request == Some(Request::Compaction);
+        let asked = request == Some(AcpRequestKind::Compaction);
         match self.compaction.take() {
             Some(compaction) if compaction.asked || asked => {
                 out.push(compaction.ended(CompactionTrigger::Asked, self.used_tokens))
@@ -254,7 +255,7 @@ impl AcpDecoder {
         AgentEvent::CompactionFailed { text }
     }
 
-    fn update(&mut self, update: Update<'_>, out: &mut Vec<AgentEvent>) {
+    fn update(&mut self, update: AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
         self.settle_compaction(&update, out);
         match update.what.str() {
             "agent_message_chunk" => {
@@ -268,10 +269,10 @@ impl AcpDecoder {
             "agent_thought_chunk" => self.speaks(update.message_id.some(), out),
             "tool_call" if is_compaction(&update) => {
                 out.push(AgentEvent::Compacting);
-                self.compaction = Some(Compaction {
+                self.compaction = Some(AcpCompaction {
                     call: short(update.call.str()).to_owned(),
                     before_tokens: self.used_tokens,
-                    ..Compaction::default()
+                    ..AcpCompaction::default()
                 });
             }
             "tool_call_update" if self.is_of_compaction(&update) => {
@@ -296,7 +297,7 @@ impl AcpDecoder {
         }
     }
 
-    fn tool(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+    fn tool(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
         if self.tools.update(update, out) {
             self.turns.tool_returned();
         }
@@ -319,7 +320,7 @@ impl AcpDecoder {
         out.push(AgentEvent::Turn { used_tokens: self.used_tokens, billed: TokenUsage::default() });
     }
 
-    fn usage(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+    fn usage(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
         // Nothing used is what OpenCode says of a call that failed.
         let (used_tokens, window_tokens) = (update.used.0.filter(|used| *used > 0), update.size.0);
         if used_tokens.is_some() || window_tokens.is_some() {
@@ -336,25 +337,25 @@ impl AcpDecoder {
         }
     }
 
-    fn is_of_compaction(&self, update: &Update<'_>) -> bool {
+    fn is_of_compaction(&self, update: &AcpUpdate<'_>) -> bool {
         let call = update.call.some();
         self.compaction.as_ref().is_some_and(|compaction| call.map(short) == Some(&*compaction.call))
     }
 
     /// The protocol's own form, from agents that have it.
-    fn standard_compaction(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+    fn standard_compaction(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
         let before_tokens = self.used_tokens;
         let compaction = self.compaction.get_or_insert_with(|| {
             out.push(AgentEvent::Compacting);
-            Compaction { before_tokens, ..Compaction::default() }
+            AcpCompaction { before_tokens, ..AcpCompaction::default() }
         });
         compaction.standard(update);
     }
 
     /// A compaction of the agent's own accord is told as soon as something else comes; one that was asked for at the
     /// end of its prompt, when the agent can take the next.
-    fn settle_compaction(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
-        let asked = self.requests.any(Request::Compaction);
+    fn settle_compaction(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
+        let asked = self.requests.any(AcpRequestKind::Compaction);
         let own = self.compaction.as_ref().is_some_and(|compaction| {
             !asked && !compaction.asked && (compaction.done || compaction.failed.is_some())
         });
@@ -391,12 +392,12 @@ impl Decoder for AcpDecoder {
 }
 
 /// claude-agent-acp and codex-acp both show a compaction as a tool call.
-fn is_compaction(update: &Update<'_>) -> bool {
+fn is_compaction(update: &AcpUpdate<'_>) -> bool {
     update.title.str() == "Compact conversation" || update.meta.claude.tool.str() == "compact"
 }
 
 /// What the prompt billed, beside a price that has come before. Gemini has a form of its own for it.
-fn bill(answer: &Answer<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
+fn bill(answer: &AcpResult<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
     let (own, tokens) = (&answer.meta.quota.tokens, &answer.usage.tokens);
     let counts = [tokens.input, tokens.cached_read, tokens.cached_write];
     let input_tokens = counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);

@@ -18,14 +18,14 @@ use baton_core::facts::{
 use baton_core::time::DurationMs;
 
 use self::tools::tool_call;
-use self::wire::{ClaudeLine, ClaudeMessage, Limit, Model, Response};
+use self::wire::{ClaudeControlResponse, ClaudeLine, ClaudeMessage, ClaudeModelUsage, ClaudeRateLimit};
 use crate::Decoder;
-use crate::apart::Apart;
-use crate::cumulative::Growth;
+use crate::cumulative::CumulativeCounter;
+use crate::message_separator::MessageSeparator;
 use crate::signal::{signal, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::cut;
-use crate::wire::{Count, Named, kind, read};
+use crate::wire::{BoundedMap, Count, kind, read};
 
 /// The model that Claude Code names where it answers by itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -38,27 +38,27 @@ pub struct ClaudeDecoder {
     /// Model of the main conversation, to find its window in `modelUsage`.
     model: Option<String>,
     /// The model call whose blocks are arriving.
-    call: Option<Call>,
+    call: Option<ClaudeModelCall>,
     used_tokens: Option<u64>,
     window_tokens: Option<u64>,
     /// Billed by calls since the last `result`, to be set off against its total.
     billed: TokenUsage,
-    input: Growth,
-    output: Growth,
-    cost: Growth,
+    input: CumulativeCounter,
+    output: CumulativeCounter,
+    cost: CumulativeCounter,
     /// What was billed in the conversation before this process, until its first `result`.
     before: TokenUsage,
     /// A `/compact` has worked; it is told when its prompt ends.
-    asked: Option<Asked>,
+    asked: Option<RequestedCompaction>,
     /// What the agent said by itself in this prompt: why it did not compact.
     own_words: String,
-    apart: Apart,
+    apart: MessageSeparator,
     garbage: TerminalText,
 }
 
 /// A model call whose blocks are arriving.
 #[derive(Debug)]
-struct Call {
+struct ClaudeModelCall {
     id: String,
     used_tokens: u64,
     billed: TokenUsage,
@@ -66,7 +66,7 @@ struct Call {
 
 /// A compaction that the host asked for, and that is done.
 #[derive(Debug)]
-struct Asked {
+struct RequestedCompaction {
     before_tokens: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl ClaudeDecoder {
                 // What is left cannot be told: `post_tokens` counts messages only and `used_tokens` is of the past.
                 self.used_tokens = None;
                 if boundary.trigger.str() == "manual" {
-                    self.asked = Some(Asked { before_tokens });
+                    self.asked = Some(RequestedCompaction { before_tokens });
                 } else {
                     let trigger = CompactionTrigger::Auto;
                     out.push(AgentEvent::Compacted { trigger, before_tokens, after_tokens: None });
@@ -188,7 +188,7 @@ impl ClaudeDecoder {
         if self.call.as_ref().is_some_and(|call| call.id != id) {
             self.end_call(out);
         }
-        self.call = Some(Call { id: id.to_owned(), used_tokens: input_tokens, billed });
+        self.call = Some(ClaudeModelCall { id: id.to_owned(), used_tokens: input_tokens, billed });
     }
 
     /// The blocks of a call are all here: that was a turn.
@@ -207,7 +207,7 @@ impl ClaudeDecoder {
         self.window(&line.models, out);
         let own_words = std::mem::take(&mut self.own_words);
         if self.asked.is_some() || line.local_command.str() == "compact" {
-            if let Some(Asked { before_tokens }) = self.asked.take() {
+            if let Some(RequestedCompaction { before_tokens }) = self.asked.take() {
                 let trigger = CompactionTrigger::Asked;
                 out.push(AgentEvent::Compacted { trigger, before_tokens, after_tokens: None });
             } else {
@@ -239,9 +239,9 @@ impl ClaudeDecoder {
         let before = std::mem::take(&mut self.before);
         // Between what the calls of this process took and that with what was before it: nearer to which the total is.
         if before.input_tokens > 0 && input >= said.input_tokens.saturating_add(before.input_tokens / 2) {
-            self.input = Growth::from(before.input_tokens.min(input));
-            self.output = Growth::from(before.output_tokens.min(output));
-            self.cost = Growth::from(before.cost_microusd.unwrap_or(0).min(cost.unwrap_or(0)));
+            self.input = CumulativeCounter::from(before.input_tokens.min(input));
+            self.output = CumulativeCounter::from(before.output_tokens.min(output));
+            self.cost = CumulativeCounter::from(before.cost_microusd.unwrap_or(0).min(cost.unwrap_or(0)));
         }
         let (input, output) = (self.input.to(input), self.output.to(output));
         let cost_microusd = cost.map(|total| self.cost.to(total));
@@ -256,7 +256,7 @@ impl ClaudeDecoder {
     }
 
     /// The window, where a result is the first to tell it.
-    fn window(&mut self, models: &Named<'_, Model>, out: &mut Vec<AgentEvent>) {
+    fn window(&mut self, models: &BoundedMap<'_, ClaudeModelUsage>, out: &mut Vec<AgentEvent>) {
         let of_session = models.0.iter().find(|(name, _)| self.model.as_deref() == Some(name.str()));
         let own = of_session.and_then(|(_, model)| model.window.0);
         let window_tokens = own.or_else(|| models.0.iter().filter_map(|(_, model)| model.window.0).max());
@@ -270,7 +270,7 @@ impl ClaudeDecoder {
         }
     }
 
-    fn control_response(&mut self, response: Response<'_>, out: &mut Vec<AgentEvent>) {
+    fn control_response(&mut self, response: ClaudeControlResponse<'_>, out: &mut Vec<AgentEvent>) {
         let Some(answer) = response.response else {
             if response.subtype.str() == "error" {
                 push(out, signal(SignalSource::AgentEvent, "control_error", None, response.error.str()));
@@ -340,7 +340,7 @@ fn synthetic(line: &ClaudeLine<'_>, message: &ClaudeMessage<'_>, out: &mut Vec<A
     said
 }
 
-fn rate_limit(limit: &Limit<'_>, out: &mut Vec<AgentEvent>) {
+fn rate_limit(limit: &ClaudeRateLimit<'_>, out: &mut Vec<AgentEvent>) {
     let (code, resets_at) = match limit.status.str() {
         "" | "allowed" => return,
         // Still allowed: nothing waits for a reset.

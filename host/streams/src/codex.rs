@@ -1,9 +1,9 @@
 //! Codex: the stream of `codex exec --json`, and that of `codex app-server`. What both share of its errors is here.
 
-mod account;
+mod account_limit;
 mod app_server;
 mod exec;
-mod refused;
+mod refusals;
 mod rpc;
 mod tools;
 
@@ -12,35 +12,35 @@ use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
 use crate::signal::{provider_error, signal};
-use crate::wire::{Count, Flag, Named, Take, Text, wire};
+use crate::wire::{BoundedMap, Count, Flag, LenientValue, Text, wire};
 
 pub use app_server::CodexAppServerDecoder;
 pub use exec::CodexExecDecoder;
-pub(crate) use refused::refusal;
+pub(crate) use refusals::refusal;
 
 wire! {
     /// An error, as `codex app-server` and codex-acp tell it.
     struct CodexError<'a> {
         message: Text<'a> = "message",
-        info: Info<'a> = "codexErrorInfo",
+        info: CodexErrorInfo<'a> = "codexErrorInfo",
         details: Text<'a> = "additionalDetails",
         will_retry: Flag = "willRetry",
     }
 
     /// What comes with some names of errors.
-    struct InfoFields {
+    struct CodexErrorFields {
         status: Count = "httpStatusCode",
     }
 }
 
 /// The name of an error: a text, or an object of that one name with a status in it.
 #[derive(Debug, Default)]
-pub(crate) struct Info<'a> {
+pub(crate) struct CodexErrorInfo<'a> {
     name: Text<'a>,
     status: Count,
 }
 
-impl<'de> Take<'de> for Info<'de> {
+impl<'de> LenientValue<'de> for CodexErrorInfo<'de> {
     fn borrowed(&mut self, text: &'de str) {
         self.name.borrowed(text);
     }
@@ -50,7 +50,7 @@ impl<'de> Take<'de> for Info<'de> {
     }
 
     fn map<A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
-        let mut named = Named::<'de, InfoFields>::default();
+        let mut named = BoundedMap::<'de, CodexErrorFields>::default();
         named.map(entries)?;
         if let Some((name, fields)) = named.0.into_iter().next() {
             *self = Self { name, status: fields.status };
@@ -59,7 +59,7 @@ impl<'de> Take<'de> for Info<'de> {
     }
 }
 
-impl Info<'_> {
+impl CodexErrorInfo<'_> {
     /// The name, where there is one that says something.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.some().filter(|name| *name != "other")

@@ -2,9 +2,9 @@
 
 /// How a cumulative amount grew since the last look.
 #[derive(Debug, Default)]
-pub(crate) struct Growth(u64);
+pub(crate) struct CumulativeCounter(u64);
 
-impl Growth {
+impl CumulativeCounter {
     /// From an amount that was told before.
     pub(crate) fn from(before: u64) -> Self {
         Self(before)

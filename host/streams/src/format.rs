@@ -10,7 +10,7 @@ use crate::{
 
 /// A format of an agent's stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum StreamFormat {
     /// `claude -p --output-format stream-json`.
     Claude,
     /// `codex exec --json`.
@@ -27,46 +27,46 @@ pub enum Format {
     Text,
 }
 
-impl Format {
+impl StreamFormat {
     /// All of them.
-    pub const ALL: [Format; 7] = [
-        Format::Claude,
-        Format::CodexExec,
-        Format::CodexAppServer,
-        Format::Acp,
-        Format::Opencode,
-        Format::Gemini,
-        Format::Text,
+    pub const ALL: [StreamFormat; 7] = [
+        StreamFormat::Claude,
+        StreamFormat::CodexExec,
+        StreamFormat::CodexAppServer,
+        StreamFormat::Acp,
+        StreamFormat::Opencode,
+        StreamFormat::Gemini,
+        StreamFormat::Text,
     ];
 
     /// Its name, as it is written on a command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Format::Claude => "claude",
-            Format::CodexExec => "codex-exec",
-            Format::CodexAppServer => "codex-app-server",
-            Format::Acp => "acp",
-            Format::Opencode => "opencode",
-            Format::Gemini => "gemini",
-            Format::Text => "text",
+            StreamFormat::Claude => "claude",
+            StreamFormat::CodexExec => "codex-exec",
+            StreamFormat::CodexAppServer => "codex-app-server",
+            StreamFormat::Acp => "acp",
+            StreamFormat::Opencode => "opencode",
+            StreamFormat::Gemini => "gemini",
+            StreamFormat::Text => "text",
         }
     }
 
     /// A decoder that has seen nothing yet.
     pub fn decoder(self) -> Box<dyn Decoder + Send> {
         match self {
-            Format::Claude => Box::new(ClaudeDecoder::new()),
-            Format::CodexExec => Box::new(CodexExecDecoder::new()),
-            Format::CodexAppServer => Box::new(CodexAppServerDecoder::new()),
-            Format::Acp => Box::new(AcpDecoder::new()),
-            Format::Opencode => Box::new(OpencodeDecoder::new()),
-            Format::Gemini => Box::new(GeminiDecoder::new()),
-            Format::Text => Box::new(PlainDecoder::new()),
+            StreamFormat::Claude => Box::new(ClaudeDecoder::new()),
+            StreamFormat::CodexExec => Box::new(CodexExecDecoder::new()),
+            StreamFormat::CodexAppServer => Box::new(CodexAppServerDecoder::new()),
+            StreamFormat::Acp => Box::new(AcpDecoder::new()),
+            StreamFormat::Opencode => Box::new(OpencodeDecoder::new()),
+            StreamFormat::Gemini => Box::new(GeminiDecoder::new()),
+            StreamFormat::Text => Box::new(PlainDecoder::new()),
         }
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for StreamFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Format {
 
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{name}\" is no stream format; {}the formats are {}", meant(name), Format::ALL.map(Format::name).join(", "))]
+#[error("\"{name}\" is no stream format; {}the formats are {}", meant(name), StreamFormat::ALL.map(StreamFormat::name).join(", "))]
 pub struct UnknownFormat {
     /// The name as it was given.
     pub name: String,
@@ -82,22 +82,22 @@ pub struct UnknownFormat {
 
 /// "did you mean codex-exec or codex-app-server? ", or nothing: an agent may have several formats.
 fn meant(name: &str) -> String {
-    let alike = |format: &Format| {
+    let alike = |format: &StreamFormat| {
         !name.is_empty() && (format.name().starts_with(name) || name.starts_with(format.name()))
     };
     let names: Vec<&str> =
-        Format::ALL.iter().filter(|format| alike(format)).map(|format| format.name()).collect();
+        StreamFormat::ALL.iter().filter(|format| alike(format)).map(|format| format.name()).collect();
     match names.as_slice() {
         [] => String::new(),
         names => format!("did you mean {}? ", names.join(" or ")),
     }
 }
 
-impl FromStr for Format {
+impl FromStr for StreamFormat {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let named = Format::ALL.into_iter().find(|format| format.name() == name);
+        let named = StreamFormat::ALL.into_iter().find(|format| format.name() == name);
         named.ok_or_else(|| UnknownFormat { name: name.to_owned() })
     }
 }
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn every_name_reads_back_and_another_is_refused_with_the_choice() {
-        for format in Format::ALL {
+        for format in StreamFormat::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
-        let error = "codex".parse::<Format>().unwrap_err().to_string();
+        let error = "codex".parse::<StreamFormat>().unwrap_err().to_string();
         assert!(
             error.contains("\"codex\" is no stream format; did you mean codex-exec or codex-app-server?"),
             "{error}"
         );
-        let other = "claude-code".parse::<Format>().unwrap_err().to_string();
+        let other = "claude-code".parse::<StreamFormat>().unwrap_err().to_string();
         assert!(other.contains("did you mean claude?"), "{other}");
-        assert!(!"x".parse::<Format>().unwrap_err().to_string().contains("did you mean"));
+        assert!(!"x".parse::<StreamFormat>().unwrap_err().to_string().contains("did you mean"));
     }
 }

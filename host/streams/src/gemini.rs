@@ -8,12 +8,12 @@
 use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource, TokenUsage};
 
 use crate::Decoder;
-use crate::cumulative::Growth;
+use crate::cumulative::CumulativeCounter;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::command_line;
-use crate::turns::Turns;
-use crate::wire::{Count, Output, Text, Word, kind, read, wire};
+use crate::turns::TurnTracker;
+use crate::wire::{Count, MeasuredOutput, Text, TextOrNumber, kind, read, wire};
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
@@ -25,17 +25,17 @@ wire! {
         content: Text<'a> = "content",
         tool: Text<'a> = "tool_name",
         call: Text<'a> = "tool_id",
-        parameters: Input<'a> = "parameters",
-        output: Output = "output",
+        parameters: GeminiToolInput<'a> = "parameters",
+        output: MeasuredOutput = "output",
         severity: Text<'a> = "severity",
         message: Text<'a> = "message",
         status: Text<'a> = "status",
-        error: GeminiFailure<'a> = "error",
-        stats: Stats = "stats",
+        error: GeminiError<'a> = "error",
+        stats: GeminiStats = "stats",
     }
 
     /// What a tool is called with, as far as it tells what is read or written.
-    struct Input<'a> {
+    struct GeminiToolInput<'a> {
         file_path: Text<'a> = "file_path",
         absolute_path: Text<'a> = "absolute_path",
         command: Text<'a> = "command",
@@ -45,14 +45,14 @@ wire! {
     }
 
     /// What went wrong with a tool or with the prompt.
-    struct GeminiFailure<'a> {
+    struct GeminiError<'a> {
         kind: Text<'a> = "type",
-        code: Word<'a> = "code",
+        code: TextOrNumber<'a> = "code",
         message: Text<'a> = "message",
     }
 
     /// What the process used.
-    struct Stats {
+    struct GeminiStats {
         input: Count = "input_tokens",
         output: Count = "output_tokens",
     }
@@ -62,9 +62,9 @@ wire! {
 #[derive(Debug, Default)]
 pub struct GeminiDecoder {
     ready: bool,
-    turns: Turns,
-    input: Growth,
-    output: Growth,
+    turns: TurnTracker,
+    input: CumulativeCounter,
+    output: CumulativeCounter,
     garbage: TerminalText,
 }
 
@@ -124,7 +124,7 @@ impl GeminiDecoder {
         if billed.tokens() > 0 {
             out.push(AgentEvent::Billing(billed));
         }
-        let GeminiFailure { kind: error, code, message } = line.error;
+        let GeminiError { kind: error, code, message } = line.error;
         if !message.is_empty() {
             let told = provider_error(code.number.status(), message.str());
             let code = Some(told.code).filter(|code| !code.is_empty()).or(code.text.owned());

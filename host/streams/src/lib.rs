@@ -5,16 +5,16 @@
 #![forbid(unsafe_code)]
 
 mod acp;
-mod apart;
 mod claude;
 mod codex;
 mod cumulative;
 mod format;
 mod gemini;
 mod lines;
+mod message_separator;
 mod opencode;
 mod pending_requests;
-mod plain;
+mod plain_text;
 mod signal;
 mod terminal;
 mod truncate;
@@ -26,11 +26,11 @@ use baton_core::facts::AgentEvent;
 pub use acp::AcpDecoder;
 pub use claude::ClaudeDecoder;
 pub use codex::{CodexAppServerDecoder, CodexExecDecoder};
-pub use format::{Format, UnknownFormat};
+pub use format::{StreamFormat, UnknownFormat};
 pub use gemini::GeminiDecoder;
 pub use lines::{LinePiece, LineSplitter, MAX_LINE_BYTES};
 pub use opencode::OpencodeDecoder;
-pub use plain::PlainDecoder;
+pub use plain_text::PlainDecoder;
 pub use terminal::{TERMINAL_PIECES, TERMINAL_TOTAL_BYTES, TerminalText};
 pub use truncate::{cut, cut_owned, cut_tail};
 
@@ -62,12 +62,12 @@ impl<D: Decoder + ?Sized> Decoder for Box<D> {
 
 /// Decodes a whole stream that arrives in pieces of any size: splitter and decoder in one.
 #[derive(Debug, Default)]
-pub struct Stream<D> {
+pub struct StreamDecoder<D> {
     lines: LineSplitter,
     decoder: D,
 }
 
-impl<D: Decoder> Stream<D> {
+impl<D: Decoder> StreamDecoder<D> {
     /// Around a decoder that has seen nothing yet.
     pub fn new(decoder: D) -> Self {
         Self { lines: LineSplitter::new(), decoder }

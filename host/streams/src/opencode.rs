@@ -12,11 +12,11 @@ use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
 use crate::Decoder;
-use crate::apart::Apart;
+use crate::message_separator::MessageSeparator;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::command_line;
-use crate::wire::{Amount, Count, Flag, Lax, Output, Take, Text, kind, read, wire};
+use crate::wire::{Amount, Count, Flag, Lenient, LenientValue, MeasuredOutput, Text, kind, read, wire};
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
@@ -24,44 +24,44 @@ wire! {
         kind: Text<'a> = "type",
         timestamp: Count = "timestamp",
         session: Text<'a> = "sessionID",
-        part: Part<'a> = "part",
-        error: Failure<'a> = "error",
+        part: OpencodePart<'a> = "part",
+        error: OpencodeError<'a> = "error",
     }
 
     /// A part of a message.
-    struct Part<'a> {
+    struct OpencodePart<'a> {
         text: Text<'a> = "text",
         synthetic: Flag = "synthetic",
-        metadata: Metadata = "metadata",
+        metadata: OpencodeMetadata = "metadata",
         tool: Text<'a> = "tool",
         call: Text<'a> = "callID",
-        state: State<'a> = "state",
+        state: OpencodeToolState<'a> = "state",
         reason: Text<'a> = "reason",
-        tokens: Tokens = "tokens",
+        tokens: OpencodeTokens = "tokens",
         cost: Amount = "cost",
     }
 
     /// What OpenCode notes beside a text of its own.
-    struct Metadata {
+    struct OpencodeMetadata {
         after_compaction: Flag = "compaction_continue",
     }
 
     /// A call that is over.
-    struct State<'a> {
+    struct OpencodeToolState<'a> {
         status: Text<'a> = "status",
-        metadata: Ended = "metadata",
-        input: Input<'a> = "input",
-        output: Output = "output",
-        error: Output = "error",
+        metadata: OpencodeCommandMetadata = "metadata",
+        input: OpencodeToolInput<'a> = "input",
+        output: MeasuredOutput = "output",
+        error: MeasuredOutput = "error",
     }
 
     /// What OpenCode notes of a command.
-    struct Ended {
+    struct OpencodeCommandMetadata {
         exit: Count = "exit",
     }
 
     /// What a tool is called with, as far as it tells what is read or written.
-    struct Input<'a> {
+    struct OpencodeToolInput<'a> {
         path: Text<'a> = "filePath",
         url: Text<'a> = "url",
         command: Text<'a> = "command",
@@ -70,45 +70,47 @@ wire! {
     }
 
     /// Tokens of a step; `total` is prompt and answer together.
-    struct Tokens {
+    struct OpencodeTokens {
         total: Count = "total",
         input: Count = "input",
         output: Count = "output",
         reasoning: Count = "reasoning",
-        cache: Cache = "cache",
+        cache: OpencodeCacheTokens = "cache",
     }
 
     /// Tokens of the prompt that were cached.
-    struct Cache {
+    struct OpencodeCacheTokens {
         read: Count = "read",
         write: Count = "write",
     }
 
     /// An error by its name.
-    struct Failure<'a> {
+    struct OpencodeError<'a> {
         name: Text<'a> = "name",
-        data: Data<'a> = "data",
+        data: OpencodeErrorData<'a> = "data",
     }
 
     /// What is known about it.
-    struct Data<'a> {
+    struct OpencodeErrorData<'a> {
         message: Text<'a> = "message",
         status: Count = "statusCode",
         retryable: Flag = "isRetryable",
-        headers: Headers = "responseHeaders",
+        headers: RetryAfterHeaders = "responseHeaders",
         body: Text<'a> = "responseBody",
     }
 }
 
 /// How long the provider wants to be left alone.
 #[derive(Debug, Default)]
-pub(crate) struct Headers {
+pub(crate) struct RetryAfterHeaders {
     retry_after_ms: Option<f64>,
 }
 
-impl<'de> Take<'de> for Headers {
+impl<'de> LenientValue<'de> for RetryAfterHeaders {
     fn map<A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        while let Some((Lax(name), Lax(value))) = entries.next_entry::<Lax<Text<'de>>, Lax<Text<'de>>>()? {
+        while let Some((Lenient(name), Lenient(value))) =
+            entries.next_entry::<Lenient<Text<'de>>, Lenient<Text<'de>>>()?
+        {
             let number = || value.str().trim().parse::<f64>().ok();
             match name.str() {
                 name if name.eq_ignore_ascii_case("retry-after-ms") => self.retry_after_ms = number(),
@@ -131,7 +133,7 @@ pub struct OpencodeDecoder {
     used_before: Option<u64>,
     /// How the prompt ends if nothing more comes: stop reason, and whether it is an error.
     end: Option<(String, bool)>,
-    apart: Apart,
+    apart: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -167,8 +169,8 @@ impl OpencodeDecoder {
         out.push(AgentEvent::Compacted { trigger, before_tokens, after_tokens: None });
     }
 
-    fn step(&mut self, part: Part<'_>, out: &mut Vec<AgentEvent>) {
-        let Tokens { total, input, output, reasoning, cache } = part.tokens;
+    fn step(&mut self, part: OpencodePart<'_>, out: &mut Vec<AgentEvent>) {
+        let OpencodeTokens { total, input, output, reasoning, cache } = part.tokens;
         let sum = |counts: &[Count]| counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
         let billed = TokenUsage {
             input_tokens: sum(&[input, cache.read, cache.write]),
@@ -226,7 +228,7 @@ impl Decoder for OpencodeDecoder {
 }
 
 /// A call comes whole, with what it returned.
-fn tool(part: Part<'_>, out: &mut Vec<AgentEvent>) {
+fn tool(part: OpencodePart<'_>, out: &mut Vec<AgentEvent>) {
     let (name, input) = (part.tool.str(), &part.state.input);
     let reads = match name {
         "read" => input.path.some().map(|path| match (input.offset.0, input.limit.0) {

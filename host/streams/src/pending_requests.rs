@@ -2,24 +2,24 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::{Raw, short};
+use crate::wire::{RawJson, short};
 
 /// Requests under way at a time are one or two; an agent that asks without end must not grow the list.
 const KEPT_REQUESTS: usize = 64;
 
 /// Requests that are not answered, by id, each with what it is for.
 #[derive(Debug)]
-pub(crate) struct Requests<K>(VecDeque<(String, K)>);
+pub(crate) struct PendingRequests<K>(VecDeque<(String, K)>);
 
-impl<K> Default for Requests<K> {
+impl<K> Default for PendingRequests<K> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<K: Copy + PartialEq> Requests<K> {
+impl<K: Copy + PartialEq> PendingRequests<K> {
     /// A request was made.
-    pub(crate) fn made(&mut self, id: Raw<'_>, kind: K) {
+    pub(crate) fn made(&mut self, id: RawJson<'_>, kind: K) {
         if self.0.len() == KEPT_REQUESTS {
             self.0.pop_front();
         }
@@ -27,7 +27,7 @@ impl<K: Copy + PartialEq> Requests<K> {
     }
 
     /// A request was answered: what it was for, where that is known.
-    pub(crate) fn answered(&mut self, id: Raw<'_>) -> Option<K> {
+    pub(crate) fn answered(&mut self, id: RawJson<'_>) -> Option<K> {
         let id = short(id.0?);
         let at = self.0.iter().position(|(known, _)| *known == id)?;
         self.0.remove(at).map(|(_, kind)| kind)

@@ -4,7 +4,7 @@ use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource
 use baton_core::time::UnixMs;
 
 use crate::truncate::{cut, cut_owned};
-use crate::wire::{Count, Lax, Text, Word, kind, wire};
+use crate::wire::{Count, Lenient, Text, TextOrNumber, kind, wire};
 
 /// How often the body of an error may hold another as its message: Gemini's command line wraps it twice.
 const NESTED: usize = 3;
@@ -47,14 +47,14 @@ struct ApiError {
 }
 
 wire! {
-    struct Body<'a> {
-        error: Option<Inner<'a>> = "error",
+    struct ApiErrorBody<'a> {
+        error: Option<ApiErrorFields<'a>> = "error",
     }
 
-    struct Inner<'a> {
-        code: Word<'a> = "code",
+    struct ApiErrorFields<'a> {
+        code: TextOrNumber<'a> = "code",
         kind: Text<'a> = "type",
-        status: Word<'a> = "status",
+        status: TextOrNumber<'a> = "status",
         message: Text<'a> = "message",
         resets_at: Count = "resets_at",
     }
@@ -64,10 +64,10 @@ impl ApiError {
     /// Reads the body that begins at the first brace of a text.
     fn find(text: &str, nested: usize) -> Option<Self> {
         let json = &text[text.find('{')?..];
-        let Lax(body) =
+        let Lenient(body) =
             serde::Deserialize::deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
-        let Body { error } = body;
-        let Inner { code, kind, status, message, resets_at } = error?;
+        let ApiErrorBody { error } = body;
+        let ApiErrorFields { code, kind, status, message, resets_at } = error?;
         let named = [code.text, kind, status.text].into_iter().find_map(Text::owned);
         let outer = Self {
             code: named,

@@ -7,13 +7,13 @@ use crate::wire::short;
 
 /// What the model did since the last turn ended.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct TurnTracker {
     spoke: bool,
     tool_returned: bool,
     message: Option<String>,
 }
 
-impl Turns {
+impl TurnTracker {
     /// The model says something or calls a tool, in the message of this id where there is one. True where that begins
     /// another turn: the one before is over.
     pub(crate) fn speaks(&mut self, message: Option<&str>) -> bool {

@@ -10,8 +10,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-pub(crate) use output::Output;
-pub(crate) use values::{Amount, CommandLine, Count, Flag, List, Named, Present, Raw, Text, Word};
+pub(crate) use output::MeasuredOutput;
+pub(crate) use values::{
+    Amount, BoundedList, BoundedMap, CommandText, Count, Flag, PresenceFlag, RawJson, Text, TextOrNumber,
+};
 
 use crate::truncate::cut;
 
@@ -22,7 +24,7 @@ const KIND_BYTES: usize = 64;
 const NAME_BYTES: usize = 256;
 
 /// Takes the JSON values it has a use for. What it does not override is skipped.
-pub(crate) trait Take<'de>: Default {
+pub(crate) trait LenientValue<'de>: Default {
     fn borrowed(&mut self, text: &'de str) {
         self.text(text);
     }
@@ -49,14 +51,14 @@ pub(crate) trait Take<'de>: Default {
 
     /// Takes one value of any type.
     fn take<D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(In(self))
+        from.deserialize_any(LenientSeed(self))
     }
 }
 
 /// Reads any value into a [`Take`] that is there already: the structs of a line are large, and are not moved about.
-pub(crate) struct In<'t, T>(pub(crate) &'t mut T);
+pub(crate) struct LenientSeed<'t, T>(pub(crate) &'t mut T);
 
-impl<'de, T: Take<'de>> DeserializeSeed<'de> for In<'_, T> {
+impl<'de, T: LenientValue<'de>> DeserializeSeed<'de> for LenientSeed<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -64,7 +66,7 @@ impl<'de, T: Take<'de>> DeserializeSeed<'de> for In<'_, T> {
     }
 }
 
-impl<'de, T: Take<'de>> Visitor<'de> for In<'_, T> {
+impl<'de, T: LenientValue<'de>> Visitor<'de> for LenientSeed<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,9 +118,9 @@ impl<'de, T: Take<'de>> Visitor<'de> for In<'_, T> {
 }
 
 /// Reads any value into a new [`Take`].
-pub(crate) struct Lax<T>(pub(crate) T);
+pub(crate) struct Lenient<T>(pub(crate) T);
 
-impl<'de, T: Take<'de>> Deserialize<'de> for Lax<T> {
+impl<'de, T: LenientValue<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut taken = T::default();
         taken.take(from)?;
@@ -140,11 +142,11 @@ macro_rules! take_fields {
     ($Name:ident { $($fields:tt)* }) => { $crate::wire::take_fields!(@ 'de, $Name, $($fields)*); };
     ($Name:ident <$life:lifetime> { $($fields:tt)* }) => { $crate::wire::take_fields!(@ $life, $Name<$life>, $($fields)*); };
     (@ $life:lifetime, $Name:ty, $($field:ident = $key:literal,)*) => {
-        impl<$life> $crate::wire::Take<$life> for $Name {
+        impl<$life> $crate::wire::LenientValue<$life> for $Name {
             fn map<A: serde::de::MapAccess<$life>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-                while let Some($crate::wire::Lax(key)) = entries.next_key::<$crate::wire::Lax<$crate::wire::Text<'_>>>()? {
+                while let Some($crate::wire::Lenient(key)) = entries.next_key::<$crate::wire::Lenient<$crate::wire::Text<'_>>>()? {
                     match key.str() {
-                        $($key => entries.next_value_seed($crate::wire::In(&mut self.$field))?,)*
+                        $($key => entries.next_value_seed($crate::wire::LenientSeed(&mut self.$field))?,)*
                         _ => { entries.next_value::<serde::de::IgnoredAny>()?; }
                     }
                 }
@@ -157,22 +159,22 @@ macro_rules! take_fields {
 pub(crate) use {take_fields, wire};
 
 /// An object, where there is one.
-impl<'de, T: Take<'de>> Take<'de> for Option<T> {
+impl<'de, T: LenientValue<'de>> LenientValue<'de> for Option<T> {
     fn map<A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
         self.insert(T::default()).map(entries)
     }
 }
 
 /// Reads a line that is a JSON object. `repaired` is where the line goes if it has to be mended first.
-pub(crate) fn read<'a, T: Take<'a>>(line: &'a [u8], repaired: &'a mut String) -> Option<T> {
+pub(crate) fn read<'a, T: LenientValue<'a>>(line: &'a [u8], repaired: &'a mut String) -> Option<T> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
-    if let Ok(Lax(value)) = serde_json::from_slice(line) {
+    if let Ok(Lenient(value)) = serde_json::from_slice(line) {
         return Some(value);
     }
     *repaired = unicode_repair::repair(line)?;
-    serde_json::from_str(repaired).ok().map(|Lax(value)| value)
+    serde_json::from_str(repaired).ok().map(|Lenient(value)| value)
 }
 
 /// A name to keep, cut: what is remembered of a stream must not grow with what is printed.

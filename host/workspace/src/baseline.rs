@@ -9,7 +9,7 @@ use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts, WrittenFile};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::files::{HashBudget, MAX_FILES, Scene, Stat, shown};
+use crate::file_listing::{FileListing, FileStat, HashBudget, MAX_FILES, shown};
 
 /// Changed files that are named; how many more there are is counted. A brief carries far fewer.
 pub const MAX_CHANGED: usize = 500;
@@ -31,14 +31,14 @@ pub struct Baseline {
     cut: bool,
     /// Nanoseconds since the Unix epoch.
     taken_ns: i64,
-    files: BTreeMap<String, Known>,
+    files: BTreeMap<String, BaselineFile>,
 }
 
 /// A file as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct BaselineFile {
     #[serde(flatten)]
-    stat: Stat,
+    stat: FileStat,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
 }
@@ -55,7 +55,7 @@ impl Baseline {
     }
 
     /// Remembers the files of a scene and the expected ones.
-    pub(crate) fn take(scene: &Scene, expected: &[String]) -> Self {
+    pub(crate) fn take(scene: &FileListing, expected: &[String]) -> Self {
         let taken_ns = now_ns();
         let facts = scene.git.as_ref().map(|git| &git.facts);
         let mut budget = HashBudget::new();
@@ -64,7 +64,7 @@ impl Baseline {
             .filter_map(|(name, path)| {
                 let stat = scene.stat(&path)?;
                 let digest = scene.digest(&path, &mut budget);
-                Some((name, Known { stat, digest }))
+                Some((name, BaselineFile { stat, digest }))
             })
             .collect();
         Self {
@@ -78,7 +78,7 @@ impl Baseline {
     }
 
     /// What differs in a later scene; at most `named` files by name.
-    pub(crate) fn compare(&self, scene: &Scene, expected: &[String], named: usize) -> WorkspaceFacts {
+    pub(crate) fn compare(&self, scene: &FileListing, expected: &[String], named: usize) -> WorkspaceFacts {
         let mut paths = watched(scene, expected);
         for name in self.files.keys() {
             paths.entry(name.clone()).or_insert_with(|| PathBuf::from(name));
@@ -118,8 +118,8 @@ impl Baseline {
     }
 
     /// Expected files that were written: work that finds a file as it should be may write it once more, or leave it so.
-    fn written(&self, scene: &Scene, expected: &[String]) -> Vec<WrittenFile> {
-        let as_it_was = |path: &str, now: &Stat| {
+    fn written(&self, scene: &FileListing, expected: &[String]) -> Vec<WrittenFile> {
+        let as_it_was = |path: &str, now: &FileStat| {
             let known = self.files.get(path).map(|known| (known.stat.modified_ns, known.stat.inode));
             known == Some((now.modified_ns, now.inode))
         };
@@ -134,11 +134,11 @@ impl Baseline {
     /// Whether a file differs: nothing where it does not, else how it is now, absent where it is gone.
     fn difference(
         &self,
-        scene: &Scene,
+        scene: &FileListing,
         name: &str,
         path: &Path,
         budget: &mut HashBudget,
-    ) -> Option<Option<Stat>> {
+    ) -> Option<Option<FileStat>> {
         let now = scene.stat(path);
         match (self.files.get(name), now) {
             (None, None) => None,
@@ -164,7 +164,7 @@ impl Baseline {
 
     /// Whether a file that the baseline does not list came after it. Three lists cannot tell by themselves: one that
     /// was cut, one that git made where no git lists now, and the reverse.
-    fn is_new(&self, scene: &Scene, path: &Path, now: &Stat) -> bool {
+    fn is_new(&self, scene: &FileListing, path: &Path, now: &FileStat) -> bool {
         if self.cut {
             return match &scene.git {
                 Some(git) => git.differing.iter().any(|differing| differing == path),
@@ -177,7 +177,7 @@ impl Baseline {
 
 /// The files of a scene that are compared: the listed ones, where the list is cut those that git knows to differ, and
 /// the expected ones. By the name that facts carry.
-fn watched(scene: &Scene, expected: &[String]) -> BTreeMap<String, PathBuf> {
+fn watched(scene: &FileListing, expected: &[String]) -> BTreeMap<String, PathBuf> {
     let differing = scene.git.iter().flat_map(|git| &git.differing).take(MAX_FILES);
     scene
         .files

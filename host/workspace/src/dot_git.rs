@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::git_view::read;
+use crate::isolated_git_dir::read;
 
 /// What a `.git` is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum DotGitKind {
     /// The repository itself.
     Folder,
     /// A file that names the repository: the digest of its bytes.
@@ -28,7 +28,7 @@ enum Kind {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DotGit {
     path: PathBuf,
-    kind: Kind,
+    kind: DotGitKind,
     /// Device and inode of a folder. Not noted: they do not outlast the mount of a file system.
     #[serde(skip)]
     identity: Option<(u64, u64)>,
@@ -37,8 +37,8 @@ pub(crate) struct DotGit {
 /// Another one is in the place of the `.git` that was there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} was replaced or removed: it is not the one that was there when the run began, and git would run what another one names; put \
-     the one back that was there before, or begin a new run in what is there now by `baton run --restart`",
+    "{} was replaced or removed since the run began, and git would run the commands that another one names; restore \
+     the original, or start a new run with the current one by `baton run --restart`",
     .0.display()
 )]
 pub struct ReplacedRepository(PathBuf);
@@ -53,9 +53,9 @@ impl DotGit {
             Err(error) => return Err(error),
         };
         let (kind, identity) = match meta.file_type() {
-            kind if kind.is_dir() => (Kind::Folder, Some((meta.dev(), meta.ino()))),
-            kind if kind.is_symlink() => (Kind::Link(fs::read_link(&path)?), None),
-            _ => (Kind::File(Digest::of(read(&path)?)), None),
+            kind if kind.is_dir() => (DotGitKind::Folder, Some((meta.dev(), meta.ino()))),
+            kind if kind.is_symlink() => (DotGitKind::Link(fs::read_link(&path)?), None),
+            _ => (DotGitKind::File(Digest::of(read(&path)?)), None),
         };
         Ok(Some(Self { path, kind, identity }))
     }

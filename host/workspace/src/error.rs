@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::blocking_pipes::BlockingPipe;
 use crate::dot_git::ReplacedRepository;
-use crate::pipes::PipeInTheWay;
 
 /// Why a workspace could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +19,8 @@ pub enum WorkspaceError {
     },
     /// Another folder, or a link, is where the folder was.
     #[error(
-        "the workspace {} was replaced: another folder, or a link to one, is in its place, and Baton neither reads nor writes there; put \
-         the folder back that was there before, or `baton stop` the run and go on in what is there now by `baton resume`",
+        "the workspace {} was replaced: another folder, or a link to one, is in its place, and Baton neither reads nor writes there; restore \
+         the original folder, or `baton stop` the run and continue in the current one with `baton resume`",
         path.display()
     )]
     Replaced {
@@ -32,7 +32,7 @@ pub enum WorkspaceError {
     Repository(ReplacedRepository),
     /// Git would wait for a pipe.
     #[error(transparent)]
-    Pipe(#[from] PipeInTheWay),
+    Pipe(#[from] BlockingPipe),
     /// A path that is not plain and relative.
     #[error(
         "refused to write {path:?}: a projected file is named by a relative path below the workspace, without \"..\""
@@ -63,7 +63,7 @@ pub enum WorkspaceError {
     },
     /// A file that an agent named is hidden from it.
     #[error(
-        "{path:?} is hidden from agents by the key `hide` of a sandbox, and Baton does not read for them what they do not see"
+        "{path:?} is hidden from agents by the key `hide` of a sandbox, and Baton does not read hidden files for them"
     )]
     Hidden {
         /// As it was named.
@@ -89,7 +89,7 @@ pub enum WorkspaceError {
     },
     /// The host is shutting down.
     #[error(
-        "reading the workspace was broken off because the host is shutting down; `baton resume` reads it again"
+        "reading the workspace was interrupted because the host is shutting down; `baton resume` reads it again"
     )]
     Stopped,
 }

@@ -1,5 +1,5 @@
 //! Asks git about a workspace. Reads only: it takes no lock, moves no ref, and runs nothing: not what the repository names
-//! (see `git_view.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
+//! (see `isolated_git_dir.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
 //! that goes through one counts as not committed once it was written again, even with the same content.
 
 use std::ffi::OsStr;
@@ -14,12 +14,12 @@ use tokio::process::Command;
 
 use crate::Workspace;
 use crate::baseline::Baseline;
-use crate::files::MAX_FILES;
+use crate::blocking_pipes::{self, BlockingPipe};
+use crate::file_listing::MAX_FILES;
 use crate::git_config;
-use crate::git_info::KeptInfo;
+use crate::git_info::GitInfoSnapshot;
 use crate::git_links::AcceptedLinks;
-use crate::git_view::{GitView, NoRepository, Repository};
-use crate::pipes::{self, PipeInTheWay};
+use crate::isolated_git_dir::{IsolatedGitDir, Repository, RepositoryLookupError};
 
 /// A git that does not answer by then (a dead network mount) counts as absent.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES: u64 = 32 << 20;
 
 /// What git says of a workspace, in one look.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct GitSnapshot {
     /// What core is told.
     pub(crate) facts: GitFacts,
     /// Files that git tracks or would track.
@@ -39,27 +39,27 @@ pub(crate) struct Seen {
 }
 
 /// Git in the folder of a workspace.
-struct Reader<'w> {
+struct GitReader<'w> {
     workspace: &'w Workspace,
-    view: GitView,
+    view: IsolatedGitDir,
     /// A view that is made for this look alone.
     _passing: Option<tempfile::TempDir>,
 }
 
-impl<'w> Reader<'w> {
+impl<'w> GitReader<'w> {
     /// Nothing where there is no repository, or where it cannot be read.
-    async fn open(workspace: &'w Workspace) -> Result<Option<Self>, PipeInTheWay> {
+    async fn open(workspace: &'w Workspace) -> Result<Option<Self>, BlockingPipe> {
         let home = workspace.git.as_ref();
         let repository = match home.and_then(|home| home.repository.as_ref()) {
             Some(at) => {
-                pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?;
+                blocking_pipes::expect_none(&at.top, &[&at.git_dir, &at.common_dir])?;
                 git_config::expect_no_included_pipe(&[&at.git_dir, &at.common_dir]).await?;
                 at.clone()
             }
             None => match Repository::around(workspace.root()).await {
                 Ok(found) => found,
-                Err(NoRepository::Pipe(pipe)) => return Err(pipe),
-                Err(NoRepository::Absent(_)) => return Ok(None),
+                Err(RepositoryLookupError::Pipe(pipe)) => return Err(pipe),
+                Err(RepositoryLookupError::Absent(_)) => return Ok(None),
             },
         };
         Ok(Self::open_here(workspace, repository).await)
@@ -83,10 +83,10 @@ impl<'w> Reader<'w> {
             links.expect_same(&repository).ok()?;
         }
         let info = match home {
-            Some(home) => KeptInfo::kept_or_of(&home.info, &repository).await.ok()?,
-            None => KeptInfo::of(&repository).await.ok()?,
+            Some(home) => GitInfoSnapshot::kept_or_of(&home.info, &repository).await.ok()?,
+            None => GitInfoSnapshot::of(&repository).await.ok()?,
         };
-        let view = GitView::hold(folder, &repository, &links, &info).await.ok()?;
+        let view = IsolatedGitDir::hold(folder, &repository, &links, &info).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }
 }
@@ -98,8 +98,8 @@ impl<'w> Reader<'w> {
 pub(crate) async fn look(
     workspace: &Workspace,
     since: Option<&Baseline>,
-) -> Result<Option<Seen>, PipeInTheWay> {
-    let Some(git) = Reader::open(workspace).await? else { return Ok(None) };
+) -> Result<Option<GitSnapshot>, BlockingPipe> {
+    let Some(git) = GitReader::open(workspace).await? else { return Ok(None) };
     let Some(status) = git.status().await? else { return Ok(None) };
     if git.ask(&["check-ignore", "-q", "--", "."]).await?.is_some() {
         return Ok(None);
@@ -127,12 +127,12 @@ pub(crate) async fn look(
     } else {
         Vec::new()
     };
-    Ok(Some(Seen { facts, files, differing }))
+    Ok(Some(GitSnapshot { facts, files, differing }))
 }
 
 /// What has happened to a work tree since a moment (C9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Since {
+pub struct CommitsSince {
     /// Commits on HEAD that were not there.
     pub commits: u32,
     /// Another branch is checked out, or HEAD no longer holds the commit of then.
@@ -140,26 +140,30 @@ pub struct Since {
 }
 
 /// Counts what came after a commit. Where the commit is not known any more, everything diverged from it.
-pub(crate) async fn since(workspace: &Workspace, head: &str, branch: &str) -> Result<Since, PipeInTheWay> {
+pub(crate) async fn since(
+    workspace: &Workspace,
+    head: &str,
+    branch: &str,
+) -> Result<CommitsSince, BlockingPipe> {
     if !is_commit(head) {
-        return Ok(Since::default());
+        return Ok(CommitsSince::default());
     }
-    let Some(git) = Reader::open(workspace).await? else { return Ok(Since::default()) };
+    let Some(git) = GitReader::open(workspace).await? else { return Ok(CommitsSince::default()) };
     let now = git.ask(&["symbolic-ref", "-q", "--short", "HEAD"]).await?;
     let now = now.map(|name| String::from_utf8_lossy(&name).trim().to_owned()).unwrap_or_default();
     if git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await?.is_none() {
-        return Ok(Since::default()); // No commit any more: nothing to count.
+        return Ok(CommitsSince::default()); // No commit any more: nothing to count.
     }
     let held = git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await?.is_some();
     let count = git.ask(&["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await?;
     let commits = count.and_then(|count| String::from_utf8_lossy(&count).trim().parse().ok()).unwrap_or(0);
-    Ok(Since { commits, diverged: !held || now != branch })
+    Ok(CommitsSince { commits, diverged: !held || now != branch })
 }
 
-impl Reader<'_> {
+impl GitReader<'_> {
     /// Branch, head and what is not committed. The host's own files are no changes of the work, and git does not go into
     /// submodules: there it would read their configuration.
-    async fn status(&self) -> Result<Option<Vec<u8>>, PipeInTheWay> {
+    async fn status(&self) -> Result<Option<Vec<u8>>, BlockingPipe> {
         let own = self.workspace.own.as_ref();
         let own_too = own.map_or_else(
             || ":(exclude).baton".to_owned(),
@@ -182,7 +186,7 @@ impl Reader<'_> {
     }
 
     /// Files that differ from a commit or a tree.
-    async fn differing(&self, start: &str) -> Result<Option<Vec<PathBuf>>, PipeInTheWay> {
+    async fn differing(&self, start: &str) -> Result<Option<Vec<PathBuf>>, BlockingPipe> {
         let diff = [
             "diff",
             "--name-only",
@@ -206,17 +210,17 @@ impl Reader<'_> {
     }
 
     /// The newest commits of a range, with the first lines of their messages.
-    async fn log(&self, range: &str) -> Result<Vec<Commit>, PipeInTheWay> {
+    async fn log(&self, range: &str) -> Result<Vec<Commit>, BlockingPipe> {
         let count = format!("--max-count={COMMITS_NAMED}");
         let log = ["log", "-z", "--no-show-signature", &count, "--format=%h %s", range, "--"];
         Ok(records(&self.ask(&log).await?.unwrap_or_default()).map(commit).collect())
     }
 
     /// One question to git; nothing where it fails or does not answer in time.
-    async fn ask(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, PipeInTheWay> {
+    async fn ask(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, BlockingPipe> {
         let Repository { top, git_dir, common_dir } = &self.view.repository;
         let folders: [&Path; 3] = [top, git_dir, common_dir];
-        pipes::unless_it_waits(&folders, self.answer(arguments)).await
+        blocking_pipes::unless_it_waits(&folders, self.answer(arguments)).await
     }
 
     async fn answer(&self, arguments: &[&str]) -> Option<Vec<u8>> {

@@ -13,9 +13,9 @@ use std::time::Duration;
 use baton_sandbox::own_trusted_path;
 use tokio::process::Command;
 
-use crate::git_view::Repository;
-use crate::pipes::{PipeInTheWay, is_pipe};
-use crate::plain_file::read_plain;
+use crate::blocking_pipes::{BlockingPipe, is_pipe};
+use crate::isolated_git_dir::Repository;
+use crate::regular_file::read_plain;
 
 /// Reading a file of settings takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -162,14 +162,14 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsS
 
 /// Settings of a repository that the host takes.
 #[derive(Debug, Default)]
-pub(crate) struct KeptSettings {
+pub(crate) struct RepositorySettings {
     /// In the order in which git reads them.
     kept: Vec<(String, Vec<u8>)>,
     /// Filters that the repository names, which are not taken.
     filters: BTreeSet<String>,
 }
 
-impl KeptSettings {
+impl RepositorySettings {
     /// Reads the files as data, and those that they include. One that is not there says nothing.
     pub(crate) async fn read(files: &[&Path]) -> io::Result<Self> {
         let mut kept = Self::default();
@@ -298,13 +298,13 @@ pub(crate) async fn path_setting(files: &[PathBuf], key: &str) -> io::Result<Opt
 }
 
 /// Refuses a pipe that the settings in these git folders include, directly or by others: git reads it whenever it reads them.
-pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(), PipeInTheWay> {
+pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(), BlockingPipe> {
     let files =
         git_folders.iter().flat_map(|folder| ["config", "config.worktree"].map(|name| folder.join(name)));
     let (mut files, mut seen): (Vec<PathBuf>, BTreeSet<PathBuf>) = (files.collect(), BTreeSet::new());
     while let Some(file) = files.pop() {
         if is_pipe(&file) {
-            return Err(PipeInTheWay::at(file.canonicalize().unwrap_or(file)));
+            return Err(BlockingPipe::at(file.canonicalize().unwrap_or(file)));
         }
         if seen.len() == MAX_INCLUDED || !seen.insert(file.clone()) {
             continue;
@@ -327,7 +327,7 @@ pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(),
 }
 
 /// The same for the repository that a folder may lie in.
-pub(crate) async fn expect_no_included_pipe_around(folder: &Path) -> Result<(), PipeInTheWay> {
+pub(crate) async fn expect_no_included_pipe_around(folder: &Path) -> Result<(), BlockingPipe> {
     let around = folder.ancestors().find_map(|top| Repository::at(top).ok());
     match around {
         Some(Repository { git_dir, common_dir, .. }) => {
@@ -383,10 +383,10 @@ mod tests {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         let odd = "[user]\n\tname = \"a \\\"b\\\\\\n[filter \\\"x\\\"]\\n\\tclean = c # d\"\n\temail = e; f\n[core]\n\tfilemode\n[filter \"y\"]\n\tclean = z\n";
         std::fs::write(&from, odd).unwrap();
-        let kept = KeptSettings::read(&[&from, &folder.path().join("absent")]).await.unwrap();
+        let kept = RepositorySettings::read(&[&from, &folder.path().join("absent")]).await.unwrap();
         assert_eq!(kept.last("user.name"), Some(b"a \"b\\\n[filter \"x\"]\n\tclean = c # d".as_slice()));
         std::fs::write(&to, kept.file()).unwrap();
-        let again = KeptSettings::read(&[&to]).await.unwrap();
+        let again = RepositorySettings::read(&[&to]).await.unwrap();
         assert_eq!(again.kept, kept.kept);
         let all = listed(&to).await.unwrap();
         assert!(!String::from_utf8_lossy(&all).contains("filter.y"));
@@ -403,7 +403,7 @@ mod tests {
         let read = async |value: &str| {
             let text = format!("[extensions]\n\trefStorage = {value}\n\trefStorage = files\n");
             std::fs::write(&file, text).unwrap();
-            KeptSettings::read(&[&file]).await
+            RepositorySettings::read(&[&file]).await
         };
         assert!(read("files").await.is_ok() && read("reftable").await.is_ok());
         for elsewhere in ["files:///elsewhere/.git", "reftable://refs", "\"\""] {
@@ -439,7 +439,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         std::fs::write(&file, "[core").unwrap();
-        let error = KeptSettings::read(&[&file]).await.unwrap_err().to_string();
+        let error = RepositorySettings::read(&[&file]).await.unwrap_err().to_string();
         assert!(error.contains("bad config line"), "{error}");
     }
 }

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::git_config::path_setting;
-use crate::git_view::{Repository, hold_file, hold_link};
-use crate::plain_file::read_plain;
+use crate::isolated_git_dir::{Repository, hold_file, hold_link};
+use crate::regular_file::read_plain;
 
 /// The folder, in a repository as in what stands for it.
 const INFO: &str = "info";
@@ -24,9 +24,9 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// The contents of these files, by name. Where the repository names an excludes file, there is a copy of it, which may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeptInfo(BTreeMap<&'static str, Vec<u8>>);
+pub(crate) struct GitInfoSnapshot(BTreeMap<&'static str, Vec<u8>>);
 
-impl KeptInfo {
+impl GitInfoSnapshot {
     /// As they are now.
     pub(crate) async fn of(repository: &Repository) -> io::Result<Self> {
         let info = repository.common_dir.join(INFO);

@@ -10,8 +10,8 @@ use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::dot_git::DotGit;
-use crate::git_view::{Repository, hold_file};
-use crate::plain_file::read_plain;
+use crate::isolated_git_dir::{Repository, hold_file};
+use crate::regular_file::read_plain;
 
 /// What git finds in a repository by a fixed name, from its shared folder. The user may have made one of them a link.
 const ANCHORS: [&str; 15] = [
@@ -222,7 +222,7 @@ pub(crate) struct RefusedLink(PathBuf);
 
 /// Git would wait for a pipe without an end.
 fn is_no_file(path: &Path) -> io::Error {
-    io::Error::other(format!("{} is no file, and git would wait for it: remove it", path.display()))
+    io::Error::other(format!("{} is not a file, and git would block on it: remove it", path.display()))
 }
 
 /// The files of git say that the repository lies elsewhere than when the run began.
@@ -282,12 +282,12 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct LinkTestRepository {
         folder: tempfile::TempDir,
         common: PathBuf,
     }
 
-    impl Place {
+    impl LinkTestRepository {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let common = folder.path().canonicalize().unwrap().join(".git");
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_link_in_the_place_of_what_git_follows_is_refused() {
-        let place = Place::new();
+        let place = LinkTestRepository::new();
         let (common, own) = (&place.common, place.common.join("worktrees/x"));
         let links = AcceptedLinks::of(&place.repository(common));
         let at_start = [common, &own].map(|git_dir| refused(&links, &place.repository(git_dir)));
@@ -337,13 +337,13 @@ mod tests {
     #[test]
     fn a_pipe_in_the_place_of_what_git_reads_is_refused() {
         // N6
-        let place = Place::new();
+        let place = LinkTestRepository::new();
         let repository = place.repository(&place.common);
         let links = AcceptedLinks::of(&repository);
         for name in ["index", "refs/heads/work/one", "logs/HEAD", "shallow"] {
             let pipe = place.common.join(name);
             assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-            assert!(refused(&links, &repository).unwrap().contains("is no file"), "{name}");
+            assert!(refused(&links, &repository).unwrap().contains("is not a file"), "{name}");
             fs::remove_file(pipe).unwrap();
         }
         assert_eq!(refused(&links, &repository), None);
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn the_folders_themselves_are_links_only_if_the_user_made_them() {
         // N6
-        let place = Place::new();
+        let place = LinkTestRepository::new();
         let repository = place.repository(&place.common);
         let before = AcceptedLinks::of(&repository);
         for name in ANCHORS.iter().filter(|name| **name != "HEAD") {
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn alternates_are_those_that_were_noted() {
         // N6
-        let place = Place::new();
+        let place = LinkTestRepository::new();
         let repository = place.repository(&place.common);
         let (note, alternates) = (place.folder.path().join("notes/links"), place.common.join(ALTERNATES));
         assert_eq!(AcceptedLinks::noted(&note).unwrap(), None);
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn a_repository_that_leads_elsewhere_than_at_the_start_is_refused() {
         // N6
-        let place = Place::new();
+        let place = LinkTestRepository::new();
         let refused = |links: &AcceptedLinks, repository: &Repository| {
             links.expect_same(repository).map_err(|error| error.to_string()).err()
         };

@@ -6,19 +6,19 @@
 #![forbid(unsafe_code)]
 
 mod baseline;
+mod baton_folder;
+mod blocking_pipes;
 mod dot_git;
 mod error;
-mod files;
+mod file_listing;
 mod git;
 mod git_config;
 mod git_info;
 mod git_links;
-mod git_view;
+mod isolated_git_dir;
 mod issue;
-mod own_folder;
-mod pipes;
-mod plain_file;
 mod projection;
+mod regular_file;
 mod repository;
 mod root;
 mod safe_read;
@@ -32,27 +32,28 @@ use std::time::Duration;
 
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
+use baton_folder::ReplacedFolders;
 use dot_git::DotGit;
-use git_view::Repository;
-use own_folder::ExchangedFolders;
-use root::Root;
+use isolated_git_dir::Repository;
+use root::WorkspaceRoot;
 
 pub use baseline::{Baseline, MAX_CHANGED};
+pub use baton_folder::ReplacedFolder;
+pub use blocking_pipes::BlockingPipe;
 pub use dot_git::ReplacedRepository;
 pub use error::WorkspaceError;
-pub use files::{MAX_FILES, MAX_HASHED_BYTES};
-pub use git::Since;
+pub use file_listing::{MAX_FILES, MAX_HASHED_BYTES};
+pub use git::CommitsSince;
 pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
-pub use own_folder::ExchangedFolder;
-pub use pipes::PipeInTheWay;
-pub use plain_file::{open_plain, read_plain};
+pub use regular_file::{open_plain, read_plain};
 pub use repository::make_repository;
-pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
+pub use verify::{CommandResult, MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES};
 pub use worktrees::{
-    Base, ChangeKind, Committing, Differences, DifferingFile, FilesBeforeCheck, KeptPaths, Landing,
-    MAX_CONFLICTS, MAX_FILE_BYTES, Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees,
-    Undoing, Undone, UndoneFile, Verified,
+    BranchCommitRequest, BranchCommitResult, BranchMoveBack, CommitDifferences, CommitResult,
+    FilesBeforeCheck, LandResult, MAX_CONFLICTS, MAX_FILE_BYTES, MergeResult, ProtectedPaths, RunWorktrees,
+    StateDiff, StateDiffFile, UndoChangeKind, UndoFileChange, UndoOutcome, UndoSummary, VerifiedCommit,
+    WorktreeBase, WorktreeError,
 };
 
 /// What a command needs to reach the desktop of whoever started the host; none of it is a secret.
@@ -62,13 +63,13 @@ const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDR
 /// by a link, is neither read nor written.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    root: Root,
+    root: WorkspaceRoot,
     /// The task folder of the run, where it lies outside of `.baton`.
     own: Option<PathBuf>,
     /// Links that stood where folders of Baton's own are.
-    exchanged: ExchangedFolders,
+    exchanged: ReplacedFolders,
     /// How git gets to see it; absent where no run's trees opened it.
-    git: Option<GitHome>,
+    git: Option<GitContext>,
     /// What stands before a command that is run here; empty where nothing confines it.
     within: Vec<OsString>,
     /// What the host knows its own commands by.
@@ -77,7 +78,7 @@ pub struct Workspace {
 
 /// What the trees of a run know of git in one folder.
 #[derive(Clone, Debug)]
-struct GitHome {
+struct GitContext {
     /// Where the folder lies that stands for the repository.
     view: PathBuf,
     /// The repository that the folder was made from; the workspace's own is looked for.
@@ -90,7 +91,7 @@ struct GitHome {
     held: Arc<OnceLock<DotGit>>,
 }
 
-impl GitHome {
+impl GitContext {
     fn held(&self) -> Result<(), ReplacedRepository> {
         self.held.get().map_or(Ok(()), DotGit::held)
     }
@@ -103,8 +104,8 @@ impl Workspace {
     /// [`WorkspaceError::NoFolder`] where there is none.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
-        let root = Root::open(root).map_err(refuse)?;
-        let exchanged = ExchangedFolders::default();
+        let root = WorkspaceRoot::open(root).map_err(refuse)?;
+        let exchanged = ReplacedFolders::default();
         Ok(Self { root, own: None, exchanged, git: None, within: Vec::new(), command_mark: "1".to_owned() })
     }
 
@@ -116,7 +117,7 @@ impl Workspace {
     /// An error if another folder, or a link, is in its place, or another repository in that of the run's.
     fn held(&self) -> Result<(), WorkspaceError> {
         self.root.held()?;
-        self.git.as_ref().map_or(Ok(()), GitHome::held).map_err(WorkspaceError::Repository)
+        self.git.as_ref().map_or(Ok(()), GitContext::held).map_err(WorkspaceError::Repository)
     }
 
     /// Remembers the files as they are: the start that [`Workspace::assess`] measures against. `expected` are files
@@ -130,7 +131,7 @@ impl Workspace {
         let git = git::look(self, None).await?;
         let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
-            let scene = files::Scene::open(&root, git, own.as_deref())?;
+            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
             Ok(Baseline::take(&scene, &expected))
         })
         .await
@@ -152,7 +153,7 @@ impl Workspace {
         let (root, own) = (self.root.clone(), self.own.clone());
         let (expected, baseline) = (expected.to_vec(), baseline.clone());
         blocking(move || {
-            let scene = files::Scene::open(&root, git, own.as_deref())?;
+            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
             Ok(baseline.compare(&scene, &expected, MAX_CHANGED))
         })
         .await
@@ -168,7 +169,7 @@ impl Workspace {
         let git = git::look(self, Some(baseline)).await?;
         let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
         blocking(move || {
-            let scene = files::Scene::open(&root, git, own.as_deref())?;
+            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
             Ok(baseline.compare(&scene, &[], usize::MAX).changed)
         })
         .await
@@ -182,17 +183,17 @@ impl Workspace {
         self.held()?;
         let root = self.root.clone();
         blocking(move || {
-            let scene = files::Scene::open_bare(&root)?;
+            let scene = file_listing::FileListing::open_bare(&root)?;
             Ok(paths.into_iter().filter(|path| !scene.has_file(path)).collect())
         })
         .await
     }
 
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
-    pub async fn since(&self, head: &str, branch: &str) -> Since {
+    pub async fn since(&self, head: &str, branch: &str) -> CommitsSince {
         match self.held() {
             Ok(()) => git::since(self, head, branch).await.unwrap_or_default(),
-            Err(_) => Since::default(),
+            Err(_) => CommitsSince::default(),
         }
     }
 
@@ -201,7 +202,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
-    pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
+    pub async fn verify(&self, command: &str, limit: Duration) -> Result<CommandResult, WorkspaceError> {
         self.held()?;
         verify::run(self, command, &[], limit).await
     }
@@ -215,7 +216,7 @@ impl Workspace {
         command: &str,
         told: &[(&str, String)],
         limit: Duration,
-    ) -> Result<Verification, WorkspaceError> {
+    ) -> Result<CommandResult, WorkspaceError> {
         let of_desktop = DESKTOP.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
         let told: Vec<(&str, String)> = of_desktop.chain(told.iter().cloned()).collect();
         verify::run(self, command, &told, limit).await

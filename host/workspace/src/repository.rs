@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::error::WorkspaceError;
-use crate::git_view::base;
+use crate::isolated_git_dir::base;
 
 /// Makes the folder a repository on the branch `main`. Blocking.
 ///

@@ -14,13 +14,13 @@ const REPLACED: &str = "another folder is in its place";
 
 /// A folder by its path, and by which folder it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Root {
+pub(crate) struct WorkspaceRoot {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
-impl Root {
+impl WorkspaceRoot {
     /// Takes a folder by its canonical path.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
@@ -67,7 +67,7 @@ mod tests {
         let at = |name: &str| place.path().canonicalize().unwrap().join(name);
         fs::create_dir(at("work")).unwrap();
         fs::create_dir(at("victim")).unwrap();
-        let root = Root::open(&at("work")).unwrap();
+        let root = WorkspaceRoot::open(&at("work")).unwrap();
         root.dir().unwrap();
 
         fs::rename(at("work"), at("away")).unwrap();

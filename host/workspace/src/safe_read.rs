@@ -10,11 +10,11 @@ use cap_std::fs::{File, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
 use crate::error::WorkspaceError;
-use crate::root::Root;
+use crate::root::WorkspaceRoot;
 
 /// The whole file, where it has at most `max_bytes` and is not in one of the `hidden` places, absolute or from the workspace.
 pub(crate) fn read(
-    root: &Root,
+    root: &WorkspaceRoot,
     path: &str,
     max_bytes: u64,
     hidden: &[PathBuf],
@@ -35,7 +35,7 @@ pub(crate) fn read(
     Ok(bytes)
 }
 
-fn open(root: &Root, relative: &Path) -> io::Result<File> {
+fn open(root: &WorkspaceRoot, relative: &Path) -> io::Result<File> {
     let dir = root.dir()?;
     // A pipe would hold the host up until somebody writes to it.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
@@ -48,17 +48,17 @@ fn open(root: &Root, relative: &Path) -> io::Result<File> {
 
 /// Where the file lies that was opened, whatever links led to it and whatever stands at its path by now.
 #[cfg(target_os = "linux")]
-fn real_path(file: &File, _: &Root, _: &Path) -> io::Result<PathBuf> {
+fn real_path(file: &File, _: &WorkspaceRoot, _: &Path) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
 }
 
 /// Nobody is confined elsewhere.
 #[cfg(not(target_os = "linux"))]
-fn real_path(_: &File, root: &Root, relative: &Path) -> io::Result<PathBuf> {
+fn real_path(_: &File, root: &WorkspaceRoot, relative: &Path) -> io::Result<PathBuf> {
     root.path().join(relative).canonicalize()
 }
 
-fn is_hidden(root: &Root, real: &Path, hidden: &[PathBuf]) -> bool {
+fn is_hidden(root: &WorkspaceRoot, real: &Path, hidden: &[PathBuf]) -> bool {
     hidden.iter().any(|hidden| {
         let hidden = root.path().join(hidden);
         real.starts_with(hidden.canonicalize().unwrap_or(hidden))
@@ -80,7 +80,7 @@ mod tests {
         fs::write(root.join("../secret.txt"), "outside").unwrap();
         symlink("../secret.txt", root.join("out.txt")).unwrap();
         symlink("sub/a.txt", root.join("in.txt")).unwrap();
-        let opened = Root::open(&root).unwrap();
+        let opened = WorkspaceRoot::open(&root).unwrap();
         let read = |path: &str| read(&opened, path, 6, &[]).map_err(|error| error.to_string());
 
         assert_eq!(read("sub/a.txt").unwrap(), b"inside");
@@ -107,7 +107,7 @@ mod tests {
         symlink("../secrets", root.join("sub/in")).unwrap();
         symlink("secrets/deep/a.txt", root.join("link.txt")).unwrap();
         symlink("env", root.join(".env")).unwrap();
-        let opened = Root::open(&root).unwrap();
+        let opened = WorkspaceRoot::open(&root).unwrap();
         let hidden = [root.join("secrets"), PathBuf::from(".env"), PathBuf::from("absent")];
         let read = |path: &str| read(&opened, path, 99, &hidden).map_err(|error| error.to_string());
         let whole = root.join("secrets/deep/a.txt");

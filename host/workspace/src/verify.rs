@@ -64,7 +64,7 @@ exec "$@""#;
 
 /// What became of a verification command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verification {
+pub struct CommandResult {
     /// It exited 0 in time.
     pub passed: bool,
     /// Its exit code; absent where a signal or the limit ended it.
@@ -81,7 +81,7 @@ pub(crate) async fn run(
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
-) -> Result<Verification, WorkspaceError> {
+) -> Result<CommandResult, WorkspaceError> {
     attempt(at, command, told, limit).await.map_err(|source| WorkspaceError::Command {
         root: at.root().to_owned(),
         command: command.to_owned(),
@@ -94,10 +94,10 @@ async fn attempt(
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
-) -> io::Result<Verification> {
+) -> io::Result<CommandResult> {
     let (reader, writer) = io::pipe()?;
     let mut reader = Receiver::from_owned_fd(reader.into())?;
-    let mut output = Bounded::default();
+    let mut output = BoundedOutput::default();
     // This one is outside of any boundary, and looked for nowhere.
     let mut child = Command::new("/bin/sh")
         .args(["-c", LEADER, "sh"])
@@ -141,14 +141,14 @@ async fn attempt(
         );
     }
     let output = output.into_bytes();
-    Ok(Verification { passed: code == Some(0), code, findings: tail(&output), output })
+    Ok(CommandResult { passed: code == Some(0), code, findings: tail(&output), output })
 }
 
 /// Reads until the child ends; nothing where it outlives the limit.
 async fn wait(
     child: &mut Child,
     reader: &mut Receiver,
-    output: &mut Bounded,
+    output: &mut BoundedOutput,
     limit: Duration,
 ) -> io::Result<Option<ExitStatus>> {
     let reading = async {
@@ -162,7 +162,7 @@ async fn wait(
 }
 
 /// Reads until nobody holds the other end. A pipe that cannot be read has nothing more to say.
-async fn drain(reader: &mut Receiver, output: &mut Bounded) {
+async fn drain(reader: &mut Receiver, output: &mut BoundedOutput) {
     let mut buffer = vec![0; 16 << 10];
     while let Ok(count @ 1..) = reader.read(&mut buffer).await {
         output.push(&buffer[..count]);
@@ -178,13 +178,13 @@ fn signal(group: Option<Pid>, signal: Signal) {
 
 /// The beginning and the end of a stream.
 #[derive(Default)]
-struct Bounded {
+struct BoundedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out_bytes: u64,
 }
 
-impl Bounded {
+impl BoundedOutput {
     fn push(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
         self.head.extend_from_slice(head);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_middle_is_left_out() {
-        let mut output = Bounded::default();
+        let mut output = BoundedOutput::default();
         output.push(b"first ");
         for _ in 0..4 {
             output.push(&[b'x'; HEAD_BYTES]);

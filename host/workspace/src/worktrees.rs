@@ -4,16 +4,16 @@
 //! | file | what |
 //! |---|---|
 //! | `worktrees/git.rs` | calls of git that may change something |
-//! | `worktrees/link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
+//! | `worktrees/worktree_link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
 //! | `worktrees/worktree.rs` | one tree: what it holds, and what of it is the work |
 //! | `worktrees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
-//! | `worktrees/states.rs` | states that the workspace passed through, and what differs between two |
+//! | `worktrees/state_diff.rs` | states that the workspace passed through, and what differs between two |
 //! | `worktrees/create.rs` | checkpoints and work trees: made, set aside, removed |
-//! | `worktrees/kept.rs` | what agents neither make nor change, in their commits as well |
+//! | `worktrees/protected_paths.rs` | what agents neither make nor change, in their commits as well |
 //! | `worktrees/merge.rs` | what a tree holds into another one, and conflicts there |
 //! | `worktrees/pending_change.rs` | a change of a place, written down before it is made, and finished after a crash |
 //! | `worktrees/land.rs` | what came together, back to where it began |
-//! | `worktrees/to_branch.rs` | what a phase changed in the workspace, committed on its branch |
+//! | `worktrees/branch_commit.rs` | what a phase changed in the workspace, committed on its branch |
 //! | `worktrees/undo.rs` | what a run landed, taken back |
 //!
 //! What belongs to a run, by name:
@@ -30,22 +30,22 @@
 //! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>`, `made/by-checks` | where commits in the workspace start from, they, and what stays out of them |
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
-mod by_checks;
+mod branch_commit;
+mod check_outputs;
 mod commit;
 mod create;
 mod git;
-mod index;
-mod kept;
+mod index_refresh;
 mod land;
-mod link;
 mod merge;
 mod pending_change;
-mod repository_note;
+mod protected_paths;
+mod repository_record;
 mod snapshot;
-mod states;
-mod to_branch;
+mod state_diff;
 mod undo;
 mod worktree;
+mod worktree_link;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,25 +55,25 @@ use std::sync::{Arc, OnceLock};
 use baton_core::{Digest, PhaseId, RunId, WorktreeName};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::blocking_pipes::{self, BlockingPipe};
 use crate::dot_git::DotGit;
 use crate::git_config;
-use crate::git_info::KeptInfo;
+use crate::git_info::GitInfoSnapshot;
 use crate::git_links::{AcceptedLinks, RefusedLink};
-use crate::git_view::{GitView, NoRepository, Repository};
-use crate::pipes::{self, PipeInTheWay};
-use crate::{GitHome, Workspace, WorkspaceError};
-use git::Git;
+use crate::isolated_git_dir::{IsolatedGitDir, Repository, RepositoryLookupError};
+use crate::{GitContext, Workspace, WorkspaceError};
+use git::GitRunner;
 use worktree::Worktree;
 
-pub use by_checks::FilesBeforeCheck;
-pub use commit::{Committing, Differences};
-pub use create::Base;
-pub use kept::KeptPaths;
-pub use land::{Landing, Verified};
-pub use merge::Merging;
-pub use states::{DifferingFile, StatesDiffer};
-pub use to_branch::{OnBranch, ToBranch};
-pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
+pub use branch_commit::{BranchCommitRequest, BranchCommitResult};
+pub use check_outputs::FilesBeforeCheck;
+pub use commit::{CommitDifferences, CommitResult};
+pub use create::WorktreeBase;
+pub use land::{LandResult, VerifiedCommit};
+pub use merge::MergeResult;
+pub use protected_paths::ProtectedPaths;
+pub use state_diff::{StateDiff, StateDiffFile};
+pub use undo::{BranchMoveBack, UndoChangeKind, UndoFileChange, UndoOutcome, UndoSummary};
 
 /// Conflicts that are named; a session that resolves them looks for itself anyway.
 pub const MAX_CONFLICTS: usize = 100;
@@ -97,10 +97,10 @@ const INFO: &str = ".info";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
-pub struct Trees(Arc<Inner>);
+pub struct RunWorktrees(Arc<RunWorktreesInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct RunWorktreesInner {
     workspace: Workspace,
     /// Where the trees of this run lie.
     folder: PathBuf,
@@ -115,9 +115,9 @@ struct Inner {
     held: Arc<OnceLock<DotGit>>,
     /// Parallel changes of one repository fail on its locks.
     turn: Mutex<()>,
-    repo: OnceCell<Repo>,
+    repo: OnceCell<WorkspaceRepository>,
     /// What no merge and no landing changes.
-    kept: OnceLock<KeptPaths>,
+    kept: OnceLock<ProtectedPaths>,
     /// Makes names of temporary files unlike each other.
     ordinal: AtomicU64,
     /// Trees whose `.git` was written again, until they are asked for.
@@ -126,7 +126,7 @@ struct Inner {
 
 /// The repository of the workspace.
 #[derive(Clone, Debug)]
-struct Repo {
+struct WorkspaceRepository {
     /// With the whole work tree that the workspace lies in.
     repository: Repository,
     /// The workspace in it; empty where it is the whole.
@@ -138,7 +138,7 @@ struct Repo {
 
 /// Why something about a work tree did not work.
 #[derive(Debug, thiserror::Error)]
-pub enum TreeError {
+pub enum WorktreeError {
     /// Git cannot be started, or hangs.
     #[error("git does not run in {}: {source}; it must be on PATH, version 2.38 or later", at.display())]
     NoGit {
@@ -182,7 +182,7 @@ pub enum TreeError {
         why: String,
     },
     /// A tree is gone.
-    #[error("the work tree of {tree} is not at {} any more, and git cannot repair it; what it held is on its branch as far as it was committed", path.display())]
+    #[error("the work tree of {tree} is no longer at {}, and git cannot repair it; its committed work is on its branch", path.display())]
     Gone {
         /// Which.
         tree: WorktreeName,
@@ -190,7 +190,7 @@ pub enum TreeError {
         path: PathBuf,
     },
     /// The workspace is in another repository than it was when the trees were made.
-    #[error("the git repository of {} is {}, and was {} when the work trees of this run were made; put that back in its place", workspace.display(), now.display(), then.display())]
+    #[error("the git repository of {} is {}, and was {} when the work trees of this run were made; restore the original one", workspace.display(), now.display(), then.display())]
     OtherRepository {
         /// The workspace.
         workspace: PathBuf,
@@ -201,7 +201,7 @@ pub enum TreeError {
     },
     /// A repository inside the work, which git does not carry along.
     #[error(
-        "{path} is a git repository of its own, and git cannot carry its contents along: remove its .git, or let .gitignore name it"
+        "{path} is a git repository of its own, and git cannot include its contents: remove its .git, or add it to .gitignore"
     )]
     Nested {
         /// Which.
@@ -209,7 +209,7 @@ pub enum TreeError {
     },
     /// A file that is too large to be kept.
     #[error(
-        "{path} has {bytes} bytes, and git would take minutes to keep it (Baton commits files of at most {} bytes): let .gitignore name it, or remove it",
+        "{path} has {bytes} bytes, and git would take minutes to store it (Baton commits files of at most {} bytes): add it to .gitignore, or remove it",
         MAX_FILE_BYTES
     )]
     TooLarge {
@@ -220,7 +220,7 @@ pub enum TreeError {
     },
     /// A file goes through a command that only the repository names.
     #[error(
-        "{path} goes through the filter {filter}, which only the repository's own configuration names, and Baton runs no command that a repository brings: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
+        "{path} goes through the filter {filter}, which only the repository's own configuration defines, and Baton runs no commands from a repository: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
     )]
     Filter {
         /// The first such file.
@@ -229,17 +229,17 @@ pub enum TreeError {
         filter: String,
     },
     /// A commit is on the branch, and the index is as it was before.
-    #[error("commit {} is made, and the index does not show it: {source}; once that is mended, `git reset` brings the index to the commit", commit.get(..12).unwrap_or(commit))]
+    #[error("commit {} was made, but the index was not updated: {source}; fix that, then `git reset` updates the index", commit.get(..12).unwrap_or(commit))]
     Unindexed {
         /// Its full id.
         commit: String,
         /// Why.
-        source: Box<TreeError>,
+        source: Box<WorktreeError>,
     },
     /// A commit brings what no agent of a sandbox makes or changes.
     #[error(
-        "nothing is merged: {of} changes {}, by which others run commands or are judged, and what works in a sandbox does not change that: \
-         look at it, take it out of the commits if nobody meant it, and retry", paths.join(", ")
+        "nothing is merged: {of} changes {}, which can run commands or decide how work is judged, and sandboxed \
+         work may not change it: review it, remove it from the commits if it is unwanted, and retry", paths.join(", ")
     )]
     Kept {
         /// Of what.
@@ -248,7 +248,7 @@ pub enum TreeError {
         paths: Vec<String>,
     },
     /// A merge or a rebase of an agent's own stands open in its tree.
-    #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
+    #[error("in the work tree of {tree} a merge is open with conflicts in {}: resolve them there, and commit", files.join(", "))]
     Unresolved {
         /// Where.
         tree: WorktreeName,
@@ -256,7 +256,7 @@ pub enum TreeError {
         files: Vec<String>,
     },
     /// Folders that git does not know stand where files are to be.
-    #[error("nothing was changed: {} in the way of files of the same name; move what they hold", paths.join(", "))]
+    #[error("nothing was changed: {} in the way of files of the same name; move their contents", paths.join(", "))]
     InTheWay {
         /// Which.
         paths: Vec<String>,
@@ -274,7 +274,7 @@ pub enum TreeError {
         tail: String,
     },
     /// What a landing wrote down before it began cannot be read.
-    #[error("{reference} does not hold what Baton wrote there: {why}")]
+    #[error("{reference} no longer has the value that Baton wrote: {why}")]
     Record {
         /// Which ref.
         reference: String,
@@ -297,14 +297,14 @@ pub enum TreeError {
     },
     /// The branch of the run holds something else.
     #[error(
-        "the branch {branch} is there already and holds other commits than HEAD; name another in `commit_branch`, such as work/{{run}}"
+        "the branch {branch} exists already and has other commits than HEAD; name another in `commit_branch`, such as work/{{run}}"
     )]
     BranchTaken {
         /// Its name.
         branch: String,
     },
     /// It is not known any more what a phase started from.
-    #[error("nothing is known of how the files were when phase {phase} began; they stay uncommitted")]
+    #[error("the state of the files at the start of phase {phase} is unknown; they stay uncommitted")]
     NoStart {
         /// Which phase.
         phase: PhaseId,
@@ -314,7 +314,7 @@ pub enum TreeError {
     Workspace(#[from] WorkspaceError),
 }
 
-impl Trees {
+impl RunWorktrees {
     /// The trees of a run, which lie in a folder of the host's that nobody else writes to. `hidden` are folders of the host's
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
@@ -324,8 +324,8 @@ impl Trees {
         let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
         let held = Arc::default();
         let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
-        let git = Some(GitHome { view, repository: None, links: noted, info: kept, held: holding });
-        Self(Arc::new(Inner {
+        let git = Some(GitContext { view, repository: None, links: noted, info: kept, held: holding });
+        Self(Arc::new(RunWorktreesInner {
             workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
             hidden: hidden.iter().map(real).collect(),
@@ -344,13 +344,13 @@ impl Trees {
     /// Where a phase works: the workspace, or the same folder of a work tree.
     ///
     /// # Errors
-    /// [`TreeError::Gone`] where there is no such work tree.
-    pub async fn open(&self, tree: &WorktreeName) -> Result<Workspace, TreeError> {
+    /// [`WorktreeError::Gone`] where there is no such work tree.
+    pub async fn open(&self, tree: &WorktreeName) -> Result<Workspace, WorktreeError> {
         if tree.is_workspace() {
             return Ok(self.0.workspace.clone());
         }
         let place = self.place(tree).await?;
-        self.workspace_at(tree, &place.root(), place.repository()).map_err(TreeError::Workspace)
+        self.workspace_at(tree, &place.root(), place.repository()).map_err(WorktreeError::Workspace)
     }
 
     /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
@@ -377,7 +377,7 @@ impl Trees {
         }
         let (view, held) = (self.view_of(tree), Arc::clone(&self.0.held));
         let (links, info) = (self.0.links.clone(), self.0.info.clone());
-        let git = Some(GitHome { view, repository: Some(at.clone()), links, info, held });
+        let git = Some(GitContext { view, repository: Some(at.clone()), links, info, held });
         let Workspace { own, exchanged, command_mark, .. } = self.0.workspace.clone();
         Ok(Workspace { own, exchanged, git, command_mark, ..Workspace::open(root)? })
     }
@@ -387,7 +387,7 @@ impl Trees {
         self.0.folder.join(fit(tree.as_str()))
     }
 
-    fn branch_of(&self, repo: &Repo, tree: &WorktreeName) -> String {
+    fn branch_of(&self, repo: &WorkspaceRepository, tree: &WorktreeName) -> String {
         format!("{}/{}/{}", repo.branches, self.0.run, fit(tree.as_str()))
     }
 
@@ -402,37 +402,38 @@ impl Trees {
     }
 
     /// Git for the list of work trees.
-    async fn git(&self, repo: &Repo) -> Result<Git, TreeError> {
+    async fn git(&self, repo: &WorkspaceRepository) -> Result<GitRunner, WorktreeError> {
         let at = &repo.repository;
-        let failed = |source| TreeError::File { what: "use", path: at.common_dir.clone(), source };
+        let failed = |source| WorktreeError::File { what: "use", path: at.common_dir.clone(), source };
         let folder = beside(&self.0.folder).join(VIEW_WITH_TREES);
-        let info = KeptInfo::default();
-        let view = GitView::hold(&folder, at, &self.links(at)?, &info).await.map_err(failed)?;
-        Ok(Git::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
+        let info = GitInfoSnapshot::default();
+        let view = IsolatedGitDir::hold(&folder, at, &self.links(at)?, &info).await.map_err(failed)?;
+        Ok(GitRunner::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
     }
 
     /// The repository that the workspace is a work tree of.
-    async fn repo(&self) -> Result<&Repo, TreeError> {
+    async fn repo(&self) -> Result<&WorkspaceRepository, WorktreeError> {
         self.0.repo.get_or_try_init(|| self.find()).await
     }
 
     /// What is around the workspace: a repository, or why there is none.
-    async fn around(&self) -> Result<Result<Repository, String>, TreeError> {
+    async fn around(&self) -> Result<Result<Repository, String>, WorktreeError> {
         match Repository::around(self.0.workspace.root()).await {
             Ok(repository) => Ok(Ok(repository)),
-            Err(NoRepository::Absent(why)) => Ok(Err(why)),
-            Err(NoRepository::Pipe(pipe)) => Err(TreeError::Link { source: pipe.into() }),
+            Err(RepositoryLookupError::Absent(why)) => Ok(Err(why)),
+            Err(RepositoryLookupError::Pipe(pipe)) => Err(WorktreeError::Link { source: pipe.into() }),
         }
     }
 
-    async fn find(&self) -> Result<Repo, TreeError> {
+    async fn find(&self) -> Result<WorkspaceRepository, WorktreeError> {
         let root = self.0.workspace.root();
-        let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
+        let none =
+            |why: &str| WorktreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
         let repository = self.around().await?.map_err(|why| none(&why))?;
         self.expect_same(&repository)?;
         let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
         let view = self.view(&WorktreeName::workspace(), &repository).await?;
-        let git = Git::new(view, Arc::default(), false);
+        let git = GitRunner::new(view, Arc::default(), false);
         if git.call(&["check-ignore", "-q", "--"]).and(root).ended().await?.code == Some(0) {
             return Err(none("the repository around it ignores it"));
         }
@@ -446,17 +447,26 @@ impl Trees {
         // A branch of that very name leaves no room for others below it.
         let is_taken = git.call(&["show-ref", "--verify", "-q", "refs/heads/baton"]).holds().await?;
         let branches = if is_taken { "baton-runs" } else { "baton" };
-        Ok(Repo { repository, prefix, branches: branches.to_owned(), identity: identity.into() })
+        Ok(WorkspaceRepository {
+            repository,
+            prefix,
+            branches: branches.to_owned(),
+            identity: identity.into(),
+        })
     }
 
     /// A user who has git-lfs finds what it keeps in the repository, not in the folder that stands for it.
-    async fn make_room_for_large_files(&self, git: &Git, repository: &Repository) -> Result<(), TreeError> {
+    async fn make_room_for_large_files(
+        &self,
+        git: &GitRunner,
+        repository: &Repository,
+    ) -> Result<(), WorktreeError> {
         let has_it = git.call(&["config", "--get-regexp", "^filter\\.lfs\\."]).answer().await?.is_some();
         let folder = repository.common_dir.join("lfs");
         match std::fs::create_dir(&folder) {
             _ if !has_it => Ok(()),
             Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-                Err(TreeError::File { what: "make", path: folder, source })
+                Err(WorktreeError::File { what: "make", path: folder, source })
             }
             _ => Ok(()),
         }
@@ -470,59 +480,65 @@ impl Trees {
         }
     }
 
-    async fn view(&self, tree: &WorktreeName, repository: &Repository) -> Result<GitView, TreeError> {
+    async fn view(
+        &self,
+        tree: &WorktreeName,
+        repository: &Repository,
+    ) -> Result<IsolatedGitDir, WorktreeError> {
         let path = self.view_of(tree);
         let failed = |source: io::Error| match source.get_ref().is_some_and(|why| why.is::<RefusedLink>()) {
-            true => TreeError::Link { source },
-            false => {
-                TreeError::File { what: "make a view of the git repository in", path: path.clone(), source }
-            }
+            true => WorktreeError::Link { source },
+            false => WorktreeError::File {
+                what: "make a view of the git repository in",
+                path: path.clone(),
+                source,
+            },
         };
         let Repository { top, git_dir, common_dir } = repository;
-        let in_the_way = |pipe: PipeInTheWay| TreeError::Link { source: pipe.into() };
-        pipes::expect_none(top, &[git_dir, common_dir]).map_err(in_the_way)?;
+        let in_the_way = |pipe: BlockingPipe| WorktreeError::Link { source: pipe.into() };
+        blocking_pipes::expect_none(top, &[git_dir, common_dir]).map_err(in_the_way)?;
         git_config::expect_no_included_pipe(&[git_dir, common_dir]).await.map_err(in_the_way)?;
         let links = self.links(repository)?;
         if tree.is_workspace() {
-            links.expect_same(repository).map_err(|source| TreeError::Link { source })?;
+            links.expect_same(repository).map_err(|source| WorktreeError::Link { source })?;
         }
-        let info = KeptInfo::kept_or_of(&self.0.info, repository).await.map_err(failed)?;
-        GitView::hold(&path, repository, &links, &info).await.map_err(failed)
+        let info = GitInfoSnapshot::kept_or_of(&self.0.info, repository).await.map_err(failed)?;
+        IsolatedGitDir::hold(&path, repository, &links, &info).await.map_err(failed)
     }
 
     /// The links in the repository that are the user's own.
-    fn links(&self, repository: &Repository) -> Result<AcceptedLinks, TreeError> {
+    fn links(&self, repository: &Repository) -> Result<AcceptedLinks, WorktreeError> {
         let path = &self.0.links;
-        let failed = |source| TreeError::File { what: "read", path: path.clone(), source };
+        let failed = |source| WorktreeError::File { what: "read", path: path.clone(), source };
         AcceptedLinks::noted_or_of(path, repository).map_err(failed)
     }
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
-    async fn place(&self, tree: &WorktreeName) -> Result<Worktree, TreeError> {
+    async fn place(&self, tree: &WorktreeName) -> Result<Worktree, WorktreeError> {
         let held = self.0.held.get().map_or(Ok(()), DotGit::held);
-        held.map_err(|replaced| TreeError::Link { source: io::Error::other(replaced) })?;
+        held.map_err(|replaced| WorktreeError::Link { source: io::Error::other(replaced) })?;
         let repo = self.repo().await?;
         if tree.is_workspace() {
             return self.workspace_place(repo).await;
         }
-        let gone = || TreeError::Gone { tree: tree.clone(), path: self.path_of(tree) };
+        let gone = || WorktreeError::Gone { tree: tree.clone(), path: self.path_of(tree) };
         let repository = self.made_in(repo, tree).ok_or_else(gone)?;
         self.hold_link(tree, &repository.top)?;
         let place = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
         if place.is_sound().await? { Ok(place) } else { Err(gone()) }
     }
 
-    async fn workspace_place(&self, repo: &Repo) -> Result<Worktree, TreeError> {
+    async fn workspace_place(&self, repo: &WorkspaceRepository) -> Result<Worktree, WorktreeError> {
         let tree = WorktreeName::workspace();
         let view = self.view(&tree, &repo.repository).await?;
         Ok(Worktree::new(self, repo, &tree, view))
     }
 
-    /// The same as [`Trees::place`]; nothing where it is gone.
-    async fn place_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, TreeError> {
+    /// The same as [`RunWorktrees::place`]; nothing where it is gone.
+    async fn place_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, WorktreeError> {
         match self.place(tree).await {
             Ok(place) => Ok(Some(place)),
-            Err(TreeError::Gone { .. }) => Ok(None),
+            Err(WorktreeError::Gone { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

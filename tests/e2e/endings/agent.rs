@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cell::{AgentEnding, FakeKind, HeldTo};
+use crate::cell::{AgentEnding, EvidenceRequirement, FakeAgentKind};
 use play::FakeAgent;
 pub(crate) use play::{PROMPTS, PromptRecord};
 
@@ -25,10 +25,10 @@ pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
         return ExitCode::from(2);
     };
     match kind {
-        FakeKind::Claude => lines::serve(|line| lines::claude(line, &agent)),
-        FakeKind::Codex => lines::serve(|line| lines::codex(line, &agent)),
-        FakeKind::Acp => lines::serve(|line| lines::acp(line, &agent)),
-        FakeKind::Process => {
+        FakeAgentKind::Claude => lines::serve(|line| lines::claude(line, &agent)),
+        FakeAgentKind::Codex => lines::serve(|line| lines::codex(line, &agent)),
+        FakeAgentKind::Acp => lines::serve(|line| lines::acp(line, &agent)),
+        FakeAgentKind::Process => {
             let mut prompt = String::new();
             if std::io::stdin().read_to_string(&mut prompt).is_err() {
                 return ExitCode::FAILURE;
@@ -41,20 +41,20 @@ pub(crate) fn main(args: impl Iterator<Item = String>) -> ExitCode {
             );
         }
         // It is built in.
-        FakeKind::Rehearsal => return ExitCode::from(2),
+        FakeAgentKind::Rehearsal => return ExitCode::from(2),
     }
     ExitCode::SUCCESS
 }
 
 /// What the arguments say.
-fn told(args: &[String]) -> Option<(FakeKind, FakeAgent)> {
+fn told(args: &[String]) -> Option<(FakeAgentKind, FakeAgent)> {
     let [kind, ending, held_to, folder] = args else { return None };
-    let (kind, ending) = (FakeKind::of_name(kind)?, AgentEnding::of_name(ending)?);
+    let (kind, ending) = (FakeAgentKind::of_name(kind)?, AgentEnding::of_name(ending)?);
     let process = match kind {
         // Each of its prompts is a process, and the relay that starts them is the session.
-        FakeKind::Process => std::os::unix::process::parent_id(),
+        FakeAgentKind::Process => std::os::unix::process::parent_id(),
         _ => std::process::id(),
     };
     let folder = PathBuf::from(folder);
-    Some((kind, FakeAgent::start(ending, HeldTo::of_name(held_to)?, folder, process)))
+    Some((kind, FakeAgent::start(ending, EvidenceRequirement::of_name(held_to)?, folder, process)))
 }

@@ -2,7 +2,7 @@
 
 /// What kind of agent ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FakeKind {
+pub(crate) enum FakeAgentKind {
     Claude,
     Codex,
     Acp,
@@ -35,7 +35,7 @@ pub(crate) enum AgentEnding {
 
 /// What the objective is held to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeldTo {
+pub(crate) enum EvidenceRequirement {
     Nothing,
     /// A file that is there before, and has to change.
     Files,
@@ -45,24 +45,24 @@ pub(crate) enum HeldTo {
 
 /// One test.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EndingCell {
-    pub(crate) kind: FakeKind,
+pub(crate) struct EndingCase {
+    pub(crate) kind: FakeAgentKind,
     pub(crate) ending: AgentEnding,
-    pub(crate) held_to: HeldTo,
+    pub(crate) held_to: EvidenceRequirement,
 }
 
 /// Rows of a table of names.
-type Names<T, const N: usize> = [(T, &'static str); N];
+type NameTable<T, const N: usize> = [(T, &'static str); N];
 
-const KINDS: Names<FakeKind, 5> = [
-    (FakeKind::Claude, "claude"),
-    (FakeKind::Codex, "codex"),
-    (FakeKind::Acp, "acp"),
-    (FakeKind::Process, "process"),
-    (FakeKind::Rehearsal, "rehearsal"),
+const KINDS: NameTable<FakeAgentKind, 5> = [
+    (FakeAgentKind::Claude, "claude"),
+    (FakeAgentKind::Codex, "codex"),
+    (FakeAgentKind::Acp, "acp"),
+    (FakeAgentKind::Process, "process"),
+    (FakeAgentKind::Rehearsal, "rehearsal"),
 ];
 
-const ENDINGS: Names<AgentEnding, 9> = [
+const ENDINGS: NameTable<AgentEnding, 9> = [
     (AgentEnding::HandsOff, "hands_off_at_80_percent"),
     (AgentEnding::ReportsFailed, "reports_failed"),
     (AgentEnding::ReportsInProgress, "reports_in_progress"),
@@ -74,14 +74,17 @@ const ENDINGS: Names<AgentEnding, 9> = [
     (AgentEnding::DoneInOtherWords, "is_done_in_other_words"),
 ];
 
-const HELD_TO: Names<HeldTo, 3> =
-    [(HeldTo::Nothing, "nothing"), (HeldTo::Files, "files"), (HeldTo::Check, "check")];
+const HELD_TO: NameTable<EvidenceRequirement, 3> = [
+    (EvidenceRequirement::Nothing, "nothing"),
+    (EvidenceRequirement::Files, "files"),
+    (EvidenceRequirement::Check, "check"),
+];
 
-fn name<T: PartialEq + Copy, const N: usize>(names: &Names<T, N>, wanted: T) -> &'static str {
+fn name<T: PartialEq + Copy, const N: usize>(names: &NameTable<T, N>, wanted: T) -> &'static str {
     names.iter().find(|(known, _)| *known == wanted).map_or("", |(_, name)| *name)
 }
 
-impl FakeKind {
+impl FakeAgentKind {
     pub(crate) fn name(self) -> &'static str {
         name(&KINDS, self)
     }
@@ -103,7 +106,7 @@ impl AgentEnding {
     }
 }
 
-impl HeldTo {
+impl EvidenceRequirement {
     pub(crate) fn name(self) -> &'static str {
         name(&HELD_TO, self)
     }
@@ -114,7 +117,7 @@ impl HeldTo {
     }
 }
 
-impl EndingCell {
+impl EndingCase {
     /// Every cell, agent by agent.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         KINDS.iter().flat_map(|(kind, _)| {

@@ -4,14 +4,14 @@ use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunStatus};
 use serde_json::Value;
 
-use crate::cell::{AgentEnding, HeldTo};
-use crate::scene::{CASES, CHECK, EndingScene, FILE, words};
+use crate::cell::{AgentEnding, EvidenceRequirement};
+use crate::scene::{CASES, CHECK, EndingRun, FILE, words};
 
 /// Exit codes of `baton run`.
 const DONE: i32 = 0;
 const PAUSED: i32 = 5;
 
-pub(crate) fn everything(scene: &EndingScene) {
+pub(crate) fn everything(scene: &EndingRun) {
     always(scene);
     match scene.cell.ending {
         AgentEnding::HandsOff => hands_off(scene),
@@ -26,7 +26,7 @@ pub(crate) fn everything(scene: &EndingScene) {
 }
 
 /// What holds of every cell: what passes is there, a run that is done has everything, and nothing done is asked for.
-fn always(scene: &EndingScene) {
+fn always(scene: &EndingRun) {
     let (story, told) = (&scene.story, told(scene));
     let file = scene.stage.read(FILE);
     let found = file.lines().filter(|line| line.starts_with("case ")).count();
@@ -48,7 +48,7 @@ fn always(scene: &EndingScene) {
 }
 
 /// C12, C17, C20, C23: it is not done, its successor gets the handoff, and finishes.
-fn hands_off(scene: &EndingScene) {
+fn hands_off(scene: &EndingRun) {
     let told = told(scene);
     scene.ended_with(DONE);
     let phase = phase(scene);
@@ -73,7 +73,7 @@ fn hands_off(scene: &EndingScene) {
 }
 
 /// A11: a report of failure is never overruled. One more session tries, and then a person is asked, in the agent's words.
-fn reports_failed(scene: &EndingScene) {
+fn reports_failed(scene: &EndingRun) {
     let told = told(scene);
     scene.ended_with(PAUSED);
     assert_eq!(phase(scene).sessions.len(), 2, "{told}");
@@ -85,7 +85,7 @@ fn reports_failed(scene: &EndingScene) {
 }
 
 /// A11: it is asked for the rest once more, by name, and never taken for done before it is.
-fn reports_in_progress(scene: &EndingScene) {
+fn reports_in_progress(scene: &EndingRun) {
     let told = told(scene);
     let of_first: Vec<_> =
         scene.prompts_for("cases").into_iter().filter(|prompt| prompt.session == 1).collect();
@@ -104,7 +104,7 @@ fn reports_in_progress(scene: &EndingScene) {
 }
 
 /// A6, A12: its words are believed where work is left, and another session finishes.
-fn out_of_context(scene: &EndingScene) {
+fn out_of_context(scene: &EndingRun) {
     let told = told(scene);
     scene.ended_with(DONE);
     let [first, _second] = phase(scene).sessions.as_slice() else { panic!("two sessions; {told}") };
@@ -116,24 +116,24 @@ fn out_of_context(scene: &EndingScene) {
 }
 
 /// A4, A11, A13: it is asked once more, told what is missing, and then a person is.
-fn touches_nothing(scene: &EndingScene) {
+fn touches_nothing(scene: &EndingRun) {
     let told = told(scene);
     scene.ended_with(PAUSED);
     let prompts = scene.prompts_for("cases");
     let of_first = prompts.iter().filter(|prompt| prompt.session == 1).count();
     match scene.cell.held_to {
         // A check may be tried more than once.
-        HeldTo::Check => assert!(of_first >= 2, "{told}"),
+        EvidenceRequirement::Check => assert!(of_first >= 2, "{told}"),
         // A file that did not change is given to another session once.
-        HeldTo::Files => assert_eq!((of_first, prompts.len()), (2, 4), "{told}"),
-        HeldTo::Nothing => assert_eq!((of_first, prompts.len()), (2, 2), "{told}"),
+        EvidenceRequirement::Files => assert_eq!((of_first, prompts.len()), (2, 4), "{told}"),
+        EvidenceRequirement::Nothing => assert_eq!((of_first, prompts.len()), (2, 2), "{told}"),
     }
     let again = &prompts[1].text;
     assert!(again.contains("[cases]"), "{again}");
     let missing = match scene.cell.held_to {
-        HeldTo::Nothing => "cases",
-        HeldTo::Files => FILE,
-        HeldTo::Check => CHECK,
+        EvidenceRequirement::Nothing => "cases",
+        EvidenceRequirement::Files => FILE,
+        EvidenceRequirement::Check => CHECK,
     };
     assert!(again.contains(missing), "no {missing:?} in {again}");
     assert!(question(scene).contains(missing), "no {missing:?} in {:?}", question(scene));
@@ -141,7 +141,7 @@ fn touches_nothing(scene: &EndingScene) {
 }
 
 /// C26, D2: it is split as it was asked for, and each part is really done.
-fn asks_for_split(scene: &EndingScene) {
+fn asks_for_split(scene: &EndingRun) {
     let told = told(scene);
     scene.ended_with(DONE);
     let parts = scene.story.view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Split);
@@ -159,20 +159,21 @@ fn asks_for_split(scene: &EndingScene) {
 }
 
 /// A11: it gets no more prompts than it takes to say that it is done, and what it is done by is said.
-fn is_done(scene: &EndingScene, prompts: usize) {
+fn is_done(scene: &EndingRun, prompts: usize) {
     let told = told(scene);
     scene.ended_with(DONE);
     assert_eq!(phase(scene).sessions.len(), 1, "{told}");
     assert_eq!(scene.prompts_for("cases").len(), prompts, "{told}");
     assert_eq!(scene.prompts.len(), prompts + 1, "{told}");
-    let is_reported = scene.cell.ending == AgentEnding::Done || scene.cell.held_to == HeldTo::Check;
+    let is_reported =
+        scene.cell.ending == AgentEnding::Done || scene.cell.held_to == EvidenceRequirement::Check;
     let by = if is_reported { by_report(scene) } else { "files" };
     expect_done_by(scene, "cases", by);
     expect_done_by(scene, "opening", "reported");
 }
 
 /// The first session returned that it handed on, and to what (C17, C26).
-fn expect_partial_return(scene: &EndingScene) {
+fn expect_partial_return(scene: &EndingRun) {
     let first = returned(scene, "s1");
     let error = &first["errors"][0];
     let found = [&first["status"], &first["partial_progress"]["stage"], &error["type"]];
@@ -183,36 +184,36 @@ fn expect_partial_return(scene: &EndingScene) {
 }
 
 /// What a session returned.
-fn returned(scene: &EndingScene, session: &str) -> Value {
+fn returned(scene: &EndingRun, session: &str) -> Value {
     let run = &scene.story.view.run;
     serde_json::from_str(&scene.stage.read(&format!(".baton/{run}/returns/{session}.json"))).unwrap()
 }
 
 /// By what an objective is done that its agent has reported done: a check that passed counts for more.
-fn by_report(scene: &EndingScene) -> &'static str {
-    if scene.cell.held_to == HeldTo::Check { "checked" } else { "reported" }
+fn by_report(scene: &EndingRun) -> &'static str {
+    if scene.cell.held_to == EvidenceRequirement::Check { "checked" } else { "reported" }
 }
 
 /// The same is said in the workspace and by the host (A11).
-fn expect_done_by(scene: &EndingScene, objective: &str, by: &str) {
+fn expect_done_by(scene: &EndingRun, objective: &str, by: &str) {
     assert_eq!(item(scene, objective)["done_by"], by, "in work-items.json; {}", told(scene));
     assert_eq!(row(scene, objective)["done_by"], by, "in the status; {}", told(scene));
 }
 
 /// It does not pass, and is done by nothing.
-fn expect_not_done(scene: &EndingScene) {
+fn expect_not_done(scene: &EndingRun) {
     assert_eq!(item(scene, "cases")["passes"], false, "{}", told(scene));
     assert!(item(scene, "cases").get("done_by").is_none_or(Value::is_null), "{}", item(scene, "cases"));
     assert_ne!(row(scene, "cases")["status"], "done", "{}", told(scene));
 }
 
 /// The phase of the workflow.
-fn phase(scene: &EndingScene) -> &PhaseSummary {
+fn phase(scene: &EndingRun) -> &PhaseSummary {
     &scene.story.view.phases[0]
 }
 
 /// The question that the run waits with.
-fn question(scene: &EndingScene) -> &str {
+fn question(scene: &EndingRun) -> &str {
     match scene.story.view.questions.as_slice() {
         [question] => &question.text,
         questions => panic!("{questions:?} is not one question; {}", told(scene)),
@@ -220,13 +221,13 @@ fn question(scene: &EndingScene) -> &str {
 }
 
 /// An item of `work-items.json`.
-fn item<'s>(scene: &'s EndingScene, id: &str) -> &'s Value {
+fn item<'s>(scene: &'s EndingRun, id: &str) -> &'s Value {
     let items = scene.items["items"].as_array().into_iter().flatten();
     items.into_iter().find(|item| item["id"] == id).unwrap_or(&Value::Null)
 }
 
 /// An objective in the status. Where its phase was split the part has the last word.
-fn row<'s>(scene: &'s EndingScene, id: &str) -> &'s Value {
+fn row<'s>(scene: &'s EndingRun, id: &str) -> &'s Value {
     fn rows<'v>(value: &'v Value, id: &str, found: &mut Vec<&'v Value>) {
         match value {
             Value::Object(fields) => {
@@ -245,14 +246,14 @@ fn row<'s>(scene: &'s EndingScene, id: &str) -> &'s Value {
 }
 
 /// Everything that a person needs who looks for the reason of a failure.
-fn told(scene: &EndingScene) -> String {
+fn told(scene: &EndingRun) -> String {
     let prompts =
         scene.prompts.iter().map(|prompt| format!("session {}: {:?}\n", prompt.session, prompt.focus));
     let prompts: String = prompts.collect();
     format!("ended with {:?}\n{prompts}--- stderr\n{}", scene.ended.code, scene.ended.stderr)
 }
 
-impl EndingScene {
+impl EndingRun {
     fn ended_with(&self, code: i32) {
         assert_eq!(self.ended.code, Some(code), "{}", told(self));
     }

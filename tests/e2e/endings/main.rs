@@ -14,7 +14,7 @@ mod support;
 
 use std::process::ExitCode;
 
-use cell::EndingCell;
+use cell::EndingCase;
 use libtest_mimic::{Arguments, Trial};
 
 /// Cells that run at a time: each starts a host and one agent after the other.
@@ -27,11 +27,11 @@ fn main() -> ExitCode {
     }
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(arguments.test_threads.unwrap_or(AT_A_TIME).min(AT_A_TIME));
-    let trial = |cell: EndingCell| {
+    let trial = |cell: EndingCase| {
         Trial::test(cell.name(), move || {
-            expect::everything(&scene::EndingScene::play(cell));
+            expect::everything(&scene::EndingRun::play(cell));
             Ok(())
         })
     };
-    libtest_mimic::run(&arguments, EndingCell::all().map(trial).collect()).exit_code()
+    libtest_mimic::run(&arguments, EndingCase::all().map(trial).collect()).exit_code()
 }

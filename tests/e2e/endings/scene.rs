@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use crate::agent::{self, PromptRecord};
-use crate::cell::{AgentEnding, EndingCell, FakeKind, HeldTo};
+use crate::cell::{AgentEnding, EndingCase, EvidenceRequirement, FakeAgentKind};
 use crate::script;
-use crate::support::{Ended, Stage, Story};
+use crate::support::{CommandOutput, JournalSummary, TestWorkspace};
 
 /// How many cases the objective `cases` asks for, each a line of the file.
 pub(crate) const CASES: usize = 5;
@@ -67,22 +67,22 @@ pub(crate) mod words {
 }
 
 /// What is left of a cell.
-pub(crate) struct EndingScene {
-    pub(crate) cell: EndingCell,
-    pub(crate) stage: Stage,
-    pub(crate) ended: Ended,
+pub(crate) struct EndingRun {
+    pub(crate) cell: EndingCase,
+    pub(crate) stage: TestWorkspace,
+    pub(crate) ended: CommandOutput,
     /// Every prompt, as the agents saw them.
     pub(crate) prompts: Vec<PromptRecord>,
-    pub(crate) story: Story,
+    pub(crate) story: JournalSummary,
     /// `work-items.json`.
     pub(crate) items: Value,
     /// `baton status --format json`.
     pub(crate) status: Value,
 }
 
-impl EndingScene {
-    pub(crate) fn play(cell: EndingCell) -> Self {
-        let stage = Stage::new();
+impl EndingRun {
+    pub(crate) fn play(cell: EndingCase) -> Self {
+        let stage = TestWorkspace::new();
         let role = role(cell, &stage);
         stage.write("job.toml", workflow(cell, &role));
         fs::create_dir(stage.workspace.join("src")).unwrap();
@@ -96,7 +96,7 @@ impl EndingScene {
         let items = stage.read(&format!(".baton/{}/work-items.json", story.view.run));
         let status = stage.baton(&["status", "--format", "json"]).expect(0).stdout;
         let prompts = match cell.kind {
-            FakeKind::Rehearsal => prompts_of_rehearsals(&stage, &story),
+            FakeAgentKind::Rehearsal => prompts_of_rehearsals(&stage, &story),
             _ => lines(&fs::read_to_string(stage.path(agent::PROMPTS)).unwrap_or_default()),
         };
         let json = |text: &str| serde_json::from_str(text).unwrap();
@@ -112,9 +112,9 @@ impl EndingScene {
 }
 
 /// The lines of the role: the rehearsal with its script, or the program of the tests with its arguments.
-fn role(cell: EndingCell, stage: &Stage) -> String {
-    let EndingCell { kind, ending, held_to } = cell;
-    if kind == FakeKind::Rehearsal {
+fn role(cell: EndingCase, stage: &TestWorkspace) -> String {
+    let EndingCase { kind, ending, held_to } = cell;
+    if kind == FakeAgentKind::Rehearsal {
         stage.write("script.toml", script::of(ending, held_to));
         return "agent = \"rehearsal\"\nscript = \"script.toml\"".to_owned();
     }
@@ -131,17 +131,17 @@ fn role(cell: EndingCell, stage: &Stage) -> String {
     let program = stage.write("agent.sh", script);
     fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
     match kind {
-        FakeKind::Acp | FakeKind::Process => format!("agent = \"{}:./agent.sh\"", kind.name()),
+        FakeAgentKind::Acp | FakeAgentKind::Process => format!("agent = \"{}:./agent.sh\"", kind.name()),
         _ => format!("agent = \"{}\"\nprogram = \"./agent.sh\"", kind.name()),
     }
 }
 
 /// One phase with `opening`, which every agent does and reports, and `cases`, which the cell is about.
-fn workflow(cell: EndingCell, role: &str) -> String {
+fn workflow(cell: EndingCase, role: &str) -> String {
     let held_to = match cell.held_to {
-        HeldTo::Nothing => String::new(),
-        HeldTo::Files => format!("files = [\"{FILE}\"]\n"),
-        HeldTo::Check => format!("verify = \"{CHECK}\"\n"),
+        EvidenceRequirement::Nothing => String::new(),
+        EvidenceRequirement::Files => format!("files = [\"{FILE}\"]\n"),
+        EvidenceRequirement::Check => format!("verify = \"{CHECK}\"\n"),
     };
     format!(
         "name = \"job\"\ngoal = \"Show how an agent ends.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"0s\"\nwall_time = \"5m\"\n\
@@ -156,7 +156,7 @@ fn lines(text: &str) -> Vec<PromptRecord> {
 }
 
 /// What the host kept of what it told its sessions.
-fn prompts_of_rehearsals(stage: &Stage, story: &Story) -> Vec<PromptRecord> {
+fn prompts_of_rehearsals(stage: &TestWorkspace, story: &JournalSummary) -> Vec<PromptRecord> {
     let sessions = stage.state().sessions().join(story.view.run.as_str());
     let mut prompts = Vec::new();
     for session in 1.. {

@@ -1,6 +1,6 @@
 //! The endings as scripts of the rehearsal agent.
 
-use crate::cell::{AgentEnding, HeldTo};
+use crate::cell::{AgentEnding, EvidenceRequirement};
 use crate::scene::{FILE, OPENING, SPLIT_REQUEST, words};
 
 /// All five cases.
@@ -10,7 +10,7 @@ const ALL: [&str; 5] = ["case 1", "case 2", "case 3", "case 4", "case 5"];
 const ASKED: &str = "asked.txt";
 
 /// The script of the agent that ends so.
-pub(crate) fn of(ending: AgentEnding, held_to: HeldTo) -> String {
+pub(crate) fn of(ending: AgentEnding, held_to: EvidenceRequirement) -> String {
     let split =
         format!("{{ split = {{ groups = {}, rationale = \"two things\" }}, phase = \"only\" }},", groups());
     let split = if ending == AgentEnding::AsksForSplit { split } else { String::new() };
@@ -25,7 +25,7 @@ pub(crate) fn of(ending: AgentEnding, held_to: HeldTo) -> String {
 }
 
 /// The steps for the cases.
-fn cases(ending: AgentEnding, held_to: HeldTo) -> Vec<String> {
+fn cases(ending: AgentEnding, held_to: EvidenceRequirement) -> Vec<String> {
     let mut steps = match ending {
         AgentEnding::HandsOff => vec![
             first(&write(FILE, 3)),
@@ -42,7 +42,9 @@ fn cases(ending: AgentEnding, held_to: HeldTo) -> Vec<String> {
             first(&status("in-progress", words::TWO_OF_FIVE)),
             first(&stop(words::IN_PROGRESS)),
         ],
-        AgentEnding::OutOfContext if held_to == HeldTo::Nothing => vec![first(&stop(words::OUT_OF_CONTEXT))],
+        AgentEnding::OutOfContext if held_to == EvidenceRequirement::Nothing => {
+            vec![first(&stop(words::OUT_OF_CONTEXT))]
+        }
         AgentEnding::OutOfContext => vec![first(&write(FILE, 3)), first(&stop(words::OUT_OF_CONTEXT))],
         AgentEnding::DoneInOtherWords => {
             let line = format!("{{ stop = \"{}\", when = \"{ASKED}\" }}", words::LINE);

@@ -7,7 +7,7 @@ use baton_runtime::core::workflow::SandboxLevel;
 
 use super::job_of_shell;
 use crate::sandbox::can;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Puts a link to `kept` in the place of one of Baton's folders, and waits until it is taken away.
 fn exchanging(replace: &str, link: &str) -> String {
@@ -18,7 +18,7 @@ fn exchanging(replace: &str, link: &str) -> String {
     )
 }
 
-fn with_kept(script: &str, role: &str) -> Stage {
+fn with_kept(script: &str, role: &str) -> TestWorkspace {
     let stage = job_of_shell(script, role);
     fs::create_dir_all(stage.workspace.join("kept/inbox")).unwrap();
     for name in ["kept/note.json", "kept/handoff.md", "kept/inbox/note.json"] {

@@ -7,14 +7,14 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 
 use super::job_of_shell;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Each of these floods would be hundreds of megabytes if it were kept.
 const JOURNAL_BYTES: u64 = 24 << 20;
 /// And a million rows.
 const ENTRIES: usize = 10_000;
 
-fn journal_bytes(stage: &Stage) -> u64 {
+fn journal_bytes(stage: &TestWorkspace) -> u64 {
     let journal = stage.state().journal();
     ["", "-wal"]
         .iter()

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 
 use super::job_of_shell;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 #[test]
 fn what_a_folder_chooses_to_be_judged_by_is_told_when_a_run_begins() {
@@ -22,12 +22,12 @@ fn what_a_folder_chooses_to_be_judged_by_is_told_when_a_run_begins() {
 #[test]
 fn a_folder_that_has_an_agent_run_commands_is_not_begun_in_until_the_user_trusts_it() {
     // N6
-    let stage = Stage::job_of_program("cat > /dev/null\nexit 3");
+    let stage = TestWorkspace::job_of_program("cat > /dev/null\nexit 3");
     fs::create_dir(stage.workspace.join(".claude")).unwrap();
     let hooks = "{\"hooks\": {\"SessionStart\": [{\"hooks\": []}]}}";
     fs::write(stage.workspace.join(".claude/settings.json"), hooks).unwrap();
     stage.baton(&["run", "job.toml"]).expect(5).says(&[
-        "has Claude Code run commands as soon as it begins here (.claude/settings.json: hooks)",
+        "makes Claude Code run commands as soon as it starts here (.claude/settings.json: hooks)",
         "run `claude` in the folder once and accept it",
     ]);
     assert!(!stage.path("starts").exists(), "nothing was started");
@@ -48,6 +48,6 @@ fn a_registry_that_only_the_folder_names_is_not_asked() {
     stage.baton(&which).expect(2).says(&["is not pinned"]);
     let check = stage.baton(&[&["check", "job.toml"], &place[..]].concat());
     assert_ne!(check.code, Some(0), "{}", check.stdout);
-    stage.baton(&["run", "job.toml"]).expect(2).says(&["baton.toml", "nothing of yours"]);
+    stage.baton(&["run", "job.toml"]).expect(2).says(&["baton.toml", "your own files"]);
     assert_eq!(registry.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody was asked");
 }

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use baton_runtime::core::workflow::SandboxLevel;
 
 use crate::sandbox::can;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Two parts in trees of their own; the agent of the first plants what `plant` does.
-fn parts(plant: &str) -> Stage {
-    let stage = Stage::new();
+fn parts(plant: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let job = "name = \"job\"\ngoal = \"Show what happens.\"\nreview_parts = false\n\
         [roles.executor]\nagent = \"process:./agent.sh\"\nsandbox = \"strict\"\n\
         [limits]\nretries = 0\nbackoff = \"0s\"\n[policies]\nsettings = { max-objectives = 1 }\n\

@@ -19,11 +19,11 @@ mod together;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// A job of one objective, `a.txt`, whose agent is this shell script. It gets its prompt on stdin; `role` are lines of its role.
-fn job_of_shell(script: &str, role: &str) -> Stage {
-    let stage = Stage::job(&[("a", "")], "retries = 1");
+fn job_of_shell(script: &str, role: &str) -> TestWorkspace {
+    let stage = TestWorkspace::job(&[("a", "")], "retries = 1");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let role = format!("agent = \"process:./agent.sh\"\n{role}");
     stage.write("job.toml", workflow.replace("script = \"script.toml\"", &role));

@@ -38,7 +38,7 @@ fn what_an_agent_writes_into_a_folder_of_path_is_not_run_by_the_host() {
         stage.baton_with(&["run", "job.toml", "--restart"], "PATH", &path).expect(0);
         stage.baton_with(&["diff"], "PATH", &path).expect(0);
         let looks = stage.command(&["agents"]).current_dir(&stage.workspace).env("PATH", &path).output();
-        crate::support::Ended::from(looks.unwrap()).expect(0);
+        crate::support::CommandOutput::from(looks.unwrap()).expect(0);
         let ran = fs::read_to_string(stage.workspace.join("ran")).unwrap_or_default();
         assert!(ran.is_empty(), "{role}: the host ran {ran}");
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::job_of_shell;
-use crate::support::{Ended, Stage, until};
+use crate::support::{CommandOutput, TestWorkspace, until};
 
 #[test]
 fn the_status_of_a_frozen_host_is_what_its_journal_says() {
@@ -23,7 +23,7 @@ fn the_status_of_a_frozen_host_is_what_its_journal_says() {
 }
 
 /// Runs it where the state folder is mounted for reading only. Nothing where this machine does not allow that.
-fn read_only(stage: &Stage, arguments: &[&str]) -> Option<Ended> {
+fn read_only(stage: &TestWorkspace, arguments: &[&str]) -> Option<CommandOutput> {
     let baton = stage.command(arguments);
     let state = stage.state_root();
     let mount = r#"mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@""#;

@@ -5,10 +5,10 @@ use std::fs;
 use baton_runtime::core::view::RunStatus;
 
 use super::job_of_shell;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// A run whose agent puts what `replace` makes in the place of the workspace, with a file there that its objective names.
-fn replaced(replace: &str) -> Stage {
+fn replaced(replace: &str) -> TestWorkspace {
     let stage = job_of_shell(replace, "");
     let victim = stage.path("victim");
     fs::create_dir(&victim).unwrap();
@@ -51,7 +51,7 @@ fn another_folder_in_the_place_of_the_workspace_is_not_it() {
 }
 
 /// A run of two phases with commits, whose agent puts what `replace` makes in the place of `.git`.
-fn with_another_repository(replace: &str) -> Stage {
+fn with_another_repository(replace: &str) -> TestWorkspace {
     let stage = job_of_shell(replace, "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     let next = "[[phases]]\nid = \"next\"\ndepends_on = [\"only\"]\ndo = [{ id = \"b\", description = \"Write b.txt.\", files = [\"b.txt\"] }]\n";

@@ -10,10 +10,10 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
 
 use super::job_of_shell;
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 
 /// Who asked for what, by the journal.
-fn asked(stage: &Stage) -> Vec<(String, ChangeRequester)> {
+fn asked(stage: &TestWorkspace) -> Vec<(String, ChangeRequester)> {
     let asked = |input| match input {
         Input::Asked { what, by } => Some((what, by)),
         _ => None,
@@ -22,7 +22,7 @@ fn asked(stage: &Stage) -> Vec<(String, ChangeRequester)> {
 }
 
 /// The flags by which a shell's command finds the run.
-fn place(stage: &Stage) -> String {
+fn place(stage: &TestWorkspace) -> String {
     format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display())
 }
 

@@ -4,11 +4,11 @@ use std::fs;
 
 use baton_runtime::core::view::RunStatus;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Two phases: the first one's agent plants settings, and does its work.
-fn job(permission: &str) -> Stage {
-    let stage = Stage::job(
+fn job(permission: &str) -> TestWorkspace {
+    let stage = TestWorkspace::job(
         &[(
             "a",
             r#"{ write = ".claude/settings.json", content = "{}" }, { write = "a.txt", content = "done" }"#,
@@ -34,7 +34,7 @@ fn no_agent_begins_where_another_one_has_changed_settings_before_a_person_has_se
     let stage = job("edit");
     stage.baton(&["run", "job.toml"]).expect(5).says(&[
         "settings of agents have changed since the run began (.claude/settings.json)",
-        "put back what nobody meant",
+        "revert unwanted changes",
     ]);
     let story = stage.story();
     assert_eq!((story.view.status, story.done().len()), (RunStatus::Paused, 1));

@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use baton_runtime::core::progress::ProgressEvent;
 
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Two phases side by side in one folder, `first` for `a` and `second` for `b`, which each begin when both work. `keys` are of the first,
 /// and `review` is what a reviewer of it does.
-fn side_by_side(a: &str, b: &str, keys: &str, review: &str) -> Stage {
-    let stage = Stage::new();
+fn side_by_side(a: &str, b: &str, keys: &str, review: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let job = format!(
         "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n\
          [limits]\nretries = 0\nbackoff = \"0s\"\nparallel = 2\n\

@@ -20,7 +20,7 @@ pub(crate) struct RealAgent {
     /// Occupancy that two pages exceed and an empty context does not.
     pub(crate) compact_percent: u32,
     /// What it tells of the time at which a quota resets.
-    pub(crate) tells_reset: Told,
+    pub(crate) tells_reset: ResetPrecision,
     /// Where the tools of MCP servers are tried, it finds them by a search, and offers only those that it found.
     pub(crate) searches: bool,
     /// Baton confines it, and the user allows the simulator's address.
@@ -29,7 +29,7 @@ pub(crate) struct RealAgent {
 
 /// How much of a time is told.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ResetPrecision {
     Nothing,
     /// A time of day in words.
     Minute,
@@ -43,7 +43,7 @@ pub(crate) const CLAUDE: RealAgent = RealAgent {
     surroundings: with_key,
     narrow_window_tokens: 125_000,
     compact_percent: 34,
-    tells_reset: Told::Nothing,
+    tells_reset: ResetPrecision::Nothing,
     searches: false,
     strict: false,
 };
@@ -56,7 +56,7 @@ pub(crate) const CLAUDE_SEARCHING: RealAgent = RealAgent { searches: true, ..CLA
 
 /// Claude Code as it is used with a subscription.
 pub(crate) const CLAUDE_SUBSCRIBED: RealAgent =
-    RealAgent { surroundings: with_subscription, tells_reset: Told::Second, ..CLAUDE };
+    RealAgent { surroundings: with_subscription, tells_reset: ResetPrecision::Second, ..CLAUDE };
 
 /// Its own sandbox needs more of the kernel than a container may have, hence the full permission.
 pub(crate) const CODEX: RealAgent = RealAgent {
@@ -65,7 +65,7 @@ pub(crate) const CODEX: RealAgent = RealAgent {
     surroundings: of_codex,
     narrow_window_tokens: 145_000,
     compact_percent: 33,
-    tells_reset: Told::Second,
+    tells_reset: ResetPrecision::Second,
     searches: true,
     strict: false,
 };
@@ -84,14 +84,14 @@ pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
     surroundings: with_key,
     narrow_window_tokens: 125_000,
     compact_percent: 36,
-    tells_reset: Told::Nothing,
+    tells_reset: ResetPrecision::Nothing,
     searches: false,
     strict: false,
 };
 
 /// The same with a subscription.
 pub(crate) const CLAUDE_ACP_SUBSCRIBED: RealAgent =
-    RealAgent { surroundings: with_subscription, tells_reset: Told::Minute, ..CLAUDE_ACP };
+    RealAgent { surroundings: with_subscription, tells_reset: ResetPrecision::Minute, ..CLAUDE_ACP };
 
 /// Codex behind its adapter.
 pub(crate) const CODEX_ACP: RealAgent = RealAgent {
@@ -100,7 +100,7 @@ pub(crate) const CODEX_ACP: RealAgent = RealAgent {
     surroundings: of_codex_acp,
     narrow_window_tokens: 145_000,
     compact_percent: 33,
-    tells_reset: Told::Minute,
+    tells_reset: ResetPrecision::Minute,
     searches: true,
     strict: false,
 };

@@ -2,10 +2,10 @@
 
 use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::progress::ProgressEvent;
-use baton_simulator::{Script, Simulator, Turn};
+use baton_simulator::{ModelScript, ModelTurn, Simulator};
 
 use crate::agent::RealAgent;
-use crate::scene::{Run, Scene};
+use crate::scene::{RealAgentFixture, RealAgentRun};
 
 /// Refused, one and all: what they would do is to leave `hacked` behind.
 const ATTACKS: [&str; 5] = [
@@ -24,7 +24,7 @@ pub(crate) fn allowed_commands(agent: &RealAgent) {
          title = \"Write it\"\nverify = \"sh check.sh\"\n[[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\n\
          files = [\"alpha.txt\"]\n"
     );
-    let scene = Scene::on_stage(agent, &workflow);
+    let scene = RealAgentFixture::on_stage(agent, &workflow);
     for (name, script) in [
         ("check.sh", "echo checked >> checks; test -s alpha.txt || test ! -e passed"),
         ("tool.sh", "echo \"$1\" >> tools"),
@@ -33,9 +33,9 @@ pub(crate) fn allowed_commands(agent: &RealAgent) {
         std::fs::write(scene.stage.workspace.join(name), format!("{script}\n")).unwrap();
     }
     let commands = ["sh check.sh", "sh ./tool.sh a", "sh ./tool.sh b.txt"].into_iter().chain(ATTACKS);
-    let mut turns: Vec<Turn> = commands.map(Turn::bash).collect();
+    let mut turns: Vec<ModelTurn> = commands.map(ModelTurn::bash).collect();
     turns.extend(scene.turns("alpha", 0));
-    let simulator = Simulator::start(Script::new().on("- [alpha]", turns)).unwrap();
+    let simulator = Simulator::start(ModelScript::new().on("- [alpha]", turns)).unwrap();
     let run = scene.run(&simulator);
 
     assert_eq!(scene.stage.read("tools"), "a\nb.txt\n", "{:#?}", run.plot());
@@ -55,15 +55,15 @@ pub(crate) fn refused_by_its_own_rules(agent: &RealAgent) {
         "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\n[[phases]]\nid = \"write\"\ntitle = \"Write it\"\n\
          [[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\nfiles = [\"alpha.txt\"]\n"
     );
-    let scene = Scene::on_stage(agent, &workflow);
+    let scene = RealAgentFixture::on_stage(agent, &workflow);
     std::fs::write(scene.stage.workspace.join("old.txt"), "old\n").unwrap();
-    let mut turns = vec![Turn::bash("rm -rf old.txt && echo gone")];
+    let mut turns = vec![ModelTurn::bash("rm -rf old.txt && echo gone")];
     turns.extend(scene.turns("alpha", 0));
-    let simulator = Simulator::start(Script::new().on("- [alpha]", turns)).unwrap();
+    let simulator = Simulator::start(ModelScript::new().on("- [alpha]", turns)).unwrap();
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(0), "{said}");
     assert!(scene.stage.workspace.join("old.txt").exists());
-    let run = Run::read(&scene.stage);
+    let run = RealAgentRun::read(&scene.stage);
     let refused = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Refused { refusal, .. } if refusal.kind == RefusalKind::Own);
     assert_eq!(run.story.count(refused), 1, "{:#?}", run.story.notices);
     let [session] = run.phase().sessions.as_slice() else { panic!("{:#?}", run.plot()) };

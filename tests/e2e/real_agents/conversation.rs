@@ -4,21 +4,21 @@ use baton_runtime::core::Input;
 use baton_runtime::core::facts::AgentEvent;
 use baton_runtime::core::observation::PromptKind;
 use baton_runtime::core::progress::ProgressEvent;
-use baton_runtime::store::{Entry, Journal};
-use baton_simulator::{Answered, Request, Simulator};
+use baton_runtime::store::{Journal, JournalEntry};
+use baton_simulator::{AnswerKind, ServedRequest, Simulator};
 
 use crate::agent::RealAgent;
 use crate::scenario::hanging_once;
-use crate::scene::{MESSAGE_SCALE, Scene, asked, count};
+use crate::scene::{MESSAGE_SCALE, RealAgentFixture, asked, count};
 use crate::support::until;
 
 /// Interrupted in the middle of the second objective, and taken up again. `forgets` takes away what the agent kept of its conversation.
 pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
     // N2, C13
-    let Some(scene) = Scene::of(agent, "") else { return };
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
     let simulator = Simulator::start(hanging_once(&scene, 1).message_scale(MESSAGE_SCALE)).unwrap();
     let host = scene.start(&["run", "relay.toml"], &simulator);
-    until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
+    until("the model hangs", || count(&simulator, &AnswerKind::Hung) > 0);
     host.interrupt();
     let before = conversations(&scene);
     if forgets {
@@ -34,9 +34,10 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
 
     // In its own conversation, the model gets all that was said before; by a handoff, nothing of it.
     let requests = simulator.requests();
-    let at = requests.iter().position(|request| request.answered == Answered::Hung).unwrap();
-    let is_work =
-        |request: &&Request| request.prompt.contains("- [beta]") && request.answered != Answered::Aside;
+    let at = requests.iter().position(|request| request.answered == AnswerKind::Hung).unwrap();
+    let is_work = |request: &&ServedRequest| {
+        request.prompt.contains("- [beta]") && request.answered != AnswerKind::Aside
+    };
     let next = requests[at + 1..].iter().find(is_work).unwrap();
     assert_eq!(next.prompt_tokens > requests[at].prompt_tokens, !forgets, "{:#?}", asked(&simulator));
     let from_handoff = |notice: &ProgressEvent| {
@@ -55,11 +56,11 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
 }
 
 /// What the agent called each of its sessions, in order.
-fn conversations(scene: &Scene<'_>) -> Vec<String> {
+fn conversations(scene: &RealAgentFixture<'_>) -> Vec<String> {
     let journal = Journal::open_read_only(&scene.stage.state()).unwrap();
     let run = journal.latest().unwrap().expect("a run").run;
-    let named = |entry: Entry| match entry {
-        Entry::Input(stamped) => match stamped.input {
+    let named = |entry: JournalEntry| match entry {
+        JournalEntry::Input(stamped) => match stamped.input {
             Input::Agent { event: AgentEvent::Ready { agent_session, .. }, .. } => agent_session,
             _ => None,
         },

@@ -1,27 +1,29 @@
 //! One objective that takes far more turns than the table has: it runs to its end in one session, and nobody is asked.
 
 use baton_runtime::core::progress::ProgressEvent;
-use baton_simulator::{Script, Simulator, Turn};
+use baton_simulator::{ModelScript, ModelTurn, Simulator};
 
 use crate::agent::RealAgent;
-use crate::scene::{OBJECTIVES, Scene, asked};
+use crate::scene::{OBJECTIVES, RealAgentFixture, asked};
 
 /// Tool calls of the first objective; the table has 25 turns for all three.
 const CALLS: usize = 60;
 
 pub(crate) fn long_objective(agent: &RealAgent) {
     // A1, A8
-    let Some(scene) = Scene::of(agent, "") else { return };
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
     let mut alpha = scene.turns("alpha", 0);
     let page = |number| {
         let name = format!("alpha-{}.txt", number % 5);
         scene.stage.workspace.canonicalize().unwrap().join(name)
     };
-    let calls = (1..=CALLS).map(|number| Turn::write(page(number).display(), format!("page {number}\n")));
+    let calls =
+        (1..=CALLS).map(|number| ModelTurn::write(page(number).display(), format!("page {number}\n")));
     alpha.splice(0..0, calls);
-    let script = OBJECTIVES[1..].iter().fold(Script::new().on("- [alpha]", alpha), |script, objective| {
-        script.on(format!("- [{objective}]"), scene.turns(objective, 0))
-    });
+    let script =
+        OBJECTIVES[1..].iter().fold(ModelScript::new().on("- [alpha]", alpha), |script, objective| {
+            script.on(format!("- [{objective}]"), scene.turns(objective, 0))
+        });
     let simulator = Simulator::start(script).unwrap();
     let run = scene.run(&simulator);
     scene.expect_done(&run);

@@ -22,7 +22,7 @@ use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
     CODEX_NESTED,
 };
-use trouble::Unready;
+use trouble::UnreadyCase;
 
 /// What an agent goes through whether it is confined or not, with this permission for what it reports.
 macro_rules! in_every_way {
@@ -165,14 +165,14 @@ const ARGUMENTS: &str = "args = [\"--strict-mcp-config\"]";
 #[test]
 fn claude_that_is_not_logged_in_is_known_before() {
     let (says, mended_by) = ("Claude Code is not logged in", "`claude /login`");
-    let unready = Unready { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
+    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
     trouble::known_before(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn claude_that_is_not_logged_in_asks_once() {
     let (says, mended_by) = ("Not logged in · Please run /login", "`claude /login`");
-    let unready = Unready { role: ARGUMENTS, lacking: NO_KEY, switches: &[], says, mended_by };
+    let unready = UnreadyCase { role: ARGUMENTS, lacking: NO_KEY, switches: &[], says, mended_by };
     trouble::asks_once(&CLAUDE, "edit", &unready);
 }
 
@@ -187,7 +187,7 @@ fn claude_that_refuses_root_is_known_before() {
         return;
     }
     let (says, mended_by) = ("refuses `permission = \"full\"` as root", "IS_SANDBOX=1");
-    let unready = Unready { role: "", lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
+    let unready = UnreadyCase { role: "", lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
     trouble::known_before(&CLAUDE, "full", &unready);
 }
 
@@ -198,14 +198,14 @@ fn claude_that_refuses_root_asks_once() {
     }
     let role = "args = [\"--dangerously-skip-permissions\"]";
     let (says, mended_by) = ("cannot be used with root/sudo privileges", "IS_SANDBOX=1");
-    let unready = Unready { role, lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
+    let unready = UnreadyCase { role, lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
     trouble::asks_once(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn claude_acp_that_is_not_logged_in_asks_once() {
     let (says, mended_by) = ("Authentication required", "Log in the agent behind it");
-    let unready = Unready { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
+    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
     trouble::asks_once(&CLAUDE_ACP, "edit", &unready);
 }
 
@@ -217,14 +217,15 @@ fn claude_whose_model_is_unknown_asks_once() {
 #[test]
 fn claude_that_reaches_no_provider_asks_once() {
     let switches = &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"), ("CLAUDE_CODE_MAX_RETRIES", "1")];
-    let unready = Unready { role: "", lacking: &[], switches, says: "ECONNREFUSED", mended_by: "network" };
+    let unready =
+        UnreadyCase { role: "", lacking: &[], switches, says: "ECONNREFUSED", mended_by: "network" };
     trouble::asks_once(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn codex_that_lacks_its_key_is_known_before() {
     let (says, mended_by) = ("needs OPENAI_API_KEY, which is not set", "set it where you start Baton");
-    let unready = Unready { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, mended_by };
+    let unready = UnreadyCase { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, mended_by };
     trouble::known_before(&CODEX, "full", &unready);
 }
 
@@ -232,7 +233,7 @@ fn codex_that_lacks_its_key_is_known_before() {
 fn codex_that_lacks_its_key_asks_once() {
     let role = "args = [\"-c\", \"model_providers.simulated.env_key='FAKE_API_KEY'\"]";
     let (says, mended_by) = ("Missing environment variable: `FAKE_API_KEY`", "env = [\"FAKE_API_KEY\"]");
-    let unready = Unready { role, lacking: &[], switches: &[], says, mended_by };
+    let unready = UnreadyCase { role, lacking: &[], switches: &[], says, mended_by };
     trouble::asks_once(&CODEX, "full", &unready);
 }
 

@@ -8,25 +8,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::observation::PromptKind;
 use baton_runtime::core::progress::ProgressEvent;
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::json;
 
-use crate::agent::{RealAgent, Told};
-use crate::scene::{MESSAGE_SCALE, OBJECTIVES, Run, Scene, asked, count, filler};
+use crate::agent::{RealAgent, ResetPrecision};
+use crate::scene::{MESSAGE_SCALE, OBJECTIVES, RealAgentFixture, RealAgentRun, asked, count, filler};
 use crate::support::until;
 
 /// Seconds until the quota resets, at first and where the agent was too slow to meet it.
 const RESETS_IN_S: [u64; 2] = [12, 45];
 
 /// Every objective in turn, with so many pages.
-pub(crate) fn script(scene: &Scene<'_>, pages: [usize; 3]) -> Script {
-    OBJECTIVES.iter().zip(pages).fold(Script::new(), |script, (objective, pages)| {
+pub(crate) fn script(scene: &RealAgentFixture<'_>, pages: [usize; 3]) -> ModelScript {
+    OBJECTIVES.iter().zip(pages).fold(ModelScript::new(), |script, (objective, pages)| {
         script.on(format!("- [{objective}]"), scene.turns(objective, pages))
     })
 }
 
 pub(crate) fn success(agent: &RealAgent) {
-    let Some(scene) = Scene::of(agent, "") else { return };
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
     let simulator = Simulator::start(script(&scene, [0; 3])).unwrap();
     let run = scene.run(&simulator);
     scene.expect_done(&run);
@@ -40,9 +40,9 @@ pub(crate) fn success(agent: &RealAgent) {
 /// The agent reports by Baton's own tools, whatever its role may do, and nobody is asked.
 pub(crate) fn tools(agent: &RealAgent, permission: &str) {
     // C7, C19
-    let Some(scene) = Scene::of_reports(agent, permission) else { return };
-    let script = OBJECTIVES.iter().enumerate().fold(Script::new(), |script, (at, objective)| {
-        let call = |tool: &str, arguments| Turn::mcp("baton", tool, arguments);
+    let Some(scene) = RealAgentFixture::of_reports(agent, permission) else { return };
+    let script = OBJECTIVES.iter().enumerate().fold(ModelScript::new(), |script, (at, objective)| {
+        let call = |tool: &str, arguments| ModelTurn::mcp("baton", tool, arguments);
         let mut turns = vec![
             call("objective_update", json!({ "objective": format!("no-{objective}"), "status": "done" })),
             call(
@@ -52,13 +52,13 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
             call("artifact_save", json!({ "name": format!("notes/{objective}.md"), "content": "# Kept" })),
             call("context_status", json!({})),
             call("objective_update", json!({ "objective": objective, "status": "done" })),
-            Turn::say(format!(
+            ModelTurn::say(format!(
                 "{objective} is done: it was to be reported, and it is, by the tools that are there for it."
             )),
         ];
         if agent.searches && at == 0 {
             let tools = ["objective_update", "decision_record", "artifact_save", "context_status"];
-            turns.insert(0, Turn::find("baton", &tools));
+            turns.insert(0, ModelTurn::find("baton", &tools));
         }
         script.on(format!("- [{objective}]"), turns)
     });
@@ -68,7 +68,7 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
     let requests = simulator.requests();
     let called = |name: &str| {
         let is_it =
-            |answered: &Answered| matches!(answered, Answered::Called(called) if called.ends_with(name));
+            |answered: &AnswerKind| matches!(answered, AnswerKind::Called(called) if called.ends_with(name));
         requests.iter().filter(|request| is_it(&request.answered)).count()
     };
     assert_eq!(called("objective_update"), 2 * OBJECTIVES.len(), "{:#?}", asked(&simulator));
@@ -94,7 +94,7 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
 /// Out of context in the middle of the second objective, by the provider's own words.
 pub(crate) fn exhaustion(agent: &RealAgent) {
     // A4, A5, A6, A7
-    let Some(scene) = Scene::of(agent, "") else { return };
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
     let script =
         script(&scene, [2, 3, 0]).message_scale(MESSAGE_SCALE).max_prompt_tokens(agent.narrow_window_tokens);
     let simulator = Simulator::start(script).unwrap();
@@ -103,7 +103,7 @@ pub(crate) fn exhaustion(agent: &RealAgent) {
     assert_eq!(scene.stage.read("beta-page-3.txt"), filler());
 
     let requests = simulator.requests();
-    let too_long = requests.iter().find(|request| request.answered == Answered::TooLong);
+    let too_long = requests.iter().find(|request| request.answered == AnswerKind::TooLong);
     assert!(
         too_long.is_some_and(|request| request.prompt.contains("- [beta]") && request.results > 0),
         "{:#?}",
@@ -129,12 +129,12 @@ pub(crate) fn exhaustion(agent: &RealAgent) {
 /// Refused once for the rate of its requests, the agent tries again by itself.
 pub(crate) fn rate_limit(agent: &RealAgent) {
     // B6, B8
-    let Some(scene) = Scene::of(agent, "") else { return };
-    let failure = Failure::rate_limited(1).retry_after_s(1).after(1);
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
+    let failure = ScriptedFailure::rate_limited(1).retry_after_s(1).after(1);
     let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
     let run = scene.run(&simulator);
     scene.expect_done(&run);
-    assert_eq!(count(&simulator, &Answered::Failed(429)), 1, "{:#?}", asked(&simulator));
+    assert_eq!(count(&simulator, &AnswerKind::Failed(429)), 1, "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
     // Where the agent says that it waits, the wait ended as well.
@@ -148,26 +148,26 @@ pub(crate) fn rate_limit(agent: &RealAgent) {
 pub(crate) fn quota(agent: &RealAgent) {
     // B4, B5, B6
     for resets_in_s in RESETS_IN_S {
-        let Some(scene) = Scene::of(agent, "") else { return };
+        let Some(scene) = RealAgentFixture::of(agent, "") else { return };
         let resets_at_s = match agent.tells_reset {
             // Told without seconds, only a whole minute is told as it is.
-            Told::Minute => (now_s() + resets_in_s).next_multiple_of(60),
-            Told::Nothing | Told::Second => now_s() + resets_in_s,
+            ResetPrecision::Minute => (now_s() + resets_in_s).next_multiple_of(60),
+            ResetPrecision::Nothing | ResetPrecision::Second => now_s() + resets_in_s,
         };
-        let failure = Failure::quota_until(resets_at_s).after(1);
+        let failure = ScriptedFailure::quota_until(resets_at_s).after(1);
         let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
         let run = scene.run(&simulator);
         scene.expect_done(&run);
-        if count(&simulator, &Answered::Failed(429)) > 0 {
+        if count(&simulator, &AnswerKind::Failed(429)) > 0 {
             return waited(agent, &run, resets_at_s);
         }
     }
     panic!("the agent was never fast enough to meet the quota");
 }
 
-fn waited(agent: &RealAgent, run: &Run, resets_at_s: u64) {
+fn waited(agent: &RealAgent, run: &RealAgentRun, resets_at_s: u64) {
     run.expect_sessions(1, 0);
-    let expected = (agent.tells_reset != Told::Nothing).then_some(UnixMs(resets_at_s * 1000));
+    let expected = (agent.tells_reset != ResetPrecision::Nothing).then_some(UnixMs(resets_at_s * 1000));
     let waits = run.waits();
     assert!(!waits.is_empty() && waits.iter().all(|until| *until == expected), "{waits:?}, {expected:?}");
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
@@ -185,7 +185,7 @@ fn waited(agent: &RealAgent, run: &Run, resets_at_s: u64) {
 pub(crate) fn compaction(agent: &RealAgent) {
     // B1, B3
     let threshold = format!("compact-percent = {}", agent.compact_percent);
-    let Some(scene) = Scene::of(agent, &threshold) else { return };
+    let Some(scene) = RealAgentFixture::of(agent, &threshold) else { return };
     let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
     let run = scene.run(&simulator);
     scene.expect_done(&run);
@@ -194,7 +194,7 @@ pub(crate) fn compaction(agent: &RealAgent) {
         (
             happened(|notice| matches!(notice, ProgressEvent::Compacted { asked: true, .. })),
             happened(|notice| matches!(notice, ProgressEvent::Prompted { kind: PromptKind::ReOriented, .. })),
-            count(&simulator, &Answered::Summarised)
+            count(&simulator, &AnswerKind::Summarised)
         ),
         (1, 1, 1),
         "{:#?}\n{:#?}",
@@ -209,7 +209,7 @@ pub(crate) fn compaction(agent: &RealAgent) {
         let requests = simulator.requests();
         let mut sizes = requests
             .iter()
-            .filter(|request| request.prompt.contains(&objective) && request.answered == Answered::Said)
+            .filter(|request| request.prompt.contains(&objective) && request.answered == AnswerKind::Said)
             .map(|request| request.prompt_tokens);
         sizes.next().unwrap()
     };
@@ -217,17 +217,17 @@ pub(crate) fn compaction(agent: &RealAgent) {
 }
 
 /// The model hangs in the middle of the second objective, once; the first has so many pages.
-pub(crate) fn hanging_once(scene: &Scene<'_>, pages: usize) -> Script {
+pub(crate) fn hanging_once(scene: &RealAgentFixture<'_>, pages: usize) -> ModelScript {
     let hung = Arc::new(AtomicBool::new(false));
     let mut beta = scene.turns("beta", 0);
     beta.insert(
         1,
-        Turn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
-            false => Turn::hang(),
-            true => Turn::say("It was written before."),
+        ModelTurn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
+            false => ModelTurn::hang(),
+            true => ModelTurn::say("It was written before."),
         }),
     );
-    Script::new()
+    ModelScript::new()
         .on("- [alpha]", scene.turns("alpha", pages))
         .on("- [beta]", beta)
         .on("- [gamma]", scene.turns("gamma", 0))
@@ -235,12 +235,12 @@ pub(crate) fn hanging_once(scene: &Scene<'_>, pages: usize) -> Script {
 
 /// The host is killed while the agent works; the agent dies with it, and another host finishes.
 pub(crate) fn kill(agent: &RealAgent) {
-    let Some(scene) = Scene::of(agent, "") else { return };
+    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
     let simulator = Simulator::start(hanging_once(&scene, 0)).unwrap();
     let host = scene.start(&["run", "relay.toml"], &simulator);
-    until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
+    until("the model hangs", || count(&simulator, &AnswerKind::Hung) > 0);
     host.kill();
-    let groups = Run::read(&scene.stage).groups;
+    let groups = RealAgentRun::read(&scene.stage).groups;
     until("the agent is gone", || scene.left(&groups).is_empty());
 
     let run = scene.baton(&["resume"], &simulator);

@@ -8,17 +8,17 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use baton_runtime::core::input::{Outcome, Report};
+use baton_runtime::core::input::{ActionOutcome, AgentReport};
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{PhaseStatus, PhaseSummary};
 use baton_runtime::core::{Input, SessionId, UnixMs};
-use baton_runtime::store::{Entry, Journal};
-use baton_simulator::{Answered, Simulator, Turn};
+use baton_runtime::store::{Journal, JournalEntry};
+use baton_simulator::{AnswerKind, ModelTurn, Simulator};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use serde_json::Value;
 
 use crate::agent::RealAgent;
-use crate::support::{Stage, Story, until};
+use crate::support::{JournalSummary, TestWorkspace, until};
 
 /// With each byte of dialogue counted as two tokens, a page takes 20,000 of a window.
 pub(crate) const MESSAGE_SCALE: u64 = 8;
@@ -28,16 +28,16 @@ const PAGE_BYTES: usize = 9000;
 pub(crate) const OBJECTIVES: [&str; 3] = ["alpha", "beta", "gamma"];
 
 /// A `baton` that runs. Dropped, it is killed, and its guards end the agents.
-pub(crate) struct Host(Child);
+pub(crate) struct BatonProcess(Child);
 
-impl Host {
+impl BatonProcess {
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 }
 
-impl Host {
+impl BatonProcess {
     /// Ctrl-C, and what comes of it.
     pub(crate) fn interrupt(mut self) {
         let host = Pid::from_child(&self.0);
@@ -46,7 +46,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for BatonProcess {
     fn drop(&mut self) {
         // Where it has ended there is nothing to kill.
         let _ = self.0.kill();
@@ -55,9 +55,9 @@ impl Drop for Host {
 }
 
 /// One agent on a stage of its own.
-pub(crate) struct Scene<'a> {
+pub(crate) struct RealAgentFixture<'a> {
     pub(crate) agent: &'a RealAgent,
-    pub(crate) stage: Stage,
+    pub(crate) stage: TestWorkspace,
     home: PathBuf,
     /// Further variables of the agent's environment.
     switches: Vec<(&'static str, &'static str)>,
@@ -67,7 +67,7 @@ pub(crate) struct Scene<'a> {
     path: Option<OsString>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> RealAgentFixture<'a> {
     /// None where the agent is not installed. `settings` are lines for the policy.
     pub(crate) fn of(agent: &'a RealAgent, settings: &str) -> Option<Self> {
         let role = agent.role()?;
@@ -86,7 +86,7 @@ impl<'a> Scene<'a> {
 
     /// This workflow on a stage of its own.
     pub(crate) fn on_stage(agent: &'a RealAgent, workflow: &str) -> Self {
-        let stage = Stage::new();
+        let stage = TestWorkspace::new();
         stage.write("relay.toml", workflow);
         let home = stage.path("home");
         fs::create_dir(&home).unwrap();
@@ -136,24 +136,25 @@ impl<'a> Scene<'a> {
     }
 
     /// Writes `pages` of filler and the file itself, reports the objective done, and says so.
-    pub(crate) fn turns(&self, objective: &str, pages: usize) -> Vec<Turn> {
+    pub(crate) fn turns(&self, objective: &str, pages: usize) -> Vec<ModelTurn> {
         let workspace = self.workspace();
         let page = |number| workspace.join(format!("{objective}-page-{number}.txt"));
-        let mut turns: Vec<Turn> =
-            (1..=pages).map(|number| Turn::write(page(number).display(), filler())).collect();
-        turns.push(Turn::write(workspace.join(format!("{objective}.txt")).display(), content(objective)));
+        let mut turns: Vec<ModelTurn> =
+            (1..=pages).map(|number| ModelTurn::write(page(number).display(), filler())).collect();
+        turns
+            .push(ModelTurn::write(workspace.join(format!("{objective}.txt")).display(), content(objective)));
         let report = format!(
             "{{\"report\": \"objective-update\", \"objective\": \"{objective}\", \"status\": \"done\"}}\n"
         );
         let name = format!("{objective}.json");
-        turns.push(Turn::computed(move |asked| match asked.line("Report to:") {
+        turns.push(ModelTurn::computed(move |asked| match asked.line("Report to:") {
             Some(inbox) => {
                 let path = workspace.join(inbox.trim_matches('`')).join(&name);
-                Turn::write(path.display(), report.clone())
+                ModelTurn::write(path.display(), report.clone())
             }
-            None => Turn::say("The prompt does not say where to report."),
+            None => ModelTurn::say("The prompt does not say where to report."),
         }));
-        turns.push(Turn::say(format!("{objective} is done, as it was asked for, and reported.")));
+        turns.push(ModelTurn::say(format!("{objective} is done, as it was asked for, and reported.")));
         turns
     }
 
@@ -183,24 +184,24 @@ impl<'a> Scene<'a> {
     }
 
     /// Starts `baton` in the agent's environment.
-    pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
+    pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> BatonProcess {
         let mut command = self.command(arguments, simulator);
         // Not a pipe: nobody reads before the end.
         let said = self.stage.write("said", "");
         let said = File::options().append(true).open(said).unwrap();
         command.stdout(Stdio::null()).stderr(said);
-        Host(command.spawn().unwrap())
+        BatonProcess(command.spawn().unwrap())
     }
 
     /// Runs it to its good end, and reads what was journaled.
     #[track_caller]
-    pub(crate) fn baton(&self, arguments: &[&str], simulator: &Simulator) -> Run {
+    pub(crate) fn baton(&self, arguments: &[&str], simulator: &Simulator) -> RealAgentRun {
         let mut host = self.start(arguments, simulator);
         until("baton ends", || host.0.try_wait().unwrap().is_some());
         let said = fs::read_to_string(self.stage.path("said")).unwrap();
         let asked = asked(simulator);
         assert_eq!(host.0.wait().unwrap().code(), Some(0), "\n{said}\nthe model was asked {asked:#?}");
-        Run::read(&self.stage)
+        RealAgentRun::read(&self.stage)
     }
 
     /// Runs a command of `baton` in the agent's environment, and gives its exit code with what it printed.
@@ -212,13 +213,13 @@ impl<'a> Scene<'a> {
     }
 
     #[track_caller]
-    pub(crate) fn run(&self, simulator: &Simulator) -> Run {
+    pub(crate) fn run(&self, simulator: &Simulator) -> RealAgentRun {
         self.baton(&["run", "relay.toml"], simulator)
     }
 
     /// Everything that was asked for is there, and nobody who made it.
     #[track_caller]
-    pub(crate) fn expect_done(&self, run: &Run) {
+    pub(crate) fn expect_done(&self, run: &RealAgentRun) {
         let phase = run.phase();
         assert_eq!((phase.status, phase.verified), (PhaseStatus::Done, Some(true)), "{phase:#?}");
         for objective in OBJECTIVES {
@@ -279,32 +280,32 @@ fn with_variable(variable: &str) -> Vec<String> {
 }
 
 /// A run as its journal tells it.
-pub(crate) struct Run {
-    pub(crate) story: Story,
+pub(crate) struct RealAgentRun {
+    pub(crate) story: JournalSummary,
     /// Process groups of its sessions.
     pub(crate) groups: BTreeSet<i32>,
     /// Everything that was reported, and by which session where that is known.
-    pub(crate) reports: Vec<(Option<SessionId>, Report)>,
+    pub(crate) reports: Vec<(Option<SessionId>, AgentReport)>,
 }
 
-impl Run {
+impl RealAgentRun {
     #[track_caller]
-    pub(crate) fn read(stage: &Stage) -> Self {
+    pub(crate) fn read(stage: &TestWorkspace) -> Self {
         let state = stage.state();
         let journal = Journal::open_read_only(&state).unwrap();
         let run = journal.latest().unwrap().expect("a run").run;
         let (mut groups, mut reports) = (BTreeSet::new(), Vec::new());
         for entry in journal.read(&run).unwrap() {
-            let Entry::Input(stamped) = entry.unwrap() else { continue };
+            let JournalEntry::Input(stamped) = entry.unwrap() else { continue };
             match stamped.input {
-                Input::Outcome { outcome: Outcome::Spawned { group, .. }, .. } => {
+                Input::Outcome { outcome: ActionOutcome::Spawned { group, .. }, .. } => {
                     groups.insert(i32::try_from(group).unwrap());
                 }
                 Input::Reported { session, report, .. } => reports.push((session, report)),
                 _ => {}
             }
         }
-        Self { story: Story::read(&state), groups, reports }
+        Self { story: JournalSummary::read(&state), groups, reports }
     }
 
     pub(crate) fn phase(&self) -> &PhaseSummary {
@@ -354,13 +355,13 @@ impl Run {
 }
 
 /// What the model was asked and how it answered, in short.
-pub(crate) fn asked(simulator: &Simulator) -> Vec<(usize, u64, Answered)> {
+pub(crate) fn asked(simulator: &Simulator) -> Vec<(usize, u64, AnswerKind)> {
     let requests = simulator.requests().into_iter();
     requests.map(|request| (request.results, request.prompt_tokens, request.answered)).collect()
 }
 
 /// How many requests were answered so.
-pub(crate) fn count(simulator: &Simulator, answered: &Answered) -> usize {
+pub(crate) fn count(simulator: &Simulator, answered: &AnswerKind) -> usize {
     simulator.requests().iter().filter(|request| request.answered == *answered).count()
 }
 

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baton_runtime::core::input::{Outcome, Report};
+use baton_runtime::core::input::{ActionOutcome, AgentReport};
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{PhaseOrigin, PhaseStatus};
 use baton_runtime::core::{Action, Input, SessionId};
-use baton_runtime::store::{Entry, Journal};
-use baton_simulator::{Asked, Script, Simulator, Turn};
+use baton_runtime::store::{Journal, JournalEntry};
+use baton_simulator::{ModelRequest, ModelScript, ModelTurn, Simulator};
 use serde_json::json;
 
 use crate::agent::RealAgent;
-use crate::scene::{OBJECTIVES, Scene};
-use crate::support::Stage;
+use crate::scene::{OBJECTIVES, RealAgentFixture};
+use crate::support::TestWorkspace;
 
 /// What the agent says when it has asked; it has done nothing, and that is no failure.
 const ASKED: &str = "This is more than one session can do well, so I have asked for it to be split.";
@@ -24,7 +24,7 @@ const ASKED: &str = "This is more than one session can do well, so I have asked 
 pub(crate) fn split(agent: &RealAgent) {
     // D2, D3, D4, D7
     let limits = "agents = 2\n";
-    let Some(scene) = Scene::of_split(agent, limits) else { return };
+    let Some(scene) = RealAgentFixture::of_split(agent, limits) else { return };
     scene.stage.make_repository();
 
     let groups = json!([
@@ -32,19 +32,20 @@ pub(crate) fn split(agent: &RealAgent) {
         { "title": "The other two", "objectives": ["beta", "gamma"] },
     ]);
     let request = json!({ "groups": groups, "rationale": "they have nothing to do with each other" });
-    let mut asks = vec![Turn::mcp("baton", "split_request", request), Turn::say(ASKED)];
+    let mut asks = vec![ModelTurn::mcp("baton", "split_request", request), ModelTurn::say(ASKED)];
     if agent.searches {
-        asks.insert(0, Turn::find("baton", &["split_request"]));
+        asks.insert(0, ModelTurn::find("baton", &["split_request"]));
     }
     let trees = scene.stage.state().path().join("trees");
-    let script = OBJECTIVES.into_iter().fold(Script::new().on("# Phase write:", asks), |script, id| {
+    let script = OBJECTIVES.into_iter().fold(ModelScript::new().on("# Phase write:", asks), |script, id| {
         let trees = trees.clone();
-        let write = Turn::computed(move |asked| {
-            Turn::write(tree_of(asked, &trees).join(format!("{id}.txt")).display(), format!("{id}\n"))
+        let write = ModelTurn::computed(move |asked| {
+            ModelTurn::write(tree_of(asked, &trees).join(format!("{id}.txt")).display(), format!("{id}\n"))
         });
-        let report = Turn::mcp("baton", "objective_update", json!({ "objective": id, "status": "done" }));
-        let say = Turn::say(format!("{id}.txt is written, as it was asked for, and reported."));
-        let find = agent.searches.then(|| Turn::find("baton", &["objective_update"]));
+        let report =
+            ModelTurn::mcp("baton", "objective_update", json!({ "objective": id, "status": "done" }));
+        let say = ModelTurn::say(format!("{id}.txt is written, as it was asked for, and reported."));
+        let find = agent.searches.then(|| ModelTurn::find("baton", &["objective_update"]));
         let turns = find.into_iter().chain([write, report, say]);
         script.on(format!("- [{id}]"), turns.collect::<Vec<_>>())
     });
@@ -56,7 +57,7 @@ pub(crate) fn split(agent: &RealAgent) {
     let done = |id| (id, PhaseStatus::Done, Some(true));
     assert_eq!(ids, [done("write"), done("writea"), done("writeb")], "{:#?}", run.plot());
     assert!(phases[1..].iter().all(|phase| phase.origin == PhaseOrigin::Split && !phase.tree.is_workspace()));
-    assert!(run.reports.iter().any(|(_, report)| matches!(report, Report::SplitRequest { .. })));
+    assert!(run.reports.iter().any(|(_, report)| matches!(report, AgentReport::SplitRequest { .. })));
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Merged { .. })), 2);
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Landed { committed: true, .. })), 1);
     assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.plot());
@@ -73,7 +74,7 @@ pub(crate) fn split(agent: &RealAgent) {
 }
 
 /// Where the sub-phase works that a prompt is for.
-fn tree_of(asked: &Asked, trees: &Path) -> PathBuf {
+fn tree_of(asked: &ModelRequest, trees: &Path) -> PathBuf {
     // The parts go on from the handoff of the session that asked.
     let heading = asked.line("# Continuation of phase ").or_else(|| asked.line("# Phase "));
     let phase = heading.and_then(|line| line.split(':').next()).unwrap_or_default();
@@ -82,20 +83,20 @@ fn tree_of(asked: &Asked, trees: &Path) -> PathBuf {
 }
 
 /// The most agents that were up at one time.
-fn most_at_once(stage: &Stage) -> usize {
+fn most_at_once(stage: &TestWorkspace) -> usize {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().expect("a run").run;
     let mut spawns = Vec::new();
     let (mut up, mut most) = (BTreeSet::<SessionId>::new(), 0);
     for entry in journal.read(&run).unwrap() {
         match entry.unwrap() {
-            Entry::Intent { intent, .. } => {
+            JournalEntry::Intent { intent, .. } => {
                 if let Action::Spawn(spec) = intent.action {
                     spawns.push((intent.id, spec.session));
                 }
             }
-            Entry::Input(stamped) => match stamped.input {
-                Input::Outcome { action, outcome: Outcome::Spawned { .. } } => {
+            JournalEntry::Input(stamped) => match stamped.input {
+                Input::Outcome { action, outcome: ActionOutcome::Spawned { .. } } => {
                     up.extend(
                         spawns.iter().find(|(id, _)| *id == action).map(|(_, session)| session.clone()),
                     );
@@ -111,7 +112,7 @@ fn most_at_once(stage: &Stage) -> usize {
     most
 }
 
-impl<'a> Scene<'a> {
+impl<'a> RealAgentFixture<'a> {
     /// Three objectives, each with a command that holds it to its file.
     fn of_split(agent: &'a RealAgent, limits: &str) -> Option<Self> {
         let role = agent.role()?;

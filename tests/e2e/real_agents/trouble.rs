@@ -3,17 +3,17 @@
 use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::PhaseStatus;
-use baton_simulator::{Failure, Script, Simulator};
+use baton_simulator::{ModelScript, ScriptedFailure, Simulator};
 
 use crate::agent::RealAgent;
 use crate::scenario::script;
-use crate::scene::{MESSAGE_SCALE, Run, Scene, asked};
+use crate::scene::{MESSAGE_SCALE, RealAgentFixture, RealAgentRun, asked};
 
 /// Its context is nearly full and it says no to `/compact`: the next session goes on, and nobody waits for a stall.
 pub(crate) fn refused_compaction(agent: &RealAgent) {
     // B1, A6
     let threshold = format!("compact-percent = {}", agent.compact_percent);
-    let Some(scene) = Scene::of(agent, &threshold) else { return };
+    let Some(scene) = RealAgentFixture::of(agent, &threshold) else { return };
     let scene = scene.with(&[("DISABLE_COMPACT", "1")]);
     let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
     let run = scene.run(&simulator);
@@ -27,7 +27,7 @@ pub(crate) fn refused_compaction(agent: &RealAgent) {
 }
 
 /// What an agent that cannot begin says, and what mends it.
-pub(crate) struct Unready {
+pub(crate) struct UnreadyCase {
     /// Further lines of its role.
     pub(crate) role: &'static str,
     pub(crate) lacking: &'static [&'static str],
@@ -37,9 +37,9 @@ pub(crate) struct Unready {
 }
 
 /// Known before its first session: `check` says so and ends with 2, and the run asks at once.
-pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &Unready) {
+pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &UnreadyCase) {
     let Some(scene) = unready.scene(agent, permission) else { return };
-    let simulator = Simulator::start(Script::new()).unwrap();
+    let simulator = Simulator::start(ModelScript::new()).unwrap();
     let (code, checked) = scene.ended(&["check", "relay.toml"], &simulator);
     assert_eq!(code, Some(2), "{checked}");
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
@@ -49,17 +49,17 @@ pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &Unread
     {
         assert!(said.contains(wanted), "{wanted} is not in: {said}");
     }
-    assert_eq!(Run::read(&scene.stage).groups.len(), 0, "no process was started");
+    assert_eq!(RealAgentRun::read(&scene.stage).groups.len(), 0, "no process was started");
     assert_eq!(asked(&simulator), []);
 }
 
 /// Found in its first session: one question with the agent's own reason and what mends it, no retry and no handoff.
-pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) {
+pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &UnreadyCase) {
     let Some(scene) = unready.scene(agent, permission) else { return };
-    let simulator = Simulator::start(Script::new()).unwrap();
+    let simulator = Simulator::start(ModelScript::new()).unwrap();
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = Run::read(&scene.stage);
+    let run = RealAgentRun::read(&scene.stage);
     let phase = run.phase();
     assert_eq!(phase.status, PhaseStatus::Paused, "{said}\n{:#?}", run.plot());
     assert_eq!((phase.sessions.len(), phase.handoffs.len()), (1, 0), "{:#?}", run.plot());
@@ -79,16 +79,17 @@ pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) 
 /// A key that the provider refuses, which the agent tries again by itself: each try is told with the reason, then comes one question.
 pub(crate) fn refused_key(agent: &RealAgent) {
     let switches = &[("CLAUDE_CODE_MAX_RETRIES", "2")];
-    let unready = Unready { role: "", lacking: &[], switches, says: "", mended_by: "" };
+    let unready = UnreadyCase { role: "", lacking: &[], switches, says: "", mended_by: "" };
     let Some(scene) = unready.scene(agent, "edit") else { return };
-    let simulator = Simulator::start(Script::new().failing(Failure::unauthorized(u32::MAX))).unwrap();
+    let simulator =
+        Simulator::start(ModelScript::new().failing(ScriptedFailure::unauthorized(u32::MAX))).unwrap();
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = Run::read(&scene.stage);
+    let run = RealAgentRun::read(&scene.stage);
     let told =
         |notice: &ProgressEvent| matches!(notice, ProgressEvent::AgentRetries { status: Some(401), .. });
     assert_eq!(run.story.count(told), 2, "{:#?}", run.story.notices);
-    for wanted in ["retries", "its login or key is not accepted", "401", "1 of 2", "2 of 2"] {
+    for wanted in ["retries", "the provider rejects its login or key", "401", "1 of 2", "2 of 2"] {
         assert!(said.contains(wanted), "{wanted} is not in: {said}");
     }
     let [question] = run.story.view.questions.as_slice() else { panic!("{:#?}", run.story.view.questions) };
@@ -98,12 +99,12 @@ pub(crate) fn refused_key(agent: &RealAgent) {
 
 /// A model that the provider does not have: no retry, and one question with what mends it.
 pub(crate) fn unknown_model(agent: &RealAgent) {
-    let unready = Unready { role: "", lacking: &[], switches: &[], says: "", mended_by: "" };
+    let unready = UnreadyCase { role: "", lacking: &[], switches: &[], says: "", mended_by: "" };
     let Some(scene) = unready.scene(agent, "edit") else { return };
-    let simulator = Simulator::start(Script::new().failing(Failure::unknown_model())).unwrap();
+    let simulator = Simulator::start(ModelScript::new().failing(ScriptedFailure::unknown_model())).unwrap();
     let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = Run::read(&scene.stage);
+    let run = RealAgentRun::read(&scene.stage);
     let [question] = run.story.view.questions.as_slice() else { panic!("{:#?}", run.story.view.questions) };
     for wanted in ["model", "`model`"] {
         assert!(question.text.contains(wanted), "{question:#?}");
@@ -112,14 +113,14 @@ pub(crate) fn unknown_model(agent: &RealAgent) {
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })), 0);
 }
 
-impl Unready {
-    fn scene<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<Scene<'a>> {
+impl UnreadyCase {
+    fn scene<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<RealAgentFixture<'a>> {
         let role = format!("{}\n{}", agent.role_with(permission)?, self.role);
         let workflow = format!(
             "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n[[phases]]\n\
              id = \"write\"\ntitle = \"Write it\"\n[[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\n"
         );
-        Some(Scene::on_stage(agent, &workflow).without(self.lacking).with(self.switches))
+        Some(RealAgentFixture::on_stage(agent, &workflow).without(self.lacking).with(self.switches))
     }
 }
 

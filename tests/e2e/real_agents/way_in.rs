@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use baton_simulator::{Script, Simulator, Turn};
+use baton_simulator::{ModelScript, ModelTurn, Simulator};
 
 use crate::agent::RealAgent;
-use crate::scene::Scene;
+use crate::scene::RealAgentFixture;
 
 /// Three phases with eight boxes.
 const PLAN: &str = "# Eight files\n\n## Survey\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`\n\n## Build\n\nAll of them are short.\n\n\
@@ -24,21 +24,21 @@ const OBJECTIVES: [(&str, &str); 8] = [
 ];
 
 /// A model that writes the file of each objective, and says so.
-fn model(scene: &Scene<'_>) -> Simulator {
+fn model(scene: &RealAgentFixture<'_>) -> Simulator {
     let workspace = scene.stage.workspace.canonicalize().unwrap();
-    let script = OBJECTIVES.iter().fold(Script::new(), |script, (objective, file)| {
+    let script = OBJECTIVES.iter().fold(ModelScript::new(), |script, (objective, file)| {
         let turns = vec![
-            Turn::write(workspace.join(file).display(), "what was asked for\n"),
-            Turn::say(format!("{file} is written.\nDone: {objective}")),
+            ModelTurn::write(workspace.join(file).display(), "what was asked for\n"),
+            ModelTurn::say(format!("{file} is written.\nDone: {objective}")),
         ];
         script.on(format!("- [{objective}]"), turns)
     });
     Simulator::start(script).unwrap()
 }
 
-fn scene<'a>(agent: &'a RealAgent, name: &str) -> Option<Scene<'a>> {
+fn scene<'a>(agent: &'a RealAgent, name: &str) -> Option<RealAgentFixture<'a>> {
     agent.role()?;
-    let scene = Scene::on_stage(agent, "").on_path(name);
+    let scene = RealAgentFixture::on_stage(agent, "").on_path(name);
     fs::write(scene.stage.workspace.join("PLAN.md"), PLAN).unwrap();
     Some(scene)
 }
@@ -80,12 +80,12 @@ pub(crate) fn sentence(agent: &RealAgent, name: &str) {
     let Some(scene) = scene(agent, name) else { return };
     scene.stage.make_repository();
     let workspace = scene.stage.workspace.canonicalize().unwrap();
-    let script = Script::new().on(
+    let script = ModelScript::new().on(
         "- [write-h-txt]",
         vec![
-            Turn::bash("git push origin main"),
-            Turn::write(workspace.join("h.txt").display(), "h\n"),
-            Turn::say("h.txt is written.\nDone: write-h-txt"),
+            ModelTurn::bash("git push origin main"),
+            ModelTurn::write(workspace.join("h.txt").display(), "h\n"),
+            ModelTurn::say("h.txt is written.\nDone: write-h-txt"),
         ],
     );
     let simulator = Simulator::start(script).unwrap();

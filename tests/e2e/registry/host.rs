@@ -14,7 +14,7 @@ use baton_runtime::core::Digest;
 const PROGRAM: &str = "docker-registry";
 
 /// A registry. It is killed when it is dropped.
-pub(crate) struct Host {
+pub(crate) struct RegistryServer {
     child: Child,
     folder: tempfile::TempDir,
     /// "127.0.0.1:port".
@@ -38,7 +38,7 @@ fn program() -> Option<OsString> {
     found
 }
 
-impl Host {
+impl RegistryServer {
     /// Starts one, where there is a program.
     pub(crate) fn start() -> Option<Self> {
         let program = program()?;
@@ -85,30 +85,30 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for RegistryServer {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
 /// A wire to a registry: what goes over it arrives, until it is cut.
-pub(crate) struct Wire {
+pub(crate) struct CuttableProxy {
     pub(crate) host: String,
-    shared: Arc<Shared>,
+    shared: Arc<CuttableProxyState>,
 }
 
-struct Shared {
+struct CuttableProxyState {
     to: String,
     /// How many bytes of one answer still come through.
     bytes_max: AtomicUsize,
     over: AtomicBool,
 }
 
-impl Wire {
+impl CuttableProxy {
     pub(crate) fn to(host: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(CuttableProxyState {
             to: host.to_owned(),
             bytes_max: AtomicUsize::new(usize::MAX),
             over: AtomicBool::new(false),
@@ -132,7 +132,7 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for CuttableProxy {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(&self.host));
@@ -140,7 +140,7 @@ impl Drop for Wire {
 }
 
 /// Carries one connection both ways.
-fn carry(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
+fn carry(client: TcpStream, shared: &CuttableProxyState) -> std::io::Result<()> {
     let registry = TcpStream::connect(&shared.to)?;
     let (mut from_client, mut to_registry) = (client.try_clone()?, registry.try_clone()?);
     std::thread::spawn(move || {

@@ -10,23 +10,23 @@ mod host;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::guests::Guest;
-use crate::support::{Ended, Stage};
+use crate::guests::GuestBuilder;
+use crate::support::{CommandOutput, TestWorkspace};
 use baton_runtime::core::Digest;
 use serde_json::Value;
 
-use host::{Host, Wire, files};
+use host::{CuttableProxy, RegistryServer, files};
 
 /// A registry, and somebody with a policy and a state directory of their own.
-struct Scene {
-    stage: Stage,
-    registry: Host,
+struct LocalRegistryFixture {
+    stage: TestWorkspace,
+    registry: RegistryServer,
 }
 
-impl Scene {
+impl LocalRegistryFixture {
     fn start() -> Option<Self> {
-        let registry = Host::start()?;
-        let stage = Stage::new();
+        let registry = RegistryServer::start()?;
+        let stage = TestWorkspace::new();
         stage.write("calm.wasm", component("there is room"));
         stage.write("other.wasm", component("there is room enough"));
         Some(Self { stage, registry })
@@ -34,7 +34,7 @@ impl Scene {
 
     /// `baton policy` with these arguments.
     #[track_caller]
-    fn policy(&self, arguments: &[&str]) -> Ended {
+    fn policy(&self, arguments: &[&str]) -> CommandOutput {
         self.stage.baton(&[&["policy"], arguments].concat())
     }
 
@@ -72,13 +72,13 @@ impl Scene {
 
     /// The workflow's component as a run would have it.
     #[track_caller]
-    fn plan(&self) -> Ended {
+    fn plan(&self) -> CommandOutput {
         self.run(&["--dry-run", "--format", "json"])
     }
 
     /// `baton run` with a state directory of this person's own.
     #[track_caller]
-    fn run(&self, arguments: &[&str]) -> Ended {
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
         let ended = command
             .args(["run", "job.toml", "--workspace", "work", "--state-dir", ".local/state/baton"])
@@ -96,7 +96,7 @@ impl Scene {
 
 /// A policy for compactions that always gives this reason.
 fn component(reason: &str) -> Vec<u8> {
-    Guest::good(reason).build()
+    GuestBuilder::good(reason).build()
 }
 
 /// The same policy, with so much more in it that it comes in many pieces.
@@ -123,7 +123,7 @@ fn digest(reference: &str) -> &str {
 // M6
 #[test]
 fn a_policy_goes_to_a_registry_and_comes_back_the_same() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = LocalRegistryFixture::start() else { return };
     let pushed = scene.push("calm.wasm", "1");
     assert_eq!(scene.push("calm.wasm", "1"), pushed, "the same component, the same manifest");
     let again = scene.push("calm.wasm", "2");
@@ -185,7 +185,7 @@ fn a_policy_goes_to_a_registry_and_comes_back_the_same() {
 // M6: a tool that knows nothing of Baton takes the policy along, and every digest stays what it was.
 #[test]
 fn another_tool_copies_a_policy_byte_by_byte() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = LocalRegistryFixture::start() else { return };
     let pushed = scene.push("calm.wasm", "1");
     let remote = |place: &str| format!("docker://{}/{place}/calm:1", scene.registry.host);
     let arguments = [
@@ -213,7 +213,7 @@ fn another_tool_copies_a_policy_byte_by_byte() {
 // M6
 #[test]
 fn what_is_no_policy_or_no_place_is_refused_with_a_reason() {
-    let Some(mut scene) = Scene::start() else { return };
+    let Some(mut scene) = LocalRegistryFixture::start() else { return };
     scene.stage.write("text.wasm", "no component");
     scene.policy(&["push", "text.wasm", &scene.reference(":1")]).expect(3).says(&["text.wasm"]);
     scene.policy(&["push", "calm.wasm", &scene.reference("")]).expect(2).says(&["neither a tag"]);
@@ -221,7 +221,7 @@ fn what_is_no_policy_or_no_place_is_refused_with_a_reason() {
     let absent = scene.reference(":absent");
     scene.policy(&["pull", &absent]).expect(2).says(&[&absent, "the tag was removed"]);
     let gone = scene.reference(&format!("@{}", Digest::of("gone")));
-    scene.policy(&["pull", &gone]).expect(2).says(&["has this digest was removed"]);
+    scene.policy(&["pull", &gone]).expect(2).says(&["the policy with this digest was removed"]);
     scene.registry.stop();
     scene.policy(&["pull", &scene.reference(":1")]).expect(1).says(&["cannot reach", &scene.registry.host]);
     assert!(files(&scene.store()).is_empty());
@@ -230,7 +230,7 @@ fn what_is_no_policy_or_no_place_is_refused_with_a_reason() {
 // M6
 #[test]
 fn what_was_tampered_with_is_refused_and_nothing_of_it_is_kept() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = LocalRegistryFixture::start() else { return };
     let pushed = scene.push("calm.wasm", "1");
     let manifest = scene.registry.blob(digest(&pushed));
     let layer = scene.registry.blob(Digest::of(component("there is room")).as_str());
@@ -245,7 +245,7 @@ fn what_was_tampered_with_is_refused_and_nothing_of_it_is_kept() {
             let refused = scene.policy(&["pull", &reference, "-o", "back.wasm"]);
             assert_ne!(refused.code, Some(0), "{}", refused.stderr);
             if !what.is_empty() {
-                refused.expect(3).says(&[what, "was changed in the registry or on the way"]);
+                refused.expect(3).says(&[what, "was changed in the registry or in transit"]);
             }
             assert!(files(&scene.store()).is_empty() && !scene.stage.path("back.wasm").exists());
         }
@@ -257,8 +257,8 @@ fn what_was_tampered_with_is_refused_and_nothing_of_it_is_kept() {
     let blob = scene.store().join("sha256").join(Digest::of(component("there is room")).hex());
     std::fs::write(&blob, "another").unwrap();
     let exact = scene.reference(&format!("@{}", digest(&pushed)));
-    scene.policy(&["inspect", &exact]).expect(3).says(&["is not what was pulled", "Delete it"]);
-    assert!(scene.list()[0]["refused"].as_str().unwrap().contains("is not what was pulled"));
+    scene.policy(&["inspect", &exact]).expect(3).says(&["has changed since it was pulled", "Delete it"]);
+    assert!(scene.list()[0]["refused"].as_str().unwrap().contains("has changed since it was pulled"));
     std::fs::remove_file(&blob).unwrap();
     scene.policy(&["inspect", &exact]).expect(0);
 }
@@ -266,7 +266,7 @@ fn what_was_tampered_with_is_refused_and_nothing_of_it_is_kept() {
 // M6
 #[test]
 fn only_what_somebody_trusted_has_signed_is_taken() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = LocalRegistryFixture::start() else { return };
     let pushed = scene.push("calm.wasm", "1");
     let reference = scene.reference(":1");
     for name in ["acme", "mallory"] {
@@ -275,7 +275,7 @@ fn only_what_somebody_trusted_has_signed_is_taken() {
     let verify =
         |key: &str| scene.policy(&["verify", &reference, "--key", &format!("{key}.pub"), "--format", "json"]);
 
-    verify("acme").expect(3).says(&["is not signed, and --key refuses what is not", &reference]);
+    verify("acme").expect(3).says(&["is not signed, and --key requires a signature", &reference]);
     scene.policy(&["verify", &reference]).expect(3);
     let signed = scene.policy(&["sign", &reference, "--key", "mallory.key"]).expect(0);
     assert_eq!(digest(signed.stdout.trim()), digest(&pushed));
@@ -307,7 +307,7 @@ fn only_what_somebody_trusted_has_signed_is_taken() {
     // What was kept before a rule is held to it as well.
     scene.trust(&rules.replace("acme.pub", "mallory.pub"));
     std::fs::copy(scene.stage.path("other.wasm"), scene.stage.path(".config/baton/mallory.pub")).unwrap();
-    scene.policy(&["inspect", &reference]).expect(2).says(&["mallory.pub", "cannot be used"]);
+    scene.policy(&["inspect", &reference]).expect(2).says(&["mallory.pub", "cannot use the key"]);
     scene.trust("signed = true");
     scene.policy(&["inspect", &reference]).expect(2).says(&["config.toml", "signed"]);
 }
@@ -315,7 +315,7 @@ fn only_what_somebody_trusted_has_signed_is_taken() {
 // M6
 #[test]
 fn a_file_is_signed_for_everybody_who_can_read_base64() {
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.write("calm.wasm", component("there is room"));
     stage.baton(&["policy", "keygen", "acme"]).expect(0);
     stage.baton(&["policy", "sign", "calm.wasm", "--key", "acme.key"]).expect(0);
@@ -327,13 +327,13 @@ fn a_file_is_signed_for_everybody_who_can_read_base64() {
     std::fs::remove_file(stage.path("calm.wasm.sig")).unwrap();
     stage.baton(&verify).expect(2).says(&["calm.wasm.sig", "baton policy sign"]);
     stage.baton(&["policy", "verify", "calm.wasm"]).expect(2).says(&["--key"]);
-    stage.baton(&["policy", "sign", "calm.wasm", "--key", "acme.pub"]).expect(2).says(&["no private key"]);
+    stage.baton(&["policy", "sign", "calm.wasm", "--key", "acme.pub"]).expect(2).says(&["not a private key"]);
 }
 
 // M6
 #[test]
 fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
-    let Some(mut scene) = Scene::start() else { return };
+    let Some(mut scene) = LocalRegistryFixture::start() else { return };
     let workflow = |reference: &str| {
         format!(
             "name = \"job\"\ngoal = \"Show what decides.\"\n[policies]\ncompaction = \"{reference}\"\n\
@@ -394,7 +394,7 @@ fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
 // M5, M6
 #[test]
 fn an_arm_from_a_registry_is_what_its_tag_meant_at_the_start_and_needs_no_network() {
-    let Some(mut scene) = Scene::start() else { return };
+    let Some(mut scene) = LocalRegistryFixture::start() else { return };
     scene.push("calm.wasm", "1");
     let arm = format!("calm={}:50", scene.reference(":1"));
     let begin = ["experiment", "start", "calmer", "--control", "resilience", "--arm", &arm, "--unit", "run"];
@@ -412,7 +412,7 @@ fn an_arm_from_a_registry_is_what_its_tag_meant_at_the_start_and_needs_no_networ
     let calm = Digest::of(component("there is room"));
     // Twenty draws of an even chance: not once in a million times is the arm not among them.
     let drawn = (0..20).any(|_| {
-        scene.run(&[]).expect(0).says(&["takes part in experiment calmer: arm "]);
+        scene.run(&[]).expect(0).says(&["enrolled in experiment calmer: arm "]);
         let which = scene.policy(&["which", "--run", "--workspace", "work"]).expect(0).stdout;
         which.contains("experiment  calmer, arm calm") && which.contains(calm.short())
     });
@@ -422,10 +422,10 @@ fn an_arm_from_a_registry_is_what_its_tag_meant_at_the_start_and_needs_no_networ
 // M6
 #[test]
 fn a_wire_that_is_cut_leaves_nothing_half() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = LocalRegistryFixture::start() else { return };
     scene.stage.write("large.wasm", large_component());
     scene.push("large.wasm", "1");
-    let wire = Wire::to(&scene.registry.host);
+    let wire = CuttableProxy::to(&scene.registry.host);
     let reference = format!("oci://{}/acme/calm:1", wire.host);
     for bytes in [10, 700, 300_000] {
         wire.cut_after(bytes);
@@ -434,7 +434,7 @@ fn a_wire_that_is_cut_leaves_nothing_half() {
         assert!(files(&scene.store()).is_empty() && !scene.stage.path("back.wasm").exists(), "{bytes}");
     }
     wire.cut_after(300_000);
-    scene.policy(&["pull", &reference]).expect(1).says(&["broke off before everything had come"]);
+    scene.policy(&["pull", &reference]).expect(1).says(&["closed before the transfer completed"]);
     wire.cut_after(usize::MAX);
     scene.policy(&["pull", &reference, "-o", "back.wasm"]).expect(0);
     assert_eq!(std::fs::read(scene.stage.path("back.wasm")).unwrap(), large_component());

@@ -15,7 +15,7 @@ use baton_runtime::core::workflow::SandboxLevel;
 use serde_json::{Value, json};
 
 use super::can;
-use crate::support::{Stage, until};
+use crate::support::{TestWorkspace, until};
 
 const ATTACKS: &str = include_str!("attacks.py");
 /// What every listener answers.
@@ -88,13 +88,13 @@ const OF_ITS_OWN: &[&str] = &["write_startup_file"];
 const OF_ROOT: &[&str] = &["trace_another", "enter_namespace_of_another"];
 
 /// Everything outside that somebody inside may be after.
-struct Scene {
-    stage: Stage,
+struct SandboxFixture {
+    stage: TestWorkspace,
     victim: Child,
     places: BTreeMap<&'static str, String>,
 }
 
-impl Drop for Scene {
+impl Drop for SandboxFixture {
     fn drop(&mut self) {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
@@ -102,7 +102,7 @@ impl Drop for Scene {
 }
 
 /// Answers everybody who comes, as long as the test lives.
-fn serve(mut accept: impl FnMut() -> Option<Box<dyn Conversation>> + Send + 'static, answer: Vec<u8>) {
+fn serve(mut accept: impl FnMut() -> Option<Box<dyn ReadWrite>> + Send + 'static, answer: Vec<u8>) {
     thread::spawn(move || {
         while let Some(mut connection) = accept() {
             let _ = connection.read(&mut [0; 1024]);
@@ -111,8 +111,8 @@ fn serve(mut accept: impl FnMut() -> Option<Box<dyn Conversation>> + Send + 'sta
     });
 }
 
-trait Conversation: Read + Write {}
-impl<T: Read + Write> Conversation for T {}
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
 
 fn tcp(address: &str, answer: Vec<u8>) -> u16 {
     let listener = TcpListener::bind(address).unwrap();
@@ -136,8 +136,8 @@ fn udp(address: &str) -> u16 {
     port
 }
 
-fn scene(sandbox: &str) -> Scene {
-    let stage = Stage::new();
+fn scene(sandbox: &str) -> SandboxFixture {
+    let stage = TestWorkspace::new();
     let (home, outside) = (stage.path("home"), stage.path("outside"));
     for folder in [home.join(".ssh"), home.join(".config/baton"), outside.join("folder")] {
         fs::create_dir_all(folder).unwrap();
@@ -212,20 +212,20 @@ fn scene(sandbox: &str) -> Scene {
         ("TCP", port.to_string()),
         ("UDP", datagrams.to_string()),
     ]);
-    Scene { stage, victim, places }
+    SandboxFixture { stage, victim, places }
 }
 
-trait OfItsOwn {
+trait ProcessGroupExt {
     fn process_group_of_its_own(&mut self) -> &mut Self;
 }
 
-impl OfItsOwn for Command {
+impl ProcessGroupExt for Command {
     fn process_group_of_its_own(&mut self) -> &mut Self {
         std::os::unix::process::CommandExt::process_group(self, 0)
     }
 }
 
-impl Scene {
+impl SandboxFixture {
     /// What came of each attack.
     fn play(&self) -> BTreeMap<String, Value> {
         let job = self.stage.workspace.join("job.toml");

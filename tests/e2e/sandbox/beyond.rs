@@ -6,16 +6,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::can;
-use crate::support::{Ended, Stage};
+use crate::support::{CommandOutput, TestWorkspace};
 
 /// A command in a strict sandbox of the stage's folder.
-fn tried(stage: &Stage, arguments: &[&str]) -> Ended {
+fn tried(stage: &TestWorkspace, arguments: &[&str]) -> CommandOutput {
     let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     stage.baton(&[&["sandbox", "try", "--workspace", &root, "--state-dir", &state], arguments].concat())
 }
 
 /// The same by Python, which exits 0 where it got what it was after.
-fn python(stage: &Stage, script: &str) -> Ended {
+fn python(stage: &TestWorkspace, script: &str) -> CommandOutput {
     tried(stage, &["--", "python3", "-c", script])
 }
 
@@ -25,7 +25,7 @@ fn the_settings_of_the_system_are_read_only_for_root_as_well() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     // The value that is there, so that nothing is different where it works.
     let script = "p = '/proc/sys/vm/swappiness'\nv = open(p).read()\nopen(p, 'w').write(v)";
     python(&stage, script).expect(1).says(&["refused to write /proc/sys/vm/swappiness"]);
@@ -37,7 +37,7 @@ fn keys_rings_and_sockets_to_a_hypervisor_are_not_there() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let script = "import socket\nsocket.socket(40, socket.SOCK_STREAM)";
     let ended = python(&stage, script).expect(1);
     ended.says(&["Address family not supported"]);
@@ -62,7 +62,7 @@ fn what_a_hidden_link_leads_to_is_hidden() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let at = |name: &str| stage.workspace.join(name);
     fs::create_dir(at("conf")).unwrap();
     fs::write(at("conf/env"), "the secret").unwrap();
@@ -83,7 +83,7 @@ fn a_bare_repository_among_the_files_is_none_for_whoever_comes_next() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let plant =
         "mkdir objects refs && echo 'ref: refs/heads/x' > HEAD && echo '[core] bare = false' > config";
     tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&["HEAD"]);
@@ -98,7 +98,7 @@ fn what_the_host_wrote_for_a_sandbox_is_exchanged_by_nobody_inside() {
         if !can(if level == "strict" { SandboxLevel::Strict } else { SandboxLevel::Write }) {
             continue;
         }
-        let stage = Stage::new();
+        let stage = TestWorkspace::new();
         let outside = stage.path("outside");
         let job = format!(
             "name = \"job\"\ngoal = \"Show what happens.\"\nsetup = [\"sh tools/prepare.sh || true\", \"true\"]\n\
@@ -133,7 +133,7 @@ fn what_the_host_wrote_for_a_sandbox_is_exchanged_by_nobody_inside() {
 #[test]
 fn a_pipe_is_no_file_that_was_written() {
     // A11
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let job = "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n\
                [limits]\nretries = 0\nbackoff = \"0s\"\n[[phases]]\nid = \"only\"\n\
                objectives = [{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }]\n";
@@ -147,7 +147,7 @@ fn a_pipe_is_no_file_that_was_written() {
 
 /// A workflow of confined programs, in a repository: one phase `first`, and one that is split in six, beside it or after it. What a program
 /// does of these six is `parts`.
-fn split(stage: &Stage, level: &str, depends: &str, script: &str, parts: &str) {
+fn split(stage: &TestWorkspace, level: &str, depends: &str, script: &str, parts: &str) {
     let objective = |id| format!("{{ id = \"{id}\", description = \"Write {id}.txt.\", verify = \"true\" }}");
     let objectives = ["b", "c", "d", "e", "f", "g"].map(objective).join(", ");
     let job = format!(
@@ -175,7 +175,7 @@ fn an_agent_makes_the_host_write_into_no_other_repository() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let other = stage.path("other");
     let script = format!(
         "for name in logs refs objects; do rm -rf .git/$name; ln -s {0}/.git/$name .git/$name; done\n\
@@ -207,7 +207,7 @@ fn a_phase_that_works_while_another_one_is_split_is_blamed_for_nothing() {
         if !can(if level == "strict" { SandboxLevel::Strict } else { SandboxLevel::Write }) {
             continue;
         }
-        let stage = Stage::new();
+        let stage = TestWorkspace::new();
         // The first phase ends after the trees of the other one are there, and before these are merged.
         let wait = "until ls .git/worktrees | grep -q '^secondb$'; do sleep 0.1; done";
         split(&stage, level, "", wait, "sleep 4");
@@ -229,7 +229,7 @@ fn a_person_adds_a_work_tree_while_a_confined_command_works() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.make_repository();
     let wait = "touch started; until [ -e go ]; do sleep 0.1; done";
     std::thread::scope(|scope| {
@@ -254,7 +254,7 @@ fn a_part_writes_only_branches_of_its_run_and_exchanges_no_folder() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let victim = stage.write("victim.txt", "theirs");
     let parts = format!(
         "own=$(cut -d' ' -f2 .git); common=${{own%/.git/*}}/.git; run=$(ls $common/refs/heads/baton)\n\
@@ -276,7 +276,7 @@ fn what_git_would_run_by_its_settings_stays_as_it_is() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     fs::create_dir_all(stage.workspace.join(".husky/_")).unwrap();
     let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
     write(".husky/pre-commit", "true\n");
@@ -298,7 +298,7 @@ fn what_cannot_be_renamed_at_first_is_renamed_and_told() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let plant = "echo x > .mcp.json; touch .mcp.json.from-agent; chmod 555 .";
     tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&[".mcp.json"]);
     assert!(!stage.workspace.join(".mcp.json").exists());
@@ -310,7 +310,7 @@ fn terminals_of_the_user_are_not_written_and_own_ones_are() {
     if !can(SandboxLevel::Write) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let script = "import os, sys\nmaster, slave = os.openpty()\nos.write(slave, b'x')\n\
                   open(os.ttyname(slave), 'w')";

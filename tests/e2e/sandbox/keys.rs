@@ -7,11 +7,11 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::can;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// A job of one objective whose agent is this shell script, with lines of its role and of its phase.
-fn job(script: &str, role: &str, phase: &str) -> Stage {
-    let stage = Stage::new();
+fn job(script: &str, role: &str, phase: &str) -> TestWorkspace {
+    let stage = TestWorkspace::new();
     let job = format!(
         "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n{role}\n\
          [limits]\nretries = 0\nbackoff = \"0s\"\nverifications = 1\n[[phases]]\nid = \"only\"\n{phase}\n[[phases.objectives]]\n\
@@ -27,7 +27,7 @@ fn job(script: &str, role: &str, phase: &str) -> Stage {
     stage
 }
 
-fn config(stage: &Stage, text: &str) {
+fn config(stage: &TestWorkspace, text: &str) {
     let folder = stage.path(".config/baton");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
@@ -94,7 +94,7 @@ fn a_run_is_not_gone_on_with_less_confined_than_is_asked_for() {
     let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict"]).expect(2);
     ended.says(&["began without `--sandbox strict`", "--restart", "--sandbox strict"]);
     // A sentence and a plan are confined as a workflow is.
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let agent =
         stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null; cat ~/secret > got; echo 'Done: task'\n");
     stage.write("secret", "the secret");
@@ -232,7 +232,7 @@ fn a_command_is_tried_before_it_is_trusted() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     stage.write("secret", "the secret");
     let tried = |arguments: &[&str]| {
         let place = ["--workspace", stage.workspace.to_str().unwrap(), "--state-dir"];

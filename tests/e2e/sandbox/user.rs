@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::can;
-use crate::support::Stage;
+use crate::support::TestWorkspace;
 
 /// Nobody has this number.
 const USER: u32 = 54_321;
@@ -19,7 +19,7 @@ fn an_ordinary_user_confines_as_root_does() {
     if !can(SandboxLevel::Strict) || !rustix::process::getuid().is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = TestWorkspace::new();
     let script =
         "#!/bin/sh\ncat > /dev/null\ncat ~/secret > got\necho x > ../outside\nid -u > who\necho 'Done: a'\n";
     let program = stage.write("agent.sh", script);

@@ -14,14 +14,14 @@ use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::{Action, Input, ObjectiveId, Run, SessionId};
-use baton_runtime::store::{ArtifactStore, Entry, Journal, StateDir};
+use baton_runtime::store::{ArtifactStore, Journal, JournalEntry, StateDir};
 use rustix::process::{Pid, Signal};
 
 /// Nothing that these suites wait for takes a tenth of this on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder with a workflow, a workspace and a state directory of its own.
-pub struct Stage {
+pub struct TestWorkspace {
     dir: tempfile::TempDir,
     /// Where the agents work.
     pub workspace: PathBuf,
@@ -29,7 +29,7 @@ pub struct Stage {
 
 /// A command that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     /// Exit code; absent where a signal ended it.
     pub code: Option<i32>,
     /// Data.
@@ -38,14 +38,14 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl From<Output> for Ended {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 }
 
-impl Ended {
+impl CommandOutput {
     /// Checks the exit code, and shows everything where it is another.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
@@ -63,7 +63,7 @@ impl Ended {
     }
 }
 
-impl Stage {
+impl TestWorkspace {
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("baton-e2e-").tempdir().unwrap();
         let workspace = dir.path().join("work");
@@ -236,12 +236,12 @@ impl Stage {
 
     /// Runs it to its end.
     #[track_caller]
-    pub fn baton(&self, arguments: &[&str]) -> Ended {
+    pub fn baton(&self, arguments: &[&str]) -> CommandOutput {
         self.command(arguments).output().unwrap().into()
     }
 
     /// Runs it to its end with one more variable.
-    pub fn baton_with(&self, arguments: &[&str], name: &str, value: &str) -> Ended {
+    pub fn baton_with(&self, arguments: &[&str], name: &str, value: &str) -> CommandOutput {
         self.command(arguments).env(name, value).output().unwrap().into()
     }
 
@@ -264,8 +264,8 @@ impl Stage {
 
     /// The newest run, told from its journal.
     #[track_caller]
-    pub fn story(&self) -> Story {
-        Story::read(&self.state())
+    pub fn story(&self) -> JournalSummary {
+        JournalSummary::read(&self.state())
     }
 
     /// The inputs of the newest run, in order.
@@ -274,8 +274,8 @@ impl Stage {
         let journal = Journal::open_read_only(&self.state()).unwrap();
         let run = journal.latest().unwrap().expect("a run").run;
         let input = |entry| match entry {
-            Entry::Input(stamped) => Some(stamped.input),
-            Entry::Intent { .. } => None,
+            JournalEntry::Input(stamped) => Some(stamped.input),
+            JournalEntry::Intent { .. } => None,
         };
         journal.read(&run).unwrap().map(Result::unwrap).filter_map(input).collect()
     }
@@ -341,7 +341,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for TestWorkspace {
     fn drop(&mut self) {
         // The workspace may have been deleted by an agent; its state is then left to the next `cargo clean`.
         if let Ok(state) = StateDir::open(&self.state_root(), &self.workspace) {
@@ -361,26 +361,26 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 /// A run as its journal tells it.
-pub struct Story {
+pub struct JournalSummary {
     /// Where it stands after the last entry.
     pub view: RunView,
     /// Everything that was told, in order.
     pub notices: Vec<ProgressEvent>,
     /// Every prompt: to whom, about what, and which of it was done already by then.
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<SentPrompt>,
     /// Entries in the journal.
     pub entries: usize,
 }
 
 /// A prompt that was sent, or about to be.
 #[derive(Debug)]
-pub struct Prompt {
+pub struct SentPrompt {
     pub session: SessionId,
     pub focus: Vec<ObjectiveId>,
     pub already_done: Vec<ObjectiveId>,
 }
 
-impl Story {
+impl JournalSummary {
     #[track_caller]
     pub fn read(state: &StateDir) -> Self {
         let journal = Journal::open_read_only(state).unwrap();
@@ -391,7 +391,7 @@ impl Story {
             let entry = entry.unwrap();
             entries += 1;
             last = entry.at();
-            let Entry::Input(stamped) = entry else { continue };
+            let JournalEntry::Input(stamped) = entry else { continue };
             // Done before this input: what is finished by the very input that leads to a prompt would be its mistake.
             let done = done(&folded.view(last));
             let finishing = matches!(stamped.input, Input::Reported { .. });
@@ -401,7 +401,7 @@ impl Story {
                     Action::Prompt { session, focus, .. } => {
                         assert!(!finishing, "a report alone leads to no prompt");
                         let already_done = focus.iter().filter(|id| done.contains(id)).cloned().collect();
-                        prompts.push(Prompt { session, focus, already_done });
+                        prompts.push(SentPrompt { session, focus, already_done });
                     }
                     _ => {}
                 }

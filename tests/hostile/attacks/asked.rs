@@ -1,7 +1,7 @@
 //! What a component does while it is asked, without any import: with its computing, its memory and its answer.
 
-use crate::hostile::attacks::{Attack, faults, in_vain};
-use crate::hostile::guests::{ANSWER, DECISION, Guest};
+use crate::hostile::attacks::{PolicyAttack, faults, in_vain};
+use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder};
 use crate::hostile::raw;
 
 /// Stores a list or text (address, length) where the payload of the answer's action is, behind this discriminant.
@@ -17,7 +17,7 @@ fn acting(discriminant: u32, address: u32, length: u32) -> String {
 }
 
 /// Answers `offloading` with a list (address, length) of items and no reason, after this.
-fn offloading(first: &str, address: u32, length: u32) -> Guest {
+fn offloading(first: &str, address: u32, length: u32) -> GuestBuilder {
     let size = DECISION + 4;
     let body = format!(
         "{first}
@@ -25,15 +25,15 @@ fn offloading(first: &str, address: u32, length: u32) -> Guest {
          (i32.store (i32.const {size}) (i32.const {length}))
          (i32.const {ANSWER})"
     );
-    Guest::new("offloading-policy").body("decide", &body)
+    GuestBuilder::new("offloading-policy").body("decide", &body)
 }
 
 /// Answers "keep", with a reason of these bytes.
-fn because(reason: &[u8]) -> Guest {
-    Guest::new("compaction-policy").answering(reason.len() as u32).item(&raw::data(1024, reason))
+fn because(reason: &[u8]) -> GuestBuilder {
+    GuestBuilder::new("compaction-policy").answering(reason.len() as u32).item(&raw::data(1024, reason))
 }
 
-pub(crate) fn attacks() -> Vec<Attack> {
+pub(crate) fn attacks() -> Vec<PolicyAttack> {
     let mut attacks = computing();
     attacks.extend(memory());
     attacks.extend(answers());
@@ -41,8 +41,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
     attacks
 }
 
-fn computing() -> Vec<Attack> {
-    let deciding = |body: &str| Guest::deciding(body);
+fn computing() -> Vec<PolicyAttack> {
+    let deciding = |body: &str| GuestBuilder::deciding(body);
     let spread = (0..20)
         .map(|function| format!("(func $f{function} (call $f{}) (call $f{}))", (function + 1) % 20, function))
         .collect::<String>();
@@ -97,36 +97,43 @@ fn computing() -> Vec<Attack> {
     ]
 }
 
-fn memory() -> Vec<Attack> {
+fn memory() -> Vec<PolicyAttack> {
     let grow = "(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable";
     let tables = "(loop $more (br_if $more (i32.ge_s (table.grow $t (ref.null func) (i32.const 1000)) (i32.const 0)))) unreachable";
     vec![
-        faults("eats-memory", &Guest::deciding(grow), "OutOfMemory", "8388608 bytes of memory"),
+        faults("eats-memory", &GuestBuilder::deciding(grow), "OutOfMemory", "8388608 bytes of memory"),
         faults(
             "grows-all-at-once",
-            &Guest::deciding(
+            &GuestBuilder::deciding(
                 "(if (i32.lt_s (memory.grow (i32.const 60000)) (i32.const 0)) (then unreachable)) unreachable",
             ),
             "OutOfMemory",
             "8388608 bytes of memory",
         ),
-        faults("grows-a-table", &Guest::deciding(tables).item("(table $t 0 funcref)"), "Trap", "unreachable"),
+        faults(
+            "grows-a-table",
+            &GuestBuilder::deciding(tables).item("(table $t 0 funcref)"),
+            "Trap",
+            "unreachable",
+        ),
         faults(
             "fills-beyond-its-memory",
-            &Guest::deciding("(memory.fill (i32.const 0) (i32.const 1) (i32.const 0x200000)) unreachable"),
+            &GuestBuilder::deciding(
+                "(memory.fill (i32.const 0) (i32.const 1) (i32.const 0x200000)) unreachable",
+            ),
             "Trap",
             "out of bounds memory access",
         ),
         faults(
             "reads-beyond-its-memory",
-            &Guest::deciding("(i32.load (i32.const 0xfffffff0))"),
+            &GuestBuilder::deciding("(i32.load (i32.const 0xfffffff0))"),
             "Trap",
             "out of bounds memory access",
         ),
     ]
 }
 
-fn answers() -> Vec<Attack> {
+fn answers() -> Vec<PolicyAttack> {
     // A hundred ids, each the same MiB of its memory: 100 MB that cost the guest one.
     let shared_mib = "(local $i i32)
          (drop (memory.grow (i32.const 32)))
@@ -135,7 +142,7 @@ fn answers() -> Vec<Attack> {
             (i32.store (i32.add (i32.const 4096) (i32.mul (local.get $i) (i32.const 8))) (i32.const 131072))
             (i32.store (i32.add (i32.const 4100) (i32.mul (local.get $i) (i32.const 8))) (i32.const 1048576))
             (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))";
-    let keep = |bytes: u32| Guest::new("compaction-policy").answering(bytes);
+    let keep = |bytes: u32| GuestBuilder::new("compaction-policy").answering(bytes);
     vec![
         faults("answers-100-mb", &offloading(shared_mib, 4096, 100), "TooLarge", "more than 131072 bytes"),
         faults(
@@ -167,30 +174,35 @@ fn answers() -> Vec<Attack> {
         faults("answers-an-overlong-character", &because(b"\xc0\xaf"), "Invalid", "utf-8"),
         faults(
             "answers-out-of-bounds",
-            &Guest::deciding("(i32.const 0x7ffffff0)"),
+            &GuestBuilder::deciding("(i32.const 0x7ffffff0)"),
             "Invalid",
             "out of bounds",
         ),
         faults(
             "answers-at-the-end-of-its-memory",
-            &Guest::deciding("(i32.const 131068)"),
+            &GuestBuilder::deciding("(i32.const 131068)"),
             "Invalid",
             "out of bounds",
         ),
-        faults("answers-where-nothing-may-be", &Guest::deciding("(i32.const 65)"), "Invalid", "aligned"),
+        faults(
+            "answers-where-nothing-may-be",
+            &GuestBuilder::deciding("(i32.const 65)"),
+            "Invalid",
+            "aligned",
+        ),
         faults(
             "answers-a-variant-that-does-not-exist",
-            &Guest::deciding(&acting(9, 0, 0)),
+            &GuestBuilder::deciding(&acting(9, 0, 0)),
             "Invalid",
             "discriminant",
         ),
         // Every byte of an answer is the guest's: whatever it points to lies in its own memory.
-        in_vain("answers-with-its-own-code", &Guest::deciding(&acting(1, 0, 64))),
+        in_vain("answers-with-its-own-code", &GuestBuilder::deciding(&acting(1, 0, 64))),
     ]
 }
 
-fn afterwards() -> Vec<Attack> {
-    let good = || Guest::good("ok");
+fn afterwards() -> Vec<PolicyAttack> {
+    let good = || GuestBuilder::good("ok");
     vec![
         faults("traps-after-it-answered", &good().after_return("unreachable"), "Trap", "unreachable"),
         faults(

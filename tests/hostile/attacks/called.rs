@@ -1,7 +1,7 @@
 //! What a component does with the functions that the host lends it: too often, with too much, with what is not there.
 
-use crate::hostile::attacks::{Attack, faults, in_vain};
-use crate::hostile::guests::{ANSWER, DECISION, Guest};
+use crate::hostile::attacks::{PolicyAttack, faults, in_vain};
+use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder};
 use crate::hostile::raw;
 
 /// A body that calls something again and again.
@@ -21,22 +21,22 @@ fn texts(at: u32, count: usize) -> String {
     raw::data(at, &entry.repeat(count))
 }
 
-pub(crate) fn attacks() -> Vec<Attack> {
+pub(crate) fn attacks() -> Vec<PolicyAttack> {
     let mut attacks = floods();
     attacks.extend(searches());
     attacks.extend(strange());
     attacks
 }
 
-fn floods() -> Vec<Attack> {
-    let flooding = |interface, name, call: &str| Guest::deciding(&flood(call)).import(interface, name);
+fn floods() -> Vec<PolicyAttack> {
+    let flooding = |interface, name, call: &str| GuestBuilder::deciding(&flood(call)).import(interface, name);
     let fuel = "40000000 units of fuel";
     let log = "(call $write (i32.const 2) (i32.const 1024) (i32.const 3))";
     vec![
         faults("floods-the-log", &flooding("log", "write", log).data(1024, "hey"), "OutOfFuel", fuel),
         faults(
             "floods-the-log-with-long-lines",
-            &Guest::deciding(
+            &GuestBuilder::deciding(
                 "(drop (memory.grow (i32.const 4)))
                  (loop $again (call $write (i32.const 0) (i32.const 200000) (i32.const 131000)) (br $again)) unreachable",
             )
@@ -46,7 +46,7 @@ fn floods() -> Vec<Attack> {
         ),
         faults(
             "logs-a-megabyte",
-            &Guest::deciding(
+            &GuestBuilder::deciding(
                 "(drop (memory.grow (i32.const 20)))
                  (call $write (i32.const 0) (i32.const 0) (i32.const 1048576)) unreachable",
             )
@@ -56,7 +56,7 @@ fn floods() -> Vec<Attack> {
         ),
         faults(
             "logs-what-is-no-text",
-            &Guest::deciding("(call $write (i32.const 1) (i32.const 1024) (i32.const 2)) unreachable")
+            &GuestBuilder::deciding("(call $write (i32.const 1) (i32.const 1024) (i32.const 2)) unreachable")
                 .import("log", "write")
                 .item(&raw::data(1024, b"\xff\xff")),
             "Invalid",
@@ -64,14 +64,14 @@ fn floods() -> Vec<Attack> {
         ),
         faults(
             "logs-at-a-level-that-does-not-exist",
-            &Guest::deciding("(call $write (i32.const 9) (i32.const 0) (i32.const 0)) unreachable")
+            &GuestBuilder::deciding("(call $write (i32.const 9) (i32.const 0) (i32.const 0)) unreachable")
                 .import("log", "write"),
             "Invalid",
             "discriminant",
         ),
         faults(
             "logs-beyond-its-memory",
-            &Guest::deciding("(call $write (i32.const 1) (i32.const 0x7fffffff) (i32.const 100)) unreachable")
+            &GuestBuilder::deciding("(call $write (i32.const 1) (i32.const 0x7fffffff) (i32.const 100)) unreachable")
                 .import("log", "write"),
             "Invalid",
             "out of bounds",
@@ -94,24 +94,24 @@ fn floods() -> Vec<Attack> {
         // As deep as it gets, it calls the host at each level.
         faults(
             "calls-from-the-bottom-of-its-stack",
-            &Guest::deciding("(drop (call $len (i32.const 0))) (call $compaction.decide (local.get 0))").import("text", "len"),
+            &GuestBuilder::deciding("(drop (call $len (i32.const 0))) (call $compaction.decide (local.get 0))").import("text", "len"),
             "Trap",
             "call stack exhausted",
         ),
     ]
 }
 
-fn searches() -> Vec<Attack> {
+fn searches() -> Vec<PolicyAttack> {
     let searching = |patterns: u32, count: u32| {
         let body = format!(
             "(drop (memory.grow (i32.const 124))) {} unreachable",
             call("find-any", &[0, 0, 10, patterns, count, 9])
         );
-        Guest::deciding(&body).import("text", "find-any")
+        GuestBuilder::deciding(&body).import("text", "find-any")
     };
     let setting = |length: u32| {
         let body = format!("{} unreachable", call("find-setting", &[0, 0, 10, 1024, length, 9]));
-        Guest::deciding(&body).import("text", "find-setting").data(1024, &"colour".repeat(100))
+        GuestBuilder::deciding(&body).import("text", "find-setting").data(1024, &"colour".repeat(100))
     };
     vec![
         faults(
@@ -151,7 +151,7 @@ fn searches() -> Vec<Attack> {
     ]
 }
 
-fn strange() -> Vec<Attack> {
+fn strange() -> Vec<PolicyAttack> {
     let slice_of_nothing = format!(
         "{} (if (i32.add (call $len (i32.const 77)) (i32.load (i32.const {}))) (then unreachable))
          (i64.store (i32.const {DECISION}) (i64.const 0)) (i32.const {ANSWER})",
@@ -159,7 +159,7 @@ fn strange() -> Vec<Attack> {
         DECISION + 4
     );
     let into = |address: u32| {
-        Guest::deciding(&format!(
+        GuestBuilder::deciding(&format!(
             "(call $slice (i32.const 0) (i32.const 0) (i32.const 9) (i32.const {address})) unreachable"
         ))
         .import("text", "slice")
@@ -167,7 +167,7 @@ fn strange() -> Vec<Attack> {
     vec![
         faults(
             "asks-for-a-setting-that-it-does-not-have",
-            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 6))) unreachable")
+            &GuestBuilder::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 6))) unreachable")
                 .import("config", "get-flag")
                 .data(1024, "colour"),
             "Trap",
@@ -175,7 +175,7 @@ fn strange() -> Vec<Attack> {
         ),
         faults(
             "asks-for-a-setting-whose-name-is-no-text",
-            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 1))) unreachable")
+            &GuestBuilder::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 1))) unreachable")
                 .import("config", "get-flag")
                 .item(&raw::data(1024, b"\xff")),
             "Invalid",
@@ -183,7 +183,7 @@ fn strange() -> Vec<Attack> {
         ),
         faults(
             "asks-for-a-setting-with-a-name-for-the-terminal",
-            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 4))) unreachable")
+            &GuestBuilder::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 4))) unreachable")
                 .import("config", "get-flag")
                 .item(&raw::data(1024, b"\x1b[2J")),
             "Trap",
@@ -194,11 +194,11 @@ fn strange() -> Vec<Attack> {
         // Ids that name no text are empty texts, and ranges are clipped: nothing to trap on.
         in_vain(
             "reads-texts-that-do-not-exist",
-            &Guest::deciding(&slice_of_nothing).import("text", "len").import("text", "slice"),
+            &GuestBuilder::deciding(&slice_of_nothing).import("text", "len").import("text", "slice"),
         ),
         in_vain(
             "reads-beyond-a-text",
-            &Guest::deciding(&format!(
+            &GuestBuilder::deciding(&format!(
                 "{} (i64.store (i32.const {DECISION}) (i64.const 0)) (i32.const {ANSWER})",
                 call("slice", &[0, u32::MAX - 3, u32::MAX])
             ))

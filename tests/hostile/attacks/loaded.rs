@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::hostile::attacks::{Attack, in_vain_bytes, refused, refused_bytes};
-use crate::hostile::guests::Guest;
+use crate::hostile::attacks::{PolicyAttack, in_vain_bytes, refused, refused_bytes};
+use crate::hostile::guests::GuestBuilder;
 use crate::hostile::raw;
 
-pub(crate) fn attacks() -> Vec<Attack> {
+pub(crate) fn attacks() -> Vec<PolicyAttack> {
     let mut attacks = imports();
     attacks.extend(exports());
     attacks.extend(substance());
@@ -16,8 +16,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
     attacks
 }
 
-fn imports() -> Vec<Attack> {
-    let good = || Guest::good("ok");
+fn imports() -> Vec<PolicyAttack> {
+    let good = || GuestBuilder::good("ok");
     let clock = good()
         .with_package("package wasi:clocks@0.2.0; interface wall-clock { now: func() -> u64; }")
         .contract("world imports {", "world imports { import wasi:clocks/wall-clock@0.2.0;")
@@ -85,7 +85,7 @@ fn imports() -> Vec<Attack> {
             "imports-a-component",
             raw::good_with("(import \"more\" (component))"),
             "Bounds",
-            "hands a component to a component",
+            "passes a component to a component",
         ),
         refused_bytes(
             "imports-a-name-of-50-kb",
@@ -96,8 +96,8 @@ fn imports() -> Vec<Attack> {
     ]
 }
 
-fn exports() -> Vec<Attack> {
-    let good = || Guest::good("ok");
+fn exports() -> Vec<PolicyAttack> {
+    let good = || GuestBuilder::good("ok");
     let decides = "baton:policy/compaction@0.1.0";
     let nothing = "(component $empty) (instance $e (instantiate $empty))";
     let calls = "(core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
@@ -106,7 +106,7 @@ fn exports() -> Vec<Attack> {
         refused_bytes("exports-nothing", raw::component(""), "NoDecision", "it exports: nothing"),
         refused(
             "decides-nothing",
-            &Guest::new("settings-policy"),
+            &GuestBuilder::new("settings-policy"),
             "NoDecision",
             "baton:policy/settings@0.1.0",
         ),
@@ -190,7 +190,7 @@ fn exports() -> Vec<Attack> {
         ),
         refused(
             "lacks-a-function-of-an-interface",
-            &Guest::new("splitting-policy").contract(
+            &GuestBuilder::new("splitting-policy").contract(
                 "decide: func(observation: splitting-observation)",
                 "evaluate: func(observation: splitting-observation)",
             ),
@@ -200,8 +200,8 @@ fn exports() -> Vec<Attack> {
     ]
 }
 
-fn substance() -> Vec<Attack> {
-    let good = Guest::good("ok").build();
+fn substance() -> Vec<PolicyAttack> {
+    let good = GuestBuilder::good("ok").build();
     let mut no_component = vec![
         ("is-empty", Vec::new(), "an empty file"),
         ("is-a-core-module", wat::parse_str("(module)").expect("text"), "a core module"),
@@ -228,10 +228,10 @@ fn substance() -> Vec<Attack> {
             "TooLarge",
             "at most 67108864",
         ),
-        refused("begins-with-too-much-memory", &Guest::good("").pages(200), "Trial", "memory"),
+        refused("begins-with-too-much-memory", &GuestBuilder::good("").pages(200), "Trial", "memory"),
         refused(
             "begins-with-more-memory-than-the-pool-has",
-            &Guest::good("").pages(60_000),
+            &GuestBuilder::good("").pages(60_000),
             "Compile",
             "memory",
         ),
@@ -253,7 +253,7 @@ fn substance() -> Vec<Attack> {
 }
 
 /// Small to write down and large to compile.
-fn bombs() -> Vec<Attack> {
+fn bombs() -> Vec<PolicyAttack> {
     let deep = (1..200).fold("(type $t0 (list u8))".to_owned(), |mut text, level| {
         let _ = write!(text, "(type $t{level} (list $t{}))", level - 1);
         text
@@ -319,7 +319,7 @@ fn bombs() -> Vec<Attack> {
                  (instance (instantiate $b (with \"c\" (component $a))))",
             ),
             "Bounds",
-            "hands a component to a component",
+            "passes a component to a component",
         ),
         refused_bytes("has-types-200-deep", raw::good_with(&deep), "Compile", "type nesting is too deep"),
         refused_bytes("has-60000-functions", functions(60_000), "Bounds", "more than 50000 functions"),
@@ -372,7 +372,7 @@ fn bombs() -> Vec<Attack> {
             "makes-resources",
             raw::good_with("(type $r (resource (rep i32))) (core func $new (canon resource.new $r))"),
             "Bounds",
-            "it makes resources",
+            "it creates resources",
         ),
         in_vain_bytes("has-components-5000-deep", raw::good_with_nested(5000)),
         in_vain_bytes("has-ten-thousand-functions", functions(10_000)),
@@ -380,8 +380,8 @@ fn bombs() -> Vec<Attack> {
     ]
 }
 
-fn starts() -> Vec<Attack> {
-    let good = || Guest::good("ok");
+fn starts() -> Vec<PolicyAttack> {
+    let good = || GuestBuilder::good("ok");
     vec![
         refused(
             "never-ends-to-start",
@@ -414,11 +414,11 @@ fn starts() -> Vec<Attack> {
 }
 
 /// What it says of itself is a courtesy, and has to be said rightly.
-fn wants() -> Vec<Attack> {
+fn wants() -> Vec<PolicyAttack> {
     let says = |section: &[u8]| raw::good_with_section("baton:wants", section);
     let mut twice = says(br#"{"schema":1}"#);
     raw::append_section(&mut twice, "baton:wants", br#"{"schema":1,"artifacts":["*"]}"#);
-    let mut lies = Guest::good("ok").import("artifacts", "read").build();
+    let mut lies = GuestBuilder::good("ok").import("artifacts", "read").build();
     raw::append_section(&mut lies, "baton:wants", br#"{"schema":1}"#);
     vec![
         refused_bytes(
@@ -439,7 +439,7 @@ fn wants() -> Vec<Attack> {
         ),
         refused_bytes("wants-with-10-mb", says(&vec![b' '; 10 << 20]), "Wants", "at most 16384 are read"),
         refused_bytes("wants-ten-thousand-deep", says(&[b'['; 16_000]), "Wants", "baton:wants"),
-        refused_bytes("wants-twice", twice, "Wants", "is there twice"),
+        refused_bytes("wants-twice", twice, "Wants", "it has two sections"),
         // Wanting alone gives nothing.
         in_vain_bytes(
             "wants-everything-that-there-is",

@@ -1,7 +1,7 @@
 //! What a component does where it is asked what can be set.
 
-use crate::hostile::attacks::{Attack, not_configured, refused};
-use crate::hostile::guests::{DECISION, Guest};
+use crate::hostile::attacks::{PolicyAttack, not_configured, refused};
+use crate::hostile::guests::{DECISION, GuestBuilder};
 use crate::hostile::raw;
 
 /// Where the settings of a schema are written down.
@@ -16,8 +16,8 @@ fn setting(key: (u32, u32), doc: (u32, u32), texts: (u32, u32)) -> Vec<u8> {
 }
 
 /// Everything that a policy may be asked, with so many settings.
-fn with_schema(count: u32, settings: &[u8]) -> Guest {
-    Guest::new("policy").body("schema", &pointing(SCHEMA, count)).item(&raw::data(SCHEMA, settings))
+fn with_schema(count: u32, settings: &[u8]) -> GuestBuilder {
+    GuestBuilder::new("policy").body("schema", &pointing(SCHEMA, count)).item(&raw::data(SCHEMA, settings))
 }
 
 /// Answers with a list.
@@ -29,14 +29,14 @@ fn pointing(at: u32, count: u32) -> String {
     )
 }
 
-pub(crate) fn attacks() -> Vec<Attack> {
+pub(crate) fn attacks() -> Vec<PolicyAttack> {
     let mut attacks = schemas();
     attacks.extend(defaults());
     attacks
 }
 
-fn schemas() -> Vec<Attack> {
-    let schema = |body: &str| Guest::new("policy").body("schema", body);
+fn schemas() -> Vec<PolicyAttack> {
+    let schema = |body: &str| GuestBuilder::new("policy").body("schema", body);
     let one = |key: &str| {
         let key_bytes = key.len() as u32;
         with_schema(1, &setting((1024, key_bytes), (0, 0), (0, 0))).item(&raw::data(1024, key.as_bytes()))
@@ -86,7 +86,7 @@ fn schemas() -> Vec<Attack> {
     ]
 }
 
-fn defaults() -> Vec<Attack> {
+fn defaults() -> Vec<PolicyAttack> {
     let patterns = with_schema(1, &setting((1024, 1), (0, 0), (8192, 2000))).data(1024, "k");
     vec![not_configured(
         "has-a-default-of-2000-patterns",

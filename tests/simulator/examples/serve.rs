@@ -11,7 +11,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-use baton_simulator::{Failure, Script, Simulator, Turn};
+use baton_simulator::{ModelScript, ModelTurn, ScriptedFailure, Simulator};
 
 /// A quota that is told is told to begin anew then: in the year 2100.
 const RESETS_AT_S: u64 = 4_102_444_800;
@@ -27,16 +27,16 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn script(folder: &Path) -> Result<Script> {
-    let mut script = Script::new();
+fn script(folder: &Path) -> Result<ModelScript> {
+    let mut script = ModelScript::new();
     let mut turns = Vec::new();
-    let mut failures: Vec<Failure> = Vec::new();
+    let mut failures: Vec<ScriptedFailure> = Vec::new();
     let mut in_stream = false;
     let mut options = std::env::args().skip(1);
     while let Some(option) = options.next() {
         match option.as_str() {
             "--in-stream" => in_stream = true,
-            "--hang" => turns.push(Turn::hang()),
+            "--hang" => turns.push(ModelTurn::hang()),
             named => {
                 let number = options.next().and_then(|number| number.parse::<u64>().ok());
                 let number = number.ok_or_else(|| wrong(format!("{named} wants a number after it")))?;
@@ -44,13 +44,13 @@ fn script(folder: &Path) -> Result<Script> {
                 match named {
                     "--pages" => turns.extend((1..=number).map(|page| filler(folder, page))),
                     // Claude Code refuses a plain `sleep`.
-                    "--sleep" => turns.push(Turn::bash(format!("timeout {number} tail -f /dev/null"))),
+                    "--sleep" => turns.push(ModelTurn::bash(format!("timeout {number} tail -f /dev/null"))),
                     "--window" => script = script.max_prompt_tokens(number),
                     "--scale" => script = script.message_scale(number),
-                    "--limited" => failures.push(Failure::rate_limited(few)),
-                    "--overloaded" => failures.push(Failure::overloaded(few)),
-                    "--broke" => failures.push(Failure::credit_spent(few)),
-                    "--quota-until" => failures.push(Failure::quota_until(number)),
+                    "--limited" => failures.push(ScriptedFailure::rate_limited(few)),
+                    "--overloaded" => failures.push(ScriptedFailure::overloaded(few)),
+                    "--broke" => failures.push(ScriptedFailure::credit_spent(few)),
+                    "--quota-until" => failures.push(ScriptedFailure::quota_until(number)),
                     "--used" => {
                         script = script.quota_used(u8::try_from(number).unwrap_or(u8::MAX), RESETS_AT_S);
                     }
@@ -69,16 +69,16 @@ fn script(folder: &Path) -> Result<Script> {
     }
     if in_stream {
         script = script.too_long_in_stream();
-        failures = failures.into_iter().map(Failure::in_stream).collect();
+        failures = failures.into_iter().map(ScriptedFailure::in_stream).collect();
     }
-    turns.push(Turn::write(folder.join("hello.txt").display(), "hello from the simulated model\n"));
-    turns.push(Turn::say("Done: hello.txt written."));
-    Ok(failures.into_iter().fold(script.otherwise(turns), Script::failing))
+    turns.push(ModelTurn::write(folder.join("hello.txt").display(), "hello from the simulated model\n"));
+    turns.push(ModelTurn::say("Done: hello.txt written."));
+    Ok(failures.into_iter().fold(script.otherwise(turns), ModelScript::failing))
 }
 
-fn filler(folder: &Path, page: u64) -> Turn {
+fn filler(folder: &Path, page: u64) -> ModelTurn {
     let line = "A line of filler, as long as a line of prose tends to be in a file.\n";
-    Turn::write(folder.join(format!("page-{page}.txt")).display(), line.repeat(9000 / line.len()))
+    ModelTurn::write(folder.join(format!("page-{page}.txt")).display(), line.repeat(9000 / line.len()))
 }
 
 fn wrong(message: String) -> Error {

@@ -3,20 +3,20 @@
 
 use serde_json::Value;
 
-use crate::dialogue::Standing;
-use crate::wire::Wire;
+use crate::dialogue::DialogueState;
+use crate::wire::ApiKind;
 
 /// What a request asks.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The API that it came by.
-    pub wire: Wire,
+    pub wire: ApiKind,
     /// Text of the last message of a person: the prompt that is being worked on.
     pub prompt: String,
     /// Tool results since then: how many turns of the prompt are done.
     pub results: usize,
     /// Tools that the agent offers; none in side requests, a title for example.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<OfferedTool>,
     /// The agent asks for a summary of the dialogue.
     pub compaction: bool,
     /// It wants the summary as an item of its own instead of as text.
@@ -39,7 +39,7 @@ pub struct Asked {
 
 /// A tool that an agent offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
+pub struct OfferedTool {
     /// Its name.
     pub name: String,
     /// The group that it belongs to, where the API has groups.
@@ -48,9 +48,9 @@ pub struct Tool {
     pub(crate) freeform: bool,
 }
 
-impl Asked {
+impl ModelRequest {
     /// Puts together what the wire formats share.
-    pub(crate) fn new(wire: Wire, body: &Value, standing: Standing, tools: Vec<Tool>) -> Self {
+    pub(crate) fn new(wire: ApiKind, body: &Value, standing: DialogueState, tools: Vec<OfferedTool>) -> Self {
         Self {
             wire,
             summary: standing.summary(),
@@ -74,7 +74,7 @@ impl Asked {
     }
 
     /// The tool of this name, where the agent offers it.
-    pub fn tool(&self, name: &str) -> Option<&Tool> {
+    pub fn tool(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 }

@@ -36,7 +36,7 @@ const PROMPT: &str = " ===\n";
 const END: &str = "\n=== End of the prompt ===";
 
 /// One entry of a dialogue.
-pub(crate) enum Entry {
+pub(crate) enum DialogueEntry {
     /// Texts of a person, or of the agent on behalf of one.
     Person(Vec<String>),
     /// What a call of a tool came to, and texts that were sent along with it.
@@ -49,7 +49,7 @@ pub(crate) enum Entry {
 
 /// How the work stands.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct DialogueState {
     /// The prompt that is being worked on.
     pub(crate) prompt: String,
     /// Its turns that are done.
@@ -62,22 +62,22 @@ pub(crate) struct Standing {
     pub(crate) aside: bool,
 }
 
-impl Standing {
+impl DialogueState {
     /// Reads the entries of a dialogue, oldest first.
-    pub(crate) fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn of(entries: &[DialogueEntry]) -> Self {
         let mut standing = Self::default();
         for (age, entry) in entries.iter().rev().enumerate() {
             match entry {
-                Entry::Model => {}
-                Entry::SummaryAsked => {
+                DialogueEntry::Model => {}
+                DialogueEntry::SummaryAsked => {
                     standing.wordless |= age == 0;
                     standing.compaction |= age == 0;
                 }
-                Entry::Results(texts) => {
+                DialogueEntry::Results(texts) => {
                     standing.compaction |= age == 0 && texts.iter().any(|text| asks_for_summary(text));
                     standing.results += 1;
                 }
-                Entry::Person(texts) => {
+                DialogueEntry::Person(texts) => {
                     let asking = texts.iter().position(|text| age == 0 && asks_for_summary(text));
                     standing.compaction |= asking.is_some();
                     if let Some((prompt, done)) = prompt(&texts[..asking.unwrap_or(texts.len())]) {
@@ -136,29 +136,29 @@ fn carried(text: &str) -> Option<(String, usize)> {
 mod tests {
     use super::*;
 
-    fn person(texts: &[&str]) -> Entry {
-        Entry::Person(texts.iter().map(|text| (*text).to_owned()).collect())
+    fn person(texts: &[&str]) -> DialogueEntry {
+        DialogueEntry::Person(texts.iter().map(|text| (*text).to_owned()).collect())
     }
 
-    fn result() -> Entry {
-        Entry::Results(Vec::new())
+    fn result() -> DialogueEntry {
+        DialogueEntry::Results(Vec::new())
     }
 
     #[test]
     fn results_count_from_the_last_prompt_and_notes_are_none() {
         let entries = [
             person(&["first"]),
-            Entry::Model,
+            DialogueEntry::Model,
             result(),
             person(&["<system-reminder>x</system-reminder>", "second"]),
             person(&["<environment_context>y</environment_context>"]),
             result(),
             result(),
         ];
-        let standing = Standing::of(&entries);
+        let standing = DialogueState::of(&entries);
         assert_eq!((standing.prompt.as_str(), standing.results), ("second", 2));
         assert!(!standing.compaction && !standing.aside);
-        assert_eq!(Standing::of(&[]), Standing::default());
+        assert_eq!(DialogueState::of(&[]), DialogueState::default());
     }
 
     #[test]
@@ -166,31 +166,35 @@ mod tests {
         let instruction = "You are performing a CONTEXT CHECKPOINT COMPACTION.";
         let mut entries =
             vec![person(&["the prompt\nwith two lines"]), result(), result(), person(&[instruction])];
-        let asked = Standing::of(&entries);
+        let asked = DialogueState::of(&entries);
         assert!(asked.compaction && !asked.wordless);
-        entries[3] = Entry::SummaryAsked;
-        let wordless = Standing::of(&entries);
+        entries[3] = DialogueEntry::SummaryAsked;
+        let wordless = DialogueState::of(&entries);
         assert!(wordless.compaction && wordless.wordless);
         assert_eq!(wordless.summary(), asked.summary());
 
         let wrapped = format!("Another model worked on it:\n{}\nGo on.", asked.summary());
-        let gone_on = Standing::of(&[person(&["the prompt\nwith two lines"]), person(&[&wrapped]), result()]);
+        let gone_on =
+            DialogueState::of(&[person(&["the prompt\nwith two lines"]), person(&[&wrapped]), result()]);
         assert_eq!((gone_on.prompt.as_str(), gone_on.results), ("the prompt\nwith two lines", 3));
         // And a summary of a summary carries both on.
-        let again = Standing::of(&[person(&[&gone_on.summary()])]);
+        let again = DialogueState::of(&[person(&[&gone_on.summary()])]);
         assert_eq!((again.prompt, again.results), (gone_on.prompt, 3));
         // A new prompt counts from its own beginning.
-        let anew = Standing::of(&[person(&[&wrapped, "another prompt"]), result()]);
+        let anew = DialogueState::of(&[person(&[&wrapped, "another prompt"]), result()]);
         assert_eq!((anew.prompt.as_str(), anew.results), ("another prompt", 1));
     }
 
     #[test]
     fn an_instruction_beside_a_prompt_or_a_result_is_told() {
         let instruction = "Your task is to create a detailed summary of the conversation so far.";
-        let beside = Standing::of(&[person(&["the prompt", instruction])]);
+        let beside = DialogueState::of(&[person(&["the prompt", instruction])]);
         assert_eq!((beside.prompt.as_str(), beside.compaction), ("the prompt", true));
-        let after = Standing::of(&[person(&["the prompt"]), Entry::Results(vec![instruction.to_owned()])]);
+        let after = DialogueState::of(&[
+            person(&["the prompt"]),
+            DialogueEntry::Results(vec![instruction.to_owned()]),
+        ]);
         assert_eq!((after.prompt.as_str(), after.results, after.compaction), ("the prompt", 1, true));
-        assert!(Standing::of(&[person(&["[SUGGESTION MODE: what next?]"])]).aside);
+        assert!(DialogueState::of(&[person(&["[SUGGESTION MODE: what next?]"])]).aside);
     }
 }

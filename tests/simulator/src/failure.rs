@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ErrorReason {
     RateLimited,
     Overloaded,
     /// The quota is used up until this time, in seconds of the Unix clock.
@@ -22,47 +22,47 @@ pub(crate) enum Refusal {
 
 /// Requests that fail. Only main requests count: a title or a suggestion does not.
 #[derive(Clone, Debug)]
-pub struct Failure {
-    pub(crate) refusal: Refusal,
+pub struct ScriptedFailure {
+    pub(crate) refusal: ErrorReason,
     times: u32,
     after: u32,
     pub(crate) retry_after_s: Option<u32>,
     pub(crate) in_stream: bool,
 }
 
-impl Failure {
-    fn new(refusal: Refusal, times: u32) -> Self {
+impl ScriptedFailure {
+    fn new(refusal: ErrorReason, times: u32) -> Self {
         Self { refusal, times, after: 0, retry_after_s: None, in_stream: false }
     }
 
     /// Says this many times that too many requests were sent: 429.
     pub fn rate_limited(times: u32) -> Self {
-        Self::new(Refusal::RateLimited, times)
+        Self::new(ErrorReason::RateLimited, times)
     }
 
     /// Says this many times that the service is overloaded: 529 by the Messages API, 503 by the Responses API.
     pub fn overloaded(times: u32) -> Self {
-        Self::new(Refusal::Overloaded, times)
+        Self::new(ErrorReason::Overloaded, times)
     }
 
     /// Says that the quota is used up until this time of the Unix clock, and answers again from then on.
     pub fn quota_until(resets_at_s: u64) -> Self {
-        Self::new(Refusal::QuotaUntil(resets_at_s), u32::MAX)
+        Self::new(ErrorReason::QuotaUntil(resets_at_s), u32::MAX)
     }
 
     /// Says this many times that there is no money left.
     pub fn credit_spent(times: u32) -> Self {
-        Self::new(Refusal::CreditSpent, times)
+        Self::new(ErrorReason::CreditSpent, times)
     }
 
     /// Says this many times that the key is not accepted: 401.
     pub fn unauthorized(times: u32) -> Self {
-        Self::new(Refusal::Unauthorized, times)
+        Self::new(ErrorReason::Unauthorized, times)
     }
 
     /// Says each time that there is no such model: 404.
     pub fn unknown_model() -> Self {
-        Self::new(Refusal::UnknownModel, u32::MAX)
+        Self::new(ErrorReason::UnknownModel, u32::MAX)
     }
 
     /// Not before this many main requests.
@@ -89,7 +89,7 @@ impl Failure {
     /// Whether the main request of this number meets the failure, which was `used` so often before.
     pub(crate) fn meets(&self, number: u32, used: u32) -> bool {
         let over = match self.refusal {
-            Refusal::QuotaUntil(resets_at_s) => now_s() >= resets_at_s,
+            ErrorReason::QuotaUntil(resets_at_s) => now_s() >= resets_at_s,
             _ => false,
         };
         number > self.after && used < self.times && !over

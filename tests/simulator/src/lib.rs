@@ -33,17 +33,17 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use asked::{Asked, Tool};
-pub use failure::Failure;
-pub use script::{Script, Turn};
-pub use state::{Answered, Request};
-pub use wire::Wire;
+pub use asked::{ModelRequest, OfferedTool};
+pub use failure::ScriptedFailure;
+pub use script::{ModelScript, ModelTurn};
+pub use state::{AnswerKind, ServedRequest};
+pub use wire::ApiKind;
 
 /// A running simulator. It listens on a free port of the loopback address until it is dropped.
 #[derive(Debug)]
 pub struct Simulator {
     address: SocketAddr,
-    state: Arc<state::State>,
+    state: Arc<state::SimulatorState>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,12 +53,12 @@ impl Simulator {
     ///
     /// # Errors
     /// What the system says where no port, thread or runtime is to be had.
-    pub fn start(script: Script) -> io::Result<Self> {
+    pub fn start(script: ModelScript) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let state = Arc::new(state::State::new(script));
+        let state = Arc::new(state::SimulatorState::new(script));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let serving = server::serve(listener, Arc::clone(&state));
         let thread = std::thread::Builder::new().name("simulator".to_owned()).spawn(move || {
@@ -80,7 +80,7 @@ impl Simulator {
     }
 
     /// What was asked so far and how it was answered, in order.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<ServedRequest> {
         self.state.requests()
     }
 }

@@ -2,45 +2,45 @@
 
 use serde_json::{Value, json};
 
-use crate::asked::{Asked, Tool, bytes, items, texts};
-use crate::dialogue::{Entry, Standing};
-use crate::failure::Refusal;
-use crate::reply::{Block, Call, Input, Usage};
-use crate::script::Quota;
-use crate::wire::{Header, Refused, Wire, event, pieces};
+use crate::asked::{ModelRequest, OfferedTool, bytes, items, texts};
+use crate::dialogue::{DialogueEntry, DialogueState};
+use crate::failure::ErrorReason;
+use crate::reply::{PromptUsage, ReplyBlock, ReplyToolCall, ToolCallInput};
+use crate::script::QuotaUsage;
+use crate::wire::{ApiKind, ErrorResponse, ResponseHeader, event, pieces};
 
-pub(crate) fn read(body: &Value) -> Asked {
-    let entries: Vec<Entry> = items(&body["messages"]).iter().map(entry).collect();
+pub(crate) fn read(body: &Value) -> ModelRequest {
+    let entries: Vec<DialogueEntry> = items(&body["messages"]).iter().map(entry).collect();
     let tools = items(&body["tools"]).iter().filter_map(|tool| {
-        Some(Tool { name: tool["name"].as_str()?.to_owned(), namespace: None, freeform: false })
+        Some(OfferedTool { name: tool["name"].as_str()?.to_owned(), namespace: None, freeform: false })
     });
-    Asked {
+    ModelRequest {
         dialogue: body["metadata"]["user_id"].as_str().unwrap_or_default().to_owned(),
         fixed_bytes: bytes(&body["system"]) + bytes(&body["tools"]),
         message_bytes: bytes(&body["messages"]),
-        ..Asked::new(Wire::Messages, body, Standing::of(&entries), tools.collect())
+        ..ModelRequest::new(ApiKind::Messages, body, DialogueState::of(&entries), tools.collect())
     }
 }
 
-fn entry(message: &Value) -> Entry {
+fn entry(message: &Value) -> DialogueEntry {
     let content = &message["content"];
     if message["role"] != "user" {
-        Entry::Model
+        DialogueEntry::Model
     } else if items(content).iter().any(|block| block["type"] == "tool_result") {
-        Entry::Results(texts(content))
+        DialogueEntry::Results(texts(content))
     } else {
-        Entry::Person(texts(content))
+        DialogueEntry::Person(texts(content))
     }
 }
 
 /// The content of a reply: the whole block, and the same without what a stream sends piece by piece.
-fn content(ordinal: u64, block: &Block) -> (Value, Value) {
+fn content(ordinal: u64, block: &ReplyBlock) -> (Value, Value) {
     match block {
-        Block::Call(Call { tool, input }) => {
+        ReplyBlock::Call(ReplyToolCall { tool, input }) => {
             let id = format!("toolu_{ordinal:024}");
             let input = match input {
-                Input::Object(object) => object.clone(),
-                Input::Text(text) => json!({ "input": text }),
+                ToolCallInput::Object(object) => object.clone(),
+                ToolCallInput::Text(text) => json!({ "input": text }),
             };
             let call =
                 |input: Value| json!({"type": "tool_use", "id": id, "name": tool.name, "input": input});
@@ -50,18 +50,18 @@ fn content(ordinal: u64, block: &Block) -> (Value, Value) {
     }
 }
 
-fn stop_reason(block: &Block) -> &'static str {
-    if matches!(block, Block::Call(_)) { "tool_use" } else { "end_turn" }
+fn stop_reason(block: &ReplyBlock) -> &'static str {
+    if matches!(block, ReplyBlock::Call(_)) { "tool_use" } else { "end_turn" }
 }
 
-fn delta(block: &Block, piece: &str) -> Value {
+fn delta(block: &ReplyBlock, piece: &str) -> Value {
     match block {
-        Block::Call(_) => json!({"type": "input_json_delta", "partial_json": piece}),
+        ReplyBlock::Call(_) => json!({"type": "input_json_delta", "partial_json": piece}),
         _ => json!({"type": "text_delta", "text": piece}),
     }
 }
 
-fn usage_json(usage: Usage, output: u64) -> Value {
+fn usage_json(usage: PromptUsage, output: u64) -> Value {
     let input = (usage.prompt - usage.cached).min(4);
     json!({
         "input_tokens": input,
@@ -72,7 +72,7 @@ fn usage_json(usage: Usage, output: u64) -> Value {
     })
 }
 
-pub(crate) fn whole(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -> Value {
+pub(crate) fn whole(ordinal: u64, asked: &ModelRequest, block: &ReplyBlock, usage: PromptUsage) -> Value {
     json!({
         "id": format!("msg_{ordinal:024}"), "type": "message", "role": "assistant", "model": asked.model,
         "content": [content(ordinal, block).0], "stop_reason": stop_reason(block), "stop_sequence": null,
@@ -80,7 +80,12 @@ pub(crate) fn whole(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) ->
     })
 }
 
-pub(crate) fn events(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -> Vec<String> {
+pub(crate) fn events(
+    ordinal: u64,
+    asked: &ModelRequest,
+    block: &ReplyBlock,
+    usage: PromptUsage,
+) -> Vec<String> {
     let start = json!({
         "id": format!("msg_{ordinal:024}"), "type": "message", "role": "assistant", "model": asked.model,
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage_json(usage, 1),
@@ -90,11 +95,11 @@ pub(crate) fn events(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -
         event("content_block_start", json!({"index": 0, "content_block": content(ordinal, block).1})),
         event("ping", json!({})),
     ];
-    if matches!(block, Block::Hang) {
+    if matches!(block, ReplyBlock::Hang) {
         return events;
     }
     let streamed = match block {
-        Block::Call(_) => content(ordinal, block).0["input"].to_string(),
+        ReplyBlock::Call(_) => content(ordinal, block).0["input"].to_string(),
         block => block.streamed(),
     };
     for piece in pieces(&streamed) {
@@ -107,33 +112,37 @@ pub(crate) fn events(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -
     events
 }
 
-pub(crate) fn refused(refusal: &Refusal) -> Refused {
+pub(crate) fn refused(refusal: &ErrorReason) -> ErrorResponse {
     let too_many = "This request would exceed your organization's rate limit.";
     let broke = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade \
                  or purchase credits.";
     let mut headers = Vec::new();
     let (status, kind, message) = match refusal {
-        Refusal::RateLimited => (429, "rate_limit_error", too_many.to_owned()),
-        Refusal::Overloaded => (529, "overloaded_error", "Overloaded".to_owned()),
-        Refusal::QuotaUntil(resets_at_s) => {
+        ErrorReason::RateLimited => (429, "rate_limit_error", too_many.to_owned()),
+        ErrorReason::Overloaded => (529, "overloaded_error", "Overloaded".to_owned()),
+        ErrorReason::QuotaUntil(resets_at_s) => {
             headers = unified("rejected", 100, *resets_at_s);
             headers.push(("x-should-retry", "false".to_owned()));
             (429, "rate_limit_error", too_many.to_owned())
         }
-        Refusal::Unauthorized => (401, "authentication_error", "invalid x-api-key".to_owned()),
-        Refusal::UnknownModel => (404, "not_found_error", "model: claude-unknown".to_owned()),
-        Refusal::CreditSpent => (400, "invalid_request_error", broke.to_owned()),
-        Refusal::TooLong { tokens, max } => {
+        ErrorReason::Unauthorized => (401, "authentication_error", "invalid x-api-key".to_owned()),
+        ErrorReason::UnknownModel => (404, "not_found_error", "model: claude-unknown".to_owned()),
+        ErrorReason::CreditSpent => (400, "invalid_request_error", broke.to_owned()),
+        ErrorReason::TooLong { tokens, max } => {
             (400, "invalid_request_error", format!("prompt is too long: {tokens} tokens > {max} maximum"))
         }
-        Refusal::NoJson => (400, "invalid_request_error", "the body is not JSON".to_owned()),
-        Refusal::NoSuchPath(path) => (404, "not_found_error", format!("the simulator has no {path}")),
+        ErrorReason::NoJson => (400, "invalid_request_error", "the body is not JSON".to_owned()),
+        ErrorReason::NoSuchPath(path) => (404, "not_found_error", format!("the simulator has no {path}")),
     };
-    Refused { status, headers, body: json!({"type": "error", "error": {"type": kind, "message": message}}) }
+    ErrorResponse {
+        status,
+        headers,
+        body: json!({"type": "error", "error": {"type": kind, "message": message}}),
+    }
 }
 
 /// Claude Code heeds these only for who logged in with a subscription, not with a key.
-pub(crate) fn quota(quota: Quota) -> Vec<Header> {
+pub(crate) fn quota(quota: QuotaUsage) -> Vec<ResponseHeader> {
     let status = if quota.used_percent < 90 { "allowed" } else { "allowed_warning" };
     let mut headers = unified(status, quota.used_percent, quota.resets_at_s);
     if quota.used_percent >= 90 {
@@ -142,7 +151,7 @@ pub(crate) fn quota(quota: Quota) -> Vec<Header> {
     headers
 }
 
-fn unified(status: &str, used_percent: u8, resets_at_s: u64) -> Vec<Header> {
+fn unified(status: &str, used_percent: u8, resets_at_s: u64) -> Vec<ResponseHeader> {
     let used = f64::from(used_percent) / 100.0;
     vec![
         ("anthropic-ratelimit-unified-status", status.to_owned()),

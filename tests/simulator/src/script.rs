@@ -7,33 +7,33 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::asked::Asked;
-use crate::failure::Failure;
+use crate::asked::ModelRequest;
+use crate::failure::ScriptedFailure;
 
 /// Bytes that make a token; the usual rule of thumb for English and code.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// What the model does, from start to end of a test.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
-    rules: Vec<(String, Vec<Turn>)>,
-    otherwise: Vec<Turn>,
+pub struct ModelScript {
+    rules: Vec<(String, Vec<ModelTurn>)>,
+    otherwise: Vec<ModelTurn>,
     pub(crate) max_prompt_tokens: Option<u64>,
     message_scale: Option<u64>,
     pub(crate) too_long_in_stream: bool,
-    pub(crate) failures: Vec<Failure>,
-    pub(crate) quota: Option<Quota>,
+    pub(crate) failures: Vec<ScriptedFailure>,
+    pub(crate) quota: Option<QuotaUsage>,
     pub(crate) pace: Option<Duration>,
 }
 
 /// How much of the quota is used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quota {
+pub(crate) struct QuotaUsage {
     pub(crate) used_percent: u8,
     pub(crate) resets_at_s: u64,
 }
 
-impl Script {
+impl ModelScript {
     /// A model that has nothing to say yet.
     pub fn new() -> Self {
         Self::default()
@@ -42,14 +42,14 @@ impl Script {
     /// What to do for a prompt that contains `needle`, one turn after each tool result. The first rule that fits
     /// counts; past its last turn the model says that it is done.
     #[must_use]
-    pub fn on(mut self, needle: impl Into<String>, turns: impl IntoIterator<Item = Turn>) -> Self {
+    pub fn on(mut self, needle: impl Into<String>, turns: impl IntoIterator<Item = ModelTurn>) -> Self {
         self.rules.push((needle.into(), turns.into_iter().collect()));
         self
     }
 
     /// What to do for every other prompt.
     #[must_use]
-    pub fn otherwise(mut self, turns: impl IntoIterator<Item = Turn>) -> Self {
+    pub fn otherwise(mut self, turns: impl IntoIterator<Item = ModelTurn>) -> Self {
         self.otherwise = turns.into_iter().collect();
         self
     }
@@ -79,7 +79,7 @@ impl Script {
 
     /// Fails some requests. The first failure that is not used up counts.
     #[must_use]
-    pub fn failing(mut self, failure: Failure) -> Self {
+    pub fn failing(mut self, failure: ScriptedFailure) -> Self {
         self.failures.push(failure);
         self
     }
@@ -87,7 +87,7 @@ impl Script {
     /// Tells with each answer how much of the quota is used, and when, by the Unix clock, it begins anew.
     #[must_use]
     pub fn quota_used(mut self, percent: u8, resets_at_s: u64) -> Self {
-        self.quota = Some(Quota { used_percent: percent, resets_at_s });
+        self.quota = Some(QuotaUsage { used_percent: percent, resets_at_s });
         self
     }
 
@@ -99,10 +99,10 @@ impl Script {
     }
 
     /// What the model does about what was asked.
-    pub(crate) fn step(&self, asked: &Asked) -> Step {
+    pub(crate) fn step(&self, asked: &ModelRequest) -> ModelStep {
         let rule = self.rules.iter().find(|(needle, _)| asked.prompt.contains(needle));
         let turns = rule.map_or(&self.otherwise, |(_, turns)| turns);
-        turns.get(asked.results).map_or_else(|| Step::Say("Done.".to_owned()), |turn| turn.step(asked))
+        turns.get(asked.results).map_or_else(|| ModelStep::Say("Done.".to_owned()), |turn| turn.step(asked))
     }
 
     /// Tokens of a prompt, from the bytes of its fixed part (system prompt and tools) and of its messages.
@@ -114,11 +114,11 @@ impl Script {
 
 /// One answer of the model, found from what was asked.
 #[derive(Clone)]
-pub struct Turn(Arc<dyn Fn(&Asked) -> Step + Send + Sync>);
+pub struct ModelTurn(Arc<dyn Fn(&ModelRequest) -> ModelStep + Send + Sync>);
 
 /// What a turn comes to.
 #[derive(Clone)]
-pub(crate) enum Step {
+pub(crate) enum ModelStep {
     /// Text; ends the prompt.
     Say(String),
     /// Writes a file by whatever the agent offers for it.
@@ -137,65 +137,65 @@ pub(crate) enum Step {
     Hang,
 }
 
-impl Turn {
-    fn always(step: Step) -> Self {
+impl ModelTurn {
+    fn always(step: ModelStep) -> Self {
         Self(Arc::new(move |_| step.clone()))
     }
 
     /// Says something and ends the prompt.
     pub fn say(text: impl Into<String>) -> Self {
-        Self::always(Step::Say(text.into()))
+        Self::always(ModelStep::Say(text.into()))
     }
 
     /// Calls a tool by its name. Where the agent does not offer it, the model says so instead.
     pub fn call(tool: impl Into<String>, input: Value) -> Self {
-        Self::always(Step::Call { tool: tool.into(), input })
+        Self::always(ModelStep::Call { tool: tool.into(), input })
     }
 
     /// Calls a tool of an MCP server, by the name that the agent gives it: `mcp__server__tool`, or in a group of tools.
     pub fn mcp(server: impl Into<String>, tool: impl Into<String>, input: Value) -> Self {
-        Self::always(Step::Mcp { server: server.into(), tool: tool.into(), input })
+        Self::always(ModelStep::Mcp { server: server.into(), tool: tool.into(), input })
     }
 
     /// Finds tools of an MCP server by the agent's own search. Agents with many tools offer no others of MCP servers than
     /// those that were found; the finding is a turn of its own.
     pub fn find(server: impl Into<String>, tools: &[&str]) -> Self {
         let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
-        Self::always(Step::Find { server: server.into(), tools })
+        Self::always(ModelStep::Find { server: server.into(), tools })
     }
 
     /// Writes a file with the agent's own tool, Claude Code's `Write` or Codex's `apply_patch` or command; the path
     /// is absolute.
     pub fn write(path: impl fmt::Display, content: impl Into<String>) -> Self {
-        Self::always(Step::Write { path: path.to_string(), content: content.into() })
+        Self::always(ModelStep::Write { path: path.to_string(), content: content.into() })
     }
 
     /// Reads a file with the agent's own tool; the path is absolute.
     pub fn read(path: impl fmt::Display) -> Self {
-        Self::always(Step::Read { path: path.to_string() })
+        Self::always(ModelStep::Read { path: path.to_string() })
     }
 
     /// Runs a command with the agent's own tool.
     pub fn bash(command: impl Into<String>) -> Self {
-        Self::always(Step::Run { command: command.into() })
+        Self::always(ModelStep::Run { command: command.into() })
     }
 
     /// Begins to answer and never goes on, until the agent hangs up or is killed.
     pub fn hang() -> Self {
-        Self::always(Step::Hang)
+        Self::always(ModelStep::Hang)
     }
 
     /// Decides by what was asked: by a path that the prompt names, for example.
-    pub fn computed(compute: impl Fn(&Asked) -> Turn + Send + Sync + 'static) -> Self {
+    pub fn computed(compute: impl Fn(&ModelRequest) -> ModelTurn + Send + Sync + 'static) -> Self {
         Self(Arc::new(move |asked| compute(asked).step(asked)))
     }
 
-    pub(crate) fn step(&self, asked: &Asked) -> Step {
+    pub(crate) fn step(&self, asked: &ModelRequest) -> ModelStep {
         (self.0)(asked)
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for ModelTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Turn")
     }

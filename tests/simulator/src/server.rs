@@ -15,17 +15,17 @@ use axum::routing::{get, post};
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use crate::asked::Asked;
-use crate::failure::Refusal;
-use crate::reply::Block;
-use crate::state::{Answered, Refusing, State};
-use crate::wire::{Header, Refused, Wire};
+use crate::asked::ModelRequest;
+use crate::failure::ErrorReason;
+use crate::reply::ReplyBlock;
+use crate::state::{AnswerKind, PlannedError, SimulatorState};
+use crate::wire::{ApiKind, ErrorResponse, ResponseHeader};
 
 /// Larger than any prompt that fits a window.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Serves until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener, state: Arc<SimulatorState>) -> io::Result<()> {
     let routes = Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/count_tokens", post(count_tokens))
@@ -39,33 +39,33 @@ pub(crate) async fn serve(listener: TcpListener, state: Arc<State>) -> io::Resul
     axum::serve(tokio::net::TcpListener::from_std(listener)?, routes).await
 }
 
-async fn messages(Shared(state): Shared<Arc<State>>, body: Bytes) -> Response {
-    match read(&body, Wire::Messages) {
+async fn messages(Shared(state): Shared<Arc<SimulatorState>>, body: Bytes) -> Response {
+    match read(&body, ApiKind::Messages) {
         Some(asked) => respond(&state, &asked).await,
-        None => refuse_unread(&state, Wire::Messages, &Refusal::NoJson),
+        None => refuse_unread(&state, ApiKind::Messages, &ErrorReason::NoJson),
     }
 }
 
-async fn responses(Shared(state): Shared<Arc<State>>, body: Bytes) -> Response {
-    match read(&body, Wire::Responses) {
+async fn responses(Shared(state): Shared<Arc<SimulatorState>>, body: Bytes) -> Response {
+    match read(&body, ApiKind::Responses) {
         Some(asked) => respond(&state, &asked).await,
-        None => refuse_unread(&state, Wire::Responses, &Refusal::NoJson),
+        None => refuse_unread(&state, ApiKind::Responses, &ErrorReason::NoJson),
     }
 }
 
 /// A request for a summary by a path of its own.
-async fn compact(Shared(state): Shared<Arc<State>>, body: Bytes) -> Response {
-    match read(&body, Wire::Responses) {
+async fn compact(Shared(state): Shared<Arc<SimulatorState>>, body: Bytes) -> Response {
+    match read(&body, ApiKind::Responses) {
         Some(asked) => {
-            respond(&state, &Asked { compaction: true, wordless: true, aside: false, ..asked }).await
+            respond(&state, &ModelRequest { compaction: true, wordless: true, aside: false, ..asked }).await
         }
-        None => refuse_unread(&state, Wire::Responses, &Refusal::NoJson),
+        None => refuse_unread(&state, ApiKind::Responses, &ErrorReason::NoJson),
     }
 }
 
 /// Codex asks for a WebSocket first where the provider is its own; told to use plain requests, it does so at once.
-async fn socket(Shared(state): Shared<Arc<State>>) -> Response {
-    state.remember_unread(Wire::Responses, 426);
+async fn socket(Shared(state): Shared<Arc<SimulatorState>>) -> Response {
+    state.remember_unread(ApiKind::Responses, 426);
     let body = json!({"error": {"message": "the simulator speaks no WebSocket"}});
     reply(426, HeaderMap::new(), &body)
 }
@@ -75,24 +75,24 @@ async fn models() -> Response {
     reply(200, HeaderMap::new(), &json!({"object": "list", "data": []}))
 }
 
-async fn count_tokens(Shared(state): Shared<Arc<State>>, body: Bytes) -> Response {
-    let Some(asked) = read(&body, Wire::Messages) else {
-        return refuse_unread(&state, Wire::Messages, &Refusal::NoJson);
+async fn count_tokens(Shared(state): Shared<Arc<SimulatorState>>, body: Bytes) -> Response {
+    let Some(asked) = read(&body, ApiKind::Messages) else {
+        return refuse_unread(&state, ApiKind::Messages, &ErrorReason::NoJson);
     };
-    state.remember(&asked, Answered::Counted);
+    state.remember(&asked, AnswerKind::Counted);
     reply(200, HeaderMap::new(), &json!({"input_tokens": state.tokens(&asked)}))
 }
 
-async fn unknown(Shared(state): Shared<Arc<State>>, uri: Uri) -> Response {
-    let wire = if uri.path().starts_with("/v1/responses") { Wire::Responses } else { Wire::Messages };
-    refuse_unread(&state, wire, &Refusal::NoSuchPath(uri.path().to_owned()))
+async fn unknown(Shared(state): Shared<Arc<SimulatorState>>, uri: Uri) -> Response {
+    let wire = if uri.path().starts_with("/v1/responses") { ApiKind::Responses } else { ApiKind::Messages };
+    refuse_unread(&state, wire, &ErrorReason::NoSuchPath(uri.path().to_owned()))
 }
 
-fn read(body: &[u8], wire: Wire) -> Option<Asked> {
+fn read(body: &[u8], wire: ApiKind) -> Option<ModelRequest> {
     serde_json::from_slice(body).ok().map(|body: Value| wire.read(&body))
 }
 
-async fn respond(state: &State, asked: &Asked) -> Response {
+async fn respond(state: &SimulatorState, asked: &ModelRequest) -> Response {
     if let Some(refusing) = state.refusing(asked) {
         return refuse(state, asked, refusing);
     }
@@ -100,7 +100,7 @@ async fn respond(state: &State, asked: &Asked) -> Response {
     let (block, answered) = state.answer(asked);
     state.remember(asked, answered);
     let headers = headers(state.script.quota.map(|quota| asked.wire.quota(quota)).unwrap_or_default());
-    let hangs = matches!(block, Block::Hang);
+    let hangs = matches!(block, ReplyBlock::Hang);
     if asked.stream {
         let events = asked.wire.events(ordinal, asked, &block, usage);
         streamed(headers, events, state.script.pace, hangs)
@@ -111,11 +111,11 @@ async fn respond(state: &State, asked: &Asked) -> Response {
     }
 }
 
-fn refuse(state: &State, asked: &Asked, refusing: Refusing) -> Response {
+fn refuse(state: &SimulatorState, asked: &ModelRequest, refusing: PlannedError) -> Response {
     let mut refused = asked.wire.refused(&refusing.refusal);
     let answered = match refusing.refusal {
-        Refusal::TooLong { .. } => Answered::TooLong,
-        _ => Answered::Failed(refused.status),
+        ErrorReason::TooLong { .. } => AnswerKind::TooLong,
+        _ => AnswerKind::Failed(refused.status),
     };
     state.remember(asked, answered);
     refused.headers.extend(refusing.retry_after_s.map(|seconds| ("retry-after", seconds.to_string())));
@@ -126,13 +126,13 @@ fn refuse(state: &State, asked: &Asked, refusing: Refusing) -> Response {
     reply(refused.status, headers(refused.headers), &refused.body)
 }
 
-fn refuse_unread(state: &State, wire: Wire, refusal: &Refusal) -> Response {
-    let Refused { status, body, .. } = wire.refused(refusal);
+fn refuse_unread(state: &SimulatorState, wire: ApiKind, refusal: &ErrorReason) -> Response {
+    let ErrorResponse { status, body, .. } = wire.refused(refusal);
     state.remember_unread(wire, status);
     reply(status, HeaderMap::new(), &body)
 }
 
-fn headers(list: Vec<Header>) -> HeaderMap {
+fn headers(list: Vec<ResponseHeader>) -> HeaderMap {
     // Every value is digits and plain words, so none is lost.
     list.into_iter()
         .filter_map(|(name, value)| {

@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::asked::Asked;
-use crate::failure::{Failure, Refusal};
-use crate::reply::{self, Block, Usage};
-use crate::script::Script;
-use crate::wire::Wire;
+use crate::asked::ModelRequest;
+use crate::failure::{ErrorReason, ScriptedFailure};
+use crate::reply::{self, PromptUsage, ReplyBlock};
+use crate::script::ModelScript;
+use crate::wire::ApiKind;
 
 /// Requests that are remembered; a test that asks more is in a loop.
 const MAX_REQUESTS: usize = 10_000;
@@ -19,9 +19,9 @@ const MAX_PROMPT_BYTES: usize = 64 << 10;
 
 /// A request, for assertions.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ServedRequest {
     /// The API that it came by.
-    pub wire: Wire,
+    pub wire: ApiKind,
     /// The prompt that is being worked on, cut to 64 KiB.
     pub prompt: String,
     /// Its turns that are done.
@@ -29,12 +29,12 @@ pub struct Request {
     /// Size of the whole prompt.
     pub prompt_tokens: u64,
     /// How it was answered.
-    pub answered: Answered,
+    pub answered: AnswerKind,
 }
 
 /// How a request was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answered {
+pub enum AnswerKind {
     /// With text, by script.
     Said,
     /// With a call of this tool.
@@ -56,8 +56,8 @@ pub enum Answered {
 
 /// Everything that changes while serving.
 #[derive(Debug, Default)]
-struct Seen {
-    requests: Vec<Request>,
+struct ServingLog {
+    requests: Vec<ServedRequest>,
     /// Main requests so far.
     main: u32,
     /// How often each failure of the script was used.
@@ -69,33 +69,33 @@ struct Seen {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) script: Script,
-    seen: Mutex<Seen>,
+pub(crate) struct SimulatorState {
+    pub(crate) script: ModelScript,
+    seen: Mutex<ServingLog>,
 }
 
 /// A refusal, and how it is sent.
-pub(crate) struct Refusing {
-    pub(crate) refusal: Refusal,
+pub(crate) struct PlannedError {
+    pub(crate) refusal: ErrorReason,
     pub(crate) retry_after_s: Option<u32>,
     pub(crate) in_stream: bool,
 }
 
-impl State {
-    pub(crate) fn new(script: Script) -> Self {
+impl SimulatorState {
+    pub(crate) fn new(script: ModelScript) -> Self {
         let failed = vec![0; script.failures.len()];
-        Self { script, seen: Mutex::new(Seen { failed, ..Seen::default() }) }
+        Self { script, seen: Mutex::new(ServingLog { failed, ..ServingLog::default() }) }
     }
 
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<ServedRequest> {
         self.seen().requests.clone()
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, ServingLog> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn tokens(&self, asked: &Asked) -> u64 {
+    pub(crate) fn tokens(&self, asked: &ModelRequest) -> u64 {
         self.script.tokens(asked.fixed_bytes, asked.message_bytes)
     }
 
@@ -106,35 +106,35 @@ impl State {
         seen.ordinal
     }
 
-    pub(crate) fn remember(&self, asked: &Asked, answered: Answered) {
+    pub(crate) fn remember(&self, asked: &ModelRequest, answered: AnswerKind) {
         let prompt_tokens = self.tokens(asked);
         let mut prompt = asked.prompt.clone();
         prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT_BYTES));
         let (wire, results) = (asked.wire, asked.results);
         let mut seen = self.seen();
         if seen.requests.len() < MAX_REQUESTS {
-            seen.requests.push(Request { wire, prompt, results, prompt_tokens, answered });
+            seen.requests.push(ServedRequest { wire, prompt, results, prompt_tokens, answered });
         }
     }
 
     /// Remembers what could not be read as a request.
-    pub(crate) fn remember_unread(&self, wire: Wire, status: u16) {
-        self.remember(&wire.read(&Value::Null), Answered::Failed(status));
+    pub(crate) fn remember_unread(&self, wire: ApiKind, status: u16) {
+        self.remember(&wire.read(&Value::Null), AnswerKind::Failed(status));
     }
 
     /// The refusal that this request meets: a failure of the script, or the limit of the window.
-    pub(crate) fn refusing(&self, asked: &Asked) -> Option<Refusing> {
+    pub(crate) fn refusing(&self, asked: &ModelRequest) -> Option<PlannedError> {
         if let Some(failure) = self.failure(asked) {
-            let Failure { refusal, retry_after_s, in_stream, .. } = failure.clone();
-            return Some(Refusing { refusal, retry_after_s, in_stream });
+            let ScriptedFailure { refusal, retry_after_s, in_stream, .. } = failure.clone();
+            return Some(PlannedError { refusal, retry_after_s, in_stream });
         }
         let tokens = self.tokens(asked);
         let max = self.script.max_prompt_tokens.filter(|max| tokens > *max)?;
-        let refusal = Refusal::TooLong { tokens, max };
-        Some(Refusing { refusal, retry_after_s: None, in_stream: self.script.too_long_in_stream })
+        let refusal = ErrorReason::TooLong { tokens, max };
+        Some(PlannedError { refusal, retry_after_s: None, in_stream: self.script.too_long_in_stream })
     }
 
-    fn failure(&self, asked: &Asked) -> Option<&Failure> {
+    fn failure(&self, asked: &ModelRequest) -> Option<&ScriptedFailure> {
         if asked.aside {
             return None;
         }
@@ -148,29 +148,29 @@ impl State {
     }
 
     /// What the prompt takes, now that it is answered.
-    pub(crate) fn usage(&self, asked: &Asked) -> Usage {
+    pub(crate) fn usage(&self, asked: &ModelRequest) -> PromptUsage {
         let prompt = self.tokens(asked);
         // A side request has a dialogue of its own: it must not disturb the cache of the main one.
         let dialogue = format!("{}{}", asked.dialogue, if asked.aside { " aside" } else { "" });
         let last = self.seen().cached.insert(dialogue, prompt).unwrap_or(0);
-        Usage { prompt, cached: if last <= prompt { last } else { 0 } }
+        PromptUsage { prompt, cached: if last <= prompt { last } else { 0 } }
     }
 
     /// What the model answers, and the word for it.
-    pub(crate) fn answer(&self, asked: &Asked) -> (Block, Answered) {
+    pub(crate) fn answer(&self, asked: &ModelRequest) -> (ReplyBlock, AnswerKind) {
         if asked.compaction {
             let summary = asked.summary.clone();
-            let block = if asked.wordless { Block::Summary(summary) } else { Block::Text(summary) };
-            return (block, Answered::Summarised);
+            let block = if asked.wordless { ReplyBlock::Summary(summary) } else { ReplyBlock::Text(summary) };
+            return (block, AnswerKind::Summarised);
         }
         if asked.aside {
-            return (Block::Text("Simulated".to_owned()), Answered::Aside);
+            return (ReplyBlock::Text("Simulated".to_owned()), AnswerKind::Aside);
         }
         let block = reply::block(self.script.step(asked), asked);
         let answered = match &block {
-            Block::Call(call) => Answered::Called(call.tool.name.clone()),
-            Block::Hang => Answered::Hung,
-            Block::Text(_) | Block::Summary(_) => Answered::Said,
+            ReplyBlock::Call(call) => AnswerKind::Called(call.tool.name.clone()),
+            ReplyBlock::Hang => AnswerKind::Hung,
+            ReplyBlock::Text(_) | ReplyBlock::Summary(_) => AnswerKind::Said,
         };
         (block, answered)
     }

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::asked::Asked;
-use crate::failure::Refusal;
-use crate::reply::{Block, Usage};
-use crate::script::Quota;
+use crate::asked::ModelRequest;
+use crate::failure::ErrorReason;
+use crate::reply::{PromptUsage, ReplyBlock};
+use crate::script::QuotaUsage;
 use crate::{messages, responses};
 
 /// Bytes of text in one event of a stream.
@@ -14,7 +14,7 @@ const PIECE_BYTES: usize = 400;
 
 /// An API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum ApiKind {
     /// Anthropic Messages, which Claude Code speaks.
     Messages,
     /// OpenAI Responses, which Codex speaks.
@@ -22,60 +22,72 @@ pub enum Wire {
 }
 
 /// A header of a response.
-pub(crate) type Header = (&'static str, String);
+pub(crate) type ResponseHeader = (&'static str, String);
 
 /// A refusal as an API words it.
-pub(crate) struct Refused {
+pub(crate) struct ErrorResponse {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<Header>,
+    pub(crate) headers: Vec<ResponseHeader>,
     pub(crate) body: Value,
 }
 
-impl Wire {
+impl ApiKind {
     /// Reads the body of a request. What is missing counts as empty.
-    pub(crate) fn read(self, body: &Value) -> Asked {
+    pub(crate) fn read(self, body: &Value) -> ModelRequest {
         match self {
-            Wire::Messages => messages::read(body),
-            Wire::Responses => responses::read(body),
+            ApiKind::Messages => messages::read(body),
+            ApiKind::Responses => responses::read(body),
         }
     }
 
     /// A reply as one body.
-    pub(crate) fn whole(self, ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -> Value {
+    pub(crate) fn whole(
+        self,
+        ordinal: u64,
+        asked: &ModelRequest,
+        block: &ReplyBlock,
+        usage: PromptUsage,
+    ) -> Value {
         match self {
-            Wire::Messages => messages::whole(ordinal, asked, block, usage),
-            Wire::Responses => responses::whole(ordinal, asked, block, usage),
+            ApiKind::Messages => messages::whole(ordinal, asked, block, usage),
+            ApiKind::Responses => responses::whole(ordinal, asked, block, usage),
         }
     }
 
     /// A reply as the events of a stream. One that hangs is only begun.
-    pub(crate) fn events(self, ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -> Vec<String> {
+    pub(crate) fn events(
+        self,
+        ordinal: u64,
+        asked: &ModelRequest,
+        block: &ReplyBlock,
+        usage: PromptUsage,
+    ) -> Vec<String> {
         match self {
-            Wire::Messages => messages::events(ordinal, asked, block, usage),
-            Wire::Responses => responses::events(ordinal, asked, block, usage),
+            ApiKind::Messages => messages::events(ordinal, asked, block, usage),
+            ApiKind::Responses => responses::events(ordinal, asked, block, usage),
         }
     }
 
-    pub(crate) fn refused(self, refusal: &Refusal) -> Refused {
+    pub(crate) fn refused(self, refusal: &ErrorReason) -> ErrorResponse {
         match self {
-            Wire::Messages => messages::refused(refusal),
-            Wire::Responses => responses::refused(refusal),
+            ApiKind::Messages => messages::refused(refusal),
+            ApiKind::Responses => responses::refused(refusal),
         }
     }
 
     /// The event by which a stream fails.
-    pub(crate) fn failed(self, ordinal: u64, refused: &Refused) -> String {
+    pub(crate) fn failed(self, ordinal: u64, refused: &ErrorResponse) -> String {
         match self {
-            Wire::Messages => event("error", refused.body.clone()),
-            Wire::Responses => responses::failed(ordinal, refused),
+            ApiKind::Messages => event("error", refused.body.clone()),
+            ApiKind::Responses => responses::failed(ordinal, refused),
         }
     }
 
     /// Headers that tell how much of the quota is used.
-    pub(crate) fn quota(self, quota: Quota) -> Vec<Header> {
+    pub(crate) fn quota(self, quota: QuotaUsage) -> Vec<ResponseHeader> {
         match self {
-            Wire::Messages => messages::quota(quota),
-            Wire::Responses => responses::quota(quota),
+            ApiKind::Messages => messages::quota(quota),
+            ApiKind::Responses => responses::quota(quota),
         }
     }
 }

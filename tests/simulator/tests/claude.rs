@@ -5,17 +5,17 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// What a run of the CLI came to.
-struct Ran {
+struct ClaudeRun {
     code: Option<i32>,
     events: Vec<Value>,
 }
 
-impl Ran {
+impl ClaudeRun {
     /// The last event, which says how the prompt ended.
     fn result(&self) -> &Value {
         self.events
@@ -42,7 +42,7 @@ fn claude(test: &str) -> Option<String> {
     found
 }
 
-fn run(claude: &str, folder: &Path, simulator: &Simulator, env: &[(&str, &str)]) -> Ran {
+fn run(claude: &str, folder: &Path, simulator: &Simulator, env: &[(&str, &str)]) -> ClaudeRun {
     let output = Command::new(claude)
         .args(["-p", "[hello] Write hello.txt", "--output-format", "stream-json", "--verbose"])
         .args(["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"])
@@ -69,7 +69,7 @@ fn run(claude: &str, folder: &Path, simulator: &Simulator, env: &[(&str, &str)])
     let stdout = String::from_utf8(output.stdout).unwrap();
     let events = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-    Ran { code: output.status.code(), events }
+    ClaudeRun { code: output.status.code(), events }
 }
 
 /// A folder with room for the CLI's own files beside the work.
@@ -85,24 +85,27 @@ fn simulator_drives_the_real_claude_code() {
     let Some(claude) = claude("simulator_drives_the_real_claude_code") else { return };
     let (folder, path) = folder();
     let hello = format!("{path}/hello.txt");
-    let script = Script::new()
-        .on("[hello]", [Turn::write(&hello, "hello\n"), Turn::read(&hello), Turn::say("Written.")]);
+    let script = ModelScript::new().on(
+        "[hello]",
+        [ModelTurn::write(&hello, "hello\n"), ModelTurn::read(&hello), ModelTurn::say("Written.")],
+    );
     let simulator = Simulator::start(script).unwrap();
     let ran = run(&claude, folder.path(), &simulator, &[]);
     assert_eq!((ran.code, &ran.result()["result"]), (Some(0), &Value::from("Written.")));
     assert_eq!(std::fs::read_to_string(hello).unwrap(), "hello\n");
     let called: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
-    assert!(called.contains(&Answered::Called("Read".to_owned())), "{called:?}");
+    assert!(called.contains(&AnswerKind::Called("Read".to_owned())), "{called:?}");
 }
 
 #[test]
 fn simulator_drives_the_real_claude_code_to_exhaustion() {
     let Some(claude) = claude("simulator_drives_the_real_claude_code_to_exhaustion") else { return };
     let (folder, path) = folder();
-    let pages = (1..=40)
-        .map(|page| Turn::write(format!("{path}/page-{page}.txt"), "a line of filler text\n".repeat(200)));
+    let pages = (1..=40).map(|page| {
+        ModelTurn::write(format!("{path}/page-{page}.txt"), "a line of filler text\n".repeat(200))
+    });
     let simulator =
-        Simulator::start(Script::new().on("[hello]", pages).message_scale(8).max_prompt_tokens(120_000))
+        Simulator::start(ModelScript::new().on("[hello]", pages).message_scale(8).max_prompt_tokens(120_000))
             .unwrap();
     let ran = run(&claude, folder.path(), &simulator, &[("DISABLE_AUTO_COMPACT", "1")]);
     let reason = ran.result()["terminal_reason"].as_str().unwrap_or_default().to_owned();
@@ -111,7 +114,7 @@ fn simulator_drives_the_real_claude_code_to_exhaustion() {
         (Some(1), "prompt_too_long", &Value::Bool(true))
     );
     let requests = simulator.requests();
-    assert_eq!(requests.last().unwrap().answered, Answered::TooLong);
+    assert_eq!(requests.last().unwrap().answered, AnswerKind::TooLong);
     assert!(requests.last().unwrap().results > 2, "it worked until the window was full");
     assert!(folder.path().join("page-2.txt").exists());
 }
@@ -120,10 +123,10 @@ fn simulator_drives_the_real_claude_code_to_exhaustion() {
 fn the_real_claude_code_waits_out_a_limit() {
     let Some(claude) = claude("the_real_claude_code_waits_out_a_limit") else { return };
     let (folder, path) = folder();
-    let script = Script::new()
-        .on("[hello]", [Turn::write(format!("{path}/hello.txt"), "hello\n")])
-        .failing(Failure::rate_limited(1).retry_after_s(1))
-        .failing(Failure::overloaded(1));
+    let script = ModelScript::new()
+        .on("[hello]", [ModelTurn::write(format!("{path}/hello.txt"), "hello\n")])
+        .failing(ScriptedFailure::rate_limited(1).retry_after_s(1))
+        .failing(ScriptedFailure::overloaded(1));
     let simulator = Simulator::start(script).unwrap();
     let ran = run(&claude, folder.path(), &simulator, &[]);
     assert_eq!((ran.code, ran.count("api_retry")), (Some(0), 2));

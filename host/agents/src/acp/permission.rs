@@ -9,24 +9,24 @@ use agent_client_protocol::v1::schema::{
 use baton_core::workflow::Permission;
 use serde_json::Value;
 
-use super::feed::Protocol;
-use crate::allowed::Commands;
+use super::line_handler::AcpProtocolState;
+use crate::allowed::CommandAllowlist;
 use crate::confine::is_of_settings;
-use crate::driver::Shared;
+use crate::driver::SharedDecoder;
 
 /// What an agent may do without asking.
-pub(super) struct Allowed {
+pub(super) struct AcpPermissions {
     pub(super) permission: Permission,
     pub(super) workspace: PathBuf,
     /// Name of the server of Baton's own tools.
     pub(super) own_server: Option<String>,
     /// The commands that it may run.
-    pub(super) commands: Commands,
+    pub(super) commands: CommandAllowlist,
     /// What the agent has told of its calls: a request may name one by its id alone.
-    pub(super) calls: Shared<Protocol>,
+    pub(super) calls: SharedDecoder<AcpProtocolState>,
 }
 
-impl Allowed {
+impl AcpPermissions {
     /// Answers a permission request from the role, never by asking somebody who is not there.
     pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         let fields = &request.tool_call.fields;

@@ -12,8 +12,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::sync::mpsc;
 
 use super::line;
-use crate::allowed::Commands;
-use crate::launch::{McpServer, OwnServer};
+use crate::allowed::CommandAllowlist;
+use crate::launch::{BatonToolServer, McpServer};
 
 /// Subtype of the requests that carry a message.
 const MESSAGE: &str = "mcp_message";
@@ -43,13 +43,13 @@ const COMMANDS: &str = "Bash";
 /// What is allowed where Claude Code asks. Nobody is there to be asked: what Baton's own tools change is the run's own journal, the role
 /// names commands, and anything else is more than the role may do, or it would not have been asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Permits {
+pub(super) struct ToolPermissions {
     own: String,
-    commands: Commands,
+    commands: CommandAllowlist,
 }
 
-impl Permits {
-    pub(super) fn new(own: &str, commands: Commands) -> Self {
+impl ToolPermissions {
+    pub(super) fn new(own: &str, commands: CommandAllowlist) -> Self {
         Self { own: own.to_owned(), commands }
     }
 
@@ -82,7 +82,10 @@ impl Permits {
 
     /// Tells of a call that was refused.
     pub(super) fn tell(&self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        let Ok(Asked { request, .. }) = serde_json::from_slice::<Asked>(line) else { return };
+        let Ok(ClaudeControlRequest { request, .. }) = serde_json::from_slice::<ClaudeControlRequest>(line)
+        else {
+            return;
+        };
         let (tool, input) = (request.tool_name, request.input);
         if request.subtype != PERMISSION || self.allows(&tool, &input) {
             return;
@@ -99,13 +102,13 @@ impl Permits {
 
 /// A control request of the agent.
 #[derive(Deserialize)]
-struct Asked {
+struct ClaudeControlRequest {
     request_id: String,
-    request: Message,
+    request: ControlRequestBody,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ControlRequestBody {
     subtype: String,
     #[serde(default)]
     server_name: String,
@@ -119,12 +122,12 @@ struct Message {
 
 /// Carries messages between the agent and the server until the agent's stdout is read to its end.
 pub(super) async fn relay(
-    own: OwnServer,
-    permits: Permits,
+    own: BatonToolServer,
+    permits: ToolPermissions,
     mut asked: mpsc::Receiver<String>,
     to_agent: mpsc::WeakSender<Vec<u8>>,
 ) {
-    let mut relay = Relay { own, permits, to_agent, pipe: None, pending: HashMap::new() };
+    let mut relay = McpMessageRelay { own, permits, to_agent, pipe: None, pending: HashMap::new() };
     loop {
         tokio::select! {
             line = asked.recv() => match line {
@@ -136,28 +139,28 @@ pub(super) async fn relay(
     }
 }
 
-struct Relay {
-    own: OwnServer,
-    permits: Permits,
+struct McpMessageRelay {
+    own: BatonToolServer,
+    permits: ToolPermissions,
     to_agent: mpsc::WeakSender<Vec<u8>>,
-    pipe: Option<Pipe>,
+    pipe: Option<McpConnection>,
     /// Control requests under way, by the id of the message in them.
     pending: HashMap<String, String>,
 }
 
 /// A connection to the server.
-struct Pipe {
+struct McpConnection {
     read: BufReader<ReadHalf<DuplexStream>>,
     write: WriteHalf<DuplexStream>,
     /// What has come of a line: a read that is broken off goes on where it was.
     line: Vec<u8>,
 }
 
-impl Relay {
+impl McpMessageRelay {
     /// A request of the agent.
     async fn ask(&mut self, line: &str) {
-        let Ok(Asked { request_id, request }) = serde_json::from_str(line) else { return };
-        let Message { subtype, server_name, message, tool_name, input } = request;
+        let Ok(ClaudeControlRequest { request_id, request }) = serde_json::from_str(line) else { return };
+        let ControlRequestBody { subtype, server_name, message, tool_name, input } = request;
         match subtype.as_str() {
             MESSAGE => {}
             PERMISSION => {
@@ -177,7 +180,7 @@ impl Relay {
         // Each connection of the agent begins with a handshake, and a server takes one.
         if message["method"] == "initialize" || self.pipe.is_none() {
             let (read, write) = tokio::io::split(self.own.connect.open());
-            self.pipe = Some(Pipe { read: BufReader::new(read), write, line: Vec::new() });
+            self.pipe = Some(McpConnection { read: BufReader::new(read), write, line: Vec::new() });
         }
         match message.get("id") {
             Some(id) => drop(self.pending.insert(id.to_string(), request_id)),
@@ -243,8 +246,9 @@ mod tests {
 
     #[test]
     fn only_the_own_tools_and_the_commands_of_the_role_are_permitted() {
-        let commands = Commands { patterns: vec!["cargo test*".to_owned()], ..Commands::default() };
-        let permits = Permits::new("baton", commands);
+        let commands =
+            CommandAllowlist { patterns: vec!["cargo test*".to_owned()], ..CommandAllowlist::default() };
+        let permits = ToolPermissions::new("baton", commands);
         let bash = |command: &str| permits.answer(COMMANDS, json!({ "command": command }));
         assert_eq!(bash("cargo test -q")["behavior"], "allow");
         let refused = bash("cargo test -q; rm x");
@@ -280,7 +284,7 @@ mod tests {
         let (tells, told) = mpsc::channel(4);
         let (to_agent, mut lines) = mpsc::channel::<Vec<u8>>(4);
         // A server that answers every request twice as loud, the newest first.
-        let connect = crate::launch::Connect::new(|| {
+        let connect = crate::launch::ToolServerConnector::new(|| {
             let (ours, theirs) = tokio::io::duplex(1024);
             tokio::spawn(async move {
                 let (read, mut write) = tokio::io::split(theirs);
@@ -304,8 +308,8 @@ mod tests {
             args: Vec::new(),
             env: Default::default(),
         };
-        let permits = Permits::new("baton", Commands::default());
-        tokio::spawn(relay(OwnServer { command, connect }, permits, told, to_agent.downgrade()));
+        let permits = ToolPermissions::new("baton", CommandAllowlist::default());
+        tokio::spawn(relay(BatonToolServer { command, connect }, permits, told, to_agent.downgrade()));
         let ask = |request: &str, server: &str, id: u64| {
             let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
             let request_body = json!({ "subtype": MESSAGE, "server_name": server, "message": message });

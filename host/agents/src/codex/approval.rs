@@ -6,7 +6,7 @@
 use baton_core::workflow::Permission;
 use serde_json::{Value, json};
 
-use crate::allowed::Commands;
+use crate::allowed::CommandAllowlist;
 
 /// JSON-RPC: no such method.
 const NO_METHOD: i64 = -32601;
@@ -16,7 +16,7 @@ pub(super) fn answer(
     method: &str,
     params: &Value,
     permission: Permission,
-    commands: &Commands,
+    commands: &CommandAllowlist,
 ) -> Result<Value, Value> {
     let is_command = matches!(method, "item/commandExecution/requestApproval" | "execCommandApproval");
     let allowed = permission == Permission::Full || is_command && commands.allow_call(params);
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn more_than_the_sandbox_allows_is_for_a_role_that_may_do_anything() {
         let answer = |method: &str, params: &Value, permission| {
-            answer(method, params, permission, &Commands::default())
+            answer(method, params, permission, &CommandAllowlist::default())
         };
         let params = json!({ "permissions": { "network": { "enabled": true } } });
         let command = "item/commandExecution/requestApproval";
@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_command_that_the_role_allows_is_let_through_and_no_change_of_files() {
-        let commands = Commands { patterns: vec!["cargo test*".to_owned()], ..Commands::default() };
+        let commands =
+            CommandAllowlist { patterns: vec!["cargo test*".to_owned()], ..CommandAllowlist::default() };
         let of = |method: &str, command: &str| {
             answer(method, &json!({ "command": command }), Permission::Edit, &commands).unwrap()["decision"]
                 .clone()

@@ -14,7 +14,7 @@ use std::time::Duration;
 use baton_sandbox::trusted_path;
 
 /// The environment of the host.
-type Environment = BTreeMap<OsString, OsString>;
+type HostEnvironment = BTreeMap<OsString, OsString>;
 
 /// Git reads its settings in milliseconds. One that does not end by then waits for a pipe.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 
 /// A setting, and the file that it stands in.
 #[derive(Debug)]
-struct Setting {
+struct GitSetting {
     file: PathBuf,
     /// In small letters, but for its middle part.
     key: String,
@@ -31,7 +31,7 @@ struct Setting {
 }
 
 /// Paths from the tree, also of what is not there: who makes it has others run it.
-pub(super) fn named_by_settings(tree: &Path, environment: &Environment) -> Vec<PathBuf> {
+pub(super) fn named_by_settings(tree: &Path, environment: &HostEnvironment) -> Vec<PathBuf> {
     let home = environment.get(OsStr::new("HOME")).map(Path::new);
     let at = |folder: &Path, value: &Path| match (value.strip_prefix("~"), home) {
         // A path in a setting may begin in the home of the user.
@@ -54,7 +54,7 @@ pub(super) fn named_by_settings(tree: &Path, environment: &Environment) -> Vec<P
     let included = settings.iter().map(|setting| setting.file.clone());
     let of_submodules = listed(tree, environment, &["--file", ".gitmodules"]);
     let is_place =
-        |setting: &&Setting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
+        |setting: &&GitSetting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
     let submodules =
         of_submodules.iter().filter(is_place).map(|setting| at(tree, &setting.value).join(".git"));
     let files = hooks.chain(conditional).chain(included).chain(submodules);
@@ -81,7 +81,7 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
 }
 
 /// What git says that its settings are; nothing where it is not installed, or does not answer.
-fn listed(tree: &Path, environment: &Environment, of: &[&str]) -> Vec<Setting> {
+fn listed(tree: &Path, environment: &HostEnvironment, of: &[&str]) -> Vec<GitSetting> {
     let inherited = ["HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
     let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
     let git = Command::new("git")
@@ -112,7 +112,7 @@ fn listed(tree: &Path, environment: &Environment, of: &[&str]) -> Vec<Setting> {
 }
 
 /// Records of a place, a null byte, a name, a line feed, a value, a null byte; a name alone is a yes.
-fn settings(tree: &Path, text: &[u8]) -> Vec<Setting> {
+fn settings(tree: &Path, text: &[u8]) -> Vec<GitSetting> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let mut fields = text.split(|byte| *byte == 0);
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ fn settings(tree: &Path, text: &[u8]) -> Vec<Setting> {
         let mut parts = setting.splitn(2, |byte| *byte == b'\n');
         let key = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
         if let (Some(file), Some(value)) = (origin.strip_prefix(b"file:"), parts.next()) {
-            found.push(Setting { file: tree.join(path(file)), key, value: path(value) });
+            found.push(GitSetting { file: tree.join(path(file)), key, value: path(value) });
         }
     }
     found

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baton_core::ids::ObjectiveId;
-use baton_core::input::Report;
+use baton_core::input::AgentReport;
 use baton_core::observation::ObjectiveStatus;
 use serde_json::{Value, json};
 
-use super::brief::Brief;
-use super::script::{ObjectiveScript, Script, matches};
-use super::step::{Act, SessionKind, Step};
-use super::tool::Server;
-use super::window::{Window, tokens};
-use super::wire::{Wire, failure};
+use super::brief::ParsedPrompt;
+use super::script::{ObjectiveScript, RehearsalScript, matches};
+use super::step::{ScriptStep, SessionKind, StepAction};
+use super::tool::ScriptMcpClient;
+use super::window::{ContextWindow, tokens};
+use super::wire::{AcpStdio, failure};
 
 /// What a turn takes beside what it reads and writes: the call itself.
 const TURN_TOKENS: u64 = 20;
@@ -30,7 +30,7 @@ const SHOWN_BYTES: usize = 512;
 const INTERNAL_ERROR: i32 = -32603;
 
 /// Whether a step is left out of a prompt.
-enum LeftOut {
+enum StepSkip {
     Not,
     /// It is meant for another time, phase or session.
     Silently,
@@ -38,8 +38,8 @@ enum LeftOut {
     Thinking(String),
 }
 
-impl LeftOut {
-    fn of(step: &Step, brief: &Brief) -> Self {
+impl StepSkip {
+    fn of(step: &ScriptStep, brief: &ParsedPrompt) -> Self {
         let is_there = |path: &String| Path::new(path).exists();
         let kind = if brief.continues { SessionKind::Successor } else { SessionKind::First };
         if step.phase.as_ref().is_some_and(|phase| !matches(phase, &brief.phase))
@@ -56,7 +56,7 @@ impl LeftOut {
 }
 
 /// Why a prompt is not answered with a stop reason.
-pub(super) enum Stop {
+pub(super) enum PromptAbort {
     /// It is answered with an error.
     Failed(Value),
     /// The process ends in the middle of it.
@@ -66,11 +66,11 @@ pub(super) enum Stop {
 }
 
 /// The agent, with the state of its one session.
-pub(super) struct Actor<'a> {
-    script: &'a Script,
+pub(super) struct ScriptPlayer<'a> {
+    script: &'a RehearsalScript,
     /// The host's id of the session, for reports.
     session: Option<String>,
-    window: Window,
+    window: ContextWindow,
     turns: u64,
     /// Where reports go, since a prompt said so.
     inbox: Option<PathBuf>,
@@ -80,12 +80,12 @@ pub(super) struct Actor<'a> {
     handoff: Option<PathBuf>,
     /// Rate limits that were answered, by objective and step.
     limited: BTreeMap<(String, usize), u32>,
-    server: Option<Server>,
+    server: Option<ScriptMcpClient>,
 }
 
-impl<'a> Actor<'a> {
-    pub(super) fn new(script: &'a Script, session: Option<String>) -> Self {
-        let window = Window::new(script.window_tokens, script.base_tokens);
+impl<'a> ScriptPlayer<'a> {
+    pub(super) fn new(script: &'a RehearsalScript, session: Option<String>) -> Self {
+        let window = ContextWindow::new(script.window_tokens, script.base_tokens);
         Self {
             script,
             session,
@@ -101,7 +101,7 @@ impl<'a> Actor<'a> {
 
     /// The MCP servers that the host has given; the first one is used.
     pub(super) fn take_servers(&mut self, servers: &Value) {
-        self.server = servers.get(0).map(Server::of);
+        self.server = servers.get(0).map(ScriptMcpClient::of);
     }
 
     /// The agent's own id of the session.
@@ -111,28 +111,28 @@ impl<'a> Actor<'a> {
 
     /// What the prompt has billed.
     pub(super) fn usage(&self) -> Value {
-        let Window { input, cached, output, .. } = self.window;
+        let ContextWindow { input, cached, output, .. } = self.window;
         json!({
             "inputTokens": input, "outputTokens": output, "cachedReadTokens": cached, "cachedWriteTokens": 0,
             "totalTokens": input + output + cached,
         })
     }
 
-    pub(super) fn tell_usage(&self, wire: &mut Wire) {
+    pub(super) fn tell_usage(&self, wire: &mut AcpStdio) {
         let usage =
             json!({ "sessionUpdate": "usage_update", "used": self.window.used, "size": self.window.size });
         wire.update(&self.session(), usage);
     }
 
     /// Works on a prompt; gives the stop reason.
-    pub(super) fn prompt(&mut self, text: &str, wire: &mut Wire) -> Result<&'static str, Stop> {
+    pub(super) fn prompt(&mut self, text: &str, wire: &mut AcpStdio) -> Result<&'static str, PromptAbort> {
         self.window.begin();
         if text == "/compact" || text.starts_with("/compact ") {
             return Ok(self.compact(wire));
         }
         self.turn(self.script.prompt_tokens.unwrap_or_else(|| tokens(text)), 0, wire)?;
         let script = self.script;
-        let mut brief = Brief::read(text, |id| script.objective(id).is_some());
+        let mut brief = ParsedPrompt::read(text, |id| script.objective(id).is_some());
         self.remember(&mut brief);
         let known: Vec<_> =
             brief.objectives.iter().filter_map(|id| Some((id.as_str(), script.objective(id)?))).collect();
@@ -148,7 +148,7 @@ impl<'a> Actor<'a> {
     }
 
     /// What a prompt says of the whole session is said once by some policies, and with each prompt by others.
-    fn remember(&mut self, brief: &mut Brief) {
+    fn remember(&mut self, brief: &mut ParsedPrompt) {
         self.inbox = brief.inbox.take().or(self.inbox.take());
         self.handoff = brief.handoff.take().or(self.handoff.take());
         self.continues |= brief.continues;
@@ -162,29 +162,29 @@ impl<'a> Actor<'a> {
         &mut self,
         id: &str,
         objective: &ObjectiveScript,
-        brief: &Brief,
-        wire: &mut Wire,
-    ) -> Result<Option<&'static str>, Stop> {
+        brief: &ParsedPrompt,
+        wire: &mut AcpStdio,
+    ) -> Result<Option<&'static str>, PromptAbort> {
         // Steps of this prompt must not look at what it wrote itself.
-        let left_out: Vec<LeftOut> = objective.steps.iter().map(|step| LeftOut::of(step, brief)).collect();
+        let left_out: Vec<StepSkip> = objective.steps.iter().map(|step| StepSkip::of(step, brief)).collect();
         let mut reports = objective.report_done;
         for (at, (step, left_out)) in objective.steps.iter().zip(left_out).enumerate() {
             wire.pause(Duration::from_millis(self.script.pace_ms));
             if wire.is_host_gone() {
-                return Err(Stop::HostGone);
+                return Err(PromptAbort::HostGone);
             }
             if wire.is_cancelled() {
                 return Ok(Some("cancelled"));
             }
             match left_out {
-                LeftOut::Silently => {}
-                LeftOut::Thinking(why) => self.note(&why, wire)?,
-                LeftOut::Not => {
+                StepSkip::Silently => {}
+                StepSkip::Thinking(why) => self.note(&why, wire)?,
+                StepSkip::Not => {
                     self.step(step, (id, at), brief, wire)?;
                     if step.act.ends_the_prompt() {
                         return Ok(Some("end_turn"));
                     }
-                    reports &= !matches!(step.act, Act::Status { .. });
+                    reports &= !matches!(step.act, StepAction::Status { .. });
                 }
             }
         }
@@ -194,7 +194,7 @@ impl<'a> Actor<'a> {
         Ok(None)
     }
 
-    fn compact(&mut self, wire: &mut Wire) -> &'static str {
+    fn compact(&mut self, wire: &mut AcpStdio) -> &'static str {
         wire.pause(Duration::from_millis(self.script.pace_ms));
         let call = self.call();
         if let Some(before) = self.window.compact() {
@@ -213,40 +213,40 @@ impl<'a> Actor<'a> {
     }
 
     /// One model call: counts it, or ends the prompt where the window is full.
-    fn turn(&mut self, input: u64, output: u64, wire: &mut Wire) -> Result<(), Stop> {
+    fn turn(&mut self, input: u64, output: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turns += 1;
         self.window.turn(input, output).map_err(|too_long| {
             let (tokens, size) = (too_long.tokens, self.window.size);
             let message = format!("Prompt is too long: {tokens} tokens > {size} maximum");
-            Stop::Failed(failure(INTERNAL_ERROR, message, &json!({ "errorKind": "invalid_request" })))
+            PromptAbort::Failed(failure(INTERNAL_ERROR, message, &json!({ "errorKind": "invalid_request" })))
         })?;
         self.tell_usage(wire);
         Ok(())
     }
 
-    fn say(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
+    fn say(&mut self, text: &str, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(0, tokens(text) + TURN_TOKENS, wire)?;
         self.message(text, wire);
         Ok(())
     }
 
     /// What it says to itself, for so many tokens: no part of its answer.
-    fn think(&mut self, text: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+    fn think(&mut self, text: &str, cost: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(0, cost, wire)?;
         self.chunk("agent_thought_chunk", text, wire);
         Ok(())
     }
 
     /// It notes in passing that there is nothing to do.
-    fn note(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
+    fn note(&mut self, text: &str, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.think(text, tokens(text) + TURN_TOKENS, wire)
     }
 
-    fn message(&mut self, text: &str, wire: &mut Wire) {
+    fn message(&mut self, text: &str, wire: &mut AcpStdio) {
         self.chunk("agent_message_chunk", text, wire);
     }
 
-    fn chunk(&mut self, kind: &str, text: &str, wire: &mut Wire) {
+    fn chunk(&mut self, kind: &str, text: &str, wire: &mut AcpStdio) {
         let content = json!({ "type": "text", "text": text });
         let id = format!("turn-{}", self.turns);
         wire.update(&self.session(), json!({ "sessionUpdate": kind, "messageId": id, "content": content }));
@@ -259,9 +259,9 @@ impl<'a> Actor<'a> {
         kind: &str,
         path: &str,
         cost: u64,
-        wire: &mut Wire,
+        wire: &mut AcpStdio,
         perform: impl FnOnce() -> io::Result<String>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PromptAbort> {
         self.turn(cost, TURN_TOKENS, wire)?;
         let call = self.call();
         let begin = json!({
@@ -280,7 +280,7 @@ impl<'a> Actor<'a> {
     }
 
     /// A call of a tool of the host's server; what it answers is told, and stops nothing.
-    fn call_tool(&mut self, name: &str, arguments: &Value, wire: &mut Wire) -> Result<(), Stop> {
+    fn call_tool(&mut self, name: &str, arguments: &Value, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(tokens(&arguments.to_string()), TURN_TOKENS, wire)?;
         let call = self.call();
         let begin = json!({
@@ -305,14 +305,14 @@ impl<'a> Actor<'a> {
         }
     }
 
-    fn returns(&mut self, call: &str, status: &str, raw: Value, wire: &mut Wire) {
+    fn returns(&mut self, call: &str, status: &str, raw: Value, wire: &mut AcpStdio) {
         let end = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status, "rawOutput": raw,
         });
         wire.update(&self.session(), end);
     }
 
-    fn ask(&mut self, title: &str, kind: &str, wire: &mut Wire) -> Result<(), Stop> {
+    fn ask(&mut self, title: &str, kind: &str, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
         let mut call =
             json!({ "toolCallId": self.call(), "title": title, "kind": kind, "status": "pending" });
@@ -327,7 +327,7 @@ impl<'a> Actor<'a> {
                 { "optionId": "reject", "name": "No", "kind": "reject_once" },
             ],
         });
-        let answer = wire.ask("session/request_permission", params).ok_or(Stop::HostGone)?;
+        let answer = wire.ask("session/request_permission", params).ok_or(PromptAbort::HostGone)?;
         let allowed = answer["result"]["outcome"]["optionId"] == "allow";
         let word = if allowed { "was allowed" } else { "was refused" };
         self.say(&format!("{title} {word}."), wire)
@@ -339,18 +339,18 @@ impl<'a> Actor<'a> {
     }
 
     /// The last step of an objective is played: says so where the prompt wants it.
-    fn done(&self, id: &str, brief: &Brief) -> io::Result<()> {
+    fn done(&self, id: &str, brief: &ParsedPrompt) -> io::Result<()> {
         let (objective, status) = (ObjectiveId::new(id), ObjectiveStatus::Done);
-        let report = Report::ObjectiveUpdate { objective, status, note: String::new() };
+        let report = AgentReport::ObjectiveUpdate { objective, status, note: String::new() };
         self.report(&format!("{id}-done"), &report, brief)
     }
 
-    fn report(&self, name: &str, report: &Report, brief: &Brief) -> io::Result<()> {
+    fn report(&self, name: &str, report: &AgentReport, brief: &ParsedPrompt) -> io::Result<()> {
         self.put_report(name, serde_json::to_value(report)?, brief)
     }
 
     /// A report through a file, as the instructions of the inbox describe it.
-    fn put_report(&self, name: &str, mut content: Value, brief: &Brief) -> io::Result<()> {
+    fn put_report(&self, name: &str, mut content: Value, brief: &ParsedPrompt) -> io::Result<()> {
         let Some(inbox) = &brief.inbox else { return Ok(()) };
         if let Some(session) = &self.session {
             content["session"] = json!(session);
@@ -371,6 +371,6 @@ fn rate_limit(resets_in_ms: u64) -> Value {
 }
 
 /// The disk refused: the agent cannot go on.
-fn broken(error: &io::Error) -> Stop {
-    Stop::Failed(failure(INTERNAL_ERROR, error.to_string(), &json!({ "errorKind": "io" })))
+fn broken(error: &io::Error) -> PromptAbort {
+    PromptAbort::Failed(failure(INTERNAL_ERROR, error.to_string(), &json!({ "errorKind": "io" })))
 }

@@ -29,7 +29,7 @@ const READ_FIRST: [&str; 2] = ["(read first):", "Read first:"];
 
 /// What a prompt asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Brief {
+pub(super) struct ParsedPrompt {
     /// Ids, in the order of the prompt.
     pub(super) objectives: Vec<String>,
     /// Id of the phase; empty where the prompt has no title.
@@ -46,7 +46,7 @@ pub(super) struct Brief {
     pub(super) handoff: Option<PathBuf>,
 }
 
-impl Brief {
+impl ParsedPrompt {
     /// Reads a prompt; `knows` tells which objectives there is something to do for.
     pub(super) fn read(prompt: &str, knows: impl Fn(&str) -> bool) -> Self {
         let mut brief = Self::default();
@@ -114,17 +114,17 @@ mod tests {
     fn only_the_objectives_in_focus_count() {
         let prompt = "# Build\n- done: survey\n- [other] not here\n\n## Your objective\n\n- [parser] Write it [well].\n\
                       - later: printer — not now\n\n## Rules\n- [no] rule\nReport to: `.baton/r1/inbox`\n";
-        let brief = Brief::read(prompt, |_| true);
+        let brief = ParsedPrompt::read(prompt, |_| true);
         assert_eq!(brief.objectives, ["parser"]);
         assert_eq!(brief.inbox, Some(PathBuf::from(".baton/r1/inbox")));
-        assert_eq!(Brief::read("hello", |_| true), Brief::default());
+        assert_eq!(ParsedPrompt::read("hello", |_| true), ParsedPrompt::default());
     }
 
     #[test]
     fn prompts_of_other_policies_are_understood_by_the_objectives_that_are_known() {
         let prompt = "# The next objective\nGoal: x\n- note: not an objective\n## What to do\n- parser: write it\n\
                       - [printer] Print.\n* `tests`: all\n\nReport as you go, by your tools or in `.baton/r1/inbox`.\n";
-        let brief = Brief::read(prompt, |id| ["parser", "printer", "tests"].contains(&id));
+        let brief = ParsedPrompt::read(prompt, |id| ["parser", "printer", "tests"].contains(&id));
         assert_eq!(brief.objectives, ["parser", "printer", "tests"]);
         assert_eq!(brief.inbox, Some(PathBuf::from(".baton/r1/inbox")));
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_successor_is_told_apart_by_its_handoff_or_its_title() {
         let of = |prompt: &str| {
-            let brief = Brief::read(prompt, |_| false);
+            let brief = ParsedPrompt::read(prompt, |_| false);
             (brief.continues, brief.handoff.map(|path| path.display().to_string()))
         };
         let named = |path: &str| (true, Some(path.to_owned()));
@@ -148,12 +148,14 @@ mod tests {
 
     #[test]
     fn phase_and_result_files_are_found() {
-        let phase = |title: &str| Brief::read(title, |_| false).phase;
+        let phase = |title: &str| ParsedPrompt::read(title, |_| false).phase;
         assert_eq!(phase("# Phase 20a: one phase of many"), "20a");
         assert_eq!(phase("# Continuation of phase 20a-b: x"), "20a-b");
         assert_eq!(phase("# Your context was compacted. You are in phase build: x"), "build");
-        let brief =
-            Brief::read("# Phase m: x\nResult file: r/a.md\n- result: r/b.md\n- result: r/c.md\n", |_| false);
+        let brief = ParsedPrompt::read(
+            "# Phase m: x\nResult file: r/a.md\n- result: r/b.md\n- result: r/c.md\n",
+            |_| false,
+        );
         assert_eq!(brief.result, Some(PathBuf::from("r/a.md")));
         assert_eq!(brief.results, [PathBuf::from("r/b.md"), PathBuf::from("r/c.md")]);
     }

@@ -36,13 +36,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::step::{RawStep, Step};
+use super::step::{RawStep, ScriptStep};
 
 /// Why a script cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// It is not there.
-    #[error("the rehearsal's script {} cannot be read: {source}", path.display())]
+    #[error("cannot read the rehearsal script {}: {source}", path.display())]
     Read {
         /// Which file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum ScriptError {
         source: std::io::Error,
     },
     /// It is no TOML, or says something that is unknown.
-    #[error("the rehearsal's script {} is not valid: {message}", path.display())]
+    #[error("the rehearsal script {} is not valid: {message}", path.display())]
     Syntax {
         /// Which file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum ScriptError {
         message: String,
     },
     /// It says something that makes no sense.
-    #[error("the rehearsal's script {}, line {line}: {why}", path.display())]
+    #[error("the rehearsal script {}, line {line}: {why}", path.display())]
     Meaning {
         /// Which file.
         path: PathBuf,
@@ -71,12 +71,12 @@ pub enum ScriptError {
 
 /// Reads a script for the sake of its mistakes alone.
 pub fn check_script(path: &Path) -> Result<(), ScriptError> {
-    Script::read(path).map(drop)
+    RehearsalScript::read(path).map(drop)
 }
 
 /// What the agent does for each objective.
 #[derive(Debug, PartialEq)]
-pub(super) struct Script {
+pub(super) struct RehearsalScript {
     /// Size of the context window.
     pub(super) window_tokens: u64,
     /// What the system prompt takes of it.
@@ -92,7 +92,7 @@ pub(super) struct Script {
 /// What the agent does for an objective.
 #[derive(Debug, PartialEq)]
 pub(super) struct ObjectiveScript {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
     /// Whether it reports the objective done after the last step, where no step has reported another status.
     pub(super) report_done: bool,
 }
@@ -122,7 +122,7 @@ fn yes() -> bool {
     true
 }
 
-impl Script {
+impl RehearsalScript {
     /// What is done for an objective: what is written for it, else for the pattern that says most about it.
     pub(super) fn objective(&self, objective: &str) -> Option<&ObjectiveScript> {
         let own = self.objectives.get(objective);
@@ -157,10 +157,10 @@ impl Script {
         }
         let mut objectives = BTreeMap::new();
         for (id, objective) in raw.objectives {
-            let mut steps: Vec<Step> = Vec::new();
+            let mut steps: Vec<ScriptStep> = Vec::new();
             for step in objective.steps {
                 let at = step.span().start;
-                if steps.last().is_some_and(Step::always_ends_the_prompt) {
+                if steps.last().is_some_and(ScriptStep::always_ends_the_prompt) {
                     let why = "this step is never played: the one before it ends the prompt. Give that one a \
                                condition (session, when, unless, phase), or leave this one out";
                     return Err(wrong(at, why.to_owned()));
@@ -199,11 +199,11 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 mod tests {
     use baton_core::observation::ObjectiveStatus;
 
-    use super::super::step::{Act, SessionKind};
+    use super::super::step::{SessionKind, StepAction};
     use super::*;
 
-    fn parse(text: &str) -> Result<Script, String> {
-        Script::parse(text, Path::new("x.toml")).map_err(|error| error.to_string())
+    fn parse(text: &str) -> Result<RehearsalScript, String> {
+        RehearsalScript::parse(text, Path::new("x.toml")).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
         )
         .unwrap();
         let steps = &script.objectives["a"].steps;
-        assert_eq!(steps[0].act, Act::Write { path: "a/b".to_owned(), content: "1\n2\n".to_owned() });
+        assert_eq!(steps[0].act, StepAction::Write { path: "a/b".to_owned(), content: "1\n2\n".to_owned() });
         assert_eq!((steps[1].tokens, steps[1].unless.as_deref()), (Some(7), Some("a/b")));
-        assert_eq!(steps[2].act, Act::RateLimit { resets_in_ms: 5, times: 1 });
+        assert_eq!(steps[2].act, StepAction::RateLimit { resets_in_ms: 5, times: 1 });
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         )
         .unwrap();
         let said = |id: &str| match script.objective(id).map(|script| &script.steps[0].act) {
-            Some(Act::Say(said)) => said.as_str(),
+            Some(StepAction::Say(said)) => said.as_str(),
             _ => "-",
         };
         let ids = ["review-7-1", "review-20a-1", "review-20a-2", "a-x-b-y", "a-x-y", "a-x-b-yz", "review"];
@@ -259,14 +259,14 @@ mod tests {
         let split = of(
             "{ split = { groups = [{ title = \"t\", objectives = [\"a\"] }], rationale = \"r\" }, phase = \"20\" }",
         );
-        assert!(matches!(split, Ok(Some(Act::Split { groups, .. })) if groups[0].title == "t"));
+        assert!(matches!(split, Ok(Some(StepAction::Split { groups, .. })) if groups[0].title == "t"));
         let review = of("{ review = { score = 60, summary = \"s\" } }");
-        assert!(matches!(review, Ok(Some(Act::Review { scores, .. })) if scores == [60]));
+        assert!(matches!(review, Ok(Some(StepAction::Review { scores, .. })) if scores == [60]));
         let edit = of("{ edit = \"f\", from = \"a\", to = \"b\", when = \"f\" }");
         assert!(
-            matches!(edit, Ok(Some(Act::Edit { from, to, .. })) if (from.as_str(), to.as_str()) == ("a", "b"))
+            matches!(edit, Ok(Some(StepAction::Edit { from, to, .. })) if (from.as_str(), to.as_str()) == ("a", "b"))
         );
-        assert!(matches!(of("{ resolve = \"f\", keep = \"theirs\" }"), Ok(Some(Act::Resolve { .. }))));
+        assert!(matches!(of("{ resolve = \"f\", keep = \"theirs\" }"), Ok(Some(StepAction::Resolve { .. }))));
         let wrong = |step: &str| of(step).unwrap_err();
         assert!(wrong("{ edit = \"f\", from = \"a\" }").contains("edit needs"));
         assert!(wrong("{ say = \"f\", to = \"a\" }").contains("belong to a step with edit"));
@@ -286,10 +286,10 @@ mod tests {
         ));
         let script = script.unwrap();
         let steps = &script.objectives["a"].steps;
-        assert_eq!(steps[0].act, Act::Fill { percent: 80 });
+        assert_eq!(steps[0].act, StepAction::Fill { percent: 80 });
         let (status, note) = (ObjectiveStatus::InProgress, "3 of 5".to_owned());
-        assert_eq!(steps[1].act, Act::Status { status, note });
-        assert!(matches!(&steps[2].act, Act::Handoff(said) if said.immediate_next_action == "case 4"));
+        assert_eq!(steps[1].act, StepAction::Status { status, note });
+        assert!(matches!(&steps[2].act, StepAction::Handoff(said) if said.immediate_next_action == "case 4"));
         let sessions = [steps[2].session, steps[3].session, steps[4].session];
         assert_eq!(sessions, [Some(SessionKind::First), Some(SessionKind::Successor), None]);
         assert!(steps[4].always_ends_the_prompt() && !steps[2].always_ends_the_prompt());

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
+use baton_core::input::{AgentReport, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// One turn of the agent.
 #[derive(Debug, PartialEq)]
-pub(super) struct Step {
-    pub(super) act: Act,
+pub(super) struct ScriptStep {
+    pub(super) act: StepAction,
     /// Tokens that it takes, where the script says so.
     pub(super) tokens: Option<u64>,
     /// Left out where this file was there when the prompt began.
@@ -23,7 +23,7 @@ pub(super) struct Step {
     pub(super) session: Option<SessionKind>,
 }
 
-impl Step {
+impl ScriptStep {
     /// Whether no step after this one is ever played.
     pub(super) fn always_ends_the_prompt(&self) -> bool {
         let conditions = [&self.unless, &self.when, &self.phase];
@@ -43,7 +43,7 @@ pub(super) enum SessionKind {
 
 /// What is done in a step.
 #[derive(Debug, PartialEq)]
-pub(super) enum Act {
+pub(super) enum StepAction {
     /// Write a file, whole.
     Write { path: String, content: String },
     /// Append lines to a file that are not in it yet.
@@ -51,7 +51,7 @@ pub(super) enum Act {
     /// Put one text in the place of another one.
     Edit { path: String, from: String, to: String },
     /// Take the marks of a conflict out of a file.
-    Resolve { path: String, keep: Keep },
+    Resolve { path: String, keep: ConflictChoice },
     /// Write to the file that the prompt names for what a part of a split has to say; nothing where it names none.
     Result { content: String },
     /// Put the files that the prompt names as results one below the other.
@@ -69,7 +69,7 @@ pub(super) enum Act {
     /// Ask the host for permission, and say what came of it.
     Ask { title: String, kind: String },
     /// Report something else than a finished objective.
-    Report(Report),
+    Report(AgentReport),
     /// Report where the objective stands. The agent then reports nothing more of it by itself.
     Status { status: ObjectiveStatus, note: String },
     /// Write a handoff, and end the prompt with the objective open.
@@ -98,24 +98,24 @@ pub(super) enum Act {
     DeleteWorkspace,
 }
 
-impl Act {
+impl StepAction {
     /// Whether the prompt ends with it, with the objective open.
     pub(super) fn ends_the_prompt(&self) -> bool {
-        matches!(self, Act::Split { .. } | Act::Handoff(_) | Act::Stop(_))
+        matches!(self, StepAction::Split { .. } | StepAction::Handoff(_) | StepAction::Stop(_))
     }
 
     /// The call of a tool that the host has, and the report through a file that means the same.
     pub(super) fn call(&self, objective: &str) -> Option<(&'static str, Value)> {
         match self {
-            Act::Split { groups, rationale } => {
+            StepAction::Split { groups, rationale } => {
                 Some(("split_request", json!({ "groups": groups, "rationale": rationale })))
             }
-            Act::Status { status, note } => {
+            StepAction::Status { status, note } => {
                 let arguments = json!({ "objective": objective, "status": status, "note": note });
                 Some(("objective_update", arguments))
             }
-            Act::Handoff(handoff) => Some(("handoff_write", json!(handoff))),
-            Act::Review { scores, summary, findings } => {
+            StepAction::Handoff(handoff) => Some(("handoff_write", json!(handoff))),
+            StepAction::Review { scores, summary, findings } => {
                 let score = scores.get(round(objective) - 1).or(scores.last()).copied().unwrap_or_default();
                 Some(("review_submit", json!({ "score": score, "summary": summary, "findings": findings })))
             }
@@ -133,7 +133,7 @@ fn round(objective: &str) -> usize {
 /// What is left of the two sides of a conflict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Keep {
+pub(super) enum ConflictChoice {
     /// First the one, then the other.
     #[default]
     Both,
@@ -159,7 +159,7 @@ pub(super) struct RawStep {
     think_tokens: Option<u64>,
     fill_percent: Option<u64>,
     ask: Option<String>,
-    report: Option<Report>,
+    report: Option<AgentReport>,
     status: Option<ObjectiveStatus>,
     handoff: Option<ReportedHandoff>,
     stop: Option<String>,
@@ -182,7 +182,7 @@ pub(super) struct RawStep {
     lines: Option<Vec<String>>,
     from: Option<String>,
     to: Option<String>,
-    keep: Option<Keep>,
+    keep: Option<ConflictChoice>,
     kind: Option<String>,
     note: Option<String>,
     tokens: Option<u64>,
@@ -241,7 +241,7 @@ const ACTS: &str = "write, append, edit, resolve, result, gather, say, read, rea
                     spawn_grandchild, ignore_sigterm, delete_workspace";
 
 impl RawStep {
-    pub(super) fn understand(mut self) -> Result<Step, String> {
+    pub(super) fn understand(mut self) -> Result<ScriptStep, String> {
         let tokens = self.think_tokens.or(self.tokens.take());
         let (unless, when, phase) = (self.unless.take(), self.when.take(), self.phase.take());
         let session = self.session.take();
@@ -253,50 +253,59 @@ impl RawStep {
         self.nothing_left()?;
         let count = acts.len();
         match (acts.pop(), count) {
-            (Some(act), 1) => Ok(Step { act, tokens, unless, when, phase, session }),
+            (Some(act), 1) => Ok(ScriptStep { act, tokens, unless, when, phase, session }),
             (_, 0) => Err(format!("this step does nothing; it needs one of: {ACTS}")),
             _ => Err(format!("this step does {count} things; write one step for each of them")),
         }
     }
 
-    fn take_files(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+    fn take_files(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(path) = self.write.take() {
-            acts.push(Act::Write { path: inside(path)?, content: whole(self.text("write")?) });
+            acts.push(StepAction::Write { path: inside(path)?, content: whole(self.text("write")?) });
         }
         if let Some(path) = self.append.take() {
             let lines =
                 self.text("append")?.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
-            acts.push(Act::Append { path: inside(path)?, lines });
+            acts.push(StepAction::Append { path: inside(path)?, lines });
         }
         if let Some(path) = self.edit.take() {
             let (Some(from), Some(to)) = (self.from.take(), self.to.take()) else {
                 return Err("edit needs what is there and what comes in its place: from = \"…\", to = \"…\""
                     .to_owned());
             };
-            acts.push(Act::Edit { path: inside(path)?, from, to });
+            acts.push(StepAction::Edit { path: inside(path)?, from, to });
         }
         if let Some(path) = self.resolve.take() {
-            acts.push(Act::Resolve { path: inside(path)?, keep: self.keep.take().unwrap_or_default() });
+            acts.push(StepAction::Resolve {
+                path: inside(path)?,
+                keep: self.keep.take().unwrap_or_default(),
+            });
         }
-        acts.extend(self.result.take().map(|text| Act::Result { content: whole(vec![text]) }));
+        acts.extend(self.result.take().map(|text| StepAction::Result { content: whole(vec![text]) }));
         if let Some(path) = self.gather.take() {
-            acts.push(Act::Gather { path: inside(path)? });
+            acts.push(StepAction::Gather { path: inside(path)? });
         }
-        acts.extend(self.read.take().map(|path| Act::Read { path }));
-        acts.extend(self.read_handoff.then_some(Act::ReadHandoff));
+        acts.extend(self.read.take().map(|path| StepAction::Read { path }));
+        acts.extend(self.read_handoff.then_some(StepAction::ReadHandoff));
         Ok(())
     }
 
-    fn take_words(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+    fn take_words(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(title) = self.ask.take() {
-            acts.push(Act::Ask { title, kind: self.kind.take().unwrap_or_else(|| "execute".to_owned()) });
+            acts.push(StepAction::Ask {
+                title,
+                kind: self.kind.take().unwrap_or_else(|| "execute".to_owned()),
+            });
         }
-        acts.extend(self.say.take().map(Act::Say));
-        acts.extend(self.think_tokens.map(|_| Act::Think));
-        acts.extend(self.report.take().map(Act::Report));
-        let tool = |tool: RawTool| Act::Tool { name: tool.name, arguments: Value::Object(tool.arguments) };
+        acts.extend(self.say.take().map(StepAction::Say));
+        acts.extend(self.think_tokens.map(|_| StepAction::Think));
+        acts.extend(self.report.take().map(StepAction::Report));
+        let tool =
+            |tool: RawTool| StepAction::Tool { name: tool.name, arguments: Value::Object(tool.arguments) };
         acts.extend(self.tool.take().map(tool));
-        acts.extend(self.split.take().map(|RawSplit { groups, rationale }| Act::Split { groups, rationale }));
+        acts.extend(
+            self.split.take().map(|RawSplit { groups, rationale }| StepAction::Split { groups, rationale }),
+        );
         if let Some(RawReview { score, summary, findings }) = self.review.take() {
             let scores = match score {
                 OneOrMore::One(score) => vec![score],
@@ -305,37 +314,39 @@ impl RawStep {
             if scores.is_empty() {
                 return Err("review needs a score, or one for each time: score = [40, 90]".to_owned());
             }
-            acts.push(Act::Review { scores, summary, findings });
+            acts.push(StepAction::Review { scores, summary, findings });
         }
         Ok(())
     }
 
     /// Where the session and its objective stand.
-    fn take_standing(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+    fn take_standing(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(percent) = self.fill_percent {
             if !(1..=100).contains(&percent) {
                 return Err(format!("fill_percent is from 1 to 100, not {percent}"));
             }
-            acts.push(Act::Fill { percent });
+            acts.push(StepAction::Fill { percent });
         }
         if let Some(status) = self.status.take() {
-            acts.push(Act::Status { status, note: self.note.take().unwrap_or_default() });
+            acts.push(StepAction::Status { status, note: self.note.take().unwrap_or_default() });
         }
-        acts.extend(self.handoff.take().map(Act::Handoff));
-        acts.extend(self.stop.take().map(Act::Stop));
+        acts.extend(self.handoff.take().map(StepAction::Handoff));
+        acts.extend(self.stop.take().map(StepAction::Stop));
         Ok(())
     }
 
-    fn take_mischief(&mut self, acts: &mut Vec<Act>) {
-        let limit =
-            |limit: RawRateLimit| Act::RateLimit { resets_in_ms: limit.resets_in_ms, times: limit.times };
+    fn take_mischief(&mut self, acts: &mut Vec<StepAction>) {
+        let limit = |limit: RawRateLimit| StepAction::RateLimit {
+            resets_in_ms: limit.resets_in_ms,
+            times: limit.times,
+        };
         acts.extend(self.rate_limit.take().map(limit));
-        acts.extend(self.exit.map(Act::Exit));
-        acts.extend(self.garbage.map(Act::Garbage));
-        acts.extend(self.hang.then_some(Act::Hang));
-        acts.extend(self.spawn_grandchild.then_some(Act::Grandchildren));
-        acts.extend(self.ignore_sigterm.then_some(Act::IgnoreSigterm));
-        acts.extend(self.delete_workspace.then_some(Act::DeleteWorkspace));
+        acts.extend(self.exit.map(StepAction::Exit));
+        acts.extend(self.garbage.map(StepAction::Garbage));
+        acts.extend(self.hang.then_some(StepAction::Hang));
+        acts.extend(self.spawn_grandchild.then_some(StepAction::Grandchildren));
+        acts.extend(self.ignore_sigterm.then_some(StepAction::IgnoreSigterm));
+        acts.extend(self.delete_workspace.then_some(StepAction::DeleteWorkspace));
     }
 
     /// What no act has taken belongs to another one.
@@ -386,7 +397,7 @@ mod tests {
 
     #[test]
     fn each_review_of_a_phase_has_its_own_score() {
-        let act = Act::Review { scores: vec![40, 90], summary: "s".to_owned(), findings: Vec::new() };
+        let act = StepAction::Review { scores: vec![40, 90], summary: "s".to_owned(), findings: Vec::new() };
         let score = |objective: &str| act.call(objective).unwrap().1["score"].clone();
         assert_eq!([score("review-20a-1"), score("review-20a-2"), score("review-20a-3")], [40, 90, 90]);
         assert_eq!([score("review-20a-1-2"), score("look"), score("look-0")], [90, 40, 40]);

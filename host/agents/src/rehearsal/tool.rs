@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 const PROTOCOL: &str = "2025-06-18";
 
 /// A server, started with the first call.
-pub(super) struct Server {
+pub(super) struct ScriptMcpClient {
     command: String,
     args: Vec<String>,
-    running: Option<Running>,
+    running: Option<McpServerProcess>,
 }
 
-struct Running {
+struct McpServerProcess {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     asked: u64,
 }
 
-impl Server {
+impl ScriptMcpClient {
     /// As `session/new` names it.
     pub(super) fn of(server: &Value) -> Self {
         let args = server["args"].as_array().into_iter().flatten();
@@ -37,7 +37,7 @@ impl Server {
     /// Calls a tool. Gives what it answered, and whether that is an error.
     pub(super) fn call(&mut self, name: &str, arguments: &Value) -> io::Result<(String, bool)> {
         if self.running.is_none() {
-            self.running = Some(Running::start(&self.command, &self.args)?);
+            self.running = Some(McpServerProcess::start(&self.command, &self.args)?);
         }
         let Some(running) = &mut self.running else { return Err(io::ErrorKind::NotConnected.into()) };
         let result = running.ask("tools/call", &json!({ "name": name, "arguments": arguments }))?;
@@ -47,7 +47,7 @@ impl Server {
     }
 }
 
-impl Running {
+impl McpServerProcess {
     fn start(command: &str, args: &[String]) -> io::Result<Self> {
         let mut child =
             Command::new(command).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -88,7 +88,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for McpServerProcess {
     fn drop(&mut self) {
         // It has nothing to lose: what it was told is with the host.
         let _ = self.child.kill();

@@ -11,7 +11,7 @@ const COMPACTABLE_TOKENS: u64 = 100;
 
 /// Fill and bill.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct ContextWindow {
     pub(super) size: u64,
     pub(super) used: u64,
     base: u64,
@@ -23,11 +23,11 @@ pub(super) struct Window {
 
 /// A step that does not fit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong {
+pub(super) struct WindowOverflow {
     pub(super) tokens: u64,
 }
 
-impl Window {
+impl ContextWindow {
     pub(super) fn new(size: u64, base: u64) -> Self {
         Self { size, used: base, base, input: 0, cached: 0, output: 0 }
     }
@@ -43,10 +43,10 @@ impl Window {
     }
 
     /// A turn that reads and writes so much. Changes nothing where it does not fit.
-    pub(super) fn turn(&mut self, input: u64, output: u64) -> Result<(), TooLong> {
+    pub(super) fn turn(&mut self, input: u64, output: u64) -> Result<(), WindowOverflow> {
         let tokens = self.used.saturating_add(input).saturating_add(output);
         if tokens > self.size {
-            return Err(TooLong { tokens });
+            return Err(WindowOverflow { tokens });
         }
         self.cached += self.used;
         self.input += input;
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_changes_nothing() {
-        let mut window = Window::new(1000, 200);
+        let mut window = ContextWindow::new(1000, 200);
         window.turn(500, 100).unwrap();
-        assert_eq!(window.turn(300, 1), Err(TooLong { tokens: 1101 }));
+        assert_eq!(window.turn(300, 1), Err(WindowOverflow { tokens: 1101 }));
         assert_eq!((window.used, window.input, window.output, window.cached), (800, 500, 100, 200));
         assert_eq!(window.compact(), Some(800));
         assert_eq!(window.used, 350);

@@ -17,14 +17,14 @@ const WAITING: usize = 16;
 const NOTICE: Duration = Duration::from_millis(10);
 
 /// Both directions.
-pub(super) struct Wire {
+pub(super) struct AcpStdio {
     messages: Receiver<Value>,
     cancelled: Arc<AtomicBool>,
     host_gone: Arc<AtomicBool>,
     asked: u64,
 }
 
-impl Wire {
+impl AcpStdio {
     /// Begins to read stdin. A cancellation is noticed while a prompt is worked on.
     pub(super) fn start() -> Self {
         let (give, messages) = sync_channel(WAITING);

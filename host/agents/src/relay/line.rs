@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What the driver wants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Wanted {
+pub(crate) enum RunnerCommand {
     /// The program is run on this prompt.
     Prompt(String),
     /// The program that runs is broken off.
@@ -15,18 +15,18 @@ pub(crate) enum Wanted {
 /// What the relay tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Told {
+pub(crate) enum RunnerEvent {
     /// It takes prompts.
     Ready,
     /// The program printed this. What is not UTF-8 has become U+FFFD.
     Out(String),
     /// The program is gone.
-    Ended(Ended),
+    Ended(ProgramExit),
 }
 
 /// How a program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ended {
+pub(crate) struct ProgramExit {
     /// Exit code, where it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<i32>,

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until};
 
-use super::line::{Ended, Told};
+use super::line::{ProgramExit, RunnerEvent};
 use crate::proc;
 
 /// The relay's argument for the step between two programs: it takes the terminal before it becomes the program.
@@ -38,19 +38,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
 
 /// What is run on each prompt.
-pub(super) struct Program {
+pub(super) struct PromptProgram {
     /// With its arguments; never empty where the driver has called.
     pub(super) command: Vec<OsString>,
     pub(super) terminal: bool,
     pub(super) prompt: PromptDelivery,
 }
 
-impl Program {
+impl PromptProgram {
     pub(super) fn name(&self) -> String {
         self.command.first().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    pub(super) fn start(&self, prompt: &str) -> io::Result<Running> {
+    pub(super) fn start(&self, prompt: &str) -> io::Result<RunningProgram> {
         let Some((name, args)) = self.command.split_first() else {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         };
@@ -92,8 +92,16 @@ impl Program {
             (None, None) => Box::new(tokio::io::empty()),
         };
         let group = child.id().unwrap_or_default();
-        let clean = self.terminal.then(Cleaner::default);
-        Ok(Running { child, group, out: Some(out), status: None, clean, partial: Vec::new(), ending: None })
+        let clean = self.terminal.then(TerminalOutputFilter::default);
+        Ok(RunningProgram {
+            child,
+            group,
+            out: Some(out),
+            status: None,
+            clean,
+            partial: Vec::new(),
+            ending: None,
+        })
     }
 }
 
@@ -120,30 +128,32 @@ fn open_terminal() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// A program at work.
-pub(super) struct Running {
+pub(super) struct RunningProgram {
     child: Child,
     /// Its process group.
     group: u32,
     /// Until its end has been read.
     out: Option<Box<dyn AsyncRead + Unpin>>,
     status: Option<(io::Result<ExitStatus>, Instant)>,
-    clean: Option<Cleaner>,
+    clean: Option<TerminalOutputFilter>,
     /// The beginning of a character whose end has not been read yet.
     partial: Vec<u8>,
     /// It is being broken off: the next signal, and when it is due.
     ending: Option<(Signal, Instant)>,
 }
 
-impl Running {
+impl RunningProgram {
     /// What it prints next, or how it ended. Nothing is lost where this is dropped while it waits.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> RunnerEvent {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             if self.out.is_none() && !self.partial.is_empty() {
-                return Told::Out(String::from_utf8_lossy(&std::mem::take(&mut self.partial)).into_owned());
+                return RunnerEvent::Out(
+                    String::from_utf8_lossy(&std::mem::take(&mut self.partial)).into_owned(),
+                );
             }
             if self.out.is_none() && self.status.is_some() {
-                return Told::Ended(self.end());
+                return RunnerEvent::Ended(self.end());
             }
             let late = self.status.as_ref().map(|(_, at)| *at + DRAIN).filter(|_| self.out.is_some());
             let waits = self.status.is_none();
@@ -161,7 +171,7 @@ impl Running {
                     Ok(bytes @ 1..) => {
                         let text = self.text(&chunk[..bytes]);
                         if !text.is_empty() {
-                            return Told::Out(text);
+                            return RunnerEvent::Out(text);
                         }
                     }
                     // A terminal whose other end is closed says so with an error.
@@ -192,10 +202,10 @@ impl Running {
     }
 
     /// Ends what it left in its group; what has left the group is the guard's, at the end of the session.
-    fn end(&mut self) -> Ended {
+    fn end(&mut self) -> ProgramExit {
         proc::signal_group(self.group, Signal::KILL);
         let status = self.status.as_ref().and_then(|(status, _)| status.as_ref().ok());
-        Ended {
+        ProgramExit {
             code: status.and_then(ExitStatus::code),
             signal: status.and_then(|status| status.signal()),
             interrupted: self.ending.is_some(),
@@ -236,13 +246,13 @@ async fn at(when: Option<Instant>) {
 
 /// Takes escape codes and carriage returns from what a program prints on a terminal.
 #[derive(Default)]
-struct Cleaner {
+struct TerminalOutputFilter {
     strip: anstream::adapter::StripBytes,
     /// The last character was a carriage return, and what it means hangs on the next.
     returned: bool,
 }
 
-impl Cleaner {
+impl TerminalOutputFilter {
     fn clean(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut clean = Vec::with_capacity(bytes.len());
         for printable in self.strip.strip_next(bytes) {
@@ -268,7 +278,7 @@ mod tests {
     use super::*;
 
     fn cleaned(pieces: &[&[u8]]) -> String {
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = TerminalOutputFilter::default();
         let clean: Vec<u8> = pieces.iter().flat_map(|piece| cleaner.clean(piece)).collect();
         String::from_utf8(clean).unwrap()
     }

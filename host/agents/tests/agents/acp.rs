@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use baton_agents::{Launch, McpServer};
+use baton_agents::{AgentLaunch, McpServer};
 use baton_core::facts::{AgentEvent, Capabilities};
 use baton_core::workflow::{AgentKind, Permission};
 use serde_json::{Value, json};
 
-use crate::kit::{Place, Session, ended, run, signals, text};
+use crate::kit::{AgentTestDir, AgentTestSession, ended, run, signals, text};
 
 /// An adapter, with its modes and commands in `$1` and `$2` as JSON. It never ends by itself, and asks before it edits
 /// (`edit`) or runs something (`execute`).
@@ -48,14 +48,14 @@ done"#;
 /// The modes of claude-agent-acp.
 const CLAUDE: &str = r#","modes":{"currentModeId":"default","availableModes":[{"id":"default","name":"D"},{"id":"acceptEdits","name":"E"},{"id":"plan","name":"P"},{"id":"bypassPermissions","name":"B"}]}"#;
 
-fn adapter(place: &Place, modes: &str, commands: &str, permission: Permission) -> Launch {
+fn adapter(place: &AgentTestDir, modes: &str, commands: &str, permission: Permission) -> AgentLaunch {
     let body = format!("MODES='{modes}'\nCOMMANDS='{commands}'\n{ADAPTER}");
     let mut launch = place.command("acp", &body, "");
     launch.role.permission = permission;
     launch
 }
 
-fn told(place: &Place) -> Vec<Value> {
+fn told(place: &AgentTestDir) -> Vec<Value> {
     let told = fs::read_to_string(place.session_dir().join("stdin.jsonl")).unwrap();
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -65,15 +65,15 @@ fn methods(told: &[Value]) -> Vec<&str> {
 }
 
 /// Ended by force at once; an adapter that stays is none of the test's waiting.
-async fn end_now(session: &mut Session) {
+async fn end_now(session: &mut AgentTestSession) {
     session.handle.end(Duration::ZERO).await;
     session.rest().await;
 }
 
 pub(crate) fn an_adapter_that_stays_after_its_stdin_is_ended() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(adapter(&place, "", "", Permission::Edit)).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(adapter(&place, "", "", Permission::Edit)).await;
         session.ready().await;
         session.prompt("execute").await;
         session.handle.end(Duration::from_millis(300)).await;
@@ -93,8 +93,8 @@ pub(crate) fn a_request_is_answered_from_the_roles_permission() {
             (Permission::Edit, "allowed", "refused", "refused"),
             (Permission::Full, "allowed", "allowed", "allowed"),
         ] {
-            let place = Place::new();
-            let mut session = Session::start(adapter(&place, "", "", permission)).await;
+            let place = AgentTestDir::new();
+            let mut session = AgentTestSession::start(adapter(&place, "", "", permission)).await;
             session.ready().await;
             let mut answers = Vec::new();
             for asks in ["edit", "edit-outside", "execute"] {
@@ -118,8 +118,8 @@ pub(crate) fn the_mode_that_fits_the_role_is_set_before_the_first_prompt() {
             (config, Permission::ReadOnly, "session/set_config_option", json!("plan")),
             (config, Permission::Edit, "session/prompt", Value::Null),
         ] {
-            let place = Place::new();
-            let mut session = Session::start(adapter(&place, modes, "", permission)).await;
+            let place = AgentTestDir::new();
+            let mut session = AgentTestSession::start(adapter(&place, modes, "", permission)).await;
             session.ready().await;
             session.prompt("execute").await;
             end_now(&mut session).await;
@@ -138,9 +138,9 @@ pub(crate) fn the_mode_that_fits_the_role_is_set_before_the_first_prompt() {
 
 pub(crate) fn an_agent_that_would_not_even_ask_is_not_worked_with() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let modes = r#","modes":{"currentModeId":"yolo","availableModes":[{"id":"yolo","name":"Y"}]}"#;
-        let mut session = Session::start(adapter(&place, modes, "", Permission::Edit)).await;
+        let mut session = AgentTestSession::start(adapter(&place, modes, "", Permission::Edit)).await;
         let (events, exit) = session.rest().await;
         let said = signals(&events).last().map(|signal| signal.text.clone()).unwrap_or_default();
         assert!(said.contains("the agent works in the mode yolo"), "{events:?}");
@@ -150,7 +150,7 @@ pub(crate) fn an_agent_that_would_not_even_ask_is_not_worked_with() {
 
 pub(crate) fn a_key_from_the_environment_logs_in() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut launch = adapter(&place, "", "", Permission::Edit);
         launch.inherit.insert("LOCKED".into(), "1".into());
         launch.role.env.push("LOCKED".to_owned());
@@ -160,7 +160,7 @@ pub(crate) fn a_key_from_the_environment_logs_in() {
             args: Vec::new(),
             env: [("A".to_owned(), "1".to_owned())].into(),
         }];
-        let mut session = Session::start(launch).await;
+        let mut session = AgentTestSession::start(launch).await;
         let events = session.until(|event| matches!(event, AgentEvent::Ready { .. })).await;
         assert!(signals(&events).is_empty(), "a login is no error: {events:?}");
         end_now(&mut session).await;
@@ -174,8 +174,8 @@ pub(crate) fn a_key_from_the_environment_logs_in() {
 
 pub(crate) fn a_compaction_is_asked_for_where_the_agent_lists_the_command() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(adapter(&place, "", "", Permission::Edit)).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(adapter(&place, "", "", Permission::Edit)).await;
         assert!(!session.spawned.capabilities.compacts);
         session.ready().await;
         session.handle.compact("keep it".to_owned()).await.unwrap();
@@ -187,9 +187,9 @@ pub(crate) fn a_compaction_is_asked_for_where_the_agent_lists_the_command() {
         end_now(&mut session).await;
 
         for (input, told_text) in [("null", "/compact"), (r#"{"hint":"what"}"#, "/compact keep it")] {
-            let place = Place::new();
+            let place = AgentTestDir::new();
             let commands = format!(r#"{{"name":"compact","description":"d","input":{input}}}"#);
-            let mut session = Session::start(adapter(&place, "", &commands, Permission::Edit)).await;
+            let mut session = AgentTestSession::start(adapter(&place, "", &commands, Permission::Edit)).await;
             let can = |event: &AgentEvent| {
                 matches!(event, AgentEvent::Capabilities(Capabilities { compacts: true, .. }))
             };
@@ -208,8 +208,8 @@ pub(crate) fn a_compaction_is_asked_for_where_the_agent_lists_the_command() {
 
 pub(crate) fn a_prompt_to_an_adapter_is_cancelled() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(adapter(&place, "", "", Permission::Edit)).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(adapter(&place, "", "", Permission::Edit)).await;
         session.ready().await;
         session.handle.prompt("hang".to_owned()).await.unwrap();
         session.handle.interrupt().await.unwrap();
@@ -221,18 +221,18 @@ pub(crate) fn a_prompt_to_an_adapter_is_cancelled() {
 
 pub(crate) fn an_adapter_that_is_none_ends_with_a_reason() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         for body in [
             "echo 'usage: adapter [--acp]'; exit 2",
             "echo '{\"jsonrpc\":\"2.0\",\"id\":1}'; exit 2",
             "exit 2",
         ] {
-            let mut session = Session::start(place.command("acp", body, "")).await;
+            let mut session = AgentTestSession::start(place.command("acp", body, "")).await;
             let (_, exit) = session.rest().await;
             assert!(exit.code == Some(2) || exit.signal.is_some(), "{exit:?}");
         }
         let launch = place.launch("acp:no-such-adapter --acp".parse::<AgentKind>().unwrap());
-        let error = Session::start_with(launch, 1).await.err().unwrap().to_string();
+        let error = AgentTestSession::start_with(launch, 1).await.err().unwrap().to_string();
         assert!(error.starts_with("no-such-adapter is not on PATH"), "{error}");
         assert!(error.contains("write its path into the agent's command"), "{error}");
     });

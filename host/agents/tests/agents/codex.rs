@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use baton_agents::{Launch, McpServer};
+use baton_agents::{AgentLaunch, McpServer};
 use baton_core::facts::{AgentEvent, CompactionTrigger};
 use baton_core::workflow::{AgentKind, Permission};
 use serde_json::{Value, json};
 
-use crate::kit::{Place, Session, ended, fills, run, signals, text};
+use crate::kit::{AgentTestDir, AgentTestSession, ended, fills, run, signals, text};
 
 /// Answers as `codex app-server` does, as far as the driver needs it.
 const SERVER: &str = r#"
@@ -43,13 +43,13 @@ while read -r line; do
     esac
 done"#;
 
-fn server(place: &Place, permission: Permission) -> Launch {
+fn server(place: &AgentTestDir, permission: Permission) -> AgentLaunch {
     let mut launch = place.program(AgentKind::Codex, SERVER);
     launch.role.permission = permission;
     launch
 }
 
-fn told(place: &Place) -> Vec<Value> {
+fn told(place: &AgentTestDir) -> Vec<Value> {
     let told = fs::read_to_string(place.session_dir().join("stdin.jsonl")).unwrap();
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -62,7 +62,7 @@ fn params(told: &[Value], method: &str) -> Value {
 
 pub(crate) fn a_thread_is_started_prompted_compacted_and_broken_off() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut launch = server(&place, Permission::Edit);
         launch.role.model = Some("gpt-5.5".to_owned());
         launch.mcp_servers = vec![McpServer {
@@ -71,7 +71,7 @@ pub(crate) fn a_thread_is_started_prompted_compacted_and_broken_off() {
             args: vec!["--quiet".to_owned()],
             env: [("A".to_owned(), "1".to_owned())].into(),
         }];
-        let mut session = Session::start(launch).await;
+        let mut session = AgentTestSession::start(launch).await;
         assert!(session.spawned.capabilities.compacts);
         session.ready().await;
         let events = session.prompt("hello").await;
@@ -110,8 +110,8 @@ pub(crate) fn an_approval_is_answered_from_the_role() {
             (Permission::Edit, "workspace-write", "decline"),
             (Permission::Full, "danger-full-access", "accept"),
         ] {
-            let place = Place::new();
-            let mut session = Session::start(server(&place, permission)).await;
+            let place = AgentTestDir::new();
+            let mut session = AgentTestSession::start(server(&place, permission)).await;
             session.ready().await;
             let events = session.prompt("ask").await;
             let allowed = decision == "accept";
@@ -127,10 +127,10 @@ pub(crate) fn an_approval_is_answered_from_the_role() {
 
 pub(crate) fn a_thread_that_is_refused_ends_the_session_with_the_reason() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let server = r#"read -r line; echo '{"id":1,"result":{"userAgent":"x/1"}}'; read -r line; read -r line
             echo '{"id":2,"error":{"code":-32600,"message":"no such model"}}'; exec sleep 600"#;
-        let mut session = Session::start(place.program(AgentKind::Codex, server)).await;
+        let mut session = AgentTestSession::start(place.program(AgentKind::Codex, server)).await;
         let (events, exit) = session.rest().await;
         assert!(signals(&events).iter().any(|signal| signal.text.contains("no such model")), "{events:?}");
         assert!(!exit.by_host);
@@ -139,10 +139,10 @@ pub(crate) fn a_thread_that_is_refused_ends_the_session_with_the_reason() {
 
 pub(crate) fn garbage_from_codex_is_survived() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let body = r#"echo 'panic at the disco'; echo '[]'; echo '{"id":1}'; echo '{"id":2,"result":{"thread":7}}'
             echo '{"method":7,"id":"x"}'; printf '\377\n{"id":'; exit 3"#;
-        let mut session = Session::start(place.program(AgentKind::Codex, body)).await;
+        let mut session = AgentTestSession::start(place.program(AgentKind::Codex, body)).await;
         let (events, exit) = session.rest().await;
         assert!(signals(&events).iter().any(|signal| signal.text.contains("panic")), "{events:?}");
         // It may have been ended first, for the thread that it did not name.

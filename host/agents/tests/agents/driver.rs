@@ -7,25 +7,24 @@ use baton_core::facts::{AgentEvent, OccupancySource, SignalSource};
 use baton_core::workflow::AgentKind;
 use serde_json::Value;
 
-use crate::kit::{Place, Session, ended, run, signals, text};
+use crate::kit::{AgentTestDir, AgentTestSession, ended, run, signals, text};
 
 pub(crate) fn a_missing_program_is_named_with_what_to_do() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut launch = place.launch(AgentKind::Claude);
         launch.inherit.insert("PATH".into(), place.path().into());
-        let error = Session::start_with(launch.clone(), 1).await.err().unwrap().to_string();
+        let error = AgentTestSession::start_with(launch.clone(), 1).await.err().unwrap().to_string();
         assert_eq!(
             error,
-            "claude is not on PATH: install it with `npm install -g @anthropic-ai/claude-code`, or set \
-             `program` in its role to where it is"
+            "claude is not on PATH: install it with `npm install -g @anthropic-ai/claude-code`, or set `program` in its role to its path"
         );
         launch.role.program = Some("/no/such/claude".to_owned());
-        let error = Session::start_with(launch.clone(), 1).await.err().unwrap().to_string();
+        let error = AgentTestSession::start_with(launch.clone(), 1).await.err().unwrap().to_string();
         assert!(error.contains("`program` names /no/such/claude"), "{error}");
         launch.role.agent = AgentKind::Rehearsal;
         launch.spec.agent = AgentKind::Rehearsal;
-        let error = Session::start_with(launch.clone(), 1).await.err().unwrap().to_string();
+        let error = AgentTestSession::start_with(launch.clone(), 1).await.err().unwrap().to_string();
         assert!(error.contains("needs a script"), "{error}");
         assert_eq!(find_program(&AgentKind::Rehearsal, &launch.role, None).unwrap(), None);
     });
@@ -33,8 +32,9 @@ pub(crate) fn a_missing_program_is_named_with_what_to_do() {
 
 pub(crate) fn garbage_is_terminal_text() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(place.script(r"printf 'Segmentation fault\n\001\377{\n{}\n'")).await;
+        let place = AgentTestDir::new();
+        let mut session =
+            AgentTestSession::start(place.script(r"printf 'Segmentation fault\n\001\377{\n{}\n'")).await;
         let (events, exit) = session.rest().await;
         let signals = signals(&events);
         assert_eq!(
@@ -48,10 +48,10 @@ pub(crate) fn garbage_is_terminal_text() {
 
 pub(crate) fn a_hundred_megabytes_on_one_line_are_one_signal() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let script = r#"head -c 100000000 /dev/zero | tr '\0' x; echo
             echo '{"type":"system","subtype":"init","model":"m"}'"#;
-        let (events, _) = Session::start(place.script(script)).await.rest().await;
+        let (events, _) = AgentTestSession::start(place.script(script)).await.rest().await;
         let [AgentEvent::Signal(long), AgentEvent::Ready { .. }] = events.as_slice() else {
             panic!("{events:?}")
         };
@@ -63,10 +63,10 @@ pub(crate) fn a_hundred_megabytes_on_one_line_are_one_signal() {
 
 pub(crate) fn a_slow_host_loses_nothing() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let script = r#"n=0; while [ $n -lt 3000 ]; do n=$((n+1))
             echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"'$n' "}]}}'; done"#;
-        let mut session = Session::start_with(place.script(script), 1).await.unwrap();
+        let mut session = AgentTestSession::start_with(place.script(script), 1).await.unwrap();
         let mut said = String::new();
         loop {
             // Slow: everything else gets its turn first.
@@ -86,8 +86,8 @@ pub(crate) fn a_slow_host_loses_nothing() {
 
 pub(crate) fn an_agent_that_takes_nothing_makes_nobody_wait() {
     run(async {
-        let place = Place::new();
-        let session = Session::start(place.script("exec sleep 600")).await;
+        let place = AgentTestDir::new();
+        let session = AgentTestSession::start(place.script("exec sleep 600")).await;
         let large = "x".repeat(1 << 20);
         let mut told = Ok(());
         for _ in 0..1000 {
@@ -122,8 +122,8 @@ echo bye >&2"#;
 
 pub(crate) fn claude_is_asked_for_its_window_and_told_its_prompts() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(place.script(CLAUDE)).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(place.script(CLAUDE)).await;
         session.ready().await;
         let window = |event: &AgentEvent| {
             let (source, window_tokens) = (OccupancySource::Agent, Some(200_000));
@@ -159,9 +159,9 @@ pub(crate) fn claude_is_asked_for_its_window_and_told_its_prompts() {
 
 pub(crate) fn claude_that_is_missing_words_of_the_protocol_still_ends() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut session =
-            Session::start(place.script("cat >/dev/null; echo '{\"type\":\"surprise\"}'")).await;
+            AgentTestSession::start(place.script("cat >/dev/null; echo '{\"type\":\"surprise\"}'")).await;
         session.handle.end(std::time::Duration::from_secs(60)).await;
         let (events, exit) = session.rest().await;
         assert_eq!(events, [AgentEvent::Unknown { kind: "surprise".to_owned() }]);

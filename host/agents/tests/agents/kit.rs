@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baton_agents::{AgentHandle, DriverEvent, Launch, SpawnError, Spawned, spawn};
+use baton_agents::{AgentHandle, AgentLaunch, DriverEvent, SpawnError, SpawnedAgent, spawn};
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, ErrorSignal, ProcessExit, TokenUsage};
 use baton_core::workflow::{AgentKind, Role};
@@ -25,13 +25,13 @@ pub(crate) fn run(test: impl Future<Output = ()>) {
 }
 
 /// A folder with a workspace, a session folder and programs.
-pub(crate) struct Place {
+pub(crate) struct AgentTestDir {
     path: PathBuf,
     /// Deleted at the end by whoever made it.
     _folder: Option<TempDir>,
 }
 
-impl Place {
+impl AgentTestDir {
     pub(crate) fn new() -> Self {
         let folder = TempDir::with_prefix("baton-agents-").unwrap();
         fs::create_dir(folder.path().join("workspace")).unwrap();
@@ -62,12 +62,12 @@ impl Place {
     }
 
     /// A shell script in the place of Claude Code.
-    pub(crate) fn script(&self, body: &str) -> Launch {
+    pub(crate) fn script(&self, body: &str) -> AgentLaunch {
         self.program(AgentKind::Claude, body)
     }
 
     /// A shell script in the place of an agent's program.
-    pub(crate) fn program(&self, agent: AgentKind, body: &str) -> Launch {
+    pub(crate) fn program(&self, agent: AgentKind, body: &str) -> AgentLaunch {
         let program = self.executable(body);
         let mut launch = self.launch(agent);
         launch.role.program = Some(program);
@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// A shell script as the command of an agent of a kind that has one (`acp`, `process`).
-    pub(crate) fn command(&self, kind: &str, body: &str, args: &str) -> Launch {
+    pub(crate) fn command(&self, kind: &str, body: &str, args: &str) -> AgentLaunch {
         let program = self.executable(body);
         self.launch(format!("{kind}:{program} {args}").parse().unwrap())
     }
@@ -87,15 +87,15 @@ impl Place {
     }
 
     /// The rehearsal with a script of its own.
-    pub(crate) fn rehearsal(&self, script: &str) -> Launch {
+    pub(crate) fn rehearsal(&self, script: &str) -> AgentLaunch {
         let mut launch = self.launch(AgentKind::Rehearsal);
         launch.role.script = Some(self.write("rehearsal.toml", script).to_str().unwrap().to_owned());
         launch
     }
 
-    pub(crate) fn launch(&self, agent: AgentKind) -> Launch {
+    pub(crate) fn launch(&self, agent: AgentKind) -> AgentLaunch {
         let own_exe = std::env::current_exe().unwrap();
-        Launch {
+        AgentLaunch {
             spec: SpawnSpec {
                 session: SessionId::new("s1"),
                 phase: "1".into(),
@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AgentTestDir {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.is_quiet();
@@ -164,18 +164,18 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A session under way.
-pub(crate) struct Session {
+pub(crate) struct AgentTestSession {
     pub(crate) handle: AgentHandle,
-    pub(crate) spawned: Spawned,
+    pub(crate) spawned: SpawnedAgent,
     pub(crate) events: mpsc::Receiver<(SessionId, DriverEvent)>,
 }
 
-impl Session {
-    pub(crate) async fn start(launch: Launch) -> Self {
+impl AgentTestSession {
+    pub(crate) async fn start(launch: AgentLaunch) -> Self {
         Self::start_with(launch, 64).await.unwrap()
     }
 
-    pub(crate) async fn start_with(launch: Launch, capacity: usize) -> Result<Self, SpawnError> {
+    pub(crate) async fn start_with(launch: AgentLaunch, capacity: usize) -> Result<Self, SpawnError> {
         let (to, events) = mpsc::channel(capacity);
         let (handle, spawned) = spawn(launch, None, to).await?;
         Ok(Self { handle, spawned, events })

@@ -3,18 +3,18 @@
 use std::fs;
 use std::time::Duration;
 
-use baton_agents::Launch;
+use baton_agents::AgentLaunch;
 use baton_core::facts::{AgentEvent, Capabilities, SignalSource, TokenUsage};
 use baton_core::workflow::PromptDelivery;
 
-use crate::kit::{Place, Session, ended, run, signals, text};
+use crate::kit::{AgentTestDir, AgentTestSession, ended, run, signals, text};
 
-fn program(place: &Place, body: &str) -> Launch {
+fn program(place: &AgentTestDir, body: &str) -> AgentLaunch {
     place.command("process", body, "'two words'")
 }
 
-async fn one(launch: Launch, prompt: &str) -> Vec<AgentEvent> {
-    let mut session = Session::start(launch).await;
+async fn one(launch: AgentLaunch, prompt: &str) -> Vec<AgentEvent> {
+    let mut session = AgentTestSession::start(launch).await;
     session.ready().await;
     let events = session.prompt(prompt).await;
     let exit = session.end().await;
@@ -24,9 +24,9 @@ async fn one(launch: Launch, prompt: &str) -> Vec<AgentEvent> {
 
 pub(crate) fn a_prompt_comes_on_stdin_which_ends_with_it() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let body = r#"echo "$# $1"; cat; echo; echo oops >&2"#;
-        let mut session = Session::start(program(&place, body)).await;
+        let mut session = AgentTestSession::start(program(&place, body)).await;
         session.ready().await;
         // Each prompt is a run of its own.
         for prompt in ["one\nline and é", "another"] {
@@ -47,7 +47,7 @@ pub(crate) fn a_prompt_comes_on_stdin_which_ends_with_it() {
 
 pub(crate) fn a_prompt_comes_as_the_last_argument() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut launch = program(&place, r#"echo "$# $2 $3"; cat"#);
         launch.role.prompt = PromptDelivery::Argument;
         launch.role.args = vec!["--fast".to_owned()];
@@ -62,7 +62,7 @@ const TTY: &str = r#"for fd in 0 1 2; do [ -t $fd ] && printf "$fd "; done; (: <
 
 pub(crate) fn a_program_that_wants_a_terminal_gets_one_and_is_read_without_its_codes() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut launch = program(&place, &format!("{TTY}\ncat"));
         launch.role.pty = true;
         launch.role.args.clear();
@@ -82,9 +82,9 @@ pub(crate) fn a_program_that_wants_a_terminal_gets_one_and_is_read_without_its_c
 
 pub(crate) fn a_program_that_exits_at_once_ends_its_prompt_and_not_the_session() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut session =
-            Session::start(program(&place, "[ -f ok ] && echo fine || { touch ok; exit 3; }")).await;
+            AgentTestSession::start(program(&place, "[ -f ok ] && echo fine || { touch ok; exit 3; }")).await;
         session.ready().await;
         let large = "x".repeat(1 << 20);
         let events = session.prompt(&large).await;
@@ -100,10 +100,10 @@ pub(crate) fn a_program_that_exits_at_once_ends_its_prompt_and_not_the_session()
 
 pub(crate) fn a_program_that_is_gone_when_it_is_needed_is_told() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let launch = program(&place, "echo hi");
         let script = place.path().join("agent");
-        let mut session = Session::start(launch).await;
+        let mut session = AgentTestSession::start(launch).await;
         session.ready().await;
         fs::remove_file(script).unwrap();
         let events = session.prompt("go").await;
@@ -115,11 +115,11 @@ pub(crate) fn a_program_that_is_gone_when_it_is_needed_is_told() {
 
 pub(crate) fn a_program_is_broken_off_with_all_that_it_started() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         for (body, pty) in [("sleep 600 & echo up; wait", false), ("sleep 600 & echo up; wait", true)] {
             let mut launch = program(&place, body);
             launch.role.pty = pty;
-            let mut session = Session::start(launch).await;
+            let mut session = AgentTestSession::start(launch).await;
             session.ready().await;
             session.handle.prompt("go".to_owned()).await.unwrap();
             session.until(|event| matches!(event, AgentEvent::Text { .. })).await;
@@ -134,12 +134,12 @@ pub(crate) fn a_program_is_broken_off_with_all_that_it_started() {
 
 pub(crate) fn a_program_at_work_is_gone_when_its_session_is_ended() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         for pty in [false, true] {
             // It listens to nothing, and has a child in a session of its own.
             let mut launch = program(&place, "trap '' INT TERM HUP; setsid sleep 600 & echo up; sleep 600");
             launch.role.pty = pty;
-            let mut session = Session::start(launch).await;
+            let mut session = AgentTestSession::start(launch).await;
             session.ready().await;
             session.handle.prompt("go".to_owned()).await.unwrap();
             session.until(|event| matches!(event, AgentEvent::Text { .. })).await;
@@ -152,7 +152,7 @@ pub(crate) fn a_program_at_work_is_gone_when_its_session_is_ended() {
 
 pub(crate) fn what_holds_the_output_does_not_hold_the_prompt() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let events = one(program(&place, "setsid sleep 600 & echo done"), "go").await;
         assert_eq!((text(&events).as_str(), ended(&events)), ("done\n", ("completed", false)));
     });
@@ -160,7 +160,7 @@ pub(crate) fn what_holds_the_output_does_not_hold_the_prompt() {
 
 pub(crate) fn a_program_may_tell_how_full_it_is() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let body = r#"echo '{"baton":{"used_tokens":400,"window_tokens":1000,"input_tokens":390,"output_tokens":10}}'; echo hi"#;
         let events = one(program(&place, body), "go").await;
         assert_eq!(text(&events), "hi\n");
@@ -177,7 +177,7 @@ pub(crate) fn a_program_may_tell_how_full_it_is() {
 
 pub(crate) fn garbage_from_a_program_is_its_answer() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let body = r"printf 'a\377b\n\001{\n'; head -c 20000000 /dev/zero | tr '\0' x; printf '\303'";
         let events = one(program(&place, body), "go").await;
         let said = text(&events);

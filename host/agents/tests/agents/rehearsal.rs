@@ -9,7 +9,7 @@ use baton_agents::check_script;
 use baton_core::facts::AgentEvent;
 use baton_core::workflow::Permission;
 
-use crate::kit::{Place, Session, ended, fills, run, signals, text};
+use crate::kit::{AgentTestDir, AgentTestSession, ended, fills, run, signals, text};
 
 /// A brief as a policy writes it, for one objective.
 fn brief(objective: &str) -> String {
@@ -30,9 +30,9 @@ pub(crate) fn the_quickstart_fits_its_window_as_it_tells() {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/examples/quickstart.rehearsal.toml");
         let fast = fs::read_to_string(quickstart).unwrap().replace("pace_ms = 500", "pace_ms = 0");
         assert!(fast.contains("pace_ms = 0"));
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let start = async || {
-            let mut session = Session::start(place.rehearsal(&fast)).await;
+            let mut session = AgentTestSession::start(place.rehearsal(&fast)).await;
             session.ready().await;
             session
         };
@@ -116,10 +116,10 @@ pub(crate) fn permission_is_the_roles_to_give() {
         let steps =
             "{ ask = 'Run make' }, { ask = 'Read a file', kind = 'read' }, { ask = 'Edit', kind = 'edit' }";
         let allowed = async |permission| {
-            let place = Place::new();
+            let place = AgentTestDir::new();
             let mut launch = place.rehearsal(&script(steps));
             launch.role.permission = permission;
-            let mut session = Session::start(launch).await;
+            let mut session = AgentTestSession::start(launch).await;
             session.ready().await;
             let events = session.prompt(&brief("work")).await;
             session.end().await;
@@ -147,10 +147,10 @@ pub(crate) fn permission_is_the_roles_to_give() {
 
 pub(crate) fn a_prompt_can_be_broken_off() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let slow = script("{ say = 'one' }, { say = 'two' }")
             .replace("[objectives", "pace_ms = 600000\n[objectives");
-        let mut session = Session::start(place.rehearsal(&slow)).await;
+        let mut session = AgentTestSession::start(place.rehearsal(&slow)).await;
         session.ready().await;
         session.handle.prompt(brief("work")).await.unwrap();
         session.handle.interrupt().await.unwrap();
@@ -162,8 +162,8 @@ pub(crate) fn a_prompt_can_be_broken_off() {
 
 pub(crate) fn a_compaction_without_need_is_refused() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(place.rehearsal(&script(""))).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(place.rehearsal(&script(""))).await;
         session.ready().await;
         session.handle.compact(String::new()).await.unwrap();
         let events = session.until(|event| matches!(event, AgentEvent::CompactionFailed { .. })).await;
@@ -174,9 +174,9 @@ pub(crate) fn a_compaction_without_need_is_refused() {
 
 pub(crate) fn what_is_there_is_not_written_again() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let steps = "{ write = 'a', content = 'x' }, { append = 'b', lines = ['one', 'two'] }";
-        let mut session = Session::start(place.rehearsal(&script(steps))).await;
+        let mut session = AgentTestSession::start(place.rehearsal(&script(steps))).await;
         session.ready().await;
         session.prompt(&brief("work")).await;
         fs::write(place.workspace().join("b"), "two\n").unwrap();
@@ -202,7 +202,7 @@ fn written(events: &[AgentEvent]) -> Vec<&str> {
 // D2, D3: what an example of a split needs, whichever phase and objective the host names.
 pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let body = r#"
             window_tokens = 4000
             [objectives.work]
@@ -217,7 +217,7 @@ pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
             [objectives."merge-*"]
             steps = [{ resolve = "list.txt" }, { gather = "all.md" }]
         "#;
-        let mut session = Session::start(place.rehearsal(body)).await;
+        let mut session = AgentTestSession::start(place.rehearsal(body)).await;
         session.ready().await;
         let inbox = place.workspace().join(".baton/r1/inbox");
         let read = |path: &str| fs::read_to_string(place.workspace().join(path)).unwrap_or_default();
@@ -260,7 +260,7 @@ pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
 // C12, C23: the first session hands off when it is full, and its successor reads that and finishes.
 pub(crate) fn it_hands_off_and_its_successor_finishes() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let steps = r#"
             { append = 'cases.txt', lines = ['1', '2', '3'] },
             { fill_percent = 80, session = "first" },
@@ -272,7 +272,7 @@ pub(crate) fn it_hands_off_and_its_successor_finishes() {
         let report = |name: &str| {
             fs::read_to_string(place.workspace().join(format!(".baton/r1/inbox/{name}.json"))).ok()
         };
-        let mut first = Session::start(place.rehearsal(&script(steps))).await;
+        let mut first = AgentTestSession::start(place.rehearsal(&script(steps))).await;
         first.ready().await;
         let events = first.prompt(&brief("work")).await;
         assert_eq!(ended(&events), ("end_turn", false));
@@ -288,7 +288,7 @@ pub(crate) fn it_hands_off_and_its_successor_finishes() {
         first.end().await;
 
         fs::write(place.workspace().join("left.md"), "3 of 5 cases done\n").unwrap();
-        let mut second = Session::start(place.rehearsal(&script(steps))).await;
+        let mut second = AgentTestSession::start(place.rehearsal(&script(steps))).await;
         second.ready().await;
         let events = second.prompt(&format!("Handoff (read first): left.md\n{}", brief("work"))).await;
         let read = |event: &AgentEvent| matches!(event, AgentEvent::ToolOutput { text, .. } if text.contains("3 of 5"));
@@ -317,9 +317,9 @@ pub(crate) fn it_reports_what_its_script_says_and_nothing_else() {
             ),
             ("steps = [{ say = 'Done.' }]", vec!["work-done"], "Done."),
         ] {
-            let place = Place::new();
+            let place = AgentTestDir::new();
             let script = format!("window_tokens = 4000\n[objectives.work]\n{steps}\n");
-            let mut session = Session::start(place.rehearsal(&script)).await;
+            let mut session = AgentTestSession::start(place.rehearsal(&script)).await;
             session.ready().await;
             let events = session.prompt(&brief("work")).await;
             assert_eq!((text(&events).as_str(), ended(&events)), (words, ("end_turn", false)));
@@ -338,8 +338,8 @@ pub(crate) fn it_reports_what_its_script_says_and_nothing_else() {
 
 pub(crate) fn a_prompt_without_a_known_objective_is_answered() {
     run(async {
-        let place = Place::new();
-        let mut session = Session::start(place.rehearsal(&script(""))).await;
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(place.rehearsal(&script(""))).await;
         session.ready().await;
         for prompt in ["hello", &brief("another")] {
             let events = session.prompt(prompt).await;
@@ -356,11 +356,11 @@ pub(crate) fn a_prompt_without_a_known_objective_is_answered() {
 pub(crate) fn it_misbehaves_as_its_script_says() {
     run(async {
         // Garbage in the middle, everything deleted, processes left behind, and a sudden end.
-        let place = Place::new();
+        let place = AgentTestDir::new();
         fs::write(place.workspace().join("precious"), "x").unwrap();
         let steps =
             "{ spawn_grandchild = true }, { garbage = 9000000 }, { delete_workspace = true }, { exit = 7 }";
-        let mut session = Session::start(place.rehearsal(&script(steps))).await;
+        let mut session = AgentTestSession::start(place.rehearsal(&script(steps))).await;
         session.ready().await;
         session.handle.prompt(brief("work")).await.unwrap();
         let (events, exit) = session.rest().await;
@@ -370,9 +370,10 @@ pub(crate) fn it_misbehaves_as_its_script_says() {
         place.is_quiet();
 
         // Deaf and dumb.
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let mut session =
-            Session::start(place.rehearsal(&script("{ ignore_sigterm = true }, { hang = true }"))).await;
+            AgentTestSession::start(place.rehearsal(&script("{ ignore_sigterm = true }, { hang = true }")))
+                .await;
         session.ready().await;
         session.handle.prompt(brief("work")).await.unwrap();
         session.handle.end(Duration::ZERO).await;
@@ -383,11 +384,11 @@ pub(crate) fn it_misbehaves_as_its_script_says() {
 
 pub(crate) fn a_script_with_a_mistake_is_named() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let launch = place.rehearsal(&script("{ sing = 'a song' }"));
         let error = check_script(Path::new(launch.role.script.as_deref().unwrap())).unwrap_err().to_string();
         assert!(error.contains("rehearsal.toml") && error.contains("unknown field `sing`"), "{error}");
-        let (events, exit) = Session::start(launch).await.rest().await;
+        let (events, exit) = AgentTestSession::start(launch).await.rest().await;
         assert!(signals(&events).iter().any(|signal| signal.text.contains("sing")), "{events:?}");
         assert_eq!(exit.code, Some(1));
     });

@@ -4,18 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use baton_agents::{KnownBy, SurveyedAgent, survey};
+use baton_agents::{CapabilitySource, DiscoveredAgent, survey};
 use baton_core::workflow::{AgentKind, Role};
 
-use crate::kit::{Place, run};
+use crate::kit::{AgentTestDir, run};
 
-fn named<'a>(found: &'a [SurveyedAgent], agent: &str) -> &'a SurveyedAgent {
+fn named<'a>(found: &'a [DiscoveredAgent], agent: &str) -> &'a DiscoveredAgent {
     found.iter().find(|one| String::from(one.agent.clone()) == agent).unwrap()
 }
 
 pub(crate) fn agents_are_found_with_their_versions_or_with_how_to_get_them() {
     run(async {
-        let place = Place::new();
+        let place = AgentTestDir::new();
         let folder = place.workspace();
         for (name, body) in [
             ("claude", "echo \"2.1.330 (Claude Code)$ANTHROPIC_API_KEY\"; sleep 600 & "),
@@ -38,7 +38,10 @@ pub(crate) fn agents_are_found_with_their_versions_or_with_how_to_get_them() {
         // A flood, and an agent that does not end: no version, and no waiting.
         assert_eq!(named(&found, "codex").version, None);
         let opencode = named(&found, "acp:opencode acp");
-        assert_eq!((opencode.version.as_deref(), opencode.known_by), (Some("1.18.33"), KnownBy::Observed));
+        assert_eq!(
+            (opencode.version.as_deref(), opencode.known_by),
+            (Some("1.18.33"), CapabilitySource::Observed)
+        );
         let absent = named(&found, "acp:gemini --acp");
         assert_eq!(absent.program, None);
         assert!(absent.advice.as_ref().unwrap().contains("@google/gemini-cli"));

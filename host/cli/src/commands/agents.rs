@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
-use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
+use baton_runtime::agents::{CapabilitySource, DiscoveredAgent, survey};
 use baton_runtime::core::facts::Capabilities;
 use baton_runtime::core::workflow::{AgentKind, Role};
 use baton_runtime::sandbox::SandboxSupport;
@@ -12,14 +12,14 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use super::sandbox;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
-use crate::render::look::{self, Look, Tone};
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::record;
 use crate::task::Task;
 
-/// List the agents that are installed, what each can do, and how they can be confined here
+/// List the installed agents, what each can do, and how they can be confined here
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,24 +28,24 @@ Examples:
   baton agents codex              one of them
   baton agents --format json      for programs")]
 pub(crate) struct AgentsArgs {
-    /// A workflow file, whose agents are looked for as well; or the name of one agent, which alone is shown
+    /// A workflow file, to look for its agents as well; or the name of one agent, to show only that one
     #[arg(value_name = "WORKFLOW.toml|AGENT", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
     let named = args.file.as_deref().and_then(agent_named);
     let configured: Vec<Role> = match (&args.file, &named) {
         (_, Some(agent)) => vec![Role::of(agent.clone())],
         (Some(file), None) if is_word(file) => {
             let known = AgentKind::from_str(&file.to_string_lossy()).err();
             let known = known.map_or(String::new(), |error| format!("{error}; "));
-            return Err(Usage(format!("{known}there is no file of this name either")).into());
+            return Err(UsageError(format!("{known}no file has this name either")).into());
         }
         (Some(file), None) => {
-            let workflow = Task::of_file(file).read(&PlaceArgs::default())?.reading.over([]);
+            let workflow = Task::of_file(file).read(&LocationArgs::default())?.reading.over([]);
             workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
         }
         (None, None) => Vec::new(),
@@ -65,12 +65,12 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
         })
     };
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let lines = sandbox::lines(&machine).join("\n");
             out::data(&format!("{}\n{lines}\n", text(&found, &look::stdout())))?;
         }
-        Format::Json => out::data(&record::pretty(&document())?)?,
-        Format::Jsonl => {
+        OutputFormat::Json => out::data(&record::pretty(&document())?)?,
+        OutputFormat::Jsonl => {
             for agent in &found {
                 out::data(&record::line(&row(agent))?)?;
             }
@@ -80,7 +80,7 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
             out::data(&record::line(&row)?)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The agent of this name, where there is no file of it.
@@ -93,7 +93,7 @@ fn is_word(name: &Path) -> bool {
     !name.exists() && name.extension().is_none() && name.components().count() == 1
 }
 
-fn row(agent: &SurveyedAgent) -> Value {
+fn row(agent: &DiscoveredAgent) -> Value {
     json!({
         "schema": record::SCHEMA,
         "record": "agent",
@@ -103,19 +103,19 @@ fn row(agent: &SurveyedAgent) -> Value {
         "version": agent.version,
         "capabilities": agent.capabilities,
         "known_by": match agent.known_by {
-            KnownBy::Driver => "driver",
-            KnownBy::Observed => "observed",
-            KnownBy::Protocol => "protocol",
+            CapabilitySource::Driver => "driver",
+            CapabilitySource::Observed => "observed",
+            CapabilitySource::Protocol => "protocol",
         },
         "advice": agent.advice,
     })
 }
 
 /// Whether an agent can do something.
-type Ability = fn(&Capabilities) -> bool;
+type CapabilityCheck = fn(&Capabilities) -> bool;
 
 /// What an agent can do, by the heading of its column.
-const ABILITIES: [(&str, Ability); 6] = [
+const ABILITIES: [(&str, CapabilityCheck); 6] = [
     ("OCCUPANCY", |can| can.reports_occupancy),
     ("COMPACTS", |can| can.compacts),
     ("MCP", |can| can.takes_mcp),
@@ -124,7 +124,7 @@ const ABILITIES: [(&str, Ability); 6] = [
     ("COST", |can| can.reports_cost),
 ];
 
-fn text(found: &[SurveyedAgent], look: &Look) -> String {
+fn text(found: &[DiscoveredAgent], look: &TerminalStyle) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -138,7 +138,7 @@ fn text(found: &[SurveyedAgent], look: &Look) -> String {
         let name = String::from(agent.agent.clone());
         let abilities = ABILITIES.iter().map(|(_, can)| match (can(&agent.capabilities), agent.known_by) {
             (true, _) => "yes",
-            (false, KnownBy::Protocol) => "?",
+            (false, CapabilitySource::Protocol) => "?",
             (false, _) => "-",
         });
         let cells: Vec<&str> = [name.as_str(), version].into_iter().chain(abilities).collect();
@@ -158,8 +158,8 @@ fn text(found: &[SurveyedAgent], look: &Look) -> String {
         text.push_str(&missing);
         text.push('\n');
     }
-    if found.iter().any(|agent| agent.known_by == KnownBy::Protocol) {
-        text.push_str("\n? is known once a session is open: an ACP agent says itself what it can do.\n");
+    if found.iter().any(|agent| agent.known_by == CapabilitySource::Protocol) {
+        text.push_str("\n?: known once a session is open; an ACP agent reports its own abilities.\n");
     }
     text
 }
@@ -174,7 +174,7 @@ mod tests {
     fn agents_are_listed_with_what_each_can_do() {
         let agent = |kind: &str, version: Option<&str>, known_by| {
             let agent: AgentKind = kind.parse().unwrap();
-            SurveyedAgent {
+            DiscoveredAgent {
                 title: kind.to_owned(),
                 program: version.map(|_| PathBuf::from("/usr/bin/agent")),
                 version: version.filter(|version| !version.is_empty()).map(str::to_owned),
@@ -185,10 +185,10 @@ mod tests {
             }
         };
         let found = [
-            agent("claude", Some("2.1.330"), KnownBy::Driver),
-            agent("codex", None, KnownBy::Driver),
-            agent("acp:my-agent --acp", Some(""), KnownBy::Protocol),
+            agent("claude", Some("2.1.330"), CapabilitySource::Driver),
+            agent("codex", None, CapabilitySource::Driver),
+            agent("acp:my-agent --acp", Some(""), CapabilitySource::Protocol),
         ];
-        insta::assert_snapshot!("agents", text(&found, &Look::bare(120)));
+        insta::assert_snapshot!("agents", text(&found, &TerminalStyle::bare(120)));
     }
 }

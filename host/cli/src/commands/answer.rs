@@ -8,14 +8,14 @@ use baton_runtime::{ControlMessage, ControlReply, RunStart};
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{Answer, PlaceArgs, ViewArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, PauseAnswerArg, ViewArgs};
+use crate::exit::{CliExit, UsageError};
 use crate::follow::{conclude, follow};
 use crate::host_client::{ask_host, named_or_current, others_waiting};
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::record;
-use crate::task::grants::HandedOver;
+use crate::task::grants::RoleGrantArgs;
 
 /// Answer a question of a run that waits for a person
 #[derive(Debug, Args)]
@@ -26,12 +26,12 @@ Examples:
   baton answer retry --resume            answers the only question, and resumes
   baton answer 20260212-103000 skip      answers for this run; `baton resume` continues it later
   baton answer retry --message 'CSV, with a header line' --resume
-                                         tells the agent that goes on what it asked
+                                         tells the agent that continues what it asked
   baton answer retry --allow 'make lint' --resume
                                          its agents may run `make lint` as well
-  baton answer raise --question 41       where several questions are open
+  baton answer raise --question 41       if several questions are open
 
-`baton status` shows the questions and what each can be answered with."
+`baton status` shows the open questions and the answers that each takes."
 )]
 pub(crate) struct AnswerArgs {
     /// Which run [default: the newest]
@@ -39,7 +39,7 @@ pub(crate) struct AnswerArgs {
     run: Option<String>,
     /// The answer
     #[arg(value_enum, value_name = "CHOICE")]
-    choice: Answer,
+    choice: PauseAnswerArg,
     /// A message to the agent that continues; with `retry`
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
@@ -50,21 +50,21 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
-    handed_over: HandedOver,
+    handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
 
-pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
+pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
     let gives = !args.handed_over.is_empty();
     if !args.resume && gives {
         let why = "--env, --allow, --permission and --model are for the agents that --resume starts; nothing was answered";
-        return Err(Usage(why.into()).into());
+        return Err(UsageError(why.into()).into());
     }
     let run = args.run.map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::to_change(&args.place, run.as_ref())?;
     let (view, is_at_work) = named_or_current(&place, run.as_ref())?;
     if run.is_none() && view.questions.is_empty() {
         let others = others_waiting(&place, &view.run);
@@ -75,19 +75,19 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
                 view.run,
                 others.join(", or ")
             );
-            return Err(Usage(why).into());
+            return Err(UsageError(why).into());
         }
     }
     if is_at_work && gives {
-        return Err(Usage(format!(
-            "Baton is running, and its agents keep what they have: `baton stop{0}` first, then \
-             `baton answer … --resume{0}` gives them more; nothing was answered",
+        return Err(UsageError(format!(
+            "Baton is running, and its agents keep their permissions: `baton stop{0}` first, then `baton answer … \
+             --resume{0}` grants more; nothing was answered",
             place.flags
         ))
         .into());
     }
-    if args.message.is_some() && !matches!(args.choice, Answer::Retry) {
-        anyhow::bail!("--message goes to the agent that goes on, so it takes `retry`; nothing was answered");
+    if args.message.is_some() && !matches!(args.choice, PauseAnswerArg::Retry) {
+        anyhow::bail!("--message is for the agent that continues, so it needs `retry`; nothing was answered");
     }
     let answer = ControlMessage::Answer {
         run: Some(view.run.clone()),
@@ -97,12 +97,12 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     };
     let (now, live) = match ask_host(&place, answer)? {
         ControlReply::View { view, live } => (*view, live),
-        _ => anyhow::bail!("the host answered another question than it was asked"),
+        _ => anyhow::bail!("unexpected reply from the host"),
     };
     if !live && let RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished) = now.status {
         // The answer was the last word: nothing is left to go on with.
         let became = conclude(&place, &now, args.view)?;
-        return Ok(if args.resume { became } else { Exit::Done });
+        return Ok(if args.resume { became } else { CliExit::Done });
     }
     if args.resume && !live {
         let mut place = place;
@@ -119,8 +119,8 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
         "next": next,
     });
     if !record::write(args.view.format.format, &document)? {
-        let goes_on = next.map_or("its host goes on".to_owned(), |next| format!("`{next}` goes on"));
+        let goes_on = next.map_or("its host continues".to_owned(), |next| format!("`{next}` continues"));
         out::progress(&format!("answered run {}; {goes_on}", view.run));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

@@ -7,14 +7,14 @@ use baton_runtime::{ArtifactEntry, artifact, artifacts as entries};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
-use crate::place::Place;
-use crate::render::look::{self, Look, Tone};
+use crate::place::RunLocation;
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::{record, words};
 
-/// List and read what a run has kept: handoffs, summaries, outputs
+/// List and read the artifacts of a run: handoffs, summaries, outputs
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -22,9 +22,9 @@ Examples:
   baton artifacts show summaries/phase-survey.md
   baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512")]
 pub(crate) enum ArtifactsCommand {
-    Ls(LsArgs),
+    Ls(ArtifactsListArgs),
     #[command(visible_alias = "cat")]
-    Show(ShowArgs),
+    Show(ArtifactsShowArgs),
 }
 
 /// List the artifacts of a run
@@ -34,14 +34,14 @@ Examples:
   baton artifacts ls                    of the newest run
   baton artifacts ls 20260212-103000    of this one
   baton artifacts ls --format jsonl     for programs")]
-pub(crate) struct LsArgs {
+pub(crate) struct ArtifactsListArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// Write an artifact, or a part of one, to standard output, as it is
@@ -52,8 +52,8 @@ Examples:
   baton artifacts show summaries/phase-survey.md@1    version 1
   baton artifacts show summaries/phase-survey.md --run 20260212-103000
   baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512    a part of it, in bytes
-  baton artifacts show summaries/phase-survey.md --format json    for programs; what is not UTF-8 is base64")]
-pub(crate) struct ShowArgs {
+  baton artifacts show summaries/phase-survey.md --format json    for programs; base64 if not UTF-8")]
+pub(crate) struct ArtifactsShowArgs {
     /// Name of the artifact, with its version unless it is the newest
     #[arg(value_name = "NAME[@VERSION]")]
     name: String,
@@ -67,53 +67,53 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "BYTES")]
     limit: Option<u64>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<Exit> {
+pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<CliExit> {
     match command {
         ArtifactsCommand::Ls(args) => ls(args),
         ArtifactsCommand::Show(args) => show(args),
     }
 }
 
-fn ls(args: LsArgs) -> anyhow::Result<Exit> {
+fn ls(args: ArtifactsListArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let entries = entries(&place.config, run.as_ref())?;
     match args.format.format {
-        Format::Text if entries.is_empty() => {
+        OutputFormat::Text if entries.is_empty() => {
             out::progress(
-                "this run has kept nothing yet: handoffs, summaries and what agents save come here",
+                "this run has no artifacts yet: handoffs, summaries and files that agents save are listed here",
             );
         }
-        Format::Text => out::data(&list(&look::stdout(), &entries))?,
-        Format::Json => {
+        OutputFormat::Text => out::data(&list(&look::stdout(), &entries))?,
+        OutputFormat::Json => {
             let entries: Vec<Value> = entries.iter().map(record).collect();
             let document = json!({ "schema": record::SCHEMA, "record": "artifacts", "artifacts": entries });
             out::data(&record::pretty(&document)?)?;
         }
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             for entry in &entries {
                 out::data(&record::line(&record(entry))?)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn show(args: ShowArgs) -> anyhow::Result<Exit> {
+fn show(args: ArtifactsShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let (name, version) = name_and_version(&args.name)?;
     let part = (args.offset.is_some() || args.limit.is_some())
         .then(|| (args.offset.unwrap_or_default(), args.limit));
     let bytes = artifact(&place.config, run.as_ref(), name, version, part)?;
-    if args.format.format == Format::Text {
+    if args.format.format == OutputFormat::Text {
         out::bytes(&bytes)?;
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     let entries = entries(&place.config, run.as_ref())?;
     let named = entries.iter().filter(|entry| entry.artifact.name == name);
@@ -122,7 +122,7 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
         .max_by_key(|entry| entry.artifact.version);
     let document = content(name, entry, args.offset.unwrap_or_default(), &bytes);
     record::write(args.format.format, &document)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// An artifact with these bytes of it, from an offset.
@@ -145,14 +145,14 @@ fn content(name: &str, entry: Option<&ArtifactEntry>, offset: u64, bytes: &[u8])
 }
 
 /// "summaries/build.md@2" to its parts.
-fn name_and_version(text: &str) -> Result<(&str, Option<u32>), Usage> {
+fn name_and_version(text: &str) -> Result<(&str, Option<u32>), UsageError> {
     match text.rsplit_once('@') {
         None => Ok((text, None)),
         Some((name, version)) => match version.parse() {
             Ok(version) => Ok((name, Some(version))),
-            Err(_) => {
-                Err(Usage(format!("{version:?} is no version of {name}: write a number, as in {name}@2")))
-            }
+            Err(_) => Err(UsageError(format!(
+                "{version:?} is not a version of {name}: write a number, as in {name}@2"
+            ))),
         },
     }
 }
@@ -179,7 +179,7 @@ fn record(entry: &ArtifactEntry) -> Value {
 
 /// "handoffs/build-1.md@1  1.2 kB  310 tokens  2026-02-12 10:30  s3  What s3 leaves". An estimate has a "~" before it;
 /// `--format json` says how tokens were counted.
-fn list(look: &Look, entries: &[ArtifactEntry]) -> String {
+fn list(look: &TerminalStyle, entries: &[ArtifactEntry]) -> String {
     let name = |entry: &ArtifactEntry| format!("{}@{}", entry.artifact.name, entry.artifact.version);
     let width = entries.iter().map(|entry| name(entry).chars().count()).max().unwrap_or_default();
     entries
@@ -226,7 +226,7 @@ mod tests {
             preview: "# What s3 leaves".into(),
         };
         let entries: Vec<ArtifactEntry> = view.phases[1].artifacts.iter().map(entry).collect();
-        insta::assert_snapshot!(list(&Look::bare(100), &entries));
+        insta::assert_snapshot!(list(&TerminalStyle::bare(100), &entries));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use baton_runtime::core::RunId;
 use clap::Args;
 
-use crate::args::{PlaceArgs, ViewArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, ViewArgs};
+use crate::exit::CliExit;
 use crate::follow::look_on;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Watch a run until it ends: its table and its events
 #[derive(Debug, Args)]
@@ -14,25 +14,25 @@ use crate::place::Place;
     alias = "watch",
     after_help = "\
 Examples:
-  baton attach                     the run that goes on in this folder, else the newest
+  baton attach                     the running run of this folder, else the newest
   baton attach 20260212-103000     this one
-  baton attach --format jsonl      what happened last and what happens, one JSON record a line
+  baton attach --format jsonl      the latest and all further events, one JSON record a line
 
-Ctrl-C leaves, and the run goes on; `baton stop` ends it. When the run ends, its report is shown, and the exit code is
-the run's."
+Ctrl-C leaves and the run continues; `baton stop` ends it. When the run ends, its report is shown, and the exit code \
+is the run's."
 )]
 pub(crate) struct AttachArgs {
     /// Which run [default: the running one, else the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
 
-pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<Exit> {
+pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     look_on(&place, run, args.view)
 }

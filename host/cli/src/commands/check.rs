@@ -15,10 +15,10 @@ use serde_json::json;
 
 use super::run::read;
 use super::sandbox::lines;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::layers::placed;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::which::in_place;
 use crate::render::{record, words};
 use crate::task::Task;
@@ -32,21 +32,21 @@ Examples:
   baton check workflow.toml
   baton check workflow.toml --workspace ~/app    and the folder it would write to
 
-It ends with 2 as well where an agent could not begin here: one that is not installed or not logged in, or that refuses what it
-is given.")]
-pub(crate) struct CheckArgs {
+It also exits with 2 if an agent could not start here: it is not installed, not logged in, or refuses what it is \
+given.")]
+pub(crate) struct WorkflowCheckArgs {
     /// The workflow file
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
+pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
     let (workflow, bundle) = read(&args.file, &args.place)?;
-    let place = Place::for_workflow(&args.place, &workflow, true)?;
+    let place = RunLocation::for_workflow(&args.place, &workflow, true)?;
     // A scratch folder is new for each run, and the current folder stands in for it here.
     if args.place.workspace.is_some() || !workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh) {
         expect_free_folder(&place.config, &workflow)?;
@@ -97,7 +97,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         "unready": unready,
     });
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             out::data(&format!(
                 "{} is a workflow: {}, {}, judged by {}\n",
                 args.file.display(),
@@ -107,10 +107,10 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
             ))?;
             remarks.iter().chain(&unready).for_each(|line| out::progress(line));
         }
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(if unready.is_empty() { Exit::Done } else { Exit::Usage })
+    Ok(if unready.is_empty() { CliExit::Done } else { CliExit::Usage })
 }
 
 /// What the policies ask for beyond the usual, and are not granted, once for each.
@@ -123,7 +123,7 @@ fn not_granted(pins: &[PolicyBinding]) -> BTreeSet<String> {
     let refused = refused.filter(|(_, refused)| !refused.is_empty());
     let remark = |(policy, refused): (String, RequestedGrants)| {
         format!(
-            "{policy} asks for {}, which it is not granted: `grants` beside it in [policies] says what it gets",
+            "{policy} asks for {}, which it is not granted: add `grants` to it in [policies]",
             words::grants(&refused)
         )
     };
@@ -136,7 +136,7 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
     let folder = &workflow.paths.folder;
     if folder.split('/').next() != Some(".baton") {
         remarks.push(format!(
-            "git sees what is written to {folder}: only .baton is ignored; commit it, or add it to your .gitignore"
+            "git does not ignore {folder}, only .baton: commit the folder, or add it to your .gitignore"
         ));
     }
     if !folder.contains("{run}") {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use baton_lab::{Classified, Moment, StreamFormat, classify, classify_remark};
+use baton_lab::{Classification, RecordingTime, StreamFormat, classify, classify_remark};
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::decision::Verdict;
 use baton_runtime::core::facts::{ProcessExit, SignalSource};
@@ -17,8 +17,8 @@ use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::args::{Format, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat};
+use crate::exit::{CliExit, UsageError};
 use crate::render::record;
 use crate::{out, policies};
 
@@ -28,7 +28,7 @@ const MAX_REMARK_BYTES: u64 = 1 << 20;
 /// SIGKILL.
 const KILLED: i32 = 9;
 
-/// Say why a recorded agent stopped, as a live run would
+/// Classify why a recorded agent stopped, as a live run would
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,8 +40,8 @@ Examples:
     baton classify --agent text -
 
 Prints one JSON record a line: verdict, cause (of a quota), evidence, occupancy, until (when a limit resets, if anything \
-says so) and the policy that decided. With --agent text each line of the input is judged alone, and gives one record; \
-its channel is agent-event, provider-error, agent-text, terminal or tool-output.")]
+says so) and the policy that decided. With --agent text, each line of the input is classified on its own and gives \
+one record; its channel is agent-event, provider-error, agent-text, terminal or tool-output.")]
 pub(crate) struct ClassifyArgs {
     /// What printed the stream: claude, codex-exec, codex-app-server, acp, opencode, gemini, or text
     #[arg(long, value_name = "KIND")]
@@ -69,10 +69,10 @@ pub(crate) struct ClassifyArgs {
     state_dir: Option<PathBuf>,
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value = "jsonl", value_name = "FORMAT")]
-    format: Format,
+    format: OutputFormat,
 }
 
-pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<CliExit> {
     let moment = moment(args.at);
     let mut input = open(&args.file)?;
     let router = router(&args)?;
@@ -99,11 +99,11 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
         out::progress(&format!("{file} has no line of the format {}: is --agent right?", args.agent));
     }
     show(args.format, &classified)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// Writes one judgment.
-fn show(format: Format, classified: &Classified) -> anyhow::Result<()> {
+fn show(format: OutputFormat, classified: &Classification) -> anyhow::Result<()> {
     if !record::write(format, &document(classified))? {
         out::data(&sentence(classified))?;
     }
@@ -111,8 +111,8 @@ fn show(format: Format, classified: &Classified) -> anyhow::Result<()> {
 }
 
 /// "exhausted: the context window is used up", and below it until when, and who decided.
-fn sentence(classified: &Classified) -> String {
-    let Classified { assessment, label, .. } = classified;
+fn sentence(classified: &Classification) -> String {
+    let Classification { assessment, label, .. } = classified;
     let mut text = format!("{}: {}\n", assessment.verdict.name(), assessment.reason);
     if let Verdict::Quota { resets_at_ms: Some(until), .. } = &assessment.verdict
         && let Some(until) = in_utc(*until).as_str()
@@ -124,7 +124,12 @@ fn sentence(classified: &Classified) -> String {
 }
 
 /// Judges lines one by one, as they come.
-fn remarks(router: &Router, moment: Moment, args: &ClassifyArgs, input: impl Read) -> anyhow::Result<Exit> {
+fn remarks(
+    router: &Router,
+    moment: RecordingTime,
+    args: &ClassifyArgs,
+    input: impl Read,
+) -> anyhow::Result<CliExit> {
     let file = args.file.as_path();
     let mut input = BufReader::new(input);
     let mut found = Vec::new();
@@ -138,7 +143,7 @@ fn remarks(router: &Router, moment: Moment, args: &ClassifyArgs, input: impl Rea
         if bytes == 0 {
             break;
         }
-        let wrong = |what: String| Usage(format!("{}:{number}: {what}", file.display()));
+        let wrong = |what: String| UsageError(format!("{}:{number}: {what}", file.display()));
         if line.len() as u64 > MAX_REMARK_BYTES {
             return Err(wrong(format!(
                 "is longer than {MAX_REMARK_BYTES} bytes; a remark is one error message"
@@ -148,33 +153,33 @@ fn remarks(router: &Router, moment: Moment, args: &ClassifyArgs, input: impl Rea
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let remark: Remark = serde_json::from_slice(&line)
+        let remark: TextSignalLine = serde_json::from_slice(&line)
             .map_err(|error| wrong(format!("expected {{\"text\": …, \"channel\": …}}: {error}")))?;
         let classified = classify_remark(router, moment, remark.channel.into(), &remark.text)?;
         match args.format {
             // One document has all of them.
-            Format::Json => found.push(document(&classified)),
+            OutputFormat::Json => found.push(document(&classified)),
             format => show(format, &classified)?,
         }
     }
-    if args.format == Format::Json {
+    if args.format == OutputFormat::Json {
         let all = json!({ "schema": record::SCHEMA, "record": "classifications", "classifications": found });
         record::write(args.format, &all)?;
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// A line of `--agent text`. Other keys are the recorder's own business.
 #[derive(Deserialize)]
-struct Remark {
+struct TextSignalLine {
     text: String,
-    channel: ChannelName,
+    channel: SignalSourceArg,
 }
 
 /// The channels of the contract, also by the names that collections of errors use.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum ChannelName {
+enum SignalSourceArg {
     #[serde(alias = "agent_event")]
     AgentEvent,
     #[serde(alias = "provider_error", alias = "api_error", alias = "api-error")]
@@ -187,14 +192,14 @@ enum ChannelName {
     ToolOutput,
 }
 
-impl From<ChannelName> for SignalSource {
-    fn from(name: ChannelName) -> Self {
+impl From<SignalSourceArg> for SignalSource {
+    fn from(name: SignalSourceArg) -> Self {
         match name {
-            ChannelName::AgentEvent => SignalSource::AgentEvent,
-            ChannelName::ProviderError => SignalSource::ProviderError,
-            ChannelName::AgentText => SignalSource::AgentText,
-            ChannelName::Terminal => SignalSource::Terminal,
-            ChannelName::ToolOutput => SignalSource::ToolOutput,
+            SignalSourceArg::AgentEvent => SignalSource::AgentEvent,
+            SignalSourceArg::ProviderError => SignalSource::ProviderError,
+            SignalSourceArg::AgentText => SignalSource::AgentText,
+            SignalSourceArg::Terminal => SignalSource::Terminal,
+            SignalSourceArg::ToolOutput => SignalSource::ToolOutput,
         }
     }
 }
@@ -203,10 +208,10 @@ fn ended(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
     ProcessExit { code, signal, by_host: false }
 }
 
-fn moment(at: Option<Timestamp>) -> Moment {
+fn moment(at: Option<Timestamp>) -> RecordingTime {
     let at = at.map_or_else(Zoned::now, |at| at.to_zoned(jiff::tz::TimeZone::system()));
     let ms = u64::try_from(at.timestamp().as_millisecond()).unwrap_or_default();
-    Moment { at: UnixMs(ms), utc_offset_minutes: at.offset().seconds() / 60 }
+    RecordingTime { at: UnixMs(ms), utc_offset_minutes: at.offset().seconds() / 60 }
 }
 
 fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
@@ -215,17 +220,17 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     }
     match File::open(path) {
         Ok(file) => Ok(Box::new(file)),
-        Err(error) => Err(Usage(format!("cannot read {}: {error}", path.display())).into()),
+        Err(error) => Err(UsageError(format!("cannot read {}: {error}", path.display())).into()),
     }
 }
 
 fn router(args: &ClassifyArgs) -> anyhow::Result<Router> {
-    let place = PlaceArgs { state_dir: args.state_dir.clone(), workspace: None };
+    let place = LocationArgs { state_dir: args.state_dir.clone(), workspace: None };
     policies::router(&args.policy, Capability::Exhaustion, &place)
 }
 
-fn document(classified: &Classified) -> Value {
-    let Classified { assessment, occupancy, label, recognised: _ } = classified;
+fn document(classified: &Classification) -> Value {
+    let Classification { assessment, occupancy, label, recognised: _ } = classified;
     let (cause, until) = match &assessment.verdict {
         Verdict::Quota { cause, resets_at_ms: until } => (Some(cause), *until),
         _ => (None, None),

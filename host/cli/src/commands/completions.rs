@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::out;
 
 /// Print completions for a shell
@@ -19,9 +19,9 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn completions(args: CompletionsArgs, mut command_line: clap::Command) -> anyhow::Result<Exit> {
+pub(crate) fn completions(args: CompletionsArgs, mut command_line: clap::Command) -> anyhow::Result<CliExit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_line, "baton", &mut script);
     out::bytes(&script)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

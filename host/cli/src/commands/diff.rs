@@ -7,13 +7,13 @@ use baton_runtime::{RunChanges, RunDiff, diff as compare};
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::host_client::{block_on, meant};
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::changes::change_totals;
-use crate::render::look::{self, Look, Tone};
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::record;
 
 /// Show what a run changed, as a patch
@@ -22,14 +22,15 @@ use crate::render::record;
 Examples:
   baton diff                    what the newest run of this folder changed
   baton diff build              what its phase build changed
-  baton diff --stat             the files alone, with lines that came and went
+  baton diff --stat             only the files, with numbers of lines added and removed
   baton diff build -- src/a.rs  in this file
   baton diff --run 20260212-103000
 
-It compares how the files were when the run (or the phase) began with how they were when it ended, uncommitted work of before
-included. Where phases work at the same time, a phase is shown with what others changed beside it. Without git, only names are known.")]
+It compares the files at the start of the run (or the phase) with those at its end, including earlier uncommitted \
+work. If phases work at the same time, the diff of one also has what the others changed meanwhile. Without git, only \
+file names are known.")]
 pub(crate) struct DiffArgs {
-    /// Of this phase alone [default: the whole run]; or a run
+    /// Only this phase [default: the whole run]; or a run
     #[arg(value_name = "PHASE")]
     of: Option<String>,
     /// Only these files
@@ -38,32 +39,32 @@ pub(crate) struct DiffArgs {
     /// Which run [default: the newest]
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Files and lines alone
+    /// Only files and numbers of lines
     #[arg(long)]
     stat: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<Exit> {
+pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let mut of = args.of;
     let run = meant(&place, run, &mut of);
     let phase = of.map(PhaseId::new);
     let found = compare(&place.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat);
     let found = block_on(found)??;
     match args.format.format {
-        Format::Text => out::data(&text(&look::stdout(), &found, args.stat))?,
-        Format::Json => out::data(&mask(&record::pretty(&json(&found, phase.as_ref()))?))?,
-        Format::Jsonl => out::data(&mask(&record::line(&json(&found, phase.as_ref()))?))?,
+        OutputFormat::Text => out::data(&text(&look::stdout(), &found, args.stat))?,
+        OutputFormat::Json => out::data(&mask(&record::pretty(&json(&found, phase.as_ref()))?))?,
+        OutputFormat::Jsonl => out::data(&mask(&record::line(&json(&found, phase.as_ref()))?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn text(look: &Look, found: &RunDiff, stat: bool) -> String {
+fn text(look: &TerminalStyle, found: &RunDiff, stat: bool) -> String {
     match &found.what {
         RunChanges::Lines(lines) if lines.files.is_empty() => format!("run {} changed nothing\n", found.run),
         RunChanges::Lines(lines) if stat => {
@@ -110,7 +111,7 @@ fn name(path: &str) -> String {
 }
 
 /// A patch with the colours that git gives it.
-fn painted(look: &Look, patch: &str) -> String {
+fn painted(look: &TerminalStyle, patch: &str) -> String {
     let mut in_hunk = false;
     let lines = patch.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
@@ -130,7 +131,7 @@ fn painted(look: &Look, patch: &str) -> String {
 fn json(found: &RunDiff, phase: Option<&PhaseId>) -> serde_json::Value {
     let (files, patch, why) = match &found.what {
         RunChanges::Lines(lines) => {
-            let file = |file: &baton_runtime::DifferingFile| json!({ "path": file.path, "added": file.added, "removed": file.removed });
+            let file = |file: &baton_runtime::StateDiffFile| json!({ "path": file.path, "added": file.added, "removed": file.removed });
             let files: Vec<_> = lines.files.iter().map(file).collect();
             (files, Some(String::from_utf8_lossy(&lines.patch).into_owned()), None)
         }
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_patch_has_colours_of_our_own() {
-        let look = Look { colour: true, ..Look::bare(80) };
+        let look = TerminalStyle { colour: true, ..TerminalStyle::bare(80) };
         let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n--- b\n+c\n d\n";
         let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[0m\n\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\
                         \u{1b}[36m@@ -1 +1,2 @@\u{1b}[0m\n\u{1b}[31m-a\u{1b}[0m\n\u{1b}[31m--- b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n d\n";

@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Args;
 
 use super::run::{RunOptions, begin};
-use crate::exit::{Exit, Usage};
-use crate::place::{Place, shell_quoted};
-use crate::task::{Checks, Task, found};
+use crate::exit::{CliExit, UsageError};
+use crate::place::{RunLocation, shell_quoted};
+use crate::task::{CheckCommands, Task, found};
 
 /// Do what a sentence says; no file is needed
 #[derive(Debug, Args)]
@@ -18,11 +18,12 @@ Examples:
   baton do 'Write docs/errors.md' --no-check         no command checks it
   baton do 'Tidy the scripts' --allow 'make lint' --env MY_TOKEN
                                                      the agent may run `make lint`, and gets MY_TOKEN
-  baton do 'Write docs/errors.md' --dry-run          what would be spawned, with which prompts
-  baton do 'Move the parser' --background            in the background; `baton attach` looks on
+  baton do 'Write docs/errors.md' --dry-run          what would be started, with which prompts
+  baton do 'Move the parser' --background            in the background; `baton attach` shows it
 
-It is done when the check exits 0; without one, when the agent reports it. Without --check, the command that runs the tests of
-the project is looked for, as `baton init` does. The same sentence again goes on with the run of it that is unfinished. `baton save` keeps it as a workflow, to which you can add phases.")]
+It is done when the check exits 0; without one, when the agent reports it. Without --check, Baton looks for the \
+command that runs the project's tests, as `baton init` does. The same sentence again resumes its unfinished run. \
+`baton save` writes it as a workflow, to which you can add phases.")]
 pub(crate) struct DoArgs {
     /// What is to be done
     #[arg(value_name = "SENTENCE", required = true)]
@@ -38,26 +39,27 @@ pub(crate) struct DoArgs {
     options: RunOptions,
 }
 
-pub(crate) fn run(args: DoArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
     if args.check.iter().any(|check| check.trim().is_empty()) {
-        return Err(
-            Usage("--check is empty: name the command that must exit 0, or leave it out".into()).into()
-        );
+        return Err(UsageError(
+            "--check is empty: name the command that must exit 0, or leave it out".into(),
+        )
+        .into());
     }
     let text = args.sentence.join(" ").trim().to_owned();
     if Path::new(&text).is_file() {
         let file = shell_quoted(&text);
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "{text} is a file: `baton run {file}` runs it. `baton do` takes a sentence"
         ))
         .into());
     }
     let checks = match args.check {
-        _ if args.no_check => Checks::Without,
+        _ if args.no_check => CheckCommands::Without,
         check if check.is_empty() => {
-            Checks::Found(found::check(&Place::here(args.options.place())?.config.workspace))
+            CheckCommands::Found(found::check(&RunLocation::here(args.options.place())?.config.workspace))
         }
-        check => Checks::Named(check),
+        check => CheckCommands::Named(check),
     };
     begin(&Task::Sentence { text, checks }, args.options, true)
 }

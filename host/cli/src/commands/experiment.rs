@@ -7,38 +7,38 @@ mod report;
 mod start;
 mod stop;
 
-use baton_lab::experiment::{ExperimentError, Experiments};
+use baton_lab::experiment::{ExperimentError, ExperimentStore};
 use clap::Subcommand;
 
-use crate::args::PlaceArgs;
-use crate::exit::{Exit, Usage};
+use crate::args::LocationArgs;
+use crate::exit::{CliExit, UsageError};
 use crate::place;
 
-/// Try policies against each other on real runs, and read what came of it
+/// Run A/B experiments on policies in real runs, and report the results
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
   baton experiment start split-v2 --control resilience --arm eager=eager.wasm:50 --unit run
-  baton run workflow.toml              takes part: which arm it gets is drawn when it begins
-  baton experiment report split-v2     what can be said so far, whenever you like
+  baton run workflow.toml              is enrolled; its arm is drawn when it begins
+  baton experiment report split-v2     the results so far; look whenever you like
   baton experiment power --baseline 0.6 --effect 0.1
-                                       how many runs it takes, before you start
-  baton experiment list                what is running, and what became of the others
-  baton experiment stop split-v2       new runs are as they were; runs at work go on as they began
+                                       the number of runs that you need, before you start
+  baton experiment list                the running ones, and how the others ended
+  baton experiment stop split-v2       enrols no new runs; running ones keep their arm
 
-An experiment takes every new run below its state directory that fits: the arm's policy decides in the whole run, whatever the \
-files of user, workspace and workflow choose for the run. A workflow that chooses by role or phase what the arms decide is left \
-alone, and so is `baton run --no-experiment`.")]
+An experiment enrols every matching new run below its state directory. The arm's policy then decides in the whole \
+run and overrides the files of user, workspace and workflow. A workflow that configures by role or phase what the \
+arms decide is not enrolled; nor is `baton run --no-experiment`.")]
 pub(crate) enum ExperimentCommand {
-    Start(start::StartArgs),
-    Stop(stop::StopArgs),
-    List(list::ListArgs),
-    Show(list::ShowArgs),
-    Report(report::ReportArgs),
-    Power(power::PowerArgs),
+    Start(start::ExperimentStartArgs),
+    Stop(stop::ExperimentStopArgs),
+    List(list::ExperimentListArgs),
+    Show(list::ExperimentShowArgs),
+    Report(report::ExperimentReportArgs),
+    Power(power::ExperimentPowerArgs),
 }
 
-pub(crate) fn experiment(command: ExperimentCommand) -> anyhow::Result<Exit> {
+pub(crate) fn experiment(command: ExperimentCommand) -> anyhow::Result<CliExit> {
     match command {
         ExperimentCommand::Start(args) => start::start(args),
         ExperimentCommand::Stop(args) => stop::stop(args),
@@ -50,20 +50,20 @@ pub(crate) fn experiment(command: ExperimentCommand) -> anyhow::Result<Exit> {
 }
 
 /// Where experiments are kept.
-fn experiments(state_dir: Option<&std::path::Path>) -> anyhow::Result<Experiments> {
-    Ok(Experiments::below(&place::state_root(&at(state_dir))?))
+fn experiments(state_dir: Option<&std::path::Path>) -> anyhow::Result<ExperimentStore> {
+    Ok(ExperimentStore::below(&place::state_root(&at(state_dir))?))
 }
 
 /// The place of a command that has no workspace.
-fn at(state_dir: Option<&std::path::Path>) -> PlaceArgs {
-    PlaceArgs { workspace: None, state_dir: state_dir.map(std::path::Path::to_owned) }
+fn at(state_dir: Option<&std::path::Path>) -> LocationArgs {
+    LocationArgs { workspace: None, state_dir: state_dir.map(std::path::Path::to_owned) }
 }
 
 /// What a person mistyped is wrong usage; the rest is a failure.
 fn said(error: ExperimentError) -> anyhow::Error {
     match error {
         ExperimentError::NoSuch { .. } | ExperimentError::Refused(_) | ExperimentError::Broken { .. } => {
-            Usage(error.to_string()).into()
+            UsageError(error.to_string()).into()
         }
         error => error.into(),
     }

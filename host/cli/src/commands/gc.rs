@@ -5,11 +5,11 @@ use baton_runtime::{GcResult, RemovedRun, RetentionRule};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
-use crate::place::Place;
-use crate::render::look::{self, Look, Tone};
+use crate::place::RunLocation;
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::{record, words};
 
 /// Remove old runs: their journal, artifacts and transcripts
@@ -17,13 +17,14 @@ use crate::render::{record, words};
 #[command(group = ArgGroup::new("which").args(["older_than", "keep", "run"]).required(true).multiple(true))]
 #[command(after_help = "\
 Examples:
-  baton gc --older-than 30d --dry-run     what would go, and how much room that makes
-  baton gc --older-than 30d --keep 5      but never the newest five
+  baton gc --older-than 30d --dry-run     what would be removed, and how much space that frees
+  baton gc --older-than 30d --keep 5      but keep the newest five
   baton gc --run 20260212-103000          this one
   baton gc --run 20260212-103000 --force  even though it has not ended
 
-Runs go as a whole. What another run refers to stays, and a run that has not ended (paused, interrupted) goes only by its \
-name and with --force. A removal that broke off half way is finished by the next `baton gc`. The workspace is not touched.")]
+Runs are removed as a whole. Data that another run refers to stays. A run that has not ended (paused, interrupted) \
+is removed only with --run and --force. The next `baton gc` finishes a removal that was interrupted. The workspace \
+is not touched.")]
 pub(crate) struct GcArgs {
     /// Remove runs that have been idle for longer than TIME: 90d, 12h, 30m
     #[arg(long, value_name = "TIME")]
@@ -41,14 +42,14 @@ pub(crate) struct GcArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn gc(args: GcArgs) -> anyhow::Result<Exit> {
+pub(crate) fn gc(args: GcArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::to_change(&args.place, run.as_ref())?;
     let leave = RetentionRule {
         younger_than: args.older_than.as_deref().map(age).transpose()?,
         newest: args.keep,
@@ -58,11 +59,11 @@ pub(crate) fn gc(args: GcArgs) -> anyhow::Result<Exit> {
     let collected = baton_runtime::gc(&place.config, &leave, args.dry_run)?;
     let rows = || collected.removed.iter().map(|run| record(run, args.dry_run));
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             out::data(&list(&look::stdout(), &collected))?;
             out::progress(&said(&collected, args.dry_run));
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let document = json!({
                 "schema": record::SCHEMA,
                 "record": "gc",
@@ -73,17 +74,17 @@ pub(crate) fn gc(args: GcArgs) -> anyhow::Result<Exit> {
             });
             out::data(&record::pretty(&document)?)?;
         }
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             for row in rows() {
                 out::data(&record::line(&row)?)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// "30d" in milliseconds.
-fn age(text: &str) -> Result<DurationMs, Usage> {
+fn age(text: &str) -> Result<DurationMs, UsageError> {
     let unit_ms: u64 = match text.chars().last() {
         Some('d') => 24 * 60 * 60 * 1000,
         Some('h') => 60 * 60 * 1000,
@@ -93,7 +94,7 @@ fn age(text: &str) -> Result<DurationMs, Usage> {
     let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u64>().ok());
     match number {
         Some(number) if unit_ms > 0 => Ok(DurationMs(number.saturating_mul(unit_ms))),
-        _ => Err(Usage(format!("{text:?} is no time: write a number and d, h or m, as in 30d"))),
+        _ => Err(UsageError(format!("{text:?} is not a time: write a number and d, h or m, as in 30d"))),
     }
 }
 
@@ -113,11 +114,11 @@ fn record(run: &RemovedRun, dry_run: bool) -> Value {
 }
 
 /// "20260212-103000  2026-02-12 10:30  1.2 MB  quickstart".
-fn list(look: &Look, collected: &GcResult) -> String {
+fn list(look: &TerminalStyle, collected: &GcResult) -> String {
     let width = collected.removed.iter().map(|run| run.run.as_str().len()).max().unwrap_or_default();
     let row = |run: &RemovedRun| {
         let name = look.paint(Tone::Strong, &format!("{:width$}", run.run.as_str()));
-        let note = if run.half_removed { "  its removal broke off before" } else { "" };
+        let note = if run.half_removed { "  an earlier removal was interrupted" } else { "" };
         let line = format!(
             "{name}  {}  {:>8}  {}{note}",
             look.day_and_time(run.last_at),
@@ -169,7 +170,7 @@ mod tests {
             left: 2,
             unfinished: vec![RunId::new("20260213-1")],
         };
-        let text = list(&Look::bare(100), &collected);
+        let text = list(&TerminalStyle::bare(100), &collected);
         insta::assert_snapshot!(format!(
             "{text}{}\n{}",
             said(&collected, true),

@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use baton_lab::{Known, review};
-use baton_runtime::core::decision::{Decision, Review};
+use baton_lab::{ReviewedDocumentFacts, review};
+use baton_runtime::core::decision::{Decision, ReviewDecision};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::workflow::BUILTIN;
@@ -18,25 +18,25 @@ use baton_runtime::{Author, HandoffEntry, Inspection, handoffs, inspect_document
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
-use crate::place::Place;
-use crate::render::handoff::{Usual, record_of, text_of, verdict_of, verdict_record};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
+use crate::place::RunLocation;
+use crate::render::handoff::{BuiltInTextFn, record_of, text_of, verdict_of, verdict_record};
 use crate::render::{look, record};
 use crate::{out, policies};
-use facts::Facts;
+use facts::HandoffFactsFile;
 
 /// No handoff that people or agents write is longer; the policy reads 64 KiB of it.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
-/// See what one session left to the next, and check a handoff document
+/// Show the handoffs between sessions, and check a handoff document
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
   baton handoff show build
   baton handoff check handoff.md")]
 pub(crate) enum HandoffCommand {
-    Show(ShowArgs),
-    Check(CheckArgs),
+    Show(HandoffShowArgs),
+    Check(HandoffCheckArgs),
 }
 
 /// Show the handoffs of a phase, newest first: document, packet, review, age
@@ -46,33 +46,33 @@ pub(crate) enum HandoffCommand {
 Examples:
   baton handoff show                            the phase with the newest handoff, of the newest run
   baton handoff show build                      of this phase
-  baton handoff show 20260212-103000 build      of this one
+  baton handoff show 20260212-103000 build      of this run
   baton handoff show build --format json         for programs
-  baton handoff show build --diff                beside what the built-in policy writes
+  baton handoff show build --diff                next to what the built-in policy writes
 
-The packet is the first prompt of a session that started from the handoff, to the byte. How stale the handoff is now \
-is measured when you ask. What a policy wrote that is not part of the host is a third party's text: it is named, each of its \
-lines is marked, and it is never longer than 32 KiB.")]
-pub(crate) struct ShowArgs {
+The packet is the first prompt of a session that started from the handoff, byte for byte. Staleness is computed on \
+demand. Text by a policy that is not built in is third-party text: its policy is named, each of its lines is marked, \
+and it is at most 32 KiB long.")]
+pub(crate) struct HandoffShowArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     /// Which phase of it [default: the one with the newest handoff]
     #[arg(value_name = "PHASE")]
     phase: Option<String>,
-    /// The component that says how stale it is
+    /// The component that judges its staleness
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
     /// Show the documents of other policies next to those of the built-in one
     #[arg(long)]
     diff: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-/// Say whether a handoff document is fit to start a session from
+/// Check whether a session can start from a handoff document
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -80,10 +80,10 @@ Examples:
   baton handoff check .baton/20260212-103000/handoffs/phase-build-handoff-20260212T104500Z.md
   baton handoff check - --workspace ../other < handoff.md
 
-Looks for placeholders, missing and empty sections, secrets, files that are not there and, where its facts lie beside \
-it, open objectives that it does not name and commits that came after it. Exits with 0 where it is accepted, and with 1 \
-where it is refused.")]
-pub(crate) struct CheckArgs {
+Looks for placeholders, missing and empty sections, secrets and missing files; if the facts file lies next to it, \
+also for open objectives that it does not name and for later commits. Exits with 0 if the document is accepted, and \
+with 1 if it is refused.")]
+pub(crate) struct HandoffCheckArgs {
     /// The document, `-` for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
@@ -91,31 +91,31 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<Exit> {
+pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<CliExit> {
     match command {
         HandoffCommand::Show(args) => show(args),
         HandoffCommand::Check(args) => check(args),
     }
 }
 
-fn show(args: ShowArgs) -> anyhow::Result<Exit> {
+fn show(args: HandoffShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let phase = match args.phase {
         Some(phase) => PhaseId::new(phase),
         None => with_newest_handoff(&view_of(&place.config, run.as_ref())?)?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Some(entries) = runtime.block_on(handoffs(&place.config, run.as_ref(), &phase))? else {
-        return Err(Usage(format!("the run has no phase {phase}; `baton status` lists them")).into());
+        return Err(UsageError(format!("the run has no phase {phase}; `baton status` lists them")).into());
     };
     let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
-    let shown: Vec<(HandoffEntry, Review)> = entries
+    let shown: Vec<(HandoffEntry, ReviewDecision)> = entries
         .into_iter()
         .map(|entry| {
             let known = known(&entry.now, entry.open_objectives.clone());
@@ -125,24 +125,24 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
         .collect::<anyhow::Result<_>>()?;
     let records = || shown.iter().enumerate().map(|(n, (entry, now))| record_of(shown.len() - n, entry, now));
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let built_in = policies::router(BUILTIN, Capability::Handoff, &args.place)?;
             let usual = |author: &Author| usual(&built_in, author);
-            let usual: Option<Usual<'_>> = args.diff.then_some(&usual);
+            let usual: Option<BuiltInTextFn<'_>> = args.diff.then_some(&usual);
             out::data(&text_of(&look::stdout(), &phase, &shown, usual))?;
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let handoffs: Vec<Value> = records().collect();
             let document = json!({ "schema": record::SCHEMA, "record": "handoffs", "phase": phase, "handoffs": handoffs });
             out::data(&record::pretty(&document)?)?;
         }
-        Format::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
+        OutputFormat::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The phase that left a handoff last.
-fn with_newest_handoff(view: &RunView) -> Result<PhaseId, Usage> {
+fn with_newest_handoff(view: &RunView) -> Result<PhaseId, UsageError> {
     let rows = view.phases.iter().filter_map(|row| Some((row.handoffs.first()?, row)));
     let newest = rows.max_by_key(|(handoff, row)| {
         // Sessions are numbered in the order in which they began.
@@ -151,7 +151,7 @@ fn with_newest_handoff(view: &RunView) -> Result<PhaseId, Usage> {
     });
     newest
         .map(|(_, row)| row.id.clone())
-        .ok_or_else(|| Usage(format!("run {} has left no handoff yet", view.run)))
+        .ok_or_else(|| UsageError(format!("run {} has left no handoff yet", view.run)))
 }
 
 /// What the built-in policy writes where another one was asked.
@@ -163,10 +163,10 @@ fn usual(built_in: &Router, author: &Author) -> Option<String> {
     }
 }
 
-fn check(args: CheckArgs) -> anyhow::Result<Exit> {
+fn check(args: HandoffCheckArgs) -> anyhow::Result<CliExit> {
     let document = read(&args.file)?;
-    let place = Place::here(&args.place)?;
-    let facts = Facts::beside(&place.config.workspace, &args.file, &document);
+    let place = RunLocation::here(&args.place)?;
+    let facts = HandoffFactsFile::beside(&place.config.workspace, &args.file, &document);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let made = facts.as_ref().map(|facts| (facts.head.as_str(), facts.branch.as_str()));
     let mut found = runtime.block_on(inspect_document(&place.config.workspace, &document, made))?;
@@ -177,15 +177,19 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
     let (review, label) = review(&router, &document, known(&found, open)).context("judging the document")?;
     match args.format.format {
-        Format::Text => out::data(&verdict_of(&look::stdout(), &args.file, &found, &review))?,
-        Format::Json => out::data(&record::pretty(&verdict_record(&args.file, &found, &review, &label))?)?,
-        Format::Jsonl => out::data(&record::line(&verdict_record(&args.file, &found, &review, &label))?)?,
+        OutputFormat::Text => out::data(&verdict_of(&look::stdout(), &args.file, &found, &review))?,
+        OutputFormat::Json => {
+            out::data(&record::pretty(&verdict_record(&args.file, &found, &review, &label))?)?
+        }
+        OutputFormat::Jsonl => {
+            out::data(&record::line(&verdict_record(&args.file, &found, &review, &label))?)?
+        }
     }
-    Ok(if review.accepted { Exit::Done } else { Exit::Unfinished })
+    Ok(if review.accepted { CliExit::Done } else { CliExit::Unfinished })
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
-    let cannot = |error: std::io::Error| Usage(format!("cannot read {}: {error}", file.display()));
+    let cannot = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", file.display()));
     let mut bytes = Vec::new();
     let read = match file == Path::new("-") {
         true => std::io::stdin().lock().take(DOCUMENT_BYTES_MAX + 1).read_to_end(&mut bytes),
@@ -196,14 +200,14 @@ fn read(file: &Path) -> anyhow::Result<String> {
     if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
         let why =
             format!("{} is longer than {DOCUMENT_BYTES_MAX} bytes; a handoff is one screen", file.display());
-        return Err(Usage(why).into());
+        return Err(UsageError(why).into());
     }
     let text = String::from_utf8(bytes);
-    Ok(text.map_err(|_| Usage(format!("{} is not UTF-8 text; a handoff is markdown", file.display())))?)
+    Ok(text.map_err(|_| UsageError(format!("{} is not UTF-8 text; a handoff is markdown", file.display())))?)
 }
 
-fn known(found: &Inspection, open_objectives: Vec<ObjectiveId>) -> Known {
-    Known {
+fn known(found: &Inspection, open_objectives: Vec<ObjectiveId>) -> ReviewedDocumentFacts {
+    ReviewedDocumentFacts {
         missing_files: found.missing_files.clone(),
         secrets: found.secrets.clone(),
         commits_since: found.commits_since.unwrap_or(0),

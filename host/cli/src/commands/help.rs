@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use include_dir::{Dir, include_dir};
 
 use crate::command_groups::{grouped, overview};
-use crate::exit::{Exit, Usage};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
 
 /// The guides and the reference, as they are in the repository.
@@ -37,20 +37,20 @@ pub(crate) struct HelpArgs {
 }
 
 /// One guide.
-struct Page {
+struct GuidePage {
     /// Its path without the ending: "workflow", "reference/commands".
     name: &'static str,
     text: &'static str,
 }
 
-impl Page {
+impl GuidePage {
     /// Its first line: what the page is about.
     fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches(['#', ' '])
     }
 }
 
-pub(crate) fn help(args: HelpArgs, command_line: &clap::Command) -> anyhow::Result<Exit> {
+pub(crate) fn help(args: HelpArgs, command_line: &clap::Command) -> anyhow::Result<CliExit> {
     if args.name.is_empty() {
         return show_help(overview(command_line.clone(), &topics()), &[]);
     }
@@ -68,19 +68,19 @@ pub(crate) fn help(args: HelpArgs, command_line: &clap::Command) -> anyhow::Resu
     }
     match page(&name) {
         Some(page) => show_page(&page),
-        None => Err(Usage(unknown(command_line, &name)).into()),
+        None => Err(UsageError(unknown(command_line, &name)).into()),
     }
 }
 
 /// The guides, sorted by name, those of the reference last.
-fn pages() -> impl Iterator<Item = Page> {
+fn pages() -> impl Iterator<Item = GuidePage> {
     let reference = PAGES.get_dir("reference").into_iter().flat_map(Dir::files);
-    let mut found: Vec<Page> = PAGES
+    let mut found: Vec<GuidePage> = PAGES
         .files()
         .chain(reference)
         .filter_map(|file| {
             let name = file.path().to_str()?.strip_suffix(".md")?;
-            Some(Page { name, text: file.contents_utf8()? })
+            Some(GuidePage { name, text: file.contents_utf8()? })
         })
         .collect();
     found.sort_by_key(|page| (page.name.contains('/'), page.name));
@@ -97,26 +97,26 @@ fn is_command(root: &clap::Command, words: &[String]) -> bool {
 }
 
 /// Prints help as clap does, with its colours and at the width of the terminal.
-fn show_help(command: clap::Command, words: &[String]) -> anyhow::Result<Exit> {
+fn show_help(command: clap::Command, words: &[String]) -> anyhow::Result<CliExit> {
     let typed = ["baton"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
     match command.try_get_matches_from(typed) {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             // A reader that has seen enough (`| head`) is not a failure.
             let _ = error.print();
-            Ok(Exit::Done)
+            Ok(CliExit::Done)
         }
         Err(error) => Err(error.into()),
         Ok(_) => anyhow::bail!("`--help` printed nothing"),
     }
 }
 
-fn show_page(page: &Page) -> anyhow::Result<Exit> {
+fn show_page(page: &GuidePage) -> anyhow::Result<CliExit> {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     match pager.filter(|_| std::io::stdout().is_terminal()) {
         Some(pager) if is_shown_by(&pager, page.text) => {}
         _ => out::data(page.text)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// Gives a text to a pager and waits until the reader leaves it; false if the pager cannot be started.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use baton_lab::{
-    Import, ImportError, ImportFormat, ImportRequest, Importer, Kept, Moment, RECORDING_BYTES_MAX,
-    RecordedFile, turns_schema,
+    Import, ImportError, ImportFormat, ImportOutcome, ImportRequest, Importer, RECORDING_BYTES_MAX,
+    RecordedFile, RecordingTime, turns_schema,
 };
 use baton_runtime::RuntimeError;
 use baton_runtime::core::UnixMs;
@@ -17,40 +17,41 @@ use baton_runtime::store::{StateDir, StoreError};
 use clap::{Args, ValueHint};
 use jiff::{Timestamp, Zoned};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
-use crate::place::Place;
-use crate::render::import::OnImport;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
+use crate::place::RunLocation;
+use crate::render::import::ImportSummary;
 use crate::render::{look, record};
 use crate::{out, policies};
 
 /// SIGKILL.
 const KILLED: i32 = 9;
 
-/// Make runs of recorded sessions, to replay them and to try policies on them
+/// Import recorded agent sessions as runs, to replay them and to try policies on them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton import session.jsonl                          what an agent printed; the format is found out
-  baton import --as claude --exit 1 *.jsonl           a run each
+  baton import session.jsonl                          what an agent printed; the format is detected
+  baton import --as claude --exit 1 *.jsonl           one run per file
   baton import --join first.jsonl second.jsonl        sessions of one run, in this order
   baton import --as process answer.txt --exit 0       what any program printed
   baton import turns.jsonl                            a log of your own, one turn a line
-  baton import --schema > turns.schema.json           what may stand in it
+  baton import --schema > turns.schema.json           its format
 Then:
   baton status RUN; baton replay RUN --verify; baton policy try POLICY --on RUN
 
-What the recorded agent did is what happens in the run. Verdicts are those of the built-in policy; where it would have gone \
-another way than the recording (compact, hand off, split), the recording decides, and that is noted. The same recording is \
-the same run: importing it again changes nothing. A recording that is not whole is refused, with file and line.")]
+The run repeats what the recorded agent did. Verdicts are those of the built-in policy; if it would have acted \
+differently from the recording (compact, hand off, split), the recording decides, and this is noted. The same \
+recording gives the same run: importing it again changes nothing. An incomplete recording is refused, with file and \
+line.")]
 pub(crate) struct ImportArgs {
     /// Recordings: what an agent printed on its standard output, or a log of turns; `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "schema", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
-    /// Their format: claude, codex-exec, codex-app-server, acp, opencode, gemini, rehearsal, process, turns; `codex` for either
-    /// of its two [default: found out]
+    /// Their format: claude, codex-exec, codex-app-server, acp, opencode, gemini, rehearsal, process, turns; `codex`
+    /// for either of its two [default: detected]
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_of)]
-    read_as: Option<Named>,
+    read_as: Option<ImportFormatArg>,
     /// The files are sessions of one run, in this order
     #[arg(long)]
     join: bool,
@@ -76,43 +77,43 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with_all = ["files", "read_as", "join", "goal", "stderr", "exit", "killed", "at"])]
     schema: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// A format, or an agent that has two.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+enum ImportFormatArg {
     One(ImportFormat),
     Codex,
 }
 
-fn format_of(name: &str) -> Result<Named, String> {
+fn format_of(name: &str) -> Result<ImportFormatArg, String> {
     if name == "codex" {
-        return Ok(Named::Codex);
+        return Ok(ImportFormatArg::Codex);
     }
-    name.parse().map(Named::One)
+    name.parse().map(ImportFormatArg::One)
 }
 
 /// A file that was read.
-struct Opened {
+struct ImportSource {
     name: String,
     bytes: Vec<u8>,
     written_at: Option<UnixMs>,
 }
 
-pub(crate) fn import(args: ImportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
     if args.schema {
         out::data(&record::pretty(&turns_schema())?)?;
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     if args.stderr.is_some() && args.files.len() > 1 {
-        return Err(Usage("--stderr is what one agent printed: import its file alone".to_owned()).into());
+        return Err(UsageError("--stderr belongs to one agent: import its file separately".to_owned()).into());
     }
     let opened = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let stderr = args.stderr.as_deref().map(read).transpose()?;
-    let place = Place::here(&args.place)?;
+    let place = RunLocation::here(&args.place)?;
     let importer = Importer::new(&policies::engine(&args.place)?).map_err(said)?;
     let groups = match args.join {
         true => vec![opened.as_slice()],
@@ -128,25 +129,25 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<Exit> {
     for import in imports {
         let (run, report) = (import.run().clone(), import.report().clone());
         let kept = import.keep(&state).map_err(|error| locked(error, &place))?;
-        told.push((run, report, kept == Kept::Already));
+        told.push((run, report, kept == ImportOutcome::Already));
     }
-    let told: Vec<OnImport<'_>> = told
+    let told: Vec<ImportSummary<'_>> = told
         .iter()
-        .map(|(run, report, already)| OnImport { run, report, already: *already, flags: &place.flags })
+        .map(|(run, report, already)| ImportSummary { run, report, already: *already, flags: &place.flags })
         .collect();
     match args.format.format {
-        Format::Text => told.iter().try_for_each(|one| out::data(&one.text(&look::stdout())))?,
-        Format::Json => out::data(&record::pretty(&OnImport::json_of(&told))?)?,
-        Format::Jsonl => told.iter().try_for_each(|one| out::data(&record::line(&one.json())?))?,
+        OutputFormat::Text => told.iter().try_for_each(|one| out::data(&one.text(&look::stdout())))?,
+        OutputFormat::Json => out::data(&record::pretty(&ImportSummary::json_of(&told))?)?,
+        OutputFormat::Jsonl => told.iter().try_for_each(|one| out::data(&record::line(&one.json())?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn make(
     args: &ImportArgs,
     importer: &Importer,
-    group: &[Opened],
-    stderr: Option<&Opened>,
+    group: &[ImportSource],
+    stderr: Option<&ImportSource>,
 ) -> anyhow::Result<Import> {
     let exit = match (args.killed, args.exit) {
         (true, _) => Some(ended(None, Some(KILLED))),
@@ -166,8 +167,8 @@ fn make(
         .collect();
     let format = match args.read_as {
         None => None,
-        Some(Named::One(format)) => Some(format),
-        Some(Named::Codex) => Some(codex(&group[0])),
+        Some(ImportFormatArg::One(format)) => Some(format),
+        Some(ImportFormatArg::Codex) => Some(codex(&group[0])),
     };
     let written_at = group.first().and_then(|opened| opened.written_at);
     let request = ImportRequest {
@@ -181,7 +182,7 @@ fn make(
 }
 
 /// Which of its two formats a stream of Codex has: messages of the app server have no `type`.
-fn codex(opened: &Opened) -> ImportFormat {
+fn codex(opened: &ImportSource) -> ImportFormat {
     use baton_lab::StreamFormat::{CodexAppServer, CodexExec};
     let first = opened.bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
     let first = first.and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
@@ -195,11 +196,11 @@ fn said(error: ImportError) -> anyhow::Error {
         error @ (ImportError::Store(_) | ImportError::Policy(_) | ImportError::Impossible { .. }) => {
             error.into()
         }
-        error => Usage(format!("{error}; nothing was imported")).into(),
+        error => UsageError(format!("{error}; nothing was imported")).into(),
     }
 }
 
-fn locked(error: ImportError, place: &Place) -> anyhow::Error {
+fn locked(error: ImportError, place: &RunLocation) -> anyhow::Error {
     match error {
         ImportError::Store(StoreError::Locked { pid, .. }) => {
             RuntimeError::Busy { pid, workspace: place.config.workspace.clone() }.into()
@@ -208,7 +209,7 @@ fn locked(error: ImportError, place: &Place) -> anyhow::Error {
     }
 }
 
-fn state_of(place: &Place) -> anyhow::Result<StateDir> {
+fn state_of(place: &RunLocation) -> anyhow::Result<StateDir> {
     let (root, workspace) = (&place.config.state_root, &place.config.workspace);
     StateDir::open(root, workspace).map_err(|source| {
         RuntimeError::State { what: "cannot keep a run", dir: root.clone(), source: source.into() }.into()
@@ -219,21 +220,21 @@ fn ended(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
     ProcessExit { code, signal, by_host: false }
 }
 
-fn moment(at: Option<Timestamp>, written_at: Option<UnixMs>) -> Moment {
+fn moment(at: Option<Timestamp>, written_at: Option<UnixMs>) -> RecordingTime {
     let here = Zoned::now();
     let ms = |at: Timestamp| UnixMs(u64::try_from(at.as_millisecond()).unwrap_or_default());
     let at = at.map(ms).or(written_at).unwrap_or_else(|| ms(here.timestamp()));
-    Moment { at, utc_offset_minutes: here.offset().seconds() / 60 }
+    RecordingTime { at, utc_offset_minutes: here.offset().seconds() / 60 }
 }
 
 /// Reads a file, and no more of it than an import takes.
-fn read(path: &Path) -> anyhow::Result<Opened> {
-    let wrong = |error: std::io::Error| Usage(format!("cannot read {}: {error}", path.display()));
+fn read(path: &Path) -> anyhow::Result<ImportSource> {
+    let wrong = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", path.display()));
     let mut bytes = Vec::new();
     let mut take = |from: &mut dyn Read| from.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes);
     if path == Path::new("-") {
         take(&mut std::io::stdin().lock()).map_err(wrong)?;
-        return Ok(Opened { name: "stdin".to_owned(), bytes, written_at: None });
+        return Ok(ImportSource { name: "stdin".to_owned(), bytes, written_at: None });
     }
     let mut file = File::open(path).map_err(wrong)?;
     take(&mut file).map_err(wrong)?;
@@ -241,5 +242,5 @@ fn read(path: &Path) -> anyhow::Result<Opened> {
     let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let written_at = since.and_then(|since| u64::try_from(since.as_millis()).ok()).map(UnixMs);
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Opened { name, bytes, written_at })
+    Ok(ImportSource { name, bytes, written_at })
 }

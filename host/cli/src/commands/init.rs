@@ -8,16 +8,16 @@ use baton_runtime::issue;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::files::write_new;
 use crate::host_client::block_on;
 use crate::out;
 use crate::place::shell_quoted;
 use crate::render::record;
 use crate::render::words::counted;
-use crate::task::plan::{self, Plan};
-use crate::task::{Draft, Task, found, text_of};
+use crate::task::plan::{self, MarkdownPlan};
+use crate::task::{Task, WorkflowDraft, found, text_of};
 
 /// Characters of an objective that is made of an issue; a workflow takes no more.
 const ISSUE_CHARS_MAX: usize = 7000;
@@ -26,14 +26,14 @@ const ISSUE_CHARS_MAX: usize = 7000;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton init                                        from PLAN.md, TODO.md or ROADMAP.md, if one is here
+  baton init                                        from PLAN.md, TODO.md or ROADMAP.md
   baton init 'Move the parser into its own crate'   from a sentence
   baton init --from-issue 42                        from an issue on GitHub, by `gh`
   baton init --plan docs/next.md --agent codex --check 'make test'
   baton init --dry-run                              shows the file, and writes nothing
 
-It looks for the command that runs the tests of the project and for the agents that are installed. On a terminal it asks where
-it is not sure; --yes asks nothing. Of an issue it takes no command, since a stranger may have written it.")]
+It looks for the command that runs the project's tests and for installed agents. On a terminal it asks if it is not \
+sure; with --yes it asks nothing. It takes no command from an issue, since a stranger may have written it.")]
 pub(crate) struct InitArgs {
     /// What is to be done
     #[arg(value_name = "SENTENCE", conflicts_with_all = ["plan", "from_issue"])]
@@ -62,20 +62,20 @@ pub(crate) struct InitArgs {
     /// Show the workflow, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     /// Ask nothing
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
+pub(crate) fn init(args: InitArgs) -> anyhow::Result<CliExit> {
     let folder = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     if !folder.is_dir() {
-        return Err(Usage(format!("--workspace {} is not a folder", folder.display())).into());
+        return Err(UsageError(format!("--workspace {} is not a folder", folder.display())).into());
     }
     let file = match &args.workspace {
         Some(folder) => folder.join(&args.out),
@@ -83,8 +83,8 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
     };
     let run = next(&args, &file);
     if file.exists() && !args.force && !args.dry_run {
-        return Err(Usage(format!(
-            "{} is there already: `{run}` runs it, --out names another file, --force replaces it",
+        return Err(UsageError(format!(
+            "{} exists already: `{run}` runs it, --out names another file, --force replaces it",
             file.display()
         ))
         .into());
@@ -106,7 +106,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
     if !args.dry_run {
         write_new(&file, text.as_bytes(), args.force)?;
         // Held to everything that a run would hold it to.
-        Task::of_file(&file).read(&PlaceArgs { workspace: args.workspace, state_dir: None })?;
+        Task::of_file(&file).read(&LocationArgs { workspace: args.workspace, state_dir: None })?;
     }
     let phases = draft.phases.len();
     let objectives: usize = draft.phases.iter().map(|phase| phase.objectives.len()).sum();
@@ -124,7 +124,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
         "next": run,
     });
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let remarks: String = remarks.iter().map(|remark| format!("\n{remark}")).collect();
             let written = if args.dry_run { "would be written" } else { "is written" };
             let (phases, objectives) = (counted(phases, "phase"), counted(objectives, "objective"));
@@ -135,10 +135,10 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
                 file.display()
             ))?;
         }
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The command that runs the file.
@@ -149,15 +149,20 @@ fn next(args: &InitArgs, file: &Path) -> String {
 }
 
 /// What is to be done, from the first place that says it.
-fn draft(args: &InitArgs, folder: &Path, asks: bool, remarks: &mut Vec<String>) -> anyhow::Result<Draft> {
+fn draft(
+    args: &InitArgs,
+    folder: &Path,
+    asks: bool,
+    remarks: &mut Vec<String>,
+) -> anyhow::Result<WorkflowDraft> {
     if let Some(number) = args.from_issue {
         return of_issue(folder, number, remarks);
     }
     if !args.sentence.is_empty() {
-        return Ok(Draft::of_sentence(&args.sentence.join(" "), &[])?);
+        return Ok(WorkflowDraft::of_sentence(&args.sentence.join(" "), &[])?);
     }
     if let Some(path) = &args.plan {
-        return Draft::of_plan(&plan::read(&text_of(path)?), path, folder);
+        return WorkflowDraft::of_plan(&plan::read(&text_of(path)?), path, folder);
     }
     for path in found::plans(folder) {
         let plan = match text_of(&path) {
@@ -173,24 +178,24 @@ fn draft(args: &InitArgs, folder: &Path, asks: bool, remarks: &mut Vec<String>) 
             remarks.push(format!("{} has no open box (`- [ ] …`)", name.display()));
             continue;
         }
-        let draft = Draft::of_plan(&plan, &path, folder)?;
-        return Ok(Draft { made_from: name.display().to_string(), ..draft });
+        let draft = WorkflowDraft::of_plan(&plan, &path, folder)?;
+        return Ok(WorkflowDraft { made_from: name.display().to_string(), ..draft });
     }
     if asks {
-        let sentence = ask("What is to be done, in a sentence?", "")?;
-        return Ok(Draft::of_sentence(&sentence, &[])?);
+        let sentence = ask("What shall be done, in one sentence?", "")?;
+        return Ok(WorkflowDraft::of_sentence(&sentence, &[])?);
     }
     let seen = remarks.iter().map(|remark| format!("\n    {remark}")).collect::<String>();
-    Err(Usage(format!(
-        "nothing here says what is to be done: baton init 'Move the parser into its own crate', or write a PLAN.md with boxes, \
+    Err(UsageError(format!(
+        "found no task here: baton init 'Move the parser into its own crate', or write a PLAN.md with boxes, \
          `- [ ] Create crates/parser`{seen}"
     ))
     .into())
 }
 
 /// An issue is a stranger's: what it says is to be done, no command of it is taken.
-fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Result<Draft> {
-    let issue = block_on(issue(folder, number))?.map_err(Usage)?;
+fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Result<WorkflowDraft> {
+    let issue = block_on(issue(folder, number))?.map_err(UsageError)?;
     let mut plan = plan::read(&issue.body);
     let mut dropped = 0;
     let mut drop_check = |check: &mut Option<String>| dropped += usize::from(check.take().is_some());
@@ -204,12 +209,12 @@ fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Re
             .push(format!("checks that issue {number} names are left out: --check names one that you trust"));
     }
     let title = issue.title.trim().to_owned();
-    let has_open = |plan: &Plan| plan.boxes().any(|(_, item)| !item.ticked);
+    let has_open = |plan: &MarkdownPlan| plan.boxes().any(|(_, item)| !item.ticked);
     let mut draft = match has_open(&plan) {
-        true => Draft::of_boxes(&plan, &issue.url, None)?,
+        true => WorkflowDraft::of_boxes(&plan, &issue.url, None)?,
         false => {
             let body: String = issue.body.trim().chars().take(ISSUE_CHARS_MAX).collect();
-            Draft::of_sentence(&format!("{title}\n\n{body}"), &[])?
+            WorkflowDraft::of_sentence(&format!("{title}\n\n{body}"), &[])?
         }
     };
     draft.made_from = issue.url.chars().filter(|c| !c.is_control()).collect();
@@ -231,7 +236,7 @@ fn agent(args: &InitArgs, asks: bool, remarks: &mut Vec<String>) -> anyhow::Resu
         }
         ([first, _, ..], true) => {
             let said = ask(&format!("Who works: {}?", names.join(", ")), &String::from(first.clone()))?;
-            Ok(Some(said.parse().map_err(|error| Usage(format!("{error}")))?))
+            Ok(Some(said.parse().map_err(|error| UsageError(format!("{error}")))?))
         }
         ([first, ..], _) => Ok(Some(first.clone())),
     }

@@ -9,28 +9,28 @@ use baton_runtime::{Transcript, TranscriptLine, run_folder, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::host_client::{is_live, meant};
 use crate::out;
-use crate::place::Place;
-use crate::render::log::{Log, Terminals};
+use crate::place::RunLocation;
+use crate::render::log::{LogRenderer, TerminalTails};
 use crate::render::{look, record};
 
 /// How often a run that goes on is looked at.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Show what the agents said, which commands they ran, what they were refused and what changed
+/// Show what the agents said, which commands they ran, what they were denied and what changed
 #[derive(Debug, Args)]
 #[command(aliases = ["logs", "transcript"], after_help = "\
 Examples:
   baton log                        the newest run of this folder
-  baton log -f                     and what happens from now on, until it ends
-  baton log build                  phase build alone
+  baton log -f                     and new events, until it ends
+  baton log build                  only phase build
   baton log s3 --prompts           session s3, with the prompts that it was given
   baton log --run 20260212-103000 --format jsonl
 
-What agents write on their terminals is counted, and quoted if the agent failed; the file is named. `--format json` has all of it.")]
+The output of agents on their terminals is counted, and quoted if the agent failed, with the name of its file. `--format json` has all of it.")]
 pub(crate) struct LogArgs {
     /// A session (s3) or a phase [default: all of them]; or a run
     #[arg(value_name = "SESSION|PHASE")]
@@ -38,47 +38,52 @@ pub(crate) struct LogArgs {
     /// Which run [default: the newest]
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Go on until the run ends
+    /// Keep printing new events until the run ends
     #[arg(long, short)]
     follow: bool,
     /// Show whole prompts
     #[arg(long)]
     prompts: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// What of a run is shown.
-enum Part {
+enum LogFilter {
     All,
     Session(SessionId),
     Phases(Vec<PhaseId>),
 }
 
-impl Part {
+impl LogFilter {
     fn has(&self, line: &TranscriptLine) -> bool {
         match self {
-            Part::All => true,
-            Part::Session(session) => line.session.as_ref() == Some(session),
-            Part::Phases(phases) => line.phase.as_ref().is_some_and(|phase| phases.contains(phase)),
+            LogFilter::All => true,
+            LogFilter::Session(session) => line.session.as_ref() == Some(session),
+            LogFilter::Phases(phases) => line.phase.as_ref().is_some_and(|phase| phases.contains(phase)),
         }
     }
 }
 
-pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
+pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let mut of = args.of;
     let run = meant(&place, run, &mut of);
     let mut transcript = Transcript::open(&place.config, run.as_ref())?;
     let run = transcript.run().clone();
-    let part = of.map_or(Ok(Part::All), |word| part(&place, &run, &word))?;
+    let part = of.map_or(Ok(LogFilter::All), |word| part(&place, &run, &word))?;
     let workspace = place.config.workspace.to_string_lossy().into_owned();
     let sessions = run_folder(&place.config, &run);
-    let mut log =
-        Log { look: look::stdout(), prompts: args.prompts, workspace, sessions, terminals: Terminals::new() };
+    let mut log = LogRenderer {
+        look: look::stdout(),
+        prompts: args.prompts,
+        workspace,
+        sessions,
+        terminals: TerminalTails::new(),
+    };
     let mut document: Vec<Value> = Vec::new();
     loop {
         // Asked before the look: what a host wrote until it left is then read.
@@ -86,9 +91,9 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
         let (lines, more) = transcript.look(!goes_on)?;
         for line in lines.iter().filter(|line| part.has(line)) {
             match args.format.format {
-                Format::Text => out::data(&mask(&log.next(line)))?,
-                Format::Jsonl => out::data(&mask(&record::line(&of_line(&run, line))?))?,
-                Format::Json => document.push(serde_json::to_value(line)?),
+                OutputFormat::Text => out::data(&mask(&log.next(line)))?,
+                OutputFormat::Jsonl => out::data(&mask(&record::line(&of_line(&run, line))?))?,
+                OutputFormat::Json => document.push(serde_json::to_value(line)?),
             }
         }
         if !more && !goes_on {
@@ -98,14 +103,14 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
             std::thread::sleep(LOOK);
         }
     }
-    if args.format.format == Format::Text {
+    if args.format.format == OutputFormat::Text {
         out::data(&mask(&log.rest()))?;
     }
-    if args.format.format == Format::Json {
+    if args.format.format == OutputFormat::Json {
         let all = json!({ "schema": record::SCHEMA, "record": "log", "run": run, "lines": document });
         out::data(&mask(&record::pretty(&all)?))?;
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn of_line(run: &RunId, line: &TranscriptLine) -> Value {
@@ -117,16 +122,16 @@ fn of_line(run: &RunId, line: &TranscriptLine) -> Value {
 }
 
 /// Whether anything may still come.
-fn goes_on(place: &Place, run: &RunId) -> anyhow::Result<bool> {
+fn goes_on(place: &RunLocation, run: &RunId) -> anyhow::Result<bool> {
     Ok(view_of(&place.config, Some(run))?.status == RunStatus::Running && is_live(place, run) == Some(true))
 }
 
 /// What a word means in a run: a session, or a phase with its parts.
-fn part(place: &Place, run: &RunId, word: &str) -> anyhow::Result<Part> {
+fn part(place: &RunLocation, run: &RunId, word: &str) -> anyhow::Result<LogFilter> {
     let view = view_of(&place.config, Some(run))?;
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     if let Some(session) = sessions().find(|session| session.id.as_str() == word) {
-        return Ok(Part::Session(session.id.clone()));
+        return Ok(LogFilter::Session(session.id.clone()));
     }
     let mut phases: Vec<PhaseId> = Vec::new();
     // Parts stand behind the phase that they are parts of.
@@ -137,12 +142,12 @@ fn part(place: &Place, run: &RunId, word: &str) -> anyhow::Result<Part> {
         }
     }
     if !phases.is_empty() {
-        return Ok(Part::Phases(phases));
+        return Ok(LogFilter::Phases(phases));
     }
     let known: Vec<&str> = view.phases.iter().map(|phase| phase.id.as_str()).collect();
     let sessions: Vec<&str> = sessions().map(|session| session.id.as_str()).collect();
     let sessions = if sessions.is_empty() { "none yet".to_owned() } else { sessions.join(", ") };
-    Err(Usage(format!(
+    Err(UsageError(format!(
         "run {run} has no session and no phase {word}; sessions: {sessions}; phases: {}",
         known.join(", ")
     ))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 
 /// Write manual pages for `man`
 #[derive(Debug, Args)]
@@ -18,9 +18,9 @@ pub(crate) struct ManArgs {
     folder: PathBuf,
 }
 
-pub(crate) fn man(args: ManArgs, command_line: clap::Command) -> anyhow::Result<Exit> {
+pub(crate) fn man(args: ManArgs, command_line: clap::Command) -> anyhow::Result<CliExit> {
     let writing = || format!("writing manual pages into {}", args.folder.display());
     std::fs::create_dir_all(&args.folder).with_context(writing)?;
     clap_mangen::generate_to(command_line, &args.folder).with_context(writing)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

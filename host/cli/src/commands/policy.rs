@@ -20,26 +20,26 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
-use crate::args::{FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::render::{record, words};
 use crate::task::{Task, folder_of};
 use crate::{out, policies};
 
-use attempt::TryArgs;
+use attempt::PolicyTryArgs;
 pub(crate) use attempt::{asked_about, setting};
 use build::BuildArgs;
-use check::CheckArgs;
+use check::PolicyCheckArgs;
 use inspect::InspectArgs;
-use list::ListArgs;
-pub(crate) use new::Decides;
+use list::PolicyListArgs;
+pub(crate) use new::CapabilityArg;
 use new::NewArgs;
 use pull::PullArgs;
 use push::PushArgs;
 use shadow::ShadowArgs;
 use sign::{KeygenArgs, SignArgs};
 use swap::UseArgs;
-pub(crate) use swap::{Grant, flags_of, grant, granted};
+pub(crate) use swap::{GrantArg, flags_of, grant, granted};
 use verify::VerifyArgs;
 use which::WhichArgs;
 
@@ -50,11 +50,11 @@ Examples:
   baton policy new my-split --decides splitting
                                         a crate with a policy that works, and its tests
   baton policy build my-split           its component
-  baton policy check my-split.wasm      whether it is fit to decide: rules that every policy keeps
-  baton policy try my-split.wasm        on the newest run, beside what was decided there
-  baton policy use my-split.wasm        from the next decision of a live run on
-  baton policy which workflow.toml      who decides what in it, and which file says so
-  baton policy shadow                   what those would have decided that are only asked
+  baton policy check my-split.wasm      whether it keeps the rules of the contract
+  baton policy try my-split.wasm        on the decisions of the newest run
+  baton policy use my-split.wasm        in a live run, from its next decision on
+  baton policy which workflow.toml      which policy decides what in it, and which file says so
+  baton policy shadow                   what the shadow policies would have decided
   baton policy inspect                  the built-in policy, with everything that can be set
   baton policy inspect careful.wasm     a component of your own
   baton policy lock workflow.toml       pins the components of a workflow by digest
@@ -67,8 +67,8 @@ Examples:
 pub(crate) enum PolicyCommand {
     New(NewArgs),
     Build(BuildArgs),
-    Check(CheckArgs),
-    Try(TryArgs),
+    Check(PolicyCheckArgs),
+    Try(PolicyTryArgs),
     Use(UseArgs),
     Shadow(ShadowArgs),
     Which(WhichArgs),
@@ -79,7 +79,7 @@ pub(crate) enum PolicyCommand {
     Keygen(KeygenArgs),
     Sign(SignArgs),
     Verify(VerifyArgs),
-    List(ListArgs),
+    List(PolicyListArgs),
     /// Print the contract as one WIT file, for a language without a template
     #[command(after_help = "\
 Examples:
@@ -116,19 +116,19 @@ host/cli/docs/policy-from-wit.md in the sources of baton has all of it, with an 
 Examples:
   baton policy lock workflow.toml
 
-Each is pinned in the `baton.lock` beside the file that names it. From then on, `baton run` refuses a component whose bytes \
-have changed, and takes one of a registry from what was pulled, whatever its tag says by then.")]
+Each is pinned in the `baton.lock` next to the file that names it. From then on, `baton run` refuses a component \
+whose bytes have changed, and takes a registry's component from what was pulled, even if its tag has moved.")]
 pub(crate) struct LockArgs {
     /// The workflow file
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
+pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<CliExit> {
     match command {
         PolicyCommand::New(args) => new::new(args),
         PolicyCommand::Build(args) => build::build(args),
@@ -149,7 +149,7 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
     }
 }
 
-fn lock(args: LockArgs) -> anyhow::Result<Exit> {
+fn lock(args: LockArgs) -> anyhow::Result<CliExit> {
     let (workflow, _) = Task::of_file(&args.file).over_layers(&args.place)?;
     let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.place)?;
     let locks: Vec<Value> = pinned
@@ -163,5 +163,5 @@ fn lock(args: LockArgs) -> anyhow::Result<Exit> {
             out::progress(&format!("pinned {pinned} in {}", lock.display()));
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

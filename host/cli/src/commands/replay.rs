@@ -4,16 +4,16 @@
 mod runs;
 
 use anyhow::Context as _;
-use baton_lab::replay::{Asked, Instances, Recorded, replay, verify_all};
+use baton_lab::replay::{InstanceMode, RecordedRun, ReplayOptions, replay, verify_all};
 use baton_runtime::core::workflow::GivenSetting;
 use baton_runtime::engine::{Engine, EngineConfig};
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::policy::{Decides, asked_about, setting};
-use crate::args::PlaceArgs;
-use crate::exit::{Exit, Usage};
-use crate::render::replay::{OnRuns, VerifiedRuns};
-use crate::render::trial::Answered;
+use super::policy::{CapabilityArg, asked_about, setting};
+use crate::args::LocationArgs;
+use crate::exit::{CliExit, UsageError};
+use crate::render::replay::{PolicyReplayReport, VerifiedRuns};
+use crate::render::trial::TrialSubject;
 use crate::render::{look, record};
 use crate::{out, place, policies};
 
@@ -24,21 +24,21 @@ const INSTANCES_A_CORE: u32 = 3;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton replay --policy my-split.wasm                       by the newest run of this folder
+  baton replay --policy my-split.wasm                       on the newest run of this folder
   baton replay 20260212-103000 --policy builtin:resilience --set warn-percent=60
   baton replay '202602*' --policy my-split.wasm --decides splitting
-  baton replay ~/work/*/ --policy careful.wasm              by every run of these workspaces
+  baton replay ~/work/*/ --policy careful.wasm              on every run of these workspaces
   baton replay --all --policy careful.wasm --format html > careful.html
-  baton replay --all --verify                               is everything that was decided decided again?
+  baton replay --all --verify                               is every decision the same again?
 
-With --policy every recorded question is put to the policy. Its warnings are exact on the whole record, and are held to what \
-then happened: a hit with its lead, a miss, a false alarm, or censored, where an intervention or the end of the record \
-came between and nobody can know. Its other decisions are exact up to the first one in a phase that would have made \
-the host do something else; what was asked after it is marked as off course, and is not counted.
+With --policy, the policy gets every recorded question. Its warnings are exact on the whole record and are compared \
+with what then happened: a hit with its lead, a miss, a false alarm, or censored if an intervention or the end of \
+the record came first. Its other decisions are exact up to the first one in a phase that would have made the host \
+act differently; later questions of the phase are marked as off course and are not counted.
 
-With --verify every decision is made again by the component that made it, with the settings, the grants and the artifacts of \
-then, and must come out the same to the byte and the unit of fuel. Exits with 0 where it does, with 1 where anything \
-differs or cannot be made again.")]
+With --verify, the component that made each decision makes it again with the recorded settings, grants and \
+artifacts. The result must be the same to the byte and the unit of fuel. Exits with 0 if all are the same, and with \
+1 if any decision differs or cannot be made again.")]
 pub(crate) struct ReplayArgs {
     /// Runs: an id, a pattern of ids ('2026*'), or a folder for all that ran there: a workspace or a state folder
     /// [default: the newest run]
@@ -47,7 +47,7 @@ pub(crate) struct ReplayArgs {
     /// Every run of this folder
     #[arg(long, conflicts_with = "runs")]
     all: bool,
-    /// The policy to judge: a component, or one that is part of the host
+    /// The policy to evaluate: a component, or a built-in one
     #[arg(long, value_name = "FILE", required_unless_present = "verify", value_hint = ValueHint::FilePath)]
     policy: Option<String>,
     /// Re-run every recorded decision and compare
@@ -55,7 +55,7 @@ pub(crate) struct ReplayArgs {
     verify: bool,
     /// Only questions about this decision
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
-    decides: Vec<Decides>,
+    decides: Vec<CapabilityArg>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, GivenSetting)>,
@@ -66,7 +66,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "show", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
     shown: u16,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: ReplayFormat,
@@ -82,14 +82,14 @@ enum ReplayFormat {
     Json,
     /// One JSON record a line
     Jsonl,
-    /// One page that needs nothing else
+    /// One self-contained HTML page
     Html,
 }
 
-pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<CliExit> {
     if args.verify && args.format == ReplayFormat::Html {
         let why = "--verify is written as text, json or jsonl; a page is for --policy FILE".to_owned();
-        return Err(Usage(why).into());
+        return Err(UsageError(why).into());
     }
     let engine = engine(&args.place)?;
     match &args.policy {
@@ -98,41 +98,45 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn judge(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<Exit> {
+fn judge(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<CliExit> {
     let settings = args.settings.iter().cloned().collect();
     let policy = policies::configured(engine, reference, &settings, &args.place)?;
     let decides = asked_about(&policy, &args.decides)?;
     let runs = runs::find(&args.runs, args.all, &args.place)?;
-    let asked = Asked { decides, kept: usize::from(args.shown) };
-    let instances = if args.keep_instances { Instances::Kept } else { Instances::Fresh };
+    let asked = ReplayOptions { decides, kept: usize::from(args.shown) };
+    let instances = if args.keep_instances { InstanceMode::Kept } else { InstanceMode::Fresh };
     let replayed = replay(&runs, &asked, &policy, instances)?;
     if let Some(remembers) = &replayed.remembers {
         out::progress(&remembers.to_string());
     }
-    let found = OnRuns { policy: Answered::of(&policy), decides: &asked.decides, replayed: &replayed };
+    let found = PolicyReplayReport {
+        policy: TrialSubject::of(&policy),
+        decides: &asked.decides,
+        replayed: &replayed,
+    };
     match args.format {
         ReplayFormat::Text => out::data(&found.text(&look::stdout()))?,
         ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
         ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
         ReplayFormat::Html => out::data(&found.html())?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<Exit> {
-    let runs: Vec<Recorded> = runs::find(&args.runs, args.all, &args.place)?;
+fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
+    let runs: Vec<RecordedRun> = runs::find(&args.runs, args.all, &args.place)?;
     let found = VerifiedRuns { runs: verify_all(&runs, engine) };
     match args.format {
         ReplayFormat::Text | ReplayFormat::Html => out::data(&found.text(&look::stdout()))?,
         ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
         ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
     }
-    Ok(if found.is_complete() { Exit::Done } else { Exit::Unfinished })
+    Ok(if found.is_complete() { CliExit::Done } else { CliExit::Unfinished })
 }
 
 /// An engine with a place for whatever the cores of this machine can do at a time. Its digest is that of a run: how many
 /// decisions are made at a time is no part of it.
-fn engine(place: &PlaceArgs) -> anyhow::Result<Engine> {
+fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let decisions_in_flight =
         u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(INSTANCES_A_CORE).clamp(4, 64);

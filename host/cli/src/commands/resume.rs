@@ -5,14 +5,14 @@ use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::{RunStart, view_of};
 use clap::Args;
 
-use crate::args::{PlaceArgs, ViewArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, ViewArgs};
+use crate::exit::CliExit;
 use crate::follow::{conclude, follow};
-use crate::launch::HostArgs;
+use crate::launch::DetachedHostArgs;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::words;
-use crate::task::grants::HandedOver;
+use crate::task::grants::RoleGrantArgs;
 
 /// Resume an interrupted, crashed or answered run
 #[derive(Debug, Args)]
@@ -32,19 +32,19 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    handed_over: HandedOver,
+    handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
-    host: HostArgs,
+    host: DetachedHostArgs,
 }
 
-pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<CliExit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
-    let mut place = Place::to_resume(&args.place, run.as_ref())?;
+    let mut place = RunLocation::to_resume(&args.place, run.as_ref())?;
     let waiting = view_of(&place.config, run.as_ref()).ok().filter(waits_for_a_person);
     if let Some(view) = waiting.filter(|_| announcement.is_none()) {
         out::progress(&unanswered(&view));

@@ -17,20 +17,20 @@ use baton_runtime::{
 };
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::args::{Format, PlaceArgs, ViewArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, ViewArgs};
+use crate::exit::{CliExit, UsageError};
 use crate::follow::follow;
 use crate::host_client::{ask_host, block_on};
-use crate::launch::{HostArgs, Launch, launch};
+use crate::launch::{DetachedHostArgs, LaunchMode, launch};
 use crate::layers::{self, placed};
-use crate::place::{Place, shell_quoted, shell_words};
-use crate::policies::Pinning;
-use crate::render::found::{BoxesChanged, Found};
+use crate::place::{RunLocation, shell_quoted, shell_words};
+use crate::policies::PinMode;
+use crate::render::found::{PlanBoxDiff, ResumeMessage};
 use crate::render::{look, plan, record, report, words};
 use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
-use crate::task::grants::HandedOver;
-use crate::task::{AllTicked, Task, absolute_program};
+use crate::task::grants::RoleGrantArgs;
+use crate::task::{PlanCompleted, Task, absolute_program};
 use crate::{enrolment, out, policies};
 
 /// Run a workflow or a plan, or resume its unfinished run
@@ -40,16 +40,16 @@ Examples:
   baton run workflow.toml
   baton run PLAN.md                            a plan: its boxes are ticked as they are done
   baton run workflow.toml --agent claude       the same work with Claude Code
-  baton run workflow.toml --dry-run            what would be spawned, with which prompts
-  baton run workflow.toml --background         in the background; `baton attach` looks on
-  baton run workflow.toml --restart            anew, although a run of it is unfinished
-  baton run workflow.toml --new                a run of its own, beside one that is unfinished
+  baton run workflow.toml --dry-run            what would be started, with which prompts
+  baton run workflow.toml --background         in the background; `baton attach` shows it
+  baton run workflow.toml --restart            a new run, even if one is unfinished
+  baton run workflow.toml --new                a separate run next to an unfinished one
   baton run workflow.toml --sandbox strict     with every agent confined
-  baton run workflow.toml --no-experiment      in no `baton experiment`
+  baton run workflow.toml --no-experiment      outside of any `baton experiment`
   baton run workflow.toml --format jsonl       one JSON record a line, for programs
 
-A run that was interrupted, that crashed or that a person has answered goes on by itself, with the workflow that it
-began with. Runs in the modes swarm and thorough work in the background, unless --inline is given.
+If the last run was interrupted or crashed, or waits with your answer, it continues with the workflow that it began \
+with. Runs in the modes swarm and thorough work in the background, unless --inline is given.
 
 In a plan (Markdown) the headings are phases, the boxes (`- [ ]`) objectives, paths in code spans files that must exist, and
 a line `verify: COMMAND` is a check. A phase waits for those above it, unless a line `depends: HEADING` or `depends: none` says otherwise.")]
@@ -96,7 +96,7 @@ pub(crate) struct RunOptions {
     /// system, its tree and its own settings). Both limit the network, too: write to the
     /// ports of `network`, strict to its names [default: the services of the agent's own model]
     #[arg(long, value_enum, value_name = "LEVEL")]
-    sandbox: Option<Level>,
+    sandbox: Option<SandboxLevelArg>,
     /// Do not enrol this run in experiments: only the policies of your own files decide
     #[arg(long)]
     no_experiment: bool,
@@ -104,13 +104,13 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "JSON", hide = true)]
     inherits: Option<String>,
     #[command(flatten)]
-    handed_over: HandedOver,
+    handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
-    host: HostArgs,
+    host: DetachedHostArgs,
 }
 
 impl RunOptions {
@@ -119,12 +119,12 @@ impl RunOptions {
         let sandbox = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
         let (agent, script) = (self.agent.as_ref(), self.script.as_deref());
         let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.place)?;
-        self.commits.lay_over(&mut workflow).map_err(Usage)?;
+        self.commits.lay_over(&mut workflow).map_err(UsageError)?;
         Ok(workflow)
     }
 
     /// Where it works.
-    pub(crate) fn place(&self) -> &PlaceArgs {
+    pub(crate) fn place(&self) -> &LocationArgs {
         &self.place
     }
 
@@ -170,23 +170,23 @@ impl RunOptions {
 
 /// `--sandbox`. A person who wants less than a file says corrects the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
+pub(crate) enum SandboxLevelArg {
     /// It writes only into its tree
     Write,
     /// It sees the system, its tree and its own settings
     Strict,
 }
 
-impl From<Level> for SandboxLevel {
-    fn from(level: Level) -> Self {
+impl From<SandboxLevelArg> for SandboxLevel {
+    fn from(level: SandboxLevelArg) -> Self {
         match level {
-            Level::Write => SandboxLevel::Write,
-            Level::Strict => SandboxLevel::Strict,
+            SandboxLevelArg::Write => SandboxLevel::Write,
+            SandboxLevelArg::Strict => SandboxLevel::Strict,
         }
     }
 }
 
-pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: RunArgs) -> anyhow::Result<CliExit> {
     let task = Task::of_file(&args.file);
     if !args.options.host.is_launched() {
         agent_changes::expect_no_new_link(&args.file, &args.options.place)?;
@@ -196,7 +196,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 
 /// Begins a run of the task, or goes on with the one that is unfinished. `accepts_changes`: also with what an agent may have
 /// written into its file.
-pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> anyhow::Result<Exit> {
+pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> anyhow::Result<CliExit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     // Whoever launched this host has looked for an unfinished run already.
@@ -204,7 +204,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     let mut restarts = args.restart;
     let workflow = match (args.workflow(task), task.reopened()) {
         // An agent may have ticked what it has not done: only the run says whether something is left.
-        (Err(error), Some(reopened)) if error.is::<AllTicked>() && looks && !restarts => {
+        (Err(error), Some(reopened)) if error.is::<PlanCompleted>() && looks && !restarts => {
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
             let Some((place, found)) = find(task, &args, &workflow)? else {
@@ -241,21 +241,23 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     {
         out::progress(&told);
     }
-    let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
+    let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
     let mut policies = bundle(&task.base()?, &workflow, &args.place, pinning)?;
     if looks && restarts {
         set_earlier_aside(&args.place, &workflow)?;
     }
     let inherited = match &args.inherits {
         _ if args.dry_run || args.no_experiment => Vec::new(),
-        Some(json) => serde_json::from_str(json).map_err(|error| Usage(format!("--inherits: {error}")))?,
+        Some(json) => {
+            serde_json::from_str(json).map_err(|error| UsageError(format!("--inherits: {error}")))?
+        }
         None => enrolment::inherited(&args.place, &workflow)?,
     };
     if !args.dry_run {
         expect_agent(&workflow)?;
     }
-    let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
-    let way = Launch::of(args.background, args.inline || is_launched, workflow.mode);
+    let place = RunLocation::for_workflow(&args.place, &workflow, args.dry_run)?;
+    let way = LaunchMode::of(args.background, args.inline || is_launched, workflow.mode);
     if args.dry_run {
         let experiments =
             if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow, &policies) };
@@ -264,7 +266,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     if !is_launched && let Some(unseen) = words::unseen_cost(&workflow) {
         out::progress(&unseen);
     }
-    if way == Launch::Inline {
+    if way == LaunchMode::Inline {
         let mut workflow = workflow;
         let assignments = match args.no_experiment {
             true => Vec::new(),
@@ -286,24 +288,28 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
 }
 
 fn show_plan(
-    place: &Place,
+    place: &RunLocation,
     workflow: Workflow,
     policies: &PolicyBundle,
-    way: Launch,
+    way: LaunchMode,
     view: ViewArgs,
     experiments: &[String],
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let planned = dry_run(&place.config, workflow.clone(), policies);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     match view.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?;
             experiments.iter().try_for_each(|line| out::data(&format!("\n{line}\n")))?;
         }
-        Format::Json => out::data(&record::pretty(&with(plan::json(&plan, &workflow, way), experiments))?)?,
-        Format::Jsonl => out::data(&record::line(&with(plan::json(&plan, &workflow, way), experiments))?)?,
+        OutputFormat::Json => {
+            out::data(&record::pretty(&with(plan::json(&plan, &workflow, way), experiments))?)?
+        }
+        OutputFormat::Jsonl => {
+            out::data(&record::line(&with(plan::json(&plan, &workflow, way), experiments))?)?
+        }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The plan with what experiments have to do with it, where any has.
@@ -322,16 +328,16 @@ fn find(
     task: &Task,
     args: &RunOptions,
     workflow: &Workflow,
-) -> anyhow::Result<Option<(Place, UnfinishedRun)>> {
-    let apart = Place::is_fresh(&args.place, workflow);
-    for place in Place::of_earlier(&args.place, workflow)? {
+) -> anyhow::Result<Option<(RunLocation, UnfinishedRun)>> {
+    let apart = RunLocation::is_fresh(&args.place, workflow);
+    for place in RunLocation::of_earlier(&args.place, workflow)? {
         let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
             let broken = matches!(error, RuntimeError::BrokenJournal { .. });
             let restart = restart(task, args, &place);
             let error = anyhow::Error::from(error);
             match broken {
                 true => error.context(format!(
-                    "the last run of this workflow cannot be gone on with; `{restart}` begins anew"
+                    "the last run of this workflow cannot be resumed; `{restart}` starts a new one"
                 )),
                 false => error,
             }
@@ -374,32 +380,32 @@ fn go_on(
     task: &Task,
     args: &RunOptions,
     workflow: &Workflow,
-    place: &Place,
+    place: &RunLocation,
     run: &UnfinishedRun,
     beyond: &str,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let resume = RunStart::Resume { run: Some(run.view.run.clone()) };
     if run.busy {
         // The runtime says best who works there.
         return follow(place, resume, args.view, None);
     }
     let restart = restart(task, args, place);
-    let found = Found {
+    let found = ResumeMessage {
         run,
         changed: beyond.is_empty() && has_changed(task, &run.workflow, workflow),
         beyond,
-        boxes: BoxesChanged::between(run, workflow),
+        boxes: PlanBoxDiff::between(run, workflow),
         restart: &restart,
     };
     let tries_again = found.waits() && beyond.is_empty() && could_not_start(&run.view);
     match tries_again {
         true => out::progress(&format!(
-            "found: run {} could not start its agent; it tries again. `{restart}` begins anew instead",
+            "found: run {} could not start its agent; it tries again. `{restart}` starts a new run instead",
             run.view.run
         )),
         false => found.lines(&look::stderr()).iter().for_each(|line| out::progress(line)),
     }
-    if args.view.format.format == Format::Jsonl {
+    if args.view.format.format == OutputFormat::Jsonl {
         out::data(&record::line(&found.json())?)?;
     }
     if tries_again {
@@ -408,26 +414,26 @@ fn go_on(
             ask_host(place, ControlMessage::Answer { run, question, choice, message: None })?;
         }
     } else if found.waits() {
-        let document = record::Run { place, view: &run.view, live: Some(false) };
+        let document = record::RunDocument { place, view: &run.view, live: Some(false) };
         match args.view.format.format {
-            Format::Text => {
+            OutputFormat::Text => {
                 out::data(&format!("\n{}", report::status(&look::stdout(), &run.view, place, false)))?;
             }
-            Format::Json => out::data(&record::pretty(&document)?)?,
-            Format::Jsonl => out::data(&record::line(&document)?)?,
+            OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+            OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
         }
-        return Ok(Exit::Paused);
+        return Ok(CliExit::Paused);
     }
     if !beyond.is_empty() {
-        return Err(Usage(format!(
-            "run {} began without `{beyond}`, and this command does not change that: leave it out, or begin anew: \
-             {restart}",
+        return Err(UsageError(format!(
+            "run {} began without `{beyond}`, and this command does not change that: leave it out, or start a new \
+             run: {restart}",
             run.view.run
         ))
         .into());
     }
-    let way = Launch::of(args.background, args.inline, run.workflow.mode);
-    if way == Launch::Inline {
+    let way = LaunchMode::of(args.background, args.inline, run.workflow.mode);
+    if way == LaunchMode::Inline {
         return follow(place, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
@@ -444,9 +450,9 @@ fn could_not_start(view: &RunView) -> bool {
     !view.questions.is_empty() && view.questions.iter().all(is_of_start)
 }
 
-fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
-    let apart = Place::is_fresh(args, workflow);
-    for place in Place::of_earlier(args, workflow)? {
+fn set_earlier_aside(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
+    let apart = RunLocation::is_fresh(args, workflow);
+    for place in RunLocation::of_earlier(args, workflow)? {
         let runs = match block_on(set_aside(&place.config, workflow))? {
             // It goes on in its own folder.
             Err(RuntimeError::Busy { .. }) if apart => continue,
@@ -463,7 +469,7 @@ fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()
 }
 
 /// "baton run w.toml --agent codex --restart".
-fn restart(task: &Task, args: &RunOptions, place: &Place) -> String {
+fn restart(task: &Task, args: &RunOptions, place: &RunLocation) -> String {
     format!("{}{} --restart{}", task.command(), shell_words(&args.words()), place.flags)
 }
 
@@ -490,10 +496,10 @@ fn has_worked(view: &RunView) -> bool {
 
 /// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
 /// Paths in a file start from its folder.
-pub(crate) fn read(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
+pub(crate) fn read(path: &Path, place: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
     let task = Task::of_file(path);
     let (workflow, _) = task.over_layers(place)?;
-    let policies = bundle(&task.base()?, &workflow, place, Pinning::Leave)?;
+    let policies = bundle(&task.base()?, &workflow, place, PinMode::Leave)?;
     Ok((workflow, policies))
 }
 
@@ -501,11 +507,11 @@ pub(crate) fn read(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, 
 fn bundle(
     base: &Path,
     workflow: &Workflow,
-    place: &PlaceArgs,
-    pinning: Pinning,
+    place: &LocationArgs,
+    pinning: PinMode,
 ) -> anyhow::Result<PolicyBundle> {
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
-        check_script(Path::new(script)).map_err(|error| Usage(error.to_string()))?;
+        check_script(Path::new(script)).map_err(|error| UsageError(error.to_string()))?;
     }
     policies::bundle(workflow, base, place, pinning).map_err(placed(&workflow.policies))
 }

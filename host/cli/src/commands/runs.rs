@@ -9,12 +9,12 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::host_client::current;
 use crate::out;
-use crate::place::{Place, state_root};
-use crate::render::look::{self, Look};
+use crate::place::{RunLocation, state_root};
+use crate::render::look::{self, TerminalStyle};
 use crate::render::{record, words};
 use crate::undone::is_undone;
 
@@ -37,9 +37,9 @@ pub(crate) struct RunsArgs {
     #[arg(long, short = 'n', value_name = "NUMBER")]
     newest: Option<usize>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// A run, and where it worked.
@@ -51,7 +51,7 @@ struct ListedRun {
     is_undone: bool,
 }
 
-pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
     let mut listed = Vec::new();
     if args.all {
         let root = state_root(&args.place)?;
@@ -59,38 +59,38 @@ pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
             let workspace = state.workspace().to_owned();
             // Its state is found by its folder; one that is gone cannot be asked for its runs.
             if workspace.is_dir() {
-                let place = PlaceArgs { workspace: Some(workspace), ..args.place.clone() };
-                listed.extend(of(&Place::here(&place)?)?);
+                let place = LocationArgs { workspace: Some(workspace), ..args.place.clone() };
+                listed.extend(of(&RunLocation::here(&place)?)?);
             }
         }
     } else {
-        listed = of(&Place::here_or_above(&args.place)?)?;
+        listed = of(&RunLocation::here_or_above(&args.place)?)?;
     }
     listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
     listed.truncate(args.newest.unwrap_or(usize::MAX));
     let home = std::env::var_os("HOME").map(PathBuf::from);
     match args.format.format {
-        Format::Text if listed.is_empty() => {
-            let place = Place::here(&args.place)?;
+        OutputFormat::Text if listed.is_empty() => {
+            let place = RunLocation::here(&args.place)?;
             out::data(&format!(
                 "nothing has run in {}; `baton runs --all` lists the runs of every folder\n",
                 place.config.workspace.display()
             ))?;
         }
-        Format::Text => out::data(&text(&look::stdout(), &listed, args.all, home.as_deref()))?,
-        Format::Json => {
+        OutputFormat::Text => out::data(&text(&look::stdout(), &listed, args.all, home.as_deref()))?,
+        OutputFormat::Json => {
             let rows: Vec<Value> = listed.iter().map(row).collect();
             out::data(&record::pretty(
                 &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
             )?)?;
         }
-        Format::Jsonl => listed.iter().try_for_each(|run| out::data(&record::line(&row(run))?))?,
+        OutputFormat::Jsonl => listed.iter().try_for_each(|run| out::data(&record::line(&row(run))?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The runs of a folder; none where nothing has run.
-fn of(place: &Place) -> anyhow::Result<Vec<ListedRun>> {
+fn of(place: &RunLocation) -> anyhow::Result<Vec<ListedRun>> {
     let config: &HostConfig = &place.config;
     let rows = match rows_of(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
@@ -130,7 +130,7 @@ fn row(run: &ListedRun) -> Value {
     })
 }
 
-fn text(look: &Look, runs: &[ListedRun], with_folder: bool, home: Option<&Path>) -> String {
+fn text(look: &TerminalStyle, runs: &[ListedRun], with_folder: bool, home: Option<&Path>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Disabled);

@@ -6,33 +6,33 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::process::Stdio;
 
 use anyhow::Context as _;
-use baton_runtime::agents::Ground;
+use baton_runtime::agents::BoundaryContext;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
 use baton_runtime::sandbox::{Boundary, BoundaryError, SandboxSupport, UnsupportedLevel};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::run::Level;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use super::run::SandboxLevelArg;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::host_client::block_on;
-use crate::layers::Layers;
+use crate::layers::ConfigLayers;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::record;
 
-/// See what a sandbox gives, and what it does not
+/// Show what a sandbox allows and what it denies
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
-  baton sandbox try -- npm test        what `npm test` would be refused
-  baton agents                         whether this machine can make one")]
+  baton sandbox try -- npm test        what `npm test` would be denied
+  baton agents                         whether this machine supports sandboxes")]
 pub(crate) enum SandboxCommand {
-    Try(TryArgs),
+    Try(SandboxTryArgs),
 }
 
-/// Run a command in a sandbox, and list what it asked for and was not given
+/// Run a command in a sandbox, and list what it was denied
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,12 +41,12 @@ Examples:
   baton sandbox try --read ~/.cargo --read ~/.rustup -- cargo test
   baton sandbox try --level write -- make
 
-It works in the folder that it is called in, as an agent would. What your own config.toml says of [sandbox] counts here
-as well. The list is what `network`, `read` and `write` of a role would have to name.")]
-pub(crate) struct TryArgs {
-    /// How far it is confined
+The command runs in the current folder, as an agent would. [sandbox] in your own config.toml applies here as well. \
+The list shows what `network`, `read` and `write` of a role would have to name.")]
+pub(crate) struct SandboxTryArgs {
+    /// How strictly it is confined
     #[arg(long, value_enum, default_value = "strict", value_name = "LEVEL")]
-    level: Level,
+    level: SandboxLevelArg,
     /// A host that it may connect to; may be given several times
     #[arg(long, value_name = "HOST[:PORT]")]
     network: Vec<String>,
@@ -56,13 +56,13 @@ pub(crate) struct TryArgs {
     /// A path that it may write; may be given several times
     #[arg(long, value_name = "PATH")]
     write: Vec<String>,
-    /// A path that it does not see; may be given several times
+    /// A path to hide from it; may be given several times
     #[arg(long, value_name = "PATH")]
     hide: Vec<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
     /// The command with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -71,18 +71,18 @@ pub(crate) struct TryArgs {
 /// What a command finds in its environment: what every agent does.
 const INHERITED: [&str; 8] = ["PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "TZ", "LC_ALL"];
 
-pub(crate) fn sandbox(command: SandboxCommand) -> anyhow::Result<Exit> {
+pub(crate) fn sandbox(command: SandboxCommand) -> anyhow::Result<CliExit> {
     match command {
         SandboxCommand::Try(args) => attempt(args),
     }
 }
 
-fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
-    let place = Place::here(&args.place)?;
+fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
+    let place = RunLocation::here(&args.place)?;
     let workspace = place.config.workspace.canonicalize().context("finding the workspace")?;
-    let floor = Layers::read(Some(&workspace))?.floor()?;
+    let floor = ConfigLayers::read(Some(&workspace))?.floor()?;
     let targets = args.network.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
-    let targets = targets.map_err(|error| Usage(format!("--network: {error}")))?;
+    let targets = targets.map_err(|error| UsageError(format!("--network: {error}")))?;
     let absolute = |paths: Vec<String>| {
         paths
             .into_iter()
@@ -118,7 +118,7 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
     let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let folder = place.config.state_root.join(format!("try-{}", std::process::id()));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.config.state_root)?;
-    let wanted = Ground {
+    let wanted = BoundaryContext {
         tree: &workspace,
         workspace: &workspace,
         folder,
@@ -131,14 +131,16 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
     let wanted = wanted.for_command(&sandbox);
     let (passed, refused) = block_on(run(&args.command, wanted, &machine, &place))??;
     match args.format.format {
-        Format::Text => refused.iter().for_each(|refusal| out::progress(&format!("refused to {refusal}"))),
-        Format::Json => out::data(&record::pretty(&document(&refused, passed))?)?,
-        Format::Jsonl => out::data(&record::line(&document(&refused, passed))?)?,
+        OutputFormat::Text => {
+            refused.iter().for_each(|refusal| out::progress(&format!("refused to {refusal}")))
+        }
+        OutputFormat::Json => out::data(&record::pretty(&document(&refused, passed))?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document(&refused, passed))?)?,
     }
-    if refused.is_empty() && args.format.format == Format::Text {
+    if refused.is_empty() && args.format.format == OutputFormat::Text {
         out::progress("nothing was refused");
     }
-    Ok(if passed { Exit::Done } else { Exit::Unfinished })
+    Ok(if passed { CliExit::Done } else { CliExit::Unfinished })
 }
 
 /// Runs it to its end; whether it ended well, and what it was refused.
@@ -146,11 +148,11 @@ async fn run(
     command: &[OsString],
     wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
     machine: &SandboxSupport,
-    place: &Place,
+    place: &RunLocation,
 ) -> anyhow::Result<(bool, Vec<Refusal>)> {
     let tree = wanted.tree.to_owned();
     let (boundary, mut heard) = Boundary::open(wanted, machine).map_err(|error| match error {
-        BoundaryError::Missing(missing) => anyhow::Error::from(Usage(missing.to_string())),
+        BoundaryError::Missing(missing) => anyhow::Error::from(UsageError(missing.to_string())),
         error => error.into(),
     })?;
     let before = boundary.command();

@@ -8,11 +8,11 @@ use baton_runtime::{view_of, workflow_of};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::files::write_new;
 use crate::out;
-use crate::place::{Place, shell_quoted};
+use crate::place::{RunLocation, shell_quoted};
 use crate::render::record;
 use crate::task::writing::with_flags;
 
@@ -30,18 +30,18 @@ pub(crate) struct SaveArgs {
     /// Which run [default: the newest]
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
+pub(crate) fn save(args: SaveArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let run = view_of(&place.config, run.as_ref())?.run;
     let began_with = workflow_of(&place.config, &run)?;
     let text = match began_with.as_ref().and_then(|workflow| Some((workflow.source.clone()?, workflow))) {
@@ -49,13 +49,13 @@ pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
             with_flags(&text, run)
         }
         Some((RunSource::File { path }, _)) => {
-            return Err(Usage(format!("run {run} was made from a workflow file already: {path}")).into());
+            return Err(UsageError(format!("run {run} was made from a workflow file already: {path}")).into());
         }
-        None => return Err(Usage(format!("it is not known what run {run} was made from")).into()),
+        None => return Err(UsageError(format!("the source of run {run} is unknown")).into()),
     };
     if args.file.as_os_str() == "-" {
         out::data(&text)?;
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     write_new(&args.file, text.as_bytes(), args.force)?;
     let file = args.file.display();
@@ -68,9 +68,9 @@ pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
         "next": next,
     });
     match args.format.format {
-        Format::Text => out::data(&format!("{file} has what run {run} was made from\nNext       {next}\n"))?,
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => out::data(&format!("{file} has the task of run {run}\nNext       {next}\n"))?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

@@ -1,13 +1,13 @@
 //! `baton schema`: JSON Schemas, of a workflow file for editors and of the files in a task folder for programs.
 
-use baton_registry::trust::Rules;
+use baton_registry::trust::TrustConfig;
 use baton_runtime::core::workflow::file;
 use baton_runtime::{Progress, SessionResult, WorkItems};
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::out;
 use crate::render::record;
 
@@ -24,12 +24,12 @@ An editor with TOML support completes and checks a workflow that begins with
 pub(crate) struct SchemaArgs {
     /// What the schema is of
     #[arg(long, value_name = "WHAT", default_value = "workflow")]
-    of: Of,
+    of: SchemaSubject,
 }
 
 /// What has a schema.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Of {
+enum SchemaSubject {
     /// A workflow file
     Workflow,
     /// baton.toml of a workspace, and your own config.toml
@@ -44,26 +44,26 @@ enum Of {
     Return,
 }
 
-pub(crate) fn schema(args: SchemaArgs) -> anyhow::Result<Exit> {
+pub(crate) fn schema(args: SchemaArgs) -> anyhow::Result<CliExit> {
     out::data(&text(args.of)?)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn text(of: Of) -> anyhow::Result<String> {
+fn text(of: SchemaSubject) -> anyhow::Result<String> {
     record::pretty(&match of {
-        Of::Workflow => file::schema(),
-        Of::Config => configuration(),
-        Of::Rules => file::rules_schema(),
-        Of::Progress => schema_for!(Progress).to_value(),
-        Of::WorkItems => schema_for!(WorkItems).to_value(),
-        Of::Return => schema_for!(SessionResult).to_value(),
+        SchemaSubject::Workflow => file::schema(),
+        SchemaSubject::Config => configuration(),
+        SchemaSubject::Rules => file::rules_schema(),
+        SchemaSubject::Progress => schema_for!(Progress).to_value(),
+        SchemaSubject::WorkItems => schema_for!(WorkItems).to_value(),
+        SchemaSubject::Return => schema_for!(SessionResult).to_value(),
     })
 }
 
 /// Of each of its tables the schema is with whoever reads it.
 fn configuration() -> Value {
     let mut schema = file::configuration_schema();
-    let mut trust = schema_for!(Rules).to_value();
+    let mut trust = schema_for!(TrustConfig).to_value();
     if let (Some(shared), Some(Value::Object(own))) =
         (schema["$defs"].as_object_mut(), trust.as_object_mut().and_then(|trust| trust.remove("$defs")))
     {
@@ -84,7 +84,7 @@ mod tests {
     /// `cargo run -- schema > host/cli/workflow.schema.json` writes it anew.
     #[test]
     fn the_schema_that_is_checked_in_is_the_current_one() {
-        assert_eq!(include_str!("../../workflow.schema.json"), text(Of::Workflow).unwrap());
+        assert_eq!(include_str!("../../workflow.schema.json"), text(SchemaSubject::Workflow).unwrap());
     }
 
     #[test]
@@ -92,6 +92,6 @@ mod tests {
         let schema = configuration();
         assert!(schema["properties"]["policies"]["$ref"].is_string(), "{schema}");
         assert_eq!(schema["properties"]["trust"]["additionalProperties"], false);
-        assert!(schema["$defs"]["Rule"].is_object() && schema["$defs"]["Policies"].is_object());
+        assert!(schema["$defs"]["TrustRule"].is_object() && schema["$defs"]["Policies"].is_object());
     }
 }

@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use baton_lab::simulate::{Arm, Fleet, Model, fleet, simulate as simulate_one, write};
+use baton_lab::simulate::{Model, SimulatedArm, SimulationBatch, fleet, simulate as simulate_one, write};
 use baton_runtime::store::{Journal, StateDir};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
 
 use super::run;
-use crate::args::{FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::host_client::block_on;
 use crate::out;
 use crate::place::shell_quoted;
-use crate::render::simulation::{Found, numbers};
+use crate::render::simulation::{SimulationResult, numbers};
 use crate::render::{look, record};
 
 /// Seeds that one call may simulate: beyond it memory, not time, would be the bound.
@@ -44,12 +44,12 @@ Examples:
   baton simulate workflow.toml --arms early=builtin:resilience,late=builtin:resilience \\
     --set early.compact-percent=50 --set late.compact-percent=90
   baton simulate workflow.toml --model mine.toml --keep 7 --journal runs    run 7 of each arm, for `baton replay`
-  baton simulate model                                              every number of a model, with its default
-  baton simulate fit 20260212-103000 --out mine.toml                a model from what happened
+  baton simulate model                                              every parameter, with its default
+  baton simulate fit 20260212-103000 --out mine.toml                a model from recorded runs
 
-The core and the components are those of a live run; agents, people, providers and checks are a model with numbers in \
-a file. Every arm meets the same seeds: the same difficulties, the same limits at the same times. A run that meets a \
-bound of the model is an outcome of its own."
+The core and the components are those of a live run; agents, people, providers and checks are simulated by a model \
+with parameters in a file. Every arm gets the same seeds: the same difficulties, and the same limits at the same \
+times. A run that reaches a bound of the model is counted as a separate outcome."
 )]
 pub(crate) struct SimulateArgs {
     #[command(subcommand)]
@@ -57,8 +57,9 @@ pub(crate) struct SimulateArgs {
     /// The workflow file; its agents are simulated
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath, required = true)]
     file: Option<PathBuf>,
-    /// What decides in each arm: a component, `builtin:resilience` or oci://…, NAME= before it to give it a name; it decides what
-    /// it can, and the policies of the workflow the rest [default: one arm with the policies of the workflow]
+    /// The policy of each arm: a component, `builtin:resilience` or oci://…, with NAME= before it to name the arm; it
+    /// decides what it can, the policies of the workflow the rest [default: one arm with the policies of the
+    /// workflow]
     #[arg(long, value_name = "[NAME=]POLICY", value_delimiter = ',')]
     arms: Vec<String>,
     /// A setting of the policy of an arm, or of all arms; a list as JSON
@@ -70,17 +71,17 @@ pub(crate) struct SimulateArgs {
     /// The first seed; the others follow
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The numbers of the world [default: those that `baton simulate model` prints]
+    /// The parameters of the model [default: those that `baton simulate model` prints]
     #[arg(long, value_name = "MODEL.toml", value_hint = ValueHint::FilePath)]
     model: Option<PathBuf>,
-    /// Write the run of this seed, of every arm, as a journal
+    /// Write the run with this seed, of every arm, as a journal
     #[arg(long, value_name = "SEED", requires = "journal")]
     keep: Vec<u64>,
     /// The folder for these journals
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
     journal: Option<PathBuf>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: SimulateFormat,
@@ -96,9 +97,9 @@ enum SimulateFormat {
     Json,
     /// One JSON record a line
     Jsonl,
-    /// One page that needs nothing else, of two arms or more
+    /// One self-contained HTML page, for two arms or more
     Html,
-    /// The verdict as a picture, of two arms or more
+    /// The verdict as a picture, for two arms or more
     Svg,
 }
 
@@ -106,15 +107,15 @@ enum SimulateFormat {
 #[derive(Debug, Subcommand)]
 enum SimulateCommand {
     Fit(fit::FitArgs),
-    /// Print a model: every number, its meaning and its source
+    /// Print a model: every parameter, its meaning and its source
     #[command(after_help = "Examples:\n  baton simulate model > mine.toml")]
     Model {
         #[command(flatten)]
-        format: FormatArg,
+        format: OutputFormatArg,
     },
 }
 
-pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<Exit> {
+pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<CliExit> {
     match (&args.command, &args.file) {
         (Some(SimulateCommand::Fit(asked)), _) => fit::fit(asked),
         (Some(SimulateCommand::Model { format }), _) => {
@@ -126,28 +127,28 @@ pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<Exit> {
             if !record::write(format.format, &document)? {
                 out::data(&Model::default().to_toml(&Default::default()))?;
             }
-            Ok(Exit::Done)
+            Ok(CliExit::Done)
         }
         (None, Some(file)) => run_arms(&args, file),
-        (None, None) => Err(Usage("name a workflow file".to_owned()).into()),
+        (None, None) => Err(UsageError("name a workflow file".to_owned()).into()),
     }
 }
 
-fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
+fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<CliExit> {
     let model = model(args.model.as_deref())?;
     let (workflow, bundle) = run::read(file, &args.place)?;
-    let arms::Loaded { arms, notes } =
+    let arms::LoadedArms { arms, notes } =
         arms::arms(&args.arms, &args.settings, &workflow, bundle, &args.place)?;
     if matches!(args.format, SimulateFormat::Html | SimulateFormat::Svg) && arms.len() < 2 {
         return Err(
-            Usage("a page or a picture compares arms: name two or more with --arms".to_owned()).into()
+            UsageError("a page or a picture compares arms: name two or more with --arms".to_owned()).into()
         );
     }
     if !args.keep.is_empty() {
         return keep(args, &arms, &model);
     }
     let fleet = play(&arms, &model, args.seed, args.runs)?;
-    let found = Found {
+    let found = SimulationResult {
         workflow: &workflow.name,
         arms: &arms,
         notes: &notes,
@@ -164,11 +165,11 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
         SimulateFormat::Html => out::data(&found.html().unwrap_or_default())?,
         SimulateFormat::Svg => out::data(&found.svg().unwrap_or_default())?,
     }
-    Ok(if fleet.stopped { Exit::Interrupted } else { Exit::Done })
+    Ok(if fleet.stopped { CliExit::Interrupted } else { CliExit::Done })
 }
 
 /// Simulates, tells how far it is, and keeps what is done where somebody interrupts.
-fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<Fleet> {
+fn play(arms: &[SimulatedArm], model: &Model, first: u64, runs: u64) -> anyhow::Result<SimulationBatch> {
     let stop = Arc::new(AtomicBool::new(false));
     let (heard, begun) = (Arc::clone(&stop), Instant::now());
     // It ends with the process.
@@ -196,7 +197,7 @@ fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<Fl
 }
 
 /// Writes the runs of single seeds where `baton replay` finds them.
-fn keep(args: &SimulateArgs, arms: &[Arm], model: &Model) -> anyhow::Result<Exit> {
+fn keep(args: &SimulateArgs, arms: &[SimulatedArm], model: &Model) -> anyhow::Result<CliExit> {
     let root = std::path::absolute(args.journal.as_deref().unwrap_or(Path::new(".")))?;
     for arm in arms {
         let workspace = root.join(&arm.name);
@@ -209,7 +210,7 @@ fn keep(args: &SimulateArgs, arms: &[Arm], model: &Model) -> anyhow::Result<Exit
             let known = journal.runs()?.iter().any(|known| known.run == run.measures.run);
             if known {
                 let (run, there) = (&run.measures.run, workspace.display());
-                return Err(Usage(format!(
+                return Err(UsageError(format!(
                     "{there} has a run {run} already: name another folder with --journal"
                 ))
                 .into());
@@ -223,13 +224,13 @@ fn keep(args: &SimulateArgs, arms: &[Arm], model: &Model) -> anyhow::Result<Exit
             out::data(&format!("baton report {run} --workspace {dir} --state-dir {root}\n"))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn model(path: Option<&Path>) -> anyhow::Result<Model> {
     let Some(path) = path else { return Ok(Model::default()) };
     let unreadable =
-        |error: std::io::Error| Usage(format!("the model {} cannot be read: {error}", path.display()));
+        |error: std::io::Error| UsageError(format!("the model {} cannot be read: {error}", path.display()));
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    Ok(Model::parse(&text, &path.display().to_string()).map_err(|error| Usage(error.to_string()))?)
+    Ok(Model::parse(&text, &path.display().to_string()).map_err(|error| UsageError(error.to_string()))?)
 }

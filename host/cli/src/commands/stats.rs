@@ -8,37 +8,37 @@ mod plan;
 
 use clap::Subcommand;
 
-use crate::args::{Format, FormatArg};
-use crate::exit::{Exit, Usage};
+use crate::args::{OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
 use crate::render::record;
-use crate::render::stats::Answer;
+use crate::render::stats::StatsAnswer;
 
 use assignment::{BucketArgs, SrmArgs};
 use effect::{BernoulliArgs, BettingArgs, CupedArgs, McnemarArgs, MeanArgs};
 use logged::OffPolicyArgs;
-use plan::{HolmArgs, PowerArgs};
+use plan::{HolmArgs, StatsPowerArgs};
 
 /// Recompute a number of a report: effects, intervals, levels, buckets, numbers of units
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
   baton stats mean --control 86,86,200 --candidate 126,126,200
-                                        an effect that may be looked at at any time
-  baton stats bernoulli 700/1000        a share of successes, likewise
+                                        an effect, valid at any time
+  baton stats bernoulli 700/1000        a success rate, likewise
   baton stats betting 1,0,1,1,.5,1      wins, ties and losses against even
-  baton stats srm 5000,5300             whether the arms got their shares of units
+  baton stats srm 5000,5300             sample ratio mismatch test
   baton stats mcnemar 59,113            tasks that only one of two arms did
-  baton stats holm .01,.04,.03          several questions at once
+  baton stats holm .01,.04,.03          several tests at once
   baton stats cuped --control 39,271,11,23,78,6 --candidate 39,327,10,26,89,5
-                                        an effect without what was known before
+                                        an effect, adjusted for a known measure
   baton stats off-policy logged.json    what another policy would have earned
-  baton stats power --shares .43,.63    how many units it takes
+  baton stats power --shares .43,.63    sample size
   baton stats bucket run-7f --seed split-v2
                                         which arm an id gets
 
-Differences are the candidate's minus the control's. Which method is for what, with its paper and with how often it is wrong \
-in simulation, is in host/lab/STATISTICS.md.")]
+Differences are the candidate's minus the control's. host/lab/STATISTICS.md describes what each method is for, with \
+its paper and its error rate in simulation.")]
 pub(crate) enum StatsCommand {
     Mean(MeanArgs),
     Bernoulli(BernoulliArgs),
@@ -48,11 +48,11 @@ pub(crate) enum StatsCommand {
     Holm(HolmArgs),
     Cuped(CupedArgs),
     OffPolicy(OffPolicyArgs),
-    Power(PowerArgs),
+    Power(StatsPowerArgs),
     Bucket(BucketArgs),
 }
 
-pub(crate) fn stats(command: StatsCommand) -> anyhow::Result<Exit> {
+pub(crate) fn stats(command: StatsCommand) -> anyhow::Result<CliExit> {
     match command {
         StatsCommand::Mean(args) => tell(args.format, args.answer()),
         StatsCommand::Bernoulli(args) => tell(args.format, args.answer()),
@@ -68,22 +68,22 @@ pub(crate) fn stats(command: StatsCommand) -> anyhow::Result<Exit> {
 }
 
 /// An answer, or why the numbers on the command line give none.
-type Answered = Result<Answer, Usage>;
+type StatsAnswerResult = Result<StatsAnswer, UsageError>;
 
-impl From<baton_lab::stats::StatsError> for Usage {
-    fn from(error: baton_lab::stats::StatsError) -> Usage {
-        Usage(error.to_string())
+impl From<baton_lab::stats::StatsError> for UsageError {
+    fn from(error: baton_lab::stats::StatsError) -> UsageError {
+        UsageError(error.to_string())
     }
 }
 
-fn tell(format: FormatArg, answer: Answered) -> anyhow::Result<Exit> {
+fn tell(format: OutputFormatArg, answer: StatsAnswerResult) -> anyhow::Result<CliExit> {
     let answer = answer?;
     match format.format {
-        Format::Text => out::data(&answer.text())?,
-        Format::Json => out::data(&record::pretty(&answer.json())?)?,
-        Format::Jsonl => out::data(&record::line(&answer.json())?)?,
+        OutputFormat::Text => out::data(&answer.text())?,
+        OutputFormat::Json => out::data(&record::pretty(&answer.json())?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&answer.json())?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// "1,2,3" as exactly so many numbers; `of` names them.
@@ -100,7 +100,7 @@ fn units(number: f64) -> Result<u64, String> {
     if number >= 0.0 && number.fract() == 0.0 && number <= 2_f64.powi(53) {
         return Ok(number as u64);
     }
-    Err(format!("{number} is no number of units"))
+    Err(format!("expected a whole number of units, got {number}"))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use baton_runtime::{RunRow, runs, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::host_client::{current, is_live, others_waiting};
 use crate::out;
-use crate::place::Place;
-use crate::render::look::{self, Look};
+use crate::place::RunLocation;
+use crate::render::look::{self, TerminalStyle};
 use crate::render::{record, report, words};
 
 /// Show the state of a run
@@ -29,14 +29,14 @@ pub(crate) struct StatusArgs {
     #[arg(long, conflicts_with = "run")]
     all: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
+pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let format = args.format.format;
     if args.all {
         let rows = runs(&place.config)?;
@@ -48,9 +48,9 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
         Some(run) => (view_of(&place.config, Some(run))?, is_live(&place, run)),
         None => current(&place).map(|(view, live)| (view, Some(live)))?,
     };
-    let document = record::Run { place: &place, view: &view, live };
+    let document = record::RunDocument { place: &place, view: &view, live };
     match format {
-        Format::Text => {
+        OutputFormat::Text => {
             let is_stopping = report::is_stopping(&view, live);
             let mut text = report::status(&look::stdout(), &report::found(&view, live), &place, is_stopping);
             let others = if run.is_none() { others_waiting(&place, &view.run) } else { Vec::new() };
@@ -62,14 +62,14 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
             }
             out::data(&text)?;
         }
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// `live` is the run that a host works on, where it is known whether there is one.
-fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: Format) -> anyhow::Result<Exit> {
+fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: OutputFormat) -> anyhow::Result<CliExit> {
     let row = |row: &RunRow| {
         json!({
             "schema": record::SCHEMA,
@@ -85,20 +85,20 @@ fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: Format) -> anyhow:
         })
     };
     match format {
-        Format::Text => out::data(&list(&look::stdout(), rows, live))?,
-        Format::Json => {
+        OutputFormat::Text => out::data(&list(&look::stdout(), rows, live))?,
+        OutputFormat::Json => {
             let rows: Vec<Value> = rows.iter().map(row).collect();
             out::data(&record::pretty(
                 &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
             )?)?;
         }
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             for one in rows {
                 out::data(&record::line(&row(one))?)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn is(live: Option<&Option<RunId>>, row: &RunRow) -> Option<bool> {
@@ -106,7 +106,7 @@ fn is(live: Option<&Option<RunId>>, row: &RunRow) -> Option<bool> {
 }
 
 /// "r-7f  2026-02-12 10:30  done  8 of 8 objectives  quickstart".
-fn list(look: &Look, rows: &[RunRow], live: Option<&Option<RunId>>) -> String {
+fn list(look: &TerminalStyle, rows: &[RunRow], live: Option<&Option<RunId>>) -> String {
     let width = rows.iter().map(|row| row.run.as_str().len()).max().unwrap_or_default();
     rows.iter()
         .map(|row| {
@@ -141,9 +141,9 @@ mod tests {
             set_aside: run == "r-81a",
         };
         let rows = [row("r-7f", RunStatus::Ended(RunOutcome::Done), 8), row("r-81a", RunStatus::Paused, 3)];
-        insta::assert_snapshot!(list(&Look::bare(100), &rows, Some(&None)));
+        insta::assert_snapshot!(list(&TerminalStyle::bare(100), &rows, Some(&None)));
         let rows = [row("r-7f", RunStatus::Running, 3), row("r-81a", RunStatus::Running, 3)];
-        let listed = list(&Look::bare(100), &rows, Some(&Some("r-81a".into())));
+        let listed = list(&TerminalStyle::bare(100), &rows, Some(&Some("r-81a".into())));
         let words: Vec<bool> = listed.lines().map(|line| line.contains("interrupted")).collect();
         assert_eq!(words, [true, false], "{listed}");
     }

@@ -5,37 +5,39 @@ use baton_runtime::{ControlMessage, RuntimeError, view_of};
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::host_client::{ask_host, current};
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::record;
 
 /// Stop a running run; its state is kept
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton stop                   the run that goes on in this folder
+  baton stop                   the running run of this folder
   baton stop 20260212-103000   this one
   baton resume                 continues it later")]
-pub(crate) struct StopArgs {
+pub(crate) struct RunStopArgs {
     /// Which run [default: the running one]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
+pub(crate) fn stop(args: RunStopArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::to_change(&args.place, run.as_ref())?;
     let (view, live) = current(&place)?;
     if let Some(other) = run.filter(|run| live && *run != view.run) {
         let other = view_of(&place.config, Some(&other))?.run;
-        return Err(Usage(format!("run {other} is not running; Baton works on {} here", view.run)).into());
+        return Err(
+            UsageError(format!("run {other} is not running; Baton works on {} here", view.run)).into()
+        );
     }
     if !live {
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
@@ -44,7 +46,7 @@ pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     let next = format!("baton resume {}{}", view.run, place.flags);
     let document = json!({ "schema": record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
     if !record::write(args.format.format, &document)? {
-        out::progress(&format!("stopping run {}; `{next}` goes on", view.run));
+        out::progress(&format!("stopping run {}; `{next}` continues it", view.run));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

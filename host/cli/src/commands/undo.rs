@@ -1,16 +1,16 @@
 //! `baton undo`: takes back what a run landed in the workspace.
 
 use baton_runtime::core::RunId;
-use baton_runtime::{ChangeKind, UndoResult, Undoing, Undone, UndoneFile};
+use baton_runtime::{UndoChangeKind, UndoFileChange, UndoOutcome, UndoResult, UndoSummary};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::host_client::block_on;
 use crate::out;
-use crate::place::Place;
-use crate::render::look::{self, Look, Tone};
+use crate::place::RunLocation;
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::record;
 use crate::undone::remember;
 
@@ -25,42 +25,42 @@ Examples:
   baton undo                   take back the newest run
   baton undo 20260212-103000   this one
 
-What a run's sub-phases made is brought into the workspace as a whole, and this takes it back, the newest first. Where the \
-branch is exactly where the run left it, and nothing is uncommitted, the branch moves back; otherwise the change is \
-reverted as uncommitted changes, and what came after it stays. Where that does not fit, the files are named and nothing is \
-changed. The state before is kept on a ref, which is told. What a run did without splitting is not its own to take back: \
-git diff shows it.")]
+Baton merges the work of a run's sub-phases into the workspace as a whole; this command reverts these merges, the \
+newest first. If the branch is exactly where the run left it and nothing is uncommitted, the branch moves back. \
+Otherwise the merge is reverted as uncommitted changes, and later work stays. If these conflict, the files are named \
+and nothing is changed. The previous state is kept on a ref, which is printed. Work that a run did without splitting \
+cannot be reverted like this: `git diff` shows it.")]
 pub(crate) struct UndoArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Only say what would change
+    /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<Exit> {
+pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::to_change(&args.place, run.as_ref())?;
     let undid = block_on(baton_runtime::undo(&place.config, run.as_ref(), args.dry_run))??;
-    if !args.dry_run && matches!(undid.what, Undoing::Undone(_)) {
+    if !args.dry_run && matches!(undid.what, UndoOutcome::Undone(_)) {
         remember(&place, &undid.run);
     }
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             out::data(&list(&look::stdout(), &undid))?;
             said(&undid, args.dry_run, &place.flags).iter().for_each(|line| out::progress(line));
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let mut document = summary(&undid, args.dry_run);
             document["files"] = files(&undid).iter().map(file).collect();
             out::data(&record::pretty(&document)?)?;
         }
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             for one in files(&undid) {
                 let mut row = file(one);
                 row["schema"] = record::SCHEMA.into();
@@ -71,35 +71,35 @@ pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(match undid.what {
-        Undoing::Conflicted { .. } => Exit::Unfinished,
-        Undoing::Nothing | Undoing::Undone(_) => Exit::Done,
+        UndoOutcome::Conflicted { .. } => CliExit::Unfinished,
+        UndoOutcome::Nothing | UndoOutcome::Undone(_) => CliExit::Done,
     })
 }
 
-fn files(undid: &UndoResult) -> &[UndoneFile] {
+fn files(undid: &UndoResult) -> &[UndoFileChange] {
     match &undid.what {
-        Undoing::Undone(undone) => &undone.files,
+        UndoOutcome::Undone(undone) => &undone.files,
         _ => &[],
     }
 }
 
-fn file(file: &UndoneFile) -> Value {
+fn file(file: &UndoFileChange) -> Value {
     json!({ "path": file.path, "change": word(file.kind) })
 }
 
-fn word(kind: ChangeKind) -> &'static str {
+fn word(kind: UndoChangeKind) -> &'static str {
     match kind {
-        ChangeKind::Restored => "restored",
-        ChangeKind::Reverted => "reverted",
-        ChangeKind::Removed => "removed",
+        UndoChangeKind::Restored => "restored",
+        UndoChangeKind::Reverted => "reverted",
+        UndoChangeKind::Removed => "removed",
     }
 }
 
 fn summary(undid: &UndoResult, dry_run: bool) -> Value {
     let outcome = match &undid.what {
-        Undoing::Nothing => "nothing",
-        Undoing::Conflicted { .. } => "conflicted",
-        Undoing::Undone(_) => "undone",
+        UndoOutcome::Nothing => "nothing",
+        UndoOutcome::Conflicted { .. } => "conflicted",
+        UndoOutcome::Undone(_) => "undone",
     };
     let mut document = json!({
         "schema": record::SCHEMA,
@@ -109,9 +109,9 @@ fn summary(undid: &UndoResult, dry_run: bool) -> Value {
         "outcome": outcome,
     });
     match &undid.what {
-        Undoing::Nothing => {}
-        Undoing::Conflicted { files } => document["conflicts"] = json!(files),
-        Undoing::Undone(undone) => {
+        UndoOutcome::Nothing => {}
+        UndoOutcome::Conflicted { files } => document["conflicts"] = json!(files),
+        UndoOutcome::Undone(undone) => {
             document["phases"] = json!(undone.phases);
             document["branch"] = undone.branch.as_ref().map_or(
                 Value::Null,
@@ -124,13 +124,15 @@ fn summary(undid: &UndoResult, dry_run: bool) -> Value {
 }
 
 /// "removed   src/lexer.rs", or the files that do not fit.
-fn list(look: &Look, undid: &UndoResult) -> String {
+fn list(look: &TerminalStyle, undid: &UndoResult) -> String {
     let row =
         |tone: Tone, word: &str, path: &str| format!("{}  {path}\n", look.paint(tone, &format!("{word:8}")));
     match &undid.what {
-        Undoing::Nothing => String::new(),
-        Undoing::Conflicted { files } => files.iter().map(|path| row(Tone::Bad, "changed", path)).collect(),
-        Undoing::Undone(undone) => {
+        UndoOutcome::Nothing => String::new(),
+        UndoOutcome::Conflicted { files } => {
+            files.iter().map(|path| row(Tone::Bad, "changed", path)).collect()
+        }
+        UndoOutcome::Undone(undone) => {
             undone.files.iter().map(|file| row(Tone::Strong, word(file.kind), &file.path)).collect()
         }
     }
@@ -140,24 +142,24 @@ fn list(look: &Look, undid: &UndoResult) -> String {
 fn said(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
     let run = &undid.run;
     match &undid.what {
-        Undoing::Nothing => {
-            vec![format!("nothing to take back: no split phase of run {run} has anything in the workspace")]
+        UndoOutcome::Nothing => {
+            vec![format!("nothing to undo: no split phase of run {run} has changes in the workspace")]
         }
-        Undoing::Conflicted { .. } => vec![format!(
-            "nothing was changed: run {run} cannot be taken back, since these files were changed since in the same places; \
-             take those later changes out of them, or keep them as a commit on another branch, and say it again"
+        UndoOutcome::Conflicted { .. } => vec![format!(
+            "nothing was changed: run {run} cannot be undone, because these files have later changes in the same \
+             places; remove those changes, or move them to a commit on another branch, and repeat the command"
         )],
-        Undoing::Undone(undone) => {
+        UndoOutcome::Undone(undone) => {
             let mut lines = vec![taken_back(undone, run, dry_run)];
             if !undone.kept.is_empty() {
                 lines.push(format!(
-                    "the state before is kept: git restore --source={} -- :/ brings its files back",
+                    "the previous state is kept: git restore --source={} -- :/ brings its files back",
                     undone.kept
                 ));
             }
             if undid.is_unfinished && !dry_run {
                 lines.push(format!(
-                    "run {run} has not ended: `baton resume {run}{flags}` would go on as if all of it were there"
+                    "run {run} has not ended: `baton resume {run}{flags}` would continue as if its work were still there"
                 ));
             }
             lines
@@ -165,7 +167,7 @@ fn said(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
     }
 }
 
-fn taken_back(undone: &Undone, run: &RunId, dry_run: bool) -> String {
+fn taken_back(undone: &UndoSummary, run: &RunId, dry_run: bool) -> String {
     let short = |commit: &str| commit.chars().take(SHORT).collect::<String>();
     let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let (is, moves) = if dry_run { ("would be", "would move") } else { ("is", "moved") };
@@ -176,28 +178,28 @@ fn taken_back(undone: &Undone, run: &RunId, dry_run: bool) -> String {
         None => "as uncommitted changes, the branch stays where it is".to_owned(),
     };
     let phases = count(undone.phases.len(), "split phase");
-    format!("run {run} {is} taken back ({phases}, {}): {how}", count(undone.files.len(), "file"))
+    format!("run {run} {is} undone ({phases}, {}): {how}", count(undone.files.len(), "file"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_runtime::MovedBack;
+    use baton_runtime::BranchMoveBack;
 
-    fn undid(what: Undoing) -> UndoResult {
+    fn undid(what: UndoOutcome) -> UndoResult {
         UndoResult { run: RunId::new("20260212-103000"), is_unfinished: true, what }
     }
 
-    fn undone(branch: bool, kept: &str) -> Undoing {
-        let file = |path: &str, kind| UndoneFile { path: path.into(), kind };
-        Undoing::Undone(Undone {
+    fn undone(branch: bool, kept: &str) -> UndoOutcome {
+        let file = |path: &str, kind| UndoFileChange { path: path.into(), kind };
+        UndoOutcome::Undone(UndoSummary {
             phases: vec!["30".into(), "20".into()],
             files: vec![
-                file("src/lexer.rs", ChangeKind::Removed),
-                file("src/main.rs", ChangeKind::Reverted),
-                file("notes ü.md", ChangeKind::Restored),
+                file("src/lexer.rs", UndoChangeKind::Removed),
+                file("src/main.rs", UndoChangeKind::Reverted),
+                file("notes ü.md", UndoChangeKind::Restored),
             ],
-            branch: branch.then(|| MovedBack {
+            branch: branch.then(|| BranchMoveBack {
                 name: "main".into(),
                 from: "a".repeat(40),
                 to: "b".repeat(40),
@@ -209,19 +211,23 @@ mod tests {
     #[test]
     fn what_was_taken_back_is_told() {
         // D3
-        let conflicted = Undoing::Conflicted { files: vec!["src/main.rs".into()] };
+        let conflicted = UndoOutcome::Conflicted { files: vec!["src/main.rs".into()] };
         let cases = [
             (undone(true, ""), true),
             (undone(false, ""), true),
             (undone(true, "refs/baton/20260212-103000/undo/1/before"), false),
             (undone(false, "refs/baton/20260212-103000/undo/1/before"), false),
             (conflicted, false),
-            (Undoing::Nothing, false),
+            (UndoOutcome::Nothing, false),
         ];
         let text: Vec<String> = cases
             .map(|(what, dry_run)| {
                 let undid = undid(what);
-                format!("{}{}\n", list(&Look::bare(100), &undid), said(&undid, dry_run, "").join("\n"))
+                format!(
+                    "{}{}\n",
+                    list(&TerminalStyle::bare(100), &undid),
+                    said(&undid, dry_run, "").join("\n")
+                )
             })
             .into();
         insta::assert_snapshot!(text.join("---\n"));

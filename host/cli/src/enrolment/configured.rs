@@ -1,6 +1,6 @@
 //! What the files of a run say of the decisions that an experiment decides: what an arm takes over from them, and what it sets aside.
 
-use baton_lab::experiment::{Arm, Version};
+use baton_lab::experiment::{ExperimentArm, ExperimentVersion};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyChoice, PolicyScope};
@@ -35,8 +35,8 @@ pub(crate) fn set_aside(
     config: &HostConfig,
     workflow: &Workflow,
     bundle: &PolicyBundle,
-    version: &Version,
-    arm: &Arm,
+    version: &ExperimentVersion,
+    arm: &ExperimentArm,
 ) -> Vec<String> {
     let Ok(pins) = pins(config, workflow, bundle) else { return Vec::new() };
     let of_files = || workflow.policies.layers.iter();

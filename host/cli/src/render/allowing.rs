@@ -13,7 +13,7 @@ pub(crate) fn not_given(refusal: &Refusal) -> String {
 
 /// How a person allows a command that a role did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Allowing {
+pub(crate) enum PermissionHint {
     /// By this flag, as it is typed.
     By(String),
     /// No pattern can name it; only every command can be allowed.
@@ -25,14 +25,14 @@ pub(crate) const ONLY_ALL: &str =
     "--allow cannot name this command; a new run with --permission full lets its agents run every command";
 
 /// How a call is allowed; nothing where it is not the call of a command.
-pub(crate) fn allowing(call: &str) -> Option<Allowing> {
+pub(crate) fn allowing(call: &str) -> Option<PermissionHint> {
     /// What is longer may be cut.
     const BYTES_MAX: usize = 150;
     let command = call.strip_prefix("Bash ")?.trim();
     // In a pattern, `*` stands for plain words alone.
     let is_exact = command.len() <= BYTES_MAX && !command.contains(['*', '…']) && is_command_pattern(command);
     Some(match is_exact {
-        true => Allowing::By(format!("--allow '{}'", command.replace('\'', r"'\''"))),
-        false => Allowing::OnlyAll,
+        true => PermissionHint::By(format!("--allow '{}'", command.replace('\'', r"'\''"))),
+        false => PermissionHint::OnlyAll,
     })
 }

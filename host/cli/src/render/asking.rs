@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(15);
 const LONG: Duration = Duration::from_secs(180);
 
 /// Shows how many questions were put.
-pub(crate) struct Asking {
+pub(crate) struct QuestionProgress {
     bar: Option<ProgressBar>,
     questions: u64,
     begun: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Asking {
     fewer: Option<&'static str>,
 }
 
-impl Asking {
+impl QuestionProgress {
     /// `fewer` is the flag that asks fewer of them, where there is one.
     pub(crate) fn new(questions: u64, fewer: Option<&'static str>) -> Self {
         let now = Instant::now();

@@ -5,10 +5,10 @@ mod charts;
 mod numbers;
 mod web;
 
-use baton_lab::compare::{Advice, Checked, Comparison, Effect, Metric, Role, Verdict};
+use baton_lab::compare::{Advice, CheckResult, Comparison, Effect, Metric, MetricRole, Recommendation};
 use serde_json::{Value, json};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::record;
 use super::trial::{bare, drawn};
 pub(crate) use web::{html, svg};
@@ -17,11 +17,11 @@ pub(crate) use web::{html, svg};
 const ADVICE_WIDTH: usize = 14;
 
 /// What the columns of the arms mean.
-const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm was asked something; in swapped runs \
-    somebody changed it on the way. The mean of tokens, cost and time is the geometric one.";
+const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm was asked something; in \
+    swapped runs the policy was changed during the run. Means of tokens, cost and time are geometric.";
 
 /// For a terminal.
-pub(crate) fn text(of: &Comparison, look: &Look) -> String {
+pub(crate) fn text(of: &Comparison, look: &TerminalStyle) -> String {
     let mut text = format!("{}\n\n", look.paint(Tone::Strong, &headline(of)));
     text.push_str(&verdict(&of.verdict, look));
     for one in of.candidates.iter().filter(|one| one.arm != of.verdict.arm) {
@@ -68,15 +68,15 @@ fn tone(advice: Advice) -> Tone {
     }
 }
 
-fn checked_tone(checked: Checked) -> Tone {
+fn checked_tone(checked: CheckResult) -> Tone {
     match checked {
-        Checked::Ok => Tone::Good,
-        Checked::Alarm => Tone::Bad,
-        Checked::TooEarly | Checked::NotChecked => Tone::Dim,
+        CheckResult::Ok => Tone::Good,
+        CheckResult::Alarm => Tone::Bad,
+        CheckResult::TooEarly | CheckResult::NotChecked => Tone::Dim,
     }
 }
 
-fn verdict(verdict: &Verdict, look: &Look) -> String {
+fn verdict(verdict: &Recommendation, look: &TerminalStyle) -> String {
     let mut text = String::new();
     for (index, sentence) in verdict.words.iter().enumerate() {
         let advice = if index == 0 { verdict.decision.name() } else { "" };
@@ -87,7 +87,7 @@ fn verdict(verdict: &Verdict, look: &Look) -> String {
     text
 }
 
-fn arms(of: &Comparison, look: &Look) -> String {
+fn arms(of: &Comparison, look: &TerminalStyle) -> String {
     let mut table = bare(look);
     table.set_header([
         "ARM", "POLICY", "SHARE", "ASSIGNED", "KNOWN", "NOT YET", "INVALID", "EXPOSED", "SWAPPED",
@@ -113,7 +113,7 @@ fn arms(of: &Comparison, look: &Look) -> String {
 }
 
 /// The outcomes of one candidate beside control's.
-fn outcomes(of: &Comparison, candidate: usize, look: &Look) -> String {
+fn outcomes(of: &Comparison, candidate: usize, look: &TerminalStyle) -> String {
     let (control, arm) = (&of.arms[0], &of.arms[candidate + 1]);
     let mut table = bare(look);
     table.set_header([
@@ -126,7 +126,7 @@ fn outcomes(of: &Comparison, candidate: usize, look: &Look) -> String {
         "P".to_owned(),
     ]);
     for metric in &of.metrics {
-        let Some(row) = Row::of(of, metric, candidate) else { continue };
+        let Some(row) = ComparisonRow::of(of, metric, candidate) else { continue };
         let name = format!("{} ({})", metric.name, role(metric.role));
         table.add_row([name, row.unit, row.control, row.candidate, row.effect, row.interval, row.p]);
     }
@@ -134,7 +134,7 @@ fn outcomes(of: &Comparison, candidate: usize, look: &Look) -> String {
 }
 
 /// A line of numbers, as text and page have it.
-struct Row {
+struct ComparisonRow {
     unit: String,
     control: String,
     candidate: String,
@@ -145,8 +145,8 @@ struct Row {
     p: String,
 }
 
-impl Row {
-    fn of(of: &Comparison, metric: &Metric, candidate: usize) -> Option<Row> {
+impl ComparisonRow {
+    fn of(of: &Comparison, metric: &Metric, candidate: usize) -> Option<ComparisonRow> {
         let effect: &Effect = metric.effects.get(candidate)?;
         let mean = |index: usize| {
             metric.arms.get(index).map(|value| numbers::mean(metric, value)).unwrap_or_default()
@@ -160,7 +160,7 @@ impl Row {
             (true, Some(_)) => "cannot be judged".to_owned(),
             (true, None) => "too early".to_owned(),
         };
-        Some(Row {
+        Some(ComparisonRow {
             unit: metric.unit.clone(),
             control: mean(0),
             candidate: mean(candidate + 1),
@@ -172,16 +172,16 @@ impl Row {
     }
 }
 
-fn role(role: Role) -> &'static str {
+fn role(role: MetricRole) -> &'static str {
     match role {
-        Role::Primary => "primary",
-        Role::Secondary => "secondary",
-        Role::Guardrail => "guardrail",
+        MetricRole::Primary => "primary",
+        MetricRole::Secondary => "secondary",
+        MetricRole::Guardrail => "guardrail",
     }
 }
 
 /// A check in a line: what, how it came out, in words.
-fn check_rows(of: &Comparison) -> Vec<(String, Checked, String)> {
+fn check_rows(of: &Comparison) -> Vec<(String, CheckResult, String)> {
     let several = of.arms.len() > 2;
     let mut rows = vec![
         ("Shares of the arms".to_owned(), of.allocation.checked, numbers::allocation(of)),
@@ -194,7 +194,7 @@ fn check_rows(of: &Comparison) -> Vec<(String, Checked, String)> {
     rows
 }
 
-fn checks(of: &Comparison, look: &Look) -> String {
+fn checks(of: &Comparison, look: &TerminalStyle) -> String {
     let rows = check_rows(of);
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0) + 2;
     let lines = rows.into_iter().map(|(name, checked, words)| {

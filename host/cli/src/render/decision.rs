@@ -176,8 +176,8 @@ pub(super) fn clean(text: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
     use baton_runtime::core::decision::{
-        Assessment, CompactionDecision, CompletionDecision, Evidence, QuotaCause, RecoveryDecision, Review,
-        SplitDecision, Staleness, SubPhase, TurnBudget, WorkStyle,
+        Assessment, CompactionDecision, CompletionDecision, Evidence, QuotaCause, RecoveryDecision,
+        ReviewDecision, SplitDecision, Staleness, SubPhase, TurnBudget, WorkStyle,
     };
     use baton_runtime::core::facts::SignalSource;
     use baton_runtime::core::{Seq, UnixMs};
@@ -210,7 +210,7 @@ mod tests {
             words(Decision::Budget(TurnBudget { max_turns: Some(1), reason: String::new() })),
             "1 turn"
         );
-        let review = Review {
+        let review = ReviewDecision {
             score: 40,
             findings: Vec::new(),
             staleness: Staleness::VeryStale,

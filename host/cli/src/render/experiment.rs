@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use baton_lab::experiment::{Definition, State, Version};
+use baton_lab::experiment::{ExperimentDefinition, ExperimentVersion, VersionState};
 use baton_runtime::core::ids::ArmName;
 use serde_json::{Value, json};
 
-use super::look::{self, Look, Tone};
+use super::look::{self, TerminalStyle, Tone};
 use super::trial::{bare, drawn};
 use super::{record, words};
-use crate::args::Format;
+use crate::args::OutputFormat;
 use crate::enrolment::{chances, percent};
 use crate::out;
 
@@ -17,38 +17,45 @@ use crate::out;
 const SCHEMA: u32 = 1;
 
 /// Runs by version and arm.
-pub(crate) type Counts = BTreeMap<(u32, ArmName), u64>;
+pub(crate) type ArmRunCounts = BTreeMap<(u32, ArmName), u64>;
 
 /// A list of them, each with its runs and with what it gives way to.
-pub(crate) fn list(rows: &[(Definition, Counts, Vec<String>)], format: Format) -> anyhow::Result<()> {
-    let record = |(definition, counts, overlaps): &(Definition, Counts, Vec<String>)| {
+pub(crate) fn list(
+    rows: &[(ExperimentDefinition, ArmRunCounts, Vec<String>)],
+    format: OutputFormat,
+) -> anyhow::Result<()> {
+    let record = |(definition, counts, overlaps): &(ExperimentDefinition, ArmRunCounts, Vec<String>)| {
         let mut record = document(definition, counts);
         record["gives_way"] = json!(overlaps);
         record
     };
     match format {
-        Format::Text if rows.is_empty() => Ok(()),
-        Format::Text => out::data(&listed(&look::stdout(), rows)),
-        Format::Json => {
+        OutputFormat::Text if rows.is_empty() => Ok(()),
+        OutputFormat::Text => out::data(&listed(&look::stdout(), rows)),
+        OutputFormat::Json => {
             let all: Vec<Value> = rows.iter().map(record).collect();
             out::data(&record::pretty(
                 &json!({ "schema": SCHEMA, "record": "experiments", "experiments": all }),
             )?)
         }
-        Format::Jsonl => rows.iter().try_for_each(|row| out::data(&record::line(&record(row))?)),
+        OutputFormat::Jsonl => rows.iter().try_for_each(|row| out::data(&record::line(&record(row))?)),
     }
 }
 
 /// One, whole.
-pub(crate) fn show(definition: &Definition, counts: &Counts, format: Format) -> anyhow::Result<()> {
+pub(crate) fn show(
+    definition: &ExperimentDefinition,
+    counts: &ArmRunCounts,
+    format: OutputFormat,
+) -> anyhow::Result<()> {
     match format {
-        Format::Text => out::data(&text(&look::stdout(), definition, counts)),
-        Format::Json => out::data(&record::pretty(&document(definition, counts))?),
-        Format::Jsonl => out::data(&record::line(&document(definition, counts))?),
+        OutputFormat::Text => out::data(&text(&look::stdout(), definition, counts)),
+        OutputFormat::Json => out::data(&record::pretty(&document(definition, counts))?),
+        OutputFormat::Jsonl => out::data(&record::line(&document(definition, counts))?),
     }
 }
 
-fn document(definition: &Definition, counts: &Counts) -> Value {
+fn document(definition: &ExperimentDefinition, counts: &ArmRunCounts) -> Value {
     let runs: Vec<Value> = counts
         .iter()
         .map(|((version, arm), runs)| json!({ "version": version, "arm": arm, "runs": runs }))
@@ -56,7 +63,7 @@ fn document(definition: &Definition, counts: &Counts) -> Value {
     json!({ "schema": SCHEMA, "record": "experiment", "definition": definition, "runs": runs })
 }
 
-fn listed(look: &Look, rows: &[(Definition, Counts, Vec<String>)]) -> String {
+fn listed(look: &TerminalStyle, rows: &[(ExperimentDefinition, ArmRunCounts, Vec<String>)]) -> String {
     let mut table = bare(look);
     table.set_header(["EXPERIMENT", "STATE", "VERSION", "ARMS", "RUNS"]);
     for (definition, counts, _) in rows {
@@ -74,7 +81,7 @@ fn listed(look: &Look, rows: &[(Definition, Counts, Vec<String>)]) -> String {
     text
 }
 
-fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
+fn text(look: &TerminalStyle, definition: &ExperimentDefinition, counts: &ArmRunCounts) -> String {
     let mut text = String::new();
     for version in &definition.versions {
         let (word, tone) = state(version);
@@ -85,7 +92,7 @@ fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
             version.version,
             look.paint(tone, word)
         ));
-        if let State::Stopped { why, .. } | State::Tripped { why, .. } = &version.state {
+        if let VersionState::Stopped { why, .. } | VersionState::Tripped { why, .. } = &version.state {
             text.push_str(&format!("ended      {}\n", look.wrap(why, 11)));
         }
         text.push_str(&format!("decides    {}\n", words::list(&version.decides.iter().collect::<Vec<_>>())));
@@ -114,7 +121,7 @@ fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
     text
 }
 
-fn about(version: &Version) -> String {
+fn about(version: &ExperimentVersion) -> String {
     let mut about = String::new();
     if version.coverage < 1.0 {
         about.push_str(&format!(", {} of them", percent(version.coverage)));
@@ -128,11 +135,11 @@ fn about(version: &Version) -> String {
     about
 }
 
-fn state(version: &Version) -> (&'static str, Tone) {
+fn state(version: &ExperimentVersion) -> (&'static str, Tone) {
     match version.state {
-        State::Running => ("running", Tone::Good),
-        State::Stopped { .. } => ("stopped", Tone::Dim),
-        State::Tripped { .. } => ("stopped by a guardrail", Tone::Warn),
+        VersionState::Running => ("running", Tone::Good),
+        VersionState::Stopped { .. } => ("stopped", Tone::Dim),
+        VersionState::Tripped { .. } => ("stopped by a guardrail", Tone::Warn),
     }
 }
 

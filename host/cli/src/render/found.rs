@@ -7,14 +7,14 @@ use baton_runtime::core::workflow::{PlanBox, TickedPlan};
 use baton_runtime::core::{PhaseId, Workflow};
 use serde_json::{Value, json};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::words;
 
 /// Names in a line; of more than this only the number is said.
 const NAMED: usize = 8;
 
 /// What is said of a run that was found.
-pub(crate) struct Found<'a> {
+pub(crate) struct ResumeMessage<'a> {
     /// The run.
     pub(crate) run: &'a UnfinishedRun,
     /// The workflow, or a file beneath it, says something else since it began.
@@ -22,21 +22,21 @@ pub(crate) struct Found<'a> {
     /// What was typed and the run began without, as it was typed; empty where there is nothing.
     pub(crate) beyond: &'a str,
     /// What is different in the plan that it was made from.
-    pub(crate) boxes: BoxesChanged,
+    pub(crate) boxes: PlanBoxDiff,
     /// What to type to begin anew instead.
     pub(crate) restart: &'a str,
 }
 
 /// How the boxes of a plan differ from what a run of it began with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BoxesChanged {
+pub(crate) struct PlanBoxDiff {
     /// Boxes that are open, and no objective of the run.
     pub(crate) new: Vec<String>,
     /// Objectives that are open, and no open box any more.
     pub(crate) gone: Vec<String>,
 }
 
-impl BoxesChanged {
+impl PlanBoxDiff {
     /// What a person has changed since. Empty for what is no plan.
     pub(crate) fn between(run: &UnfinishedRun, now: &Workflow) -> Self {
         let (Some(TickedPlan { boxes: before, .. }), Some(TickedPlan { boxes: now, .. })) =
@@ -60,13 +60,13 @@ impl BoxesChanged {
         let mut lines = Vec::new();
         if !self.new.is_empty() {
             lines.push(format!(
-                "  New in the plan: {}. The same command takes that up when this run is over.",
+                "  New in the plan: {}. Repeat the command after this run to do that.",
                 quoted(&self.new)
             ));
         }
         if !self.gone.is_empty() {
             lines.push(format!(
-                "  No longer open in the plan: {}. The run keeps to what it began with.",
+                "  No longer open in the plan: {}. The run keeps the objectives that it began with.",
                 quoted(&self.gone)
             ));
         }
@@ -82,12 +82,14 @@ fn quoted(lines: &[String]) -> String {
 /// The flags that a command gives the agents of a run that it goes on with, until it ends.
 const HANDED_OVER: [&str; 4] = ["--env", "--allow", "--permission", "--model"];
 
-impl Found<'_> {
+impl ResumeMessage<'_> {
     /// The commands that give its agents what this one would, where they can.
     fn given_by(&self) -> String {
         let is_handed_over = |flag: &str| HANDED_OVER.contains(&flag);
         match self.beyond.split([' ', ',', '`']).filter(|flag| flag.starts_with("--")).all(is_handed_over) {
-            true => " `baton resume` and `baton answer … --resume` take the flag, until they end.".to_owned(),
+            true => {
+                " `baton resume` and `baton answer … --resume` accept the flag, until they end.".to_owned()
+            }
             false => String::new(),
         }
     }
@@ -98,7 +100,7 @@ impl Found<'_> {
     }
 
     /// For people, as lines.
-    pub(crate) fn lines(&self, look: &Look) -> Vec<String> {
+    pub(crate) fn lines(&self, look: &TerminalStyle) -> Vec<String> {
         let view = &self.run.view;
         let (done, all) = view.objectives();
         let word = look.paint(Tone::Relay, "found");
@@ -121,7 +123,7 @@ impl Found<'_> {
         }
         if self.changed {
             lines.push(
-                "  The workflow, or a file beneath it, has changed since: the run keeps to what it began with.".to_owned(),
+                "  The workflow, or a file beneath it, has changed since: the run keeps the version that it began with.".to_owned(),
             );
         }
         if !self.beyond.is_empty() {
@@ -134,10 +136,10 @@ impl Found<'_> {
         }
         lines.extend(self.boxes.lines().into_iter().map(|line| look.wrap(&line, 4)));
         let then = match self.waits() {
-            true => "It waits for a person, as below;",
-            false => "Going on with it;",
+            true => "It waits for your answer, see below;",
+            false => "Resuming it;",
         };
-        lines.push(format!("{then} `{}` begins anew and keeps this run.", self.restart));
+        lines.push(format!("{then} `{}` starts a new run and keeps this one.", self.restart));
         lines
     }
 
@@ -158,7 +160,7 @@ impl Found<'_> {
             "phases_open": open,
             "questions": view.questions,
             "began_without": self.beyond,
-            "changed": self.changed || self.boxes != BoxesChanged::default(),
+            "changed": self.changed || self.boxes != PlanBoxDiff::default(),
             "goes_on": !self.waits(),
         })
     }
@@ -197,20 +199,25 @@ mod tests {
     fn what_is_found_is_said() {
         let said = |view: RunView, changed| {
             let run = unfinished(view);
-            let found = Found {
+            let found = ResumeMessage {
                 run: &run,
                 changed,
                 beyond: if changed { "" } else { "--agent codex" },
-                boxes: BoxesChanged::default(),
+                boxes: PlanBoxDiff::default(),
                 restart: "baton run quickstart.toml --restart",
             };
-            found.lines(&Look::bare(100)).join("\n")
+            found.lines(&TerminalStyle::bare(100)).join("\n")
         };
         let texts = [said(samples::running(), true), said(samples::paused(), false)];
         insta::assert_snapshot!("found", texts.join("\n\n"));
         let run = unfinished(samples::paused());
-        let found =
-            Found { run: &run, changed: false, beyond: "", boxes: BoxesChanged::default(), restart: "" };
+        let found = ResumeMessage {
+            run: &run,
+            changed: false,
+            beyond: "",
+            boxes: PlanBoxDiff::default(),
+            restart: "",
+        };
         insta::assert_json_snapshot!("found_json", found.json());
     }
 

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use baton_runtime::core::PhaseId;
-use baton_runtime::core::decision::{Provenance, Review, Staleness};
+use baton_runtime::core::decision::{Provenance, ReviewDecision, Staleness};
 use baton_runtime::core::view::{HandoffRepair, ReviewSummary};
 use baton_runtime::{Author, HandoffEntry, Inspection};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use crate::render::look::{Look, Tone};
+use crate::render::look::{TerminalStyle, Tone};
 use crate::render::record;
 use crate::render::words::{by_policy, in_a_line};
 
 /// "stale: 7 commits since, another branch".
-fn age(found: &Inspection, review: &Review) -> String {
+fn age(found: &Inspection, review: &ReviewDecision) -> String {
     let mut why = Vec::new();
     match found.commits_since {
         Some(0) => {}
@@ -26,7 +26,7 @@ fn age(found: &Inspection, review: &Review) -> String {
         why.push("another branch".to_owned());
     }
     if !found.missing_files.is_empty() {
-        why.push(format!("{} files that it names are not there", found.missing_files.len()));
+        why.push(format!("{} files that it names are missing", found.missing_files.len()));
     }
     let word = match (found.commits_since, review.staleness) {
         (None, Staleness::Fresh) => "of unknown age".to_owned(),
@@ -47,7 +47,12 @@ fn findings(review: &ReviewSummary) -> String {
         .collect()
 }
 
-pub(crate) fn verdict_of(look: &Look, file: &Path, found: &Inspection, review: &Review) -> String {
+pub(crate) fn verdict_of(
+    look: &TerminalStyle,
+    file: &Path,
+    found: &Inspection,
+    review: &ReviewDecision,
+) -> String {
     let (tone, word) = if review.accepted { (Tone::Good, "accepted") } else { (Tone::Bad, "refused") };
     format!(
         "{}: {}, {} of 100 points\n{}{}\n",
@@ -59,7 +64,12 @@ pub(crate) fn verdict_of(look: &Look, file: &Path, found: &Inspection, review: &
     )
 }
 
-pub(crate) fn verdict_record(file: &Path, found: &Inspection, review: &Review, label: &Provenance) -> Value {
+pub(crate) fn verdict_record(
+    file: &Path,
+    found: &Inspection,
+    review: &ReviewDecision,
+    label: &Provenance,
+) -> Value {
     json!({
         "schema": record::SCHEMA,
         "record": "handoff-check",
@@ -77,7 +87,7 @@ pub(crate) fn verdict_record(file: &Path, found: &Inspection, review: &Review, l
     })
 }
 
-pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &Review) -> Value {
+pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &ReviewDecision) -> Value {
     let packets: Vec<Value> = entry
         .packets
         .iter()
@@ -109,10 +119,10 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &Review) -> V
 
 /// `usual` is what third parties' texts are held to, where that is asked for.
 pub(crate) fn text_of(
-    look: &Look,
+    look: &TerminalStyle,
     phase: &PhaseId,
-    shown: &[(HandoffEntry, Review)],
-    usual: Option<Usual<'_>>,
+    shown: &[(HandoffEntry, ReviewDecision)],
+    usual: Option<BuiltInTextFn<'_>>,
 ) -> String {
     if shown.is_empty() {
         return format!("no session of phase {phase} has left a handoff\n");
@@ -143,9 +153,7 @@ pub(crate) fn text_of(
         line("now", &age(&entry.now, now));
         match row.repair {
             HandoffRepair::None => {}
-            HandoffRepair::FromFacts => {
-                line("repaired", "composed again from facts, without the words of agents")
-            }
+            HandoffRepair::FromFacts => line("repaired", "composed again from facts, without text of agents"),
             HandoffRepair::Plain => line("repaired", "the host's own plain document, from facts"),
         }
         if row.lead {
@@ -175,13 +183,13 @@ pub(crate) fn text_of(
         is_foreign(entry.by.as_ref()) || entry.packets.iter().any(|packet| is_foreign(packet.by.as_ref()))
     };
     if usual.is_some() && !shown.iter().any(|(entry, _)| authors(entry)) {
-        text.push_str("nothing here is a third party's: there is nothing to set beside it\n");
+        text.push_str("nothing here is third-party text: there is nothing to compare\n");
     }
     text
 }
 
 /// What the built-in policy writes where another one was asked.
-pub(crate) type Usual<'a> = &'a dyn Fn(&Author) -> Option<String>;
+pub(crate) type BuiltInTextFn<'a> = &'a dyn Fn(&Author) -> Option<String>;
 
 /// Stands before each line of what a third party wrote: it reached an agent as it stands there.
 const FOREIGN: &str = "┆ ";
@@ -203,7 +211,7 @@ fn by_words(by: Option<&Author>) -> String {
     let digest = label.component.as_ref().map(|component| format!("@{}", component.short()));
     let name = format!("{}{}", label.policy, digest.unwrap_or_default());
     match author.is_third_party() {
-        true => format!("{name}, a third party: its text is marked {}", FOREIGN.trim_end()),
+        true => format!("{name}, third party: its text is marked {}", FOREIGN.trim_end()),
         false => format!("{name}, part of this host"),
     }
 }
@@ -218,11 +226,11 @@ fn by_record(author: &Author) -> Value {
 }
 
 /// Line by line, what a third party wrote otherwise than the built-in policy does.
-fn differing(look: &Look, by: Option<&Author>, usual: Option<Usual<'_>>) -> String {
+fn differing(look: &TerminalStyle, by: Option<&Author>, usual: Option<BuiltInTextFn<'_>>) -> String {
     let (Some(author), Some(usual)) = (by.filter(|author| author.is_third_party()), usual) else {
         return String::new();
     };
-    let title = "beside what the built-in policy writes (-)";
+    let title = "compared with the built-in policy (-)";
     let Some(usual) = usual(author) else {
         return format!("{title}: it writes nothing\n\n");
     };
@@ -276,9 +284,9 @@ mod tests {
         Author { label, question: standalone_offload_query(item), text: text.to_owned() }
     }
 
-    fn seen(commits_since: u32) -> (Inspection, Review) {
+    fn seen(commits_since: u32) -> (Inspection, ReviewDecision) {
         let now = Inspection { commits_since: Some(commits_since), diverged: true, ..Inspection::default() };
-        let review = Review {
+        let review = ReviewDecision {
             score: 65,
             findings: vec![Finding {
                 cost: 35,
@@ -312,13 +320,16 @@ mod tests {
             by: Some(author("resilience", "")),
             open_objectives: vec!["printer".into()],
         };
-        let shown = text_of(&Look::bare(100), &"build".into(), &[(entry, review)], Some(&usual));
+        let shown = text_of(&TerminalStyle::bare(100), &"build".into(), &[(entry, review)], Some(&usual));
         // Each change of the built-in policy gives it another digest.
         insta::assert_snapshot!(
             "handoff_show",
             shown.replace(Digest::of(builtin_bytes()).short(), "0123456789ab")
         );
-        insta::assert_snapshot!("handoff_show_none", text_of(&Look::bare(100), &"build".into(), &[], None));
+        insta::assert_snapshot!(
+            "handoff_show_none",
+            text_of(&TerminalStyle::bare(100), &"build".into(), &[], None)
+        );
     }
 
     #[test]
@@ -327,7 +338,7 @@ mod tests {
         let (now, review) = seen(1);
         insta::assert_snapshot!(
             "handoff_check",
-            verdict_of(&Look::bare(100), Path::new("handoff.md"), &now, &review)
+            verdict_of(&TerminalStyle::bare(100), Path::new("handoff.md"), &now, &review)
         );
     }
 }

@@ -5,7 +5,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::workflow::ImportedRecording;
 use serde_json::{Value, json};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::{record, words};
 
 /// Verdicts that are shown; the last ones say how it ended.
@@ -22,11 +22,11 @@ pub(crate) fn provenance(imported: &ImportedRecording) -> String {
         true => ", a recording without times: those shown are evenly spaced",
         false => "",
     };
-    format!("Imported from {}{times}. No host ran it, so nobody can go on with it.", files.join(", "))
+    format!("Imported from {}{times}. It is a recording and cannot be resumed.", files.join(", "))
 }
 
 /// An import that is kept.
-pub(crate) struct OnImport<'a> {
+pub(crate) struct ImportSummary<'a> {
     /// The run.
     pub(crate) run: &'a RunId,
     /// What it came to.
@@ -37,9 +37,9 @@ pub(crate) struct OnImport<'a> {
     pub(crate) flags: &'a str,
 }
 
-impl OnImport<'_> {
+impl ImportSummary<'_> {
     /// For people: what it is, how it went, what nobody could know, what to type next.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let report = self.report;
         let names: Vec<&str> = report.imported.files.iter().map(|file| file.name.as_str()).collect();
         let (names, format) = (names.join(", "), &report.imported.format);
@@ -85,7 +85,7 @@ impl OnImport<'_> {
         text
     }
 
-    fn note(&self, look: &Look, word: &str, note: &ImportNote) -> String {
+    fn note(&self, look: &TerminalStyle, word: &str, note: &ImportNote) -> String {
         let several = self.report.imported.files.len() > 1;
         let place =
             if several { format!("{}:{}", note.file, note.line) } else { format!("line {}", note.line) };
@@ -105,8 +105,8 @@ impl OnImport<'_> {
     }
 
     /// Several in one document.
-    pub(crate) fn json_of(all: &[OnImport<'_>]) -> Value {
-        let imports: Vec<Value> = all.iter().map(OnImport::json).collect();
+    pub(crate) fn json_of(all: &[ImportSummary<'_>]) -> Value {
+        let imports: Vec<Value> = all.iter().map(ImportSummary::json).collect();
         json!({ "schema": record::SCHEMA, "record": "imports", "imports": imports })
     }
 }
@@ -174,7 +174,7 @@ mod tests {
         let (run, report) = (RunId::new("import-3f2a91c05d7e"), report());
         let said = |already| {
             let flags = " --state-dir /srv/state";
-            OnImport { run: &run, report: &report, already, flags }.text(&Look::bare(100))
+            ImportSummary { run: &run, report: &report, already, flags }.text(&TerminalStyle::bare(100))
         };
         let provenance = provenance(&report.imported);
         insta::assert_snapshot!("import", [said(false), said(true), provenance].join("\n"));

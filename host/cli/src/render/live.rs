@@ -9,12 +9,12 @@ use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::{DurationMs, SessionId};
 use baton_runtime::store::secrets::mask;
 
-use super::look::{self, Look, Tone};
-use super::plain::Plain;
-use super::table::{Ages, table_within};
+use super::look::{self, TerminalStyle, Tone};
+use super::plain::PlainRenderer;
+use super::table::{SessionAges, table_within};
 use super::{notice, words};
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Lines of the terminal that the table leaves free: the one above it, the cursor's, and what just happened.
 const LINES_FREE: usize = 5;
@@ -28,8 +28,8 @@ const QUIET_MS: u64 = 3000;
 const REDRAWN_EVERY: Duration = Duration::from_millis(250);
 
 /// A table below lines that scroll. Lines end as lines do, so that a terminal can break them anew when its width changes.
-pub(crate) struct Live {
-    plain: Plain,
+pub(crate) struct LiveTable {
+    plain: PlainRenderer,
     view: Option<RunView>,
     /// When the view came, since time goes on while nothing happens.
     shown_at: Option<Instant>,
@@ -42,14 +42,14 @@ pub(crate) struct Live {
     drawn_at: Option<Instant>,
 }
 
-impl Live {
-    pub(crate) fn new(look: Look) -> Self {
+impl LiveTable {
+    pub(crate) fn new(look: TerminalStyle) -> Self {
         let width = look.width;
-        let (plain, active) = (Plain::new(look), BTreeMap::new());
+        let (plain, active) = (PlainRenderer::new(look), BTreeMap::new());
         Self { plain, view: None, shown_at: None, active, below: String::new(), width, drawn_at: None }
     }
 
-    pub(crate) fn show(&mut self, update: &RunUpdate, place: &Place) {
+    pub(crate) fn show(&mut self, update: &RunUpdate, place: &RunLocation) {
         for notice in &update.notices {
             if let ProgressEvent::Activity { session, .. } | ProgressEvent::Turn { session, .. } = notice {
                 self.active.insert(session.clone(), Instant::now());
@@ -77,7 +77,7 @@ impl Live {
     }
 
     /// The lines of before are laid out for another width.
-    fn heed_size(&mut self, look: &Look) {
+    fn heed_size(&mut self, look: &TerminalStyle) {
         if look.width != self.width {
             self.plain.resize(look.clone());
         }
@@ -93,7 +93,8 @@ impl Live {
         let Some(view) = &self.view else { return String::new() };
         let age =
             |since: &Instant| DurationMs(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let ages: Ages = self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
+        let ages: SessionAges =
+            self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
         let look = look::stderr();
         let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
         let since = self.shown_at.map_or(DurationMs(0), |at| age(&at));
@@ -134,7 +135,7 @@ fn shown(text: &str) -> String {
 }
 
 /// How long ago anybody at work did something, where that is a while.
-fn last_sign(view: &RunView, ages: &Ages) -> Option<DurationMs> {
+fn last_sign(view: &RunView, ages: &SessionAges) -> Option<DurationMs> {
     let at_work = view.phases.iter().filter_map(|phase| phase.sessions.last());
     let at_work = at_work.filter(|session| session.ending.is_empty());
     let youngest = at_work.filter_map(|session| ages.get(&session.id)).min_by_key(|age| age.0)?;
@@ -160,7 +161,7 @@ fn summary(view: &RunView, since: DurationMs, quiet: Option<DurationMs>) -> Stri
 }
 
 /// What sessions did last, with the paths of files as they are from the workspace.
-fn from_workspace(mut view: RunView, place: &Place) -> RunView {
+fn from_workspace(mut view: RunView, place: &RunLocation) -> RunView {
     let workspace = place.config.workspace.to_string_lossy();
     for session in view.phases.iter_mut().flat_map(|phase| &mut phase.sessions) {
         session.last = notice::from_workspace(&session.last, &workspace);

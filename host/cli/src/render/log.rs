@@ -8,7 +8,7 @@ use baton_runtime::core::facts::{ProcessExit, SignalSource};
 use baton_runtime::{TranscriptEvent, TranscriptLine};
 
 use super::allowing;
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::notice;
 use super::words;
 use crate::layers;
@@ -39,8 +39,8 @@ const REFUSALS: [&str; 6] = [
 const ASKED_AGAIN: &str = "Why you are asked again: ";
 
 /// How a log is laid out.
-pub(crate) struct Log {
-    pub(crate) look: Look,
+pub(crate) struct LogRenderer {
+    pub(crate) look: TerminalStyle,
     /// Whole prompts are shown.
     pub(crate) prompts: bool,
     /// Paths below it are shown from there.
@@ -48,11 +48,11 @@ pub(crate) struct Log {
     /// The folder of the run's sessions, if it has one.
     pub(crate) sessions: Option<PathBuf>,
     /// What the agents wrote on their terminals and was not shown.
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: TerminalTails,
 }
 
 /// Of each session that has not ended: its last line, and what it wrote on its terminal.
-pub(crate) type Terminals = BTreeMap<SessionId, (TranscriptLine, Vec<String>)>;
+pub(crate) type TerminalTails = BTreeMap<SessionId, (TranscriptLine, Vec<String>)>;
 
 struct LogLine {
     word: &'static str,
@@ -62,7 +62,7 @@ struct LogLine {
     more: Vec<String>,
 }
 
-impl Log {
+impl LogRenderer {
     /// One line, with those that belong to it; nothing for what an agent writes on its terminal. That is counted when its process is
     /// gone, and quoted if the process failed.
     pub(crate) fn next(&mut self, line: &TranscriptLine) -> String {
@@ -367,9 +367,9 @@ mod tests {
             .collect()
     }
 
-    fn of(look: Look, prompts: bool) -> Log {
+    fn of(look: TerminalStyle, prompts: bool) -> LogRenderer {
         let (workspace, sessions) = ("/home/ada/app".into(), Some("/state/sessions/r".into()));
-        Log { look, prompts, workspace, sessions, terminals: Terminals::new() }
+        LogRenderer { look, prompts, workspace, sessions, terminals: TerminalTails::new() }
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
             },
         ];
         for wrap in [true, false] {
-            let look = Look { wrap, ..Look::bare(100) };
+            let look = TerminalStyle { wrap, ..TerminalStyle::bare(100) };
             let mut log = of(look, false);
             for what in happened.clone() {
                 let line = TranscriptLine { what, ..lines().remove(0) };
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_an_agent_writes_on_its_terminal_is_told_without_its_colours_and_as_no_message() {
-        let mut log = of(Look::bare(200), false);
+        let mut log = of(TerminalStyle::bare(200), false);
         let text = "warning: one\n\u{1b}[31mERROR\u{1b}[0m codex_core::session: failed to record\u{1b}[2J";
         let written = || TranscriptEvent::Signal {
             channel: SignalSource::Terminal,
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn a_transcript_has_a_line_for_everything() {
         let text = |width, prompts| {
-            let look = Look { wrap: true, ..Look::bare(width) };
+            let look = TerminalStyle { wrap: true, ..TerminalStyle::bare(width) };
             let mut log = of(look, prompts);
             lines().iter().map(|line| log.next(line)).collect::<String>()
         };

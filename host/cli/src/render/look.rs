@@ -17,7 +17,7 @@ const WIDTH_MIN: u16 = 40;
 
 /// How text is drawn for one stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Look {
+pub(crate) struct TerminalStyle {
     /// Whether colour is used.
     pub(crate) colour: bool,
     /// Columns of the terminal.
@@ -35,22 +35,22 @@ pub(crate) struct Look {
 }
 
 /// For data.
-pub(crate) fn stdout() -> Look {
+pub(crate) fn stdout() -> TerminalStyle {
     detect(&std::io::stdout())
 }
 
 /// For progress.
-pub(crate) fn stderr() -> Look {
+pub(crate) fn stderr() -> TerminalStyle {
     detect(&std::io::stderr())
 }
 
-fn detect(stream: &(impl IsTerminal + AsFd)) -> Look {
+fn detect(stream: &(impl IsTerminal + AsFd)) -> TerminalStyle {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = stream.is_terminal();
     let size = rustix::termios::tcgetwinsize(stream).ok();
     let columns = size.map(|size| size.ws_col).filter(|columns| *columns > 0);
     let lines = size.map(|size| size.ws_row).filter(|lines| *lines > 0);
-    Look {
+    TerminalStyle {
         colour: has_colour(stream),
         width: columns.unwrap_or(WIDTH_ELSEWHERE).max(WIDTH_MIN),
         height: lines.unwrap_or(HEIGHT_ELSEWHERE),
@@ -71,7 +71,7 @@ pub(crate) fn has_colour(stream: &impl IsTerminal) -> bool {
     wants_colour(|name| std::env::var(name).ok(), stream.is_terminal())
 }
 
-/// The escape sequence at the start of a text, if it is one that [`Look::paint`] or a table writes.
+/// The escape sequence at the start of a text, if it is one that [`TerminalStyle::paint`] or a table writes.
 pub(crate) fn style_at(text: &str) -> Option<&str> {
     let of_paint = ["0", "1", "2", "31", "32", "33", "36"];
     let of_tables = ["38;5;1", "38;5;2", "38;5;3", "38;5;6", "38;5;8", "39"];
@@ -95,14 +95,14 @@ fn wants_colour(variable: impl Fn(&str) -> Option<String>, terminal: bool) -> bo
         && variable("CLICOLOR").is_none_or(|value| value != "0")
 }
 
-impl Look {
+impl TerminalStyle {
     /// Without anything that depends on a terminal: for tests.
     #[cfg(test)]
-    pub(crate) fn bare(width: u16) -> Look {
+    pub(crate) fn bare(width: u16) -> TerminalStyle {
         // 2026-02-12, 10:30:20 UTC.
         let now = UnixMs(1_770_892_220_000);
         let zone = TimeZone::UTC;
-        Look { colour: false, width, height: HEIGHT_ELSEWHERE, wrap: false, dumb: false, zone, now }
+        TerminalStyle { colour: false, width, height: HEIGHT_ELSEWHERE, wrap: false, dumb: false, zone, now }
     }
 
     /// "12:03:07" where the reader is.
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_moment_on_another_day_has_a_date() {
-        let look = Look::bare(80);
+        let look = TerminalStyle::bare(80);
         let later = |hours: u64| UnixMs(look.now.0 + hours * 3_600_000);
         assert_eq!(look.moment(later(1), look.now), "11:30:20");
         assert_eq!(look.moment(later(14), look.now), "2026-02-13 00:30 (tomorrow)");
@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn lines_are_broken_for_a_terminal_only() {
         let text = "a sentence that is longer than the narrow terminal it is shown on";
-        assert_eq!(Look::bare(40).wrap(text, 4), text);
-        let wrapped = Look { wrap: true, ..Look::bare(40) }.wrap(text, 4);
+        assert_eq!(TerminalStyle::bare(40).wrap(text, 4), text);
+        let wrapped = TerminalStyle { wrap: true, ..TerminalStyle::bare(40) }.wrap(text, 4);
         assert!(wrapped.lines().all(|line| line.chars().count() <= 40), "{wrapped}");
         assert!(wrapped.lines().skip(1).all(|line| line.starts_with("    ")), "{wrapped}");
         assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>().join(" "), text);

@@ -11,20 +11,20 @@ use baton_runtime::core::view::{HandoffRepair, is_believable_reset};
 use baton_runtime::core::workflow::PolicyScope;
 use baton_runtime::core::{PhaseId, SessionId};
 
-use super::allowing::{Allowing, ONLY_ALL, allowing, not_given};
-use super::look::{Look, Tone};
+use super::allowing::{ONLY_ALL, PermissionHint, allowing, not_given};
+use super::look::{TerminalStyle, Tone};
 use super::words::{
     COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, in_a_line, in_words, is_code, list,
     source, tokens, turns,
 };
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
 const FILES_SHOWN: usize = 6;
 
 /// A notice in words.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct NoticeText {
     /// About which phase.
     pub(crate) phase: Option<PhaseId>,
     /// About which session.
@@ -40,7 +40,12 @@ pub(crate) struct Said {
 }
 
 /// Puts a notice into words. `run` and `place` give the commands that a person may type next.
-pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look) -> Said {
+pub(crate) fn say(
+    notice: &ProgressEvent,
+    run: &str,
+    place: &RunLocation,
+    look: &TerminalStyle,
+) -> NoticeText {
     let mut more = Vec::new();
     let workspace = place.config.workspace.to_string_lossy();
     let (word, tone, text) = match notice {
@@ -100,7 +105,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
         ProgressEvent::Said { text, .. } => ("says", Tone::Plain, from_workspace(text, &workspace)),
         ProgressEvent::Warned { occupancy, message, .. } => {
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
-            ("warning", Tone::Warn, format!("{context}: {} The work goes on.", sentence(message)))
+            ("warning", Tone::Warn, format!("{context}: {} The work continues.", sentence(message)))
         }
         ProgressEvent::ObjectiveDone { objective, basis, judged_by, done, of, .. } => {
             let judged = super::words::judged_by(judged_by.as_deref());
@@ -109,12 +114,12 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
         ProgressEvent::NotReviewed { phase } => (
             "review",
             Tone::Warn,
-            format!("no review of {phase} gave a score: its work is merged unreviewed"),
+            format!("no review of {phase} gave a score: its work is merged without a review"),
         ),
         ProgressEvent::Unseen { phase, files } => (
             "left out",
             Tone::Warn,
-            format!("git ignores it in the tree of {phase}, and it is not merged: {}", list(files)),
+            format!("ignored by git in the tree of {phase}, so not merged: {}", list(files)),
         ),
         ProgressEvent::LeftOut { phase, files } => (
             "left out",
@@ -125,18 +130,18 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             "left out",
             Tone::Warn,
             format!(
-                "{session} prints faster than the journal takes: {} of its text and {events} of its events were left \
-                 out. The end of its text is kept",
+                "{session} prints faster than the journal can store: {} of its text and {events} of its events were \
+                 left out. The end of its text is kept",
                 bytes(*text_bytes)
             ),
         ),
         ProgressEvent::Refused { session, refusal, .. } if refusal.kind == RefusalKind::Call => {
             more.extend(match allowing(&refusal.target) {
-                Some(Allowing::By(flag)) => Some(format!(
+                Some(PermissionHint::By(flag)) => Some(format!(
                     "allowed by {flag} of a new run, of `baton resume` and of `baton answer … --resume`, or by `allow` in \
                      the role"
                 )),
-                Some(Allowing::OnlyAll) => Some(ONLY_ALL.to_owned()),
+                Some(PermissionHint::OnlyAll) => Some(ONLY_ALL.to_owned()),
                 None => None,
             });
             let call = from_workspace(&refusal.target, &workspace);
@@ -221,7 +226,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             let done = match repair {
                 HandoffRepair::Plain => "the host wrote a plain one from facts",
                 HandoffRepair::FromFacts | HandoffRepair::None => {
-                    "it was written again from facts, without the words of agents"
+                    "it was written again from facts, without text of agents"
                 }
             };
             ("handoff", Tone::Warn, format!("the document was {why}; {done}. Nothing is lost"))
@@ -240,9 +245,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             let waits = match (until, retry_at) {
                 (Some(until), _) if !is_believable_reset(*since, *until) => {
                     let until = look.day_and_time(*until);
-                    format!(
-                        "the agent names a reset at {until}, which is not believed; it tries again by itself"
-                    )
+                    format!("the agent names an implausible reset at {until}; it tries again by itself")
                 }
                 (Some(until), _) => format!("waits until {}", look.moment(*until, *since)),
                 (None, Some(at)) => {
@@ -254,7 +257,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
                 (None, None) => format!("{said}Baton waits for the agent"),
             };
             let judged = super::words::judged_by(judged_by.as_deref());
-            ("quota", Tone::Warn, format!("{cause}: {waits}{judged}; this does not count as time"))
+            ("quota", Tone::Warn, format!("{cause}: {waits}{judged} (not counted as time)"))
         }
         ProgressEvent::QuotaOver { waited, is_try: true, .. } => {
             ("quota", Tone::Plain, format!("waited {waited} (not counted); trying again"))
@@ -283,35 +286,33 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             ("split", Tone::Relay, text)
         }
         ProgressEvent::Merged { phase, into, files } => {
-            ("merge", Tone::Good, format!("what {phase} made is in {into} ({})", count(*files, "file")))
+            ("merge", Tone::Good, format!("merged {phase} into {into} ({})", count(*files, "file")))
         }
         ProgressEvent::Conflict { phase, into, files } => {
             more.extend(files.iter().take(FILES_SHOWN).cloned());
             let beyond = files.len().saturating_sub(FILES_SHOWN);
             more.extend((beyond > 0).then(|| format!("and {beyond} more")));
             let what = match phase == into {
-                true => format!("what has changed meanwhile where {into} began"),
-                false => format!("what {phase} made"),
+                true => format!("changes made meanwhile where {into} began"),
+                false => format!("the work of {phase}"),
             };
             (
                 "conflict",
                 Tone::Warn,
-                format!("{what} does not fit what is in {into} already; a session resolves it"),
+                format!("merge conflict between {what} and {into}; a session resolves it"),
             )
         }
         ProgressEvent::Landed { commit, committed, files, .. } => {
             let commit = commit.get(..COMMIT_DIGITS).unwrap_or(commit);
             let files = count(*files, "file");
             let text = match committed {
-                true => format!("the whole is where the phase began: commit {commit}, {files}"),
-                false => format!(
-                    "the whole is where the phase began: {files} beside the work that is not committed there"
-                ),
+                true => format!("landed on the workspace: commit {commit}, {files}"),
+                false => format!("landed on the workspace: {files}, next to uncommitted work"),
             };
             ("landed", Tone::Good, text)
         }
         ProgressEvent::KeptApart { tree, .. } => {
-            ("apart", Tone::Warn, format!("what it left is not merged; it is kept on the branch of {tree}"))
+            ("apart", Tone::Warn, format!("its work is not merged; it is kept on the branch of {tree}"))
         }
         ProgressEvent::Reviewed { score, passed, summary, .. } => {
             let (tone, word) = if *passed { (Tone::Good, "passed") } else { (Tone::Bad, "not enough") };
@@ -320,7 +321,7 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             ("review", tone, format!("{score} of 100, {word}{colon}{summary}"))
         }
         ProgressEvent::Iterating { from, iteration, of, .. } => {
-            ("loop", Tone::Relay, format!("begins again at {from}, round {iteration} of {of}"))
+            ("loop", Tone::Relay, format!("repeats from {from}, round {iteration} of {of}"))
         }
         ProgressEvent::CheckingFirst { command, .. } => {
             ("verify", Tone::Dim, format!("runs `{}` once before the work", one_line(command)))
@@ -353,10 +354,10 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
             ("policy", tone, text)
         }
         ProgressEvent::ReportRefused { file, why } => {
-            ("report", Tone::Warn, format!("{file} was not taken: {why}"))
+            ("report", Tone::Warn, format!("{file} was rejected: {why}"))
         }
         ProgressEvent::NotTold { event, why } => {
-            ("notify", Tone::Warn, format!("nobody was told of `{event}`: {}", one_line(why)))
+            ("notify", Tone::Warn, format!("notification `{event}` failed: {}", one_line(why)))
         }
         ProgressEvent::Paused { question, text, choices: answers, .. } => {
             let example = answers.first().map_or("CHOICE", |choice| choice.name());
@@ -391,14 +392,14 @@ pub(crate) fn say(notice: &ProgressEvent, run: &str, place: &Place, look: &Look)
     let (phase, session) = about(notice);
     // Whatever a policy or an agent said, it begins no line.
     let (text, more) = (in_a_line(&text), more.iter().map(|line| in_a_line(line)).collect());
-    Said { phase, session, word, tone, text, more }
+    NoticeText { phase, session, word, tone, text, more }
 }
 
 /// What the provider says, where its status or code is plain; what follows from it is the policy's to say.
 fn why_it_retries(code: &str, status: Option<u16>) -> &'static str {
     match matches!(status, Some(401 | 403)) || code.starts_with("authentication") {
-        true => "its login or key is not accepted",
-        false => "the provider did not answer as it should",
+        true => "the provider rejects its login or key",
+        false => "unexpected reply from the provider",
     }
 }
 
@@ -469,7 +470,7 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
             let role = match by {
                 DecisionSource::Configured => "the configured policy",
                 DecisionSource::Next => "the next policy of its chain",
-                DecisionSource::LastGood => "which last decided without a fault",
+                DecisionSource::LastGood => "the last one without a fault",
                 DecisionSource::BuiltIn => "the built-in policy",
                 DecisionSource::Native => "the host itself, which keeps going or pauses",
                 DecisionSource::Recording => "the recording that the run was made from",
@@ -487,7 +488,7 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
             let again = if *again { " again" } else { "" };
             let then: String = to.then.iter().map(|link| format!(", then {}", link.policy)).collect();
             let text = format!(
-                "{policy} is taken back after {} in a row ({}); {} decides {}{again}{then}",
+                "{policy} is replaced after {} in a row ({}); {} decides {}{again}{then}",
                 count(*faults, "fault"),
                 one_line(because),
                 to.policy,
@@ -496,7 +497,7 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
             (Tone::Warn, text)
         }
         ProgressEvent::PolicyRefused { policy, why } => {
-            (Tone::Warn, format!("{policy} was not put in place, nothing has changed: {}", one_line(why)))
+            (Tone::Warn, format!("{policy} was refused, nothing has changed: {}", one_line(why)))
         }
         _ => (Tone::Plain, String::new()),
     }
@@ -538,11 +539,11 @@ pub(crate) fn prompted(kind: PromptKind, focus: &str) -> String {
     match kind {
         PromptKind::First => format!("first: {focus}"),
         PromptKind::Next => format!("next: {focus}"),
-        PromptKind::Continuing => format!("goes on from the handoff: {focus}"),
-        PromptKind::ReOriented => format!("where it stands, after making room: {focus}"),
-        PromptKind::Nudged => format!("asked again: {focus}"),
-        PromptKind::Reviewing => format!("to be reviewed: {focus}"),
-        PromptKind::Merging => format!("bring it to an end: {focus}"),
+        PromptKind::Continuing => format!("continues from the handoff: {focus}"),
+        PromptKind::ReOriented => format!("re-orienting after compaction: {focus}"),
+        PromptKind::Nudged => format!("retrying: {focus}"),
+        PromptKind::Reviewing => format!("review of: {focus}"),
+        PromptKind::Merging => format!("finish the merge: {focus}"),
     }
 }
 
@@ -589,8 +590,7 @@ pub(crate) fn modified_check(command: &str, files: &[String]) -> String {
 
 /// Evidence may have been printed by anything: one line, no control characters, and short.
 fn one_line(text: &str) -> String {
-    /// Enough to recognise any error message.
-    const CHARS_MAX: usize = 160;
+    const CHARS_MAX: usize = 160; // Enough to recognise any error message.
     let mut line: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHARS_MAX).collect();
     if text.chars().nth(CHARS_MAX).is_some() {

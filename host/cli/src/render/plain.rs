@@ -8,10 +8,10 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::{PhaseOrigin, RunView, SessionSummary};
 use baton_runtime::core::{SessionId, UnixMs};
 
-use super::look::{Look, Tone};
-use super::notice::{Said, say};
+use super::look::{TerminalStyle, Tone};
+use super::notice::{NoticeText, say};
 use super::words;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Widest column of phase ids; a longer id pushes its line to the right.
 const PHASE_WIDTH_MAX: usize = 16;
@@ -26,8 +26,8 @@ const COLUMNS_FROM: u16 = 78;
 const NARROW_INDENT: usize = 2;
 
 /// Puts a run into lines. Remembers only what has been said.
-pub(crate) struct Plain {
-    look: Look,
+pub(crate) struct PlainRenderer {
+    look: TerminalStyle,
     introduced: bool,
     phase_width: usize,
     /// The tenth of the window that was last told, by session.
@@ -36,18 +36,18 @@ pub(crate) struct Plain {
     held: BTreeMap<SessionId, ProgressEvent>,
 }
 
-impl Plain {
-    pub(crate) fn new(look: Look) -> Self {
+impl PlainRenderer {
+    pub(crate) fn new(look: TerminalStyle) -> Self {
         Self { look, introduced: false, phase_width: 0, told: BTreeMap::new(), held: BTreeMap::new() }
     }
 
     /// The terminal has another size by now.
-    pub(crate) fn resize(&mut self, look: Look) {
+    pub(crate) fn resize(&mut self, look: TerminalStyle) {
         self.look = look;
     }
 
     /// The lines for an update, the first one with an introduction.
-    pub(crate) fn lines(&mut self, update: &RunUpdate, place: &Place) -> Vec<String> {
+    pub(crate) fn lines(&mut self, update: &RunUpdate, place: &RunLocation) -> Vec<String> {
         let longest =
             update.view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
         // One more, since a split adds a letter.
@@ -76,7 +76,7 @@ impl Plain {
         }
     }
 
-    fn introduction(&mut self, view: &RunView, place: &Place) -> Vec<String> {
+    fn introduction(&mut self, view: &RunView, place: &RunLocation) -> Vec<String> {
         self.introduced = true;
         let phases = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow).count();
         let name = self.look.paint(Tone::Strong, &view.workflow);
@@ -112,7 +112,7 @@ impl Plain {
     }
 
     /// One notice as lines: when, where, who, what.
-    pub(crate) fn lay_out(&self, at: UnixMs, said: &Said) -> Vec<String> {
+    pub(crate) fn lay_out(&self, at: UnixMs, said: &NoticeText) -> Vec<String> {
         let phase = said.phase.as_ref().map_or("", |phase| phase.as_str());
         let session = said.session.as_ref().map_or("", |session| session.as_str());
         let (clock, phase_width) = (self.look.clock(at), self.phase_width);
@@ -130,7 +130,7 @@ impl Plain {
     }
 
     /// The same without columns.
-    fn lay_out_narrow(&self, clock: &str, said: &Said) -> Vec<String> {
+    fn lay_out_narrow(&self, clock: &str, said: &NoticeText) -> Vec<String> {
         let phase = said.phase.as_ref().map(|phase| format!(" {phase}")).unwrap_or_default();
         let session = said.session.as_ref().map(|session| format!(" {session}")).unwrap_or_default();
         let head = format!("{clock}{phase}{session}");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_notice_has_a_line() {
-        let mut plain = Plain::new(Look::bare(120));
+        let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
         let place = samples::place();
         let lines: Vec<String> =
             samples::updates().iter().flat_map(|update| plain.lines(update, &place)).collect();
@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_terminal_breaks_long_lines_and_colours_words() {
-        let mut plain = Plain::new(Look { wrap: true, colour: true, ..Look::bare(80) });
+        let mut plain =
+            PlainRenderer::new(TerminalStyle { wrap: true, colour: true, ..TerminalStyle::bare(80) });
         let place = samples::place();
         let lines: Vec<String> =
             samples::updates().iter().take(12).flat_map(|update| plain.lines(update, &place)).collect();
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn a_context_waits_for_the_size_of_its_window() {
         let place = samples::place();
-        let mut plain = Plain::new(Look::bare(120));
+        let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
         let update = |notices: Vec<ProgressEvent>| RunUpdate {
             at: UnixMs(0),
             notices,
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(plain.lines(&update(vec![unknown()]), &place), [""; 0]);
         let known = plain.lines(&update(vec![samples::turn("s4", 1, 2_000)]), &place);
         assert!(known.len() == 1 && known[0].contains("25%"), "{known:?}");
-        let mut plain = Plain::new(Look::bare(120));
+        let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
         plain.lines(&update(vec![]), &place);
         let ended = plain.lines(&update(vec![unknown(), said(), unknown(), said()]), &place);
         assert_eq!(ended.len(), 3, "{ended:?}");
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_session_tells_its_context_by_tenths() {
-        let mut plain = Plain::new(Look::bare(120));
+        let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
         let told = (1..=40)
             .filter(|turn| plain.is_news(&samples::turn("s1", *turn, u64::from(*turn) * 200)))
             .count();

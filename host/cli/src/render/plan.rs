@@ -1,4 +1,4 @@
-//! A dry run for people and programs: what would be spawned, with which prompts and budgets. Starts nothing.
+//! A dry run for people and programs: what would be started, with which prompts and budgets. Starts nothing.
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,32 @@ use baton_runtime::core::facts::TokenUsage;
 use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::observation::PromptKind;
 use baton_runtime::core::workflow::{
-    AgentKind, CommitTime, EXECUTOR, Limits, Permission, PolicyScope, Role, Workflow,
+    AgentKind, CommitTime, EXECUTOR, Permission, PolicyScope, Role, RunLimits, Workflow,
 };
 use baton_runtime::core::{PhaseId, WorktreeName};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::which::{in_place, scope};
 use super::words;
-use crate::launch::Launch;
-use crate::place::{Place, shell_quoted};
+use crate::launch::LaunchMode;
+use crate::place::{RunLocation, shell_quoted};
 
 /// Lines of a later prompt that are shown: its heading and its objective.
 const PROMPT_HEAD_LINES: usize = 6;
 
 /// For people.
-pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launch, look: &Look) -> String {
+pub(crate) fn text(
+    plan: &DryRun,
+    workflow: &Workflow,
+    place: &RunLocation,
+    way: LaunchMode,
+    look: &TerminalStyle,
+) -> String {
     let mut text = format!("{}: {}\n", look.paint(Tone::Strong, &workflow.name), workflow.goal);
     text.push_str(
-        "Nothing was started. This is what a run does if every agent does its work at the first try.\n\n",
+        "Nothing was started. This is the course of a run if every agent succeeds at the first try.\n\n",
     );
     let workspace = match &workflow.workspace {
         Some(fresh) if fresh.is_fresh() && !place.flags.contains("--workspace") => {
@@ -82,12 +88,12 @@ fn commits(workflow: &Workflow) -> String {
     let when = |time| match time {
         CommitTime::Off => "never",
         CommitTime::Phase => "after it",
-        CommitTime::Objective => "where objectives are done",
+        CommitTime::Objective => "when objectives are done",
     };
     let of_all = match workflow.commits.when {
         CommitTime::Off => "after no phase",
         CommitTime::Phase => "after each phase",
-        CommitTime::Objective => "where objectives are done, and after each phase",
+        CommitTime::Objective => "when objectives are done, and after each phase",
     };
     let others = workflow.phases.iter().filter_map(|phase| Some((phase, phase.commit?)));
     let others = others.filter(|(_, time)| *time != workflow.commits.when);
@@ -100,7 +106,7 @@ fn commits(workflow: &Workflow) -> String {
 fn chosen(pin: &PolicyBinding) -> String {
     let place = match &pin.scope {
         PolicyScope::Run => String::new(),
-        PolicyScope::Shadow { .. } => "  asked beside it, decides nothing".to_owned(),
+        PolicyScope::Shadow { .. } => "  shadow, decides nothing".to_owned(),
         narrow => format!("  in {}", scope(narrow)),
     };
     let from = match pin.from.file.as_str() {
@@ -110,7 +116,7 @@ fn chosen(pin: &PolicyBinding) -> String {
     place + &from
 }
 
-fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> String {
+fn session_text(session: &PlannedSession, workflow: &Workflow, look: &TerminalStyle) -> String {
     let turns = match (session.max_turns, session.turn_ceiling) {
         (0, _) => "no cap of turns".to_owned(),
         (turns, ceiling) if ceiling > turns => {
@@ -215,7 +221,7 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
 }
 
 /// For programs, with every prompt in full.
-pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
+pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: LaunchMode) -> Value {
     let sessions: Vec<Value> = plan
         .sessions
         .iter()
@@ -247,7 +253,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
         "record": "dry-run",
         "workflow": workflow.name,
         "mode": workflow.mode,
-        "detached": way != Launch::Inline,
+        "detached": way != LaunchMode::Inline,
         "limits": workflow.limits,
         "setup": workflow.setup,
         "commits": workflow.commits,
@@ -257,7 +263,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
     })
 }
 
-fn limits(limits: &Limits) -> String {
+fn limits(limits: &RunLimits) -> String {
     let mut parts = Vec::new();
     parts.extend(limits.wall_time.map(|wall| format!("{wall} of wall time")));
     parts.extend(limits.tokens.map(|n| format!("{} tokens", words::tokens(n))));
@@ -269,7 +275,7 @@ fn limits(limits: &Limits) -> String {
 
 fn permission(role: &Role) -> &'static str {
     if matches!(role.agent, AgentKind::Process { .. }) {
-        return "its own: nothing holds a program to a permission";
+        return "its own: Baton cannot enforce a permission on a program";
     }
     match role.permission {
         Permission::ReadOnly => "read-only: reads the workspace",
@@ -300,8 +306,8 @@ mod tests {
         let (workflow, plan) = (samples::workflow(), samples::plan());
         insta::assert_snapshot!(
             "dry_run",
-            text(&plan, &workflow, &samples::place(), Launch::Inline, &Look::bare(100))
+            text(&plan, &workflow, &samples::place(), LaunchMode::Inline, &TerminalStyle::bare(100))
         );
-        insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow, Launch::Inline));
+        insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow, LaunchMode::Inline));
     }
 }

@@ -7,24 +7,24 @@ use baton_runtime::core::{RunId, UnixMs};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::args::Format;
+use crate::args::OutputFormat;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 
 /// Version of every record: it grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;
 
 /// A run as it stands.
-pub(crate) struct Run<'a> {
+pub(crate) struct RunDocument<'a> {
     /// Where it works.
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a RunLocation,
     /// The run.
     pub(crate) view: &'a RunView,
     /// Whether a host works on it, where that was asked.
     pub(crate) live: Option<bool>,
 }
 
-impl Serialize for Run<'_> {
+impl Serialize for RunDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &SCHEMA)?;
@@ -39,7 +39,7 @@ impl Serialize for Run<'_> {
 }
 
 /// Something that a person would have been told.
-pub(crate) struct Told<'a> {
+pub(crate) struct ProgressRecord<'a> {
     /// When.
     pub(crate) at: UnixMs,
     /// In which run.
@@ -48,7 +48,7 @@ pub(crate) struct Told<'a> {
     pub(crate) notice: &'a ProgressEvent,
 }
 
-impl Serialize for Told<'_> {
+impl Serialize for ProgressRecord<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &SCHEMA)?;
@@ -61,11 +61,11 @@ impl Serialize for Told<'_> {
 }
 
 /// Writes one record as a program asked for it. False if the output is for people.
-pub(crate) fn write(format: Format, record: &impl Serialize) -> anyhow::Result<bool> {
+pub(crate) fn write(format: OutputFormat, record: &impl Serialize) -> anyhow::Result<bool> {
     match format {
-        Format::Text => return Ok(false),
-        Format::Json => out::data(&pretty(record)?)?,
-        Format::Jsonl => out::data(&line(record)?)?,
+        OutputFormat::Text => return Ok(false),
+        OutputFormat::Json => out::data(&pretty(record)?)?,
+        OutputFormat::Jsonl => out::data(&line(record)?)?,
     }
     Ok(true)
 }
@@ -90,7 +90,7 @@ mod tests {
         let run = RunId::from("r-7f");
         for update in samples::updates() {
             for notice in &update.notices {
-                let text = line(&Told { at: update.at, run: &run, notice }).unwrap();
+                let text = line(&ProgressRecord { at: update.at, run: &run, notice }).unwrap();
                 assert_eq!(text.matches('\n').count(), 1);
                 let record: serde_json::Value = serde_json::from_str(&text).unwrap();
                 assert_eq!((&record["schema"], &record["record"]), (&1.into(), &"notice".into()));
@@ -104,7 +104,7 @@ mod tests {
         let (place, view) = (samples::place(), samples::finished());
         insta::assert_snapshot!(
             "run_json",
-            pretty(&Run { place: &place, view: &view, live: Some(false) }).unwrap()
+            pretty(&RunDocument { place: &place, view: &view, live: Some(false) }).unwrap()
         );
     }
 }

@@ -6,32 +6,35 @@ mod verified;
 
 use std::collections::BTreeSet;
 
-use baton_lab::Difference;
-use baton_lab::replay::{Alarm, Alarms, Censoring, Context, Departure, Fate, Rate, Replayed, RunSums};
+use baton_lab::DecisionDifference;
+use baton_lab::replay::{
+    BinomialRate, Censoring, ContextOutcome, ContextWarnings, FirstDivergence, ReplayResult,
+    RunReplaySummary, WarningOutcome, WarningStats,
+};
 use baton_runtime::core::RunId;
 use baton_runtime::core::observation::Capability;
 use serde_json::{Value, json};
 
-use super::look::{Look, Tone};
-use super::trial::sums::{Sums, counted};
-use super::trial::{Answered, difference, one_by_one};
+use super::look::{TerminalStyle, Tone};
+use super::trial::sums::{FunctionTotals, counted};
+use super::trial::{TrialSubject, difference, one_by_one};
 use super::{record, words};
 
 pub(crate) use verified::VerifiedRuns;
 
 /// A policy on recorded runs.
-pub(crate) struct OnRuns<'a> {
+pub(crate) struct PolicyReplayReport<'a> {
     /// Who was asked.
-    pub(crate) policy: Answered<'a>,
+    pub(crate) policy: TrialSubject<'a>,
     /// About what.
     pub(crate) decides: &'a BTreeSet<Capability>,
     /// What came of it.
-    pub(crate) replayed: &'a Replayed,
+    pub(crate) replayed: &'a ReplayResult,
 }
 
-impl OnRuns<'_> {
+impl PolicyReplayReport<'_> {
     /// In words first, then in numbers, then one by one.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let mut text = format!("{}\n", look.paint(Tone::Strong, &self.title()));
         for sentence in self.warnings() {
             text.push_str(&format!("{}\n", look.wrap(&sentence, 0)));
@@ -43,8 +46,8 @@ impl OnRuns<'_> {
         text.extend(self.contexts_table(look).map(|part| format!("\n{part}\n")));
         for (run, differences) in self.by_run() {
             let heading = match self.replayed.runs.len() {
-                1 => "DECIDED OTHERWISE".to_owned(),
-                _ => format!("DECIDED OTHERWISE in run {run}"),
+                1 => "DECIDED DIFFERENTLY".to_owned(),
+                _ => format!("DECIDED DIFFERENTLY in run {run}"),
             };
             let table = one_by_one(look, self.policy.name, differences);
             text.push_str(&format!("\n{}\n{table}\n", look.paint(Tone::Strong, &heading)));
@@ -57,7 +60,7 @@ impl OnRuns<'_> {
 
     /// "my-split on 3 runs, 412 questions".
     fn title(&self) -> String {
-        let Replayed { runs, questions, .. } = self.replayed;
+        let ReplayResult { runs, questions, .. } = self.replayed;
         let on = match runs.as_slice() {
             [one] => format!("run {}", one.run),
             runs => counted(runs.len() as u64, "run"),
@@ -72,9 +75,9 @@ impl OnRuns<'_> {
         }
     }
 
-    fn sums<'s>(&'s self, whose: &'s str) -> Sums<'s> {
+    fn sums<'s>(&'s self, whose: &'s str) -> FunctionTotals<'s> {
         let (name, can) = (self.policy.name, self.policy.decides);
-        Sums { name, can, whose, decides: self.decides, functions: &self.replayed.functions }
+        FunctionTotals { name, can, whose, decides: self.decides, functions: &self.replayed.functions }
     }
 
     /// The policy as the subject of a warning: where it left questions to the policy behind it, the warnings are of both.
@@ -84,14 +87,14 @@ impl OnRuns<'_> {
         let mut asked =
             self.replayed.functions.iter().filter(|(function, _)| function.split('.').next() == Some(assess));
         match asked.any(|(_, function)| function.on_course.abstained + function.off_course.abstained > 0) {
-            true => format!("the run with {name} in front (which left questions to the policy behind it)"),
+            true => format!("the run with {name} first (which left questions to the next policy)"),
             false => name.to_owned(),
         }
     }
 
     /// What the warnings are worth, in words.
     fn warnings(&self) -> Vec<String> {
-        let Replayed { recorded, candidate, off_course_contexts, remembers, .. } = self.replayed;
+        let ReplayResult { recorded, candidate, off_course_contexts, remembers, .. } = self.replayed;
         let mut said = Vec::new();
         if let Some(candidate) = candidate {
             let name = self.warner();
@@ -99,7 +102,7 @@ impl OnRuns<'_> {
                 said.push("No context was used up, so no warning could have been in time".to_owned());
             } else {
                 said.push(format!(
-                    "Used up: {}; {name} would have warned of {}{}; the policy of then warned of {}{}",
+                    "Used up: {}; {name} would have warned before {}{}; the recorded policy warned before {}{}",
                     counted(candidate.hits + candidate.misses, "context"),
                     share(&candidate.warned_of()),
                     ahead(candidate),
@@ -109,7 +112,7 @@ impl OnRuns<'_> {
             }
             if candidate.false_alarms + candidate.quiet > 0 {
                 said.push(format!(
-                    "Ended without that: {}; {name} would have warned of {} for nothing; the policy of then of {}",
+                    "Not used up: {}; {name} would have warned needlessly in {}; the recorded policy in {}",
                     counted(candidate.false_alarms + candidate.quiet, "context"),
                     share(&candidate.false_alarm_rate()),
                     recorded.false_alarms,
@@ -118,29 +121,29 @@ impl OnRuns<'_> {
             if candidate.censored > 0 {
                 let (all, warned) = (candidate.censored, candidate.censored_warned);
                 said.push(format!(
-                    "Cut short, so that nobody can know: {}; {name} would have warned of {warned}",
+                    "Cut short, so unknown: {}; {name} would have warned in {warned}",
                     counted(all, "context")
                 ));
             }
             if *off_course_contexts > 0 {
                 let (all, name) = (counted(*off_course_contexts, "context"), self.policy.name);
                 said.push(format!(
-                    "In {all} {name} would have left the course of the run before: what it says there is right for what happened, \
-                     which with {name} would have been something else"
+                    "In {all} {name} would have left the course of the run earlier: its warnings there fit the \
+                     recorded events, which would have been different with {name}"
                 ));
             }
         }
         if remembers.is_some() {
             said.push(
-                "Its instances could not be kept: it answers otherwise then. Each question had a fresh one"
+                "Its instances could not be kept, because its answers change then. Each question had a fresh one"
                     .to_owned(),
             );
         }
         said
     }
 
-    fn by_run(&self) -> Vec<(&RunId, Vec<&Difference>)> {
-        let mut by_run: Vec<(&RunId, Vec<&Difference>)> = Vec::new();
+    fn by_run(&self) -> Vec<(&RunId, Vec<&DecisionDifference>)> {
+        let mut by_run: Vec<(&RunId, Vec<&DecisionDifference>)> = Vec::new();
         for (run, difference) in &self.replayed.differences {
             match by_run.last_mut() {
                 Some((last, differences)) if *last == run => differences.push(difference),
@@ -151,7 +154,7 @@ impl OnRuns<'_> {
     }
 
     fn beyond(&self) -> Option<String> {
-        let Replayed { differences_beyond, departures_beyond, contexts_beyond, .. } = self.replayed;
+        let ReplayResult { differences_beyond, departures_beyond, contexts_beyond, .. } = self.replayed;
         let beyond = [
             (*differences_beyond, "more difference"),
             (*departures_beyond, "more first divergence"),
@@ -198,7 +201,7 @@ impl OnRuns<'_> {
 
     fn departures(&self) -> impl Iterator<Item = Value> {
         self.replayed.departures.iter().map(|(run, departure)| {
-            let Departure { phase, seq, function, recorded, candidate } = departure;
+            let FirstDivergence { phase, seq, function, recorded, candidate } = departure;
             json!({
                 "run": run, "phase": phase, "seq": seq, "function": function,
                 "recorded_reason": recorded, "candidate_reason": candidate,
@@ -247,7 +250,7 @@ impl OnRuns<'_> {
 const RUNS_SHOWN: usize = 40;
 
 /// The numbers of a run in the table, as its columns have them.
-fn counts(run: &RunSums) -> Vec<String> {
+fn counts(run: &RunReplaySummary) -> Vec<String> {
     let questions = [run.questions, run.on_course, run.otherwise, run.off_course];
     // Whoever is not asked about exhaustion misses nothing.
     let alarms = match run.candidate {
@@ -258,7 +261,7 @@ fn counts(run: &RunSums) -> Vec<String> {
     counts.map(|count| count.map_or_else(|| "-".to_owned(), |count| count.to_string())).collect()
 }
 
-fn run(sums: &RunSums) -> Value {
+fn run(sums: &RunReplaySummary) -> Value {
     json!({
         "run": sums.run,
         "questions": sums.questions,
@@ -270,7 +273,7 @@ fn run(sums: &RunSums) -> Value {
     })
 }
 
-fn alarms(sums: &Alarms) -> Value {
+fn alarms(sums: &WarningStats) -> Value {
     let mut record = json!(sums);
     record["warned_of"] = json!(sums.warned_of());
     record["false_alarm_rate"] = json!(sums.false_alarm_rate());
@@ -279,7 +282,7 @@ fn alarms(sums: &Alarms) -> Value {
 }
 
 /// "4 (67 %, 95 % interval 30 to 90)".
-fn share(rate: &Rate) -> String {
+fn share(rate: &BinomialRate) -> String {
     let percent = |share: f64| (share * 100.0).round();
     let (from, to) = rate.interval;
     match rate.share {
@@ -291,11 +294,11 @@ fn share(rate: &Rate) -> String {
 }
 
 /// ", 5.2 turns ahead".
-fn ahead(sums: &Alarms) -> String {
+fn ahead(sums: &WarningStats) -> String {
     if sums.hits == 0 { String::new() } else { format!(", {} turns ahead on average", mean_turns(sums)) }
 }
 
-fn mean_turns(sums: &Alarms) -> String {
+fn mean_turns(sums: &WarningStats) -> String {
     match sums.hits {
         0 => "-".to_owned(),
         hits => format!("{:.1}", sums.lead_turns as f64 / hits as f64),
@@ -309,11 +312,11 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-fn happened(context: &Context) -> String {
+fn happened(context: &ContextWarnings) -> String {
     let what = match context.fate {
-        Fate::Exhausted => "used up",
-        Fate::Ended => "ended",
-        Fate::Censored { because } => censored(because),
+        ContextOutcome::Exhausted => "used up",
+        ContextOutcome::Ended => "ended",
+        ContextOutcome::Censored { because } => censored(because),
     };
     format!("{what} after {}", words::count(context.turns, "turn"))
 }
@@ -328,23 +331,23 @@ fn censored(because: Censoring) -> &'static str {
         Censoring::Quota => "stopped by a provider's limit",
         Censoring::Stopped => "stopped by a person",
         Censoring::HostLost => "lost with its host",
-        Censoring::OnlyWords => "used up, as only a policy says",
+        Censoring::OnlyWords => "used up, by a policy's judgement only",
         Censoring::EndOfRecord => "still at work",
     }
 }
 
-fn alarm(alarm: &Alarm) -> String {
+fn alarm(alarm: &WarningOutcome) -> String {
     match alarm {
-        Alarm::Hit { lead } => {
+        WarningOutcome::Hit { lead } => {
             let tokens =
                 lead.tokens.map(|tokens| format!(", {} tokens", words::tokens(tokens))).unwrap_or_default();
             format!("hit: {}{tokens}, {} ahead", words::count(lead.turns, "turn"), seconds(lead.ms))
         }
-        Alarm::Miss => "miss".to_owned(),
-        Alarm::FalseAlarm { .. } => "false alarm".to_owned(),
-        Alarm::Quiet => "quiet".to_owned(),
-        Alarm::Censored { warned: true } => "warned; censored".to_owned(),
-        Alarm::Censored { warned: false } => "censored".to_owned(),
+        WarningOutcome::Miss => "miss".to_owned(),
+        WarningOutcome::FalseAlarm { .. } => "false alarm".to_owned(),
+        WarningOutcome::Quiet => "quiet".to_owned(),
+        WarningOutcome::Censored { warned: true } => "warned; censored".to_owned(),
+        WarningOutcome::Censored { warned: false } => "censored".to_owned(),
     }
 }
 

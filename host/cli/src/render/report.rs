@@ -16,12 +16,12 @@ use baton_runtime::core::view::{
 
 use self::refused::refused_calls;
 use super::import;
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::notice;
-use super::table::{Ages, table};
+use super::table::{SessionAges, table};
 use super::words::{self, in_a_line};
-use crate::place::Place;
-use crate::task::boxes::Standing;
+use crate::place::RunLocation;
+use crate::task::boxes::PlanProgress;
 
 /// Width of the labels of the sums.
 const LABEL: usize = 11;
@@ -31,9 +31,9 @@ const REFUSED_INDENT: usize = 8;
 
 /// What a report tells beside the view: it is looked up where the run works.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct ReportContext {
     /// The plan that it was made from, and how its boxes are.
-    pub(crate) plan: Option<PlanAside>,
+    pub(crate) plan: Option<PlanStatus>,
     /// What it changed in the workspace: "3 files, +120 −7"; nothing where it changed nothing, or nobody knows.
     pub(crate) changed: Option<String>,
     /// The same of its phases, where it has several.
@@ -48,13 +48,13 @@ pub(crate) struct Aside {
 
 /// A plan as it is now.
 #[derive(Clone, Debug)]
-pub(crate) struct PlanAside {
+pub(crate) struct PlanStatus {
     /// Its path, for people.
     pub(crate) name: String,
     /// What to type to go on with it.
     pub(crate) command: String,
     /// Its boxes.
-    pub(crate) standing: Standing,
+    pub(crate) standing: PlanProgress,
 }
 
 /// The run as it is found, where it is known whether a host works on it.
@@ -63,7 +63,12 @@ pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
 }
 
 /// Everything: for the end of a run and for `baton report`.
-pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
+pub(crate) fn report(
+    look: &TerminalStyle,
+    view: &RunView,
+    place: &RunLocation,
+    aside: &ReportContext,
+) -> String {
     let mut text = status(look, view, place, aside.is_stopping);
     for phase in &view.phases {
         text.push('\n');
@@ -81,7 +86,7 @@ pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
 }
 
 /// The short form, for `baton status`: where it stands, the table, the questions.
-pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bool) -> String {
+pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, is_stopping: bool) -> String {
     let (word, tone) = words::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let (word, goal) = (look.paint(tone, word), look.wrap(&view.goal, 0));
@@ -94,7 +99,7 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
             assignment.component.short()
         ));
     }
-    text.push_str(&table(view, look, &Ages::new()));
+    text.push_str(&table(view, look, &SessionAges::new()));
     text.push('\n');
     for row in &view.policy_failures {
         text.push_str(&format!("\n{}\n", look.wrap(&words::policy_failure(row), 0)));
@@ -112,14 +117,14 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     }
     if is_stopping {
         text.push_str(&format!(
-            "\nBaton is stopping: it gives the agents up to {}s to finish; then `baton resume {}{}` goes on\n",
+            "\nBaton is stopping: it gives the agents up to {}s to finish; then `baton resume {}{}` continues\n",
             END_GRACE.as_secs(),
             view.run,
             place.flags
         ));
     } else if view.status == RunStatus::Ended(RunOutcome::Interrupted) {
         text.push_str(&format!(
-            "\nBaton is not running: `baton resume {}{}` goes on\n",
+            "\nBaton is not running: `baton resume {}{}` continues\n",
             view.run, place.flags
         ));
     }
@@ -130,7 +135,7 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     }
     if view.set_aside {
         text.push_str(&format!(
-            "\nIt was set aside by a later `baton run --restart`; only `baton resume {}{}` goes on with it\n",
+            "\nIt was set aside by a later `baton run --restart`; only `baton resume {}{}` continues it\n",
             view.run, place.flags
         ));
     }
@@ -140,7 +145,12 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bo
     text
 }
 
-fn question_section(look: &Look, question: &QuestionSummary, view: &RunView, place: &Place) -> String {
+fn question_section(
+    look: &TerminalStyle,
+    question: &QuestionSummary,
+    view: &RunView,
+    place: &RunLocation,
+) -> String {
     let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
     let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
     let which = which(view, question);
@@ -160,7 +170,12 @@ fn which(view: &RunView, question: &QuestionSummary) -> String {
     if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
 }
 
-fn phase_section(look: &Look, phase: &PhaseSummary, view: &RunView, aside: &Aside) -> String {
+fn phase_section(
+    look: &TerminalStyle,
+    phase: &PhaseSummary,
+    view: &RunView,
+    aside: &ReportContext,
+) -> String {
     let run = view.status;
     let (word, tone) = words::phase(phase, run);
     let title = if phase.title == phase.id.as_str() {
@@ -257,7 +272,12 @@ fn phase_section(look: &Look, phase: &PhaseSummary, view: &RunView, aside: &Asid
 }
 
 /// "  s4  continuation 1 of 3  rehearsal  completed  9 turns, context 61% (4.9k of 8.0k), 31.0k tokens".
-fn session_line(look: &Look, session: &SessionSummary, continuations: u32, run: RunStatus) -> String {
+fn session_line(
+    look: &TerminalStyle,
+    session: &SessionSummary,
+    continuations: u32,
+    run: RunStatus,
+) -> String {
     let place = match session.continuation {
         0 => String::new(),
         k => format!("  continuation {k} of {continuations}"),
@@ -281,7 +301,7 @@ fn session_line(look: &Look, session: &SessionSummary, continuations: u32, run: 
 }
 
 /// A line of the sums, broken beside its label; paths and what is typed stay whole.
-fn labelled(look: &Look, line: &str) -> String {
+fn labelled(look: &TerminalStyle, line: &str) -> String {
     let is_copied = ["Workspace ", "baton ", "git worktree ", "git add ", "--allow "]
         .iter()
         .any(|part| line.contains(part));
@@ -291,14 +311,14 @@ fn labelled(look: &Look, line: &str) -> String {
     }
 }
 
-fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
+fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String {
     let quota = match view.quota_wait_ms.0 {
         0 => String::new(),
-        _ => format!(", and {} of waiting for a provider, which does not count", view.quota_wait_ms),
+        _ => format!(", and {} of waiting for a provider, which is not counted", view.quota_wait_ms),
     };
     let (done, objectives) = view.objectives();
     let plan = aside.plan.as_ref().map(|plan| {
-        let Standing { ticked, all, beyond, not_done } = plan.standing;
+        let PlanProgress { ticked, all, beyond, not_done } = plan.standing;
         let new = if beyond > 0 { format!(", {beyond} new") } else { String::new() };
         let not_done =
             if not_done > 0 { format!(", {not_done} of them not done by this run") } else { String::new() };
@@ -308,7 +328,7 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     let (refused, trees, commits) = (refused_calls(view, place), trees_left(view), commits_failed(view));
     let undone = match aside.is_undone {
         true => {
-            "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
+            "Undone     `baton undo` reverted the merges of its split phases: they are no longer in the workspace\n"
         }
         false => "",
     };
@@ -332,14 +352,14 @@ fn commits_failed(view: &RunView) -> String {
         return String::new();
     }
     format!(
-        "Commits    failed for {}: what was done is in the workspace, and is not committed; the reason is above\n           \
-         once that is mended, commit it yourself: git add -A && git commit\n",
+        "Commits    failed for {}: the work is in the workspace, but not committed; the reason is above\n           \
+         fix that, then commit it yourself: git add -A && git commit\n",
         words::list(&phases)
     )
 }
 
 /// A ceiling of cost counts what has no price by the price of the rest, and sees nothing where no price was named.
-fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
+fn unseen_by_the_ceiling(view: &RunView, aside: &ReportContext) -> &'static str {
     if !aside.has_cost_ceiling || words::unpriced_of(view) == 0 {
         return "";
     }
@@ -367,13 +387,13 @@ fn trees_left(view: &RunView) -> String {
     }
     let count = words::count(trees, "work tree");
     format!(
-        "Trees      {count} kept, with branches of their own, for what was not merged: `git worktree list` shows them\n           \
+        "Trees      {count} kept, with their own branches, for unmerged work: `git worktree list` shows them\n           \
          to remove one: git worktree remove --force FOLDER, then git branch -D BRANCH\n"
     )
 }
 
 /// What to type next.
-fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
+fn next(look: &TerminalStyle, view: &RunView, place: &RunLocation, aside: &ReportContext) -> String {
     let (run, flags) = (&view.run, &place.flags);
     let resume = format!("baton resume {run}{flags}");
     // Whoever comes back looks at the work first.

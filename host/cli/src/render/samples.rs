@@ -18,7 +18,7 @@ use baton_runtime::core::workflow::{PolicyScope, file};
 use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, UnixMs, Workflow, WorktreeName};
 use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession, RoleOverrides};
 
-use crate::place::Place;
+use crate::place::RunLocation;
 
 mod notices;
 mod splits;
@@ -29,7 +29,7 @@ pub(crate) use splits::{crowd, split, split_and_done};
 /// 2026-02-12, 10:30 UTC.
 const START: UnixMs = UnixMs(1_770_892_200_000);
 
-pub(crate) fn place() -> Place {
+pub(crate) fn place() -> RunLocation {
     let config = HostConfig {
         workspace: "/home/ada/calc".into(),
         state_root: "/srv/state".into(),
@@ -37,7 +37,7 @@ pub(crate) fn place() -> Place {
         environment: BTreeMap::new(),
         overrides: RoleOverrides::default(),
     };
-    Place { config, flags: " --state-dir /srv/state".into() }
+    RunLocation { config, flags: " --state-dir /srv/state".into() }
 }
 
 fn at(seconds: u64) -> UnixMs {

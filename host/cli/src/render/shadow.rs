@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use baton_lab::Tally;
+use baton_lab::MatchCounts;
 use baton_runtime::core::decision::{Decision, Fault};
 use baton_runtime::core::{Digest, RunId};
 use baton_runtime::{ShadowAnswer, ShadowReport};
 use serde_json::{Value, json};
 
 use super::decision::said;
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::trial::{bare, drawn};
 use super::{record, words};
 
 /// The shadows of a run.
-pub(crate) struct Shadows<'a> {
+pub(crate) struct ShadowResults<'a> {
     /// Which run.
     pub(crate) run: &'a RunId,
     /// What they said.
@@ -24,11 +24,11 @@ pub(crate) struct Shadows<'a> {
 }
 
 /// A shadow, and a function that it was asked.
-type Place<'a> = (&'a str, &'a Digest, &'a Digest, &'a str);
+type ShadowTallyKey<'a> = (&'a str, &'a Digest, &'a Digest, &'a str);
 
-impl Shadows<'_> {
-    fn tallies(&self) -> BTreeMap<Place<'_>, (Tally, u64)> {
-        let mut tallies: BTreeMap<Place<'_>, (Tally, u64)> = BTreeMap::new();
+impl ShadowResults<'_> {
+    fn tallies(&self) -> BTreeMap<ShadowTallyKey<'_>, (MatchCounts, u64)> {
+        let mut tallies: BTreeMap<ShadowTallyKey<'_>, (MatchCounts, u64)> = BTreeMap::new();
         for answer in &self.story.answers {
             let place =
                 (answer.policy.as_str(), &answer.component, &answer.settings, answer.function.as_str());
@@ -57,7 +57,7 @@ impl Shadows<'_> {
 
     /// How many of its questions each shadow would have decided otherwise, and on how many it failed.
     fn headline(&self) -> String {
-        let mut shadows: BTreeMap<(&str, &Digest, &Digest), Tally> = BTreeMap::new();
+        let mut shadows: BTreeMap<(&str, &Digest, &Digest), MatchCounts> = BTreeMap::new();
         for answer in &self.story.answers {
             let shadow = (answer.policy.as_str(), &answer.component, &answer.settings);
             shadows.entry(shadow).or_default().count(answer.agreement);
@@ -69,13 +69,13 @@ impl Shadows<'_> {
             let of = questions(tally.asked());
             text.push_str(&match is_alone {
                 true => format!(
-                    "{} of {of} would have been decided otherwise in run {}\n",
+                    "{} of {of} would have been decided differently in run {}\n",
                     tally.differs, self.run
                 ),
                 false => {
                     let shadow = self.name(policy, component, settings);
                     format!(
-                        "{shadow} would have decided {} of {of} otherwise in run {}\n",
+                        "{shadow} would have decided {} of {of} differently in run {}\n",
                         tally.differs, self.run
                     )
                 }
@@ -83,7 +83,7 @@ impl Shadows<'_> {
             if tally.faults > 0 {
                 let failed = questions(tally.faults);
                 text.push_str(&format!(
-                    "in {failed} the shadow failed: the policy behind it would have been asked\n"
+                    "in {failed} the shadow failed: the next policy would have been asked\n"
                 ));
             }
         }
@@ -91,16 +91,16 @@ impl Shadows<'_> {
     }
 
     /// In words first, then in numbers, then one by one.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let asked = self.story.answers.len();
         if asked == 0 && self.story.left_out == 0 {
-            return format!("run {} has asked no shadow\n", self.run);
+            return format!("run {} has no answers of shadows\n", self.run);
         }
         let shown = self.differing().count();
         let mut text = self.headline();
         if self.story.left_out > 0 {
             let left = self.story.left_out;
-            text.push_str(&format!("{left} were left out: the shadows had used their share of a core\n"));
+            text.push_str(&format!("{left} were left out: the shadows had used up their share of a core\n"));
         }
         let mut table = bare(look);
         table.set_header([
@@ -138,7 +138,7 @@ impl Shadows<'_> {
         text
     }
 
-    fn one_by_one(&self, look: &Look) -> String {
+    fn one_by_one(&self, look: &TerminalStyle) -> String {
         let mut table = bare(look);
         table.set_header(["QUESTION", "ASKED", "DECIDED", "SHADOW", "WOULD DECIDE"]);
         for answer in self.differing().take(self.differences) {
@@ -229,8 +229,8 @@ mod tests {
         ];
         let story = ShadowReport { answers, left_out: 2 };
         let run = RunId::new("20260212-103000");
-        let shadows = Shadows { run: &run, story: &story, differences: 2 };
-        insta::assert_snapshot!("shadows", shadows.text(&Look::bare(110)));
+        let shadows = ShadowResults { run: &run, story: &story, differences: 2 };
+        insta::assert_snapshot!("shadows", shadows.text(&TerminalStyle::bare(110)));
         insta::assert_snapshot!("shadows_json", record::pretty(&shadows.json()).unwrap());
 
         // Each of two shadows was asked the same questions: their answers are not added up.
@@ -238,19 +238,19 @@ mod tests {
         let answers =
             vec![answer(3, DecisionMatch::Differs), answer(4, DecisionMatch::Same), other(3), other(4)];
         let two = ShadowReport { answers, left_out: 0 };
-        let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
-        assert!(text.contains(" would have decided 1 of 2 questions otherwise"), "{text}");
-        assert!(text.contains(" would have decided 0 of 2 questions otherwise"), "{text}");
+        let text = ShadowResults { run: &run, story: &two, differences: 2 }.text(&TerminalStyle::bare(110));
+        assert!(text.contains(" would have decided 1 of 2 questions differently"), "{text}");
+        assert!(text.contains(" would have decided 0 of 2 questions differently"), "{text}");
 
         // One policy with two settings is two shadows.
         let with = |n| ShadowAnswer { settings: Digest::of("{1}"), ..answer(n, DecisionMatch::Same) };
         let two = ShadowReport { answers: vec![answer(3, DecisionMatch::Differs), with(3)], left_out: 0 };
-        let text = Shadows { run: &run, story: &two, differences: 2 }.text(&Look::bare(110));
+        let text = ShadowResults { run: &run, story: &two, differences: 2 }.text(&TerminalStyle::bare(110));
         let named = format!("with settings {} would have decided 0 of 1", Digest::of("{1}").short());
         assert!(text.contains(&named), "{text}");
 
         let none = ShadowReport::default();
-        let none = Shadows { run: &run, story: &none, differences: 2 };
-        assert_eq!(none.text(&Look::bare(80)), "run 20260212-103000 has asked no shadow\n");
+        let none = ShadowResults { run: &run, story: &none, differences: 2 };
+        assert_eq!(none.text(&TerminalStyle::bare(80)), "run 20260212-103000 has no answers of shadows\n");
     }
 }

@@ -3,22 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use baton_lab::compare::{ArmSample, Comparison, Design, Looks, Options, Unfinished, compare};
-use baton_lab::measure::Standing;
-use baton_lab::simulate::{Arm, Ends, Fleet, Model, Simulated};
+use baton_lab::compare::{
+    AnalysisSchedule, ArmSample, CompareOptions, Comparison, ComparisonDesign, UnfinishedHandling, compare,
+};
+use baton_lab::measure::RunResult;
+use baton_lab::simulate::{Model, SimulatedArm, SimulatedRun, SimulationBatch, SimulationEnd};
 use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::workflow::{ConfigLayer, PolicyScope, SettingValue};
 use serde_json::{Value, json};
 
-use crate::render::look::{Look, Tone};
+use crate::render::look::{TerminalStyle, Tone};
 use crate::render::{comparison, record, words};
 
 /// A simulation that was done.
-pub(crate) struct Found<'a> {
+pub(crate) struct SimulationResult<'a> {
     /// Name of the workflow.
     pub(crate) workflow: &'a str,
     /// Who decided.
-    pub(crate) arms: &'a [Arm],
+    pub(crate) arms: &'a [SimulatedArm],
     /// What a person has to know of them, in whole sentences.
     pub(crate) notes: &'a [String],
     /// The first seed.
@@ -26,14 +28,14 @@ pub(crate) struct Found<'a> {
     /// Runs of each arm that were asked for.
     pub(crate) asked: u64,
     /// What came of it.
-    pub(crate) fleet: &'a Fleet,
+    pub(crate) fleet: &'a SimulationBatch,
 }
 
 /// One line of the table: what it is called, its mean over runs, and whether a comparison tells of it already.
-type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String, bool);
+type SimulationMetric = (&'static str, fn(&SimulatedRun) -> f64, fn(f64) -> String, bool);
 
 /// What is shown of each arm, as means of a run.
-const LINES: [Line; 12] = [
+const LINES: [SimulationMetric; 12] = [
     ("objectives checked", |run| f64::from(run.measures.completed), two_digits, true),
     ("objectives claimed only", |run| f64::from(run.measures.claimed), two_digits, true),
     ("right in the workspace", |run| f64::from(run.right), two_digits, false),
@@ -48,9 +50,9 @@ const LINES: [Line; 12] = [
     ("exhaustions missed", |run| f64::from(run.measures.missed), two_digits, true),
 ];
 
-impl Found<'_> {
+impl SimulationResult<'_> {
     /// For people: a column an arm.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let runs = self.fleet.arms.first().map_or(0, Vec::len);
         let mut text = format!(
             "{} simulated: {runs} runs of each arm, seeds {} to {}\n\n",
@@ -59,7 +61,10 @@ impl Found<'_> {
             self.first + (runs as u64).saturating_sub(1)
         );
         if self.fleet.stopped {
-            text.push_str(&format!("interrupted: {runs} of {} runs of each arm are in it\n\n", self.asked));
+            text.push_str(&format!(
+                "interrupted: {runs} of {} runs of each arm are included\n\n",
+                self.asked
+            ));
         }
         text.push_str(&self.who(look));
         for note in self.notes {
@@ -74,23 +79,23 @@ impl Found<'_> {
                 .collect(),
         ];
         rows.push(self.row("runs done", |of| {
-            format!("{} of {}", count(of, |run| run.measures.standing == Standing::Done), of.len())
+            format!("{} of {}", count(of, |run| run.measures.standing == RunResult::Done), of.len())
         }));
         let is_compared = self.arms.len() > 1;
         for (name, value, shown, _) in LINES.into_iter().filter(|line| !(line.3 && is_compared)) {
             rows.push(self.row(name, |of| shown(mean(of, value))));
         }
-        let bound = |run: &Simulated| !matches!(run.ends, Ends::Over | Ends::Waiting);
+        let bound = |run: &SimulatedRun| !matches!(run.ends, SimulationEnd::Over | SimulationEnd::Waiting);
         rows.push(self.row("met a bound", |of| count(of, bound).to_string()));
         text.push_str(&table(&rows, look));
         text.push_str(
-            "\nNumbers hold for the model: `baton simulate model` says which of them are assumptions.\n",
+            "\nResults hold for the model: `baton simulate model` shows which parameters are assumptions.\n",
         );
         text
     }
 
     /// The policy of each arm with what is set for it otherwise than by default, a line each; nothing where no arm is named.
-    fn who(&self, look: &Look) -> String {
+    fn who(&self, look: &TerminalStyle) -> String {
         let named = self.arms.iter().filter(|arm| of_arm(arm).next().is_some());
         let width = named.clone().map(|arm| arm.name.chars().count()).max().unwrap_or(0) + 2;
         let mut lines: String =
@@ -105,15 +110,15 @@ impl Found<'_> {
     pub(crate) fn comparison(&self) -> Option<Comparison> {
         let samples: Vec<ArmSample> =
             self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| sample(arm, runs)).collect();
-        let options = Options {
+        let options = CompareOptions {
             title: format!("{}, simulated", self.workflow),
             // Every arm met the same seeds, and their number was fixed beforehand.
-            design: Design::PairedBySeed,
-            looks: if self.fleet.stopped { Looks::AnyTime } else { Looks::Once },
+            design: ComparisonDesign::PairedBySeed,
+            looks: if self.fleet.stopped { AnalysisSchedule::AnyTime } else { AnalysisSchedule::Once },
             // A run that met a bound, or waits for somebody who never answers, counts as it stands.
-            unfinished: Unfinished::AsTheyStand,
+            unfinished: UnfinishedHandling::AsTheyStand,
             randomised: false,
-            ..Options::default()
+            ..CompareOptions::default()
         };
         (samples.len() > 1).then(|| compare(&samples, &options))
     }
@@ -128,7 +133,7 @@ impl Found<'_> {
         self.comparison().map(|of| comparison::svg(&of))
     }
 
-    fn row(&self, name: &str, cell: impl Fn(&[Simulated]) -> String) -> Vec<String> {
+    fn row(&self, name: &str, cell: impl Fn(&[SimulatedRun]) -> String) -> Vec<String> {
         std::iter::once(name.to_owned()).chain(self.fleet.arms.iter().map(|of| cell(of))).collect()
     }
 
@@ -185,7 +190,7 @@ pub(crate) fn numbers(model: &Model) -> serde_json::Map<String, Value> {
     Model::PARAMS.iter().map(|param| (param.key.to_owned(), model.get(param.key).into())).collect()
 }
 
-fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
+fn sample(arm: &SimulatedArm, runs: &[SimulatedRun]) -> ArmSample {
     let chosen = of_arm(arm).last().or(arm.pins.last());
     ArmSample {
         arm: arm.name.clone(),
@@ -198,12 +203,12 @@ fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
 }
 
 /// What an arm decides, in the whole run.
-fn of_arm(arm: &Arm) -> impl Iterator<Item = &PolicyBinding> + Clone {
+fn of_arm(arm: &SimulatedArm) -> impl Iterator<Item = &PolicyBinding> + Clone {
     arm.pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment && pin.scope == PolicyScope::Run)
 }
 
 /// What is set for the policy of a pin otherwise than by default.
-fn set_of(arm: &Arm, pin: &PolicyBinding) -> BTreeMap<String, SettingValue> {
+fn set_of(arm: &SimulatedArm, pin: &PolicyBinding) -> BTreeMap<String, SettingValue> {
     let Some(configured) = (arm.loaded)(&pin.first()) else { return BTreeMap::new() };
     let schema = configured.policy().schema().unwrap_or_default();
     let is_default = |key: &String, value: &SettingValue| {
@@ -214,7 +219,7 @@ fn set_of(arm: &Arm, pin: &PolicyBinding) -> BTreeMap<String, SettingValue> {
 }
 
 /// "odd, objectives-at-most = 3"; decisions with other settings each name theirs.
-fn policy_of(arm: &Arm) -> String {
+fn policy_of(arm: &SimulatedArm) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for pin in of_arm(arm) {
         let set = set_of(arm, pin).into_iter();
@@ -234,14 +239,19 @@ fn policy_of(arm: &Arm) -> String {
     }
 }
 
-fn summary(arm: &Arm, runs: &[Simulated]) -> Value {
+fn summary(arm: &SimulatedArm, runs: &[SimulatedRun]) -> Value {
     let means: serde_json::Map<String, Value> =
         LINES.iter().map(|(name, value, ..)| (name.replace(' ', "_"), mean(runs, *value).into())).collect();
-    let ends: serde_json::Map<String, Value> =
-        [Ends::Over, Ends::Waiting, Ends::TooManyInputs, Ends::TooLong, Ends::NoProgress]
-            .into_iter()
-            .map(|ends| (ends.name().replace(' ', "_"), count(runs, |run| run.ends == ends).into()))
-            .collect();
+    let ends: serde_json::Map<String, Value> = [
+        SimulationEnd::Over,
+        SimulationEnd::Waiting,
+        SimulationEnd::TooManyInputs,
+        SimulationEnd::TooLong,
+        SimulationEnd::NoProgress,
+    ]
+    .into_iter()
+    .map(|ends| (ends.name().replace(' ', "_"), count(runs, |run| run.ends == ends).into()))
+    .collect();
     let pins: Vec<Value> = of_arm(arm)
         .map(|pin| {
             json!({
@@ -257,17 +267,17 @@ fn summary(arm: &Arm, runs: &[Simulated]) -> Value {
         "name": arm.name,
         "decides": pins,
         "runs": runs.len(),
-        "done": count(runs, |run| run.measures.standing == Standing::Done),
+        "done": count(runs, |run| run.measures.standing == RunResult::Done),
         "ends": ends,
         "means": means,
     })
 }
 
-fn count(runs: &[Simulated], of: impl Fn(&Simulated) -> bool) -> usize {
+fn count(runs: &[SimulatedRun], of: impl Fn(&SimulatedRun) -> bool) -> usize {
     runs.iter().filter(|run| of(run)).count()
 }
 
-fn mean(runs: &[Simulated], of: impl Fn(&Simulated) -> f64) -> f64 {
+fn mean(runs: &[SimulatedRun], of: impl Fn(&SimulatedRun) -> f64) -> f64 {
     if runs.is_empty() { 0.0 } else { runs.iter().map(of).sum::<f64>() / runs.len() as f64 }
 }
 
@@ -284,7 +294,7 @@ fn time(ms: f64) -> String {
 }
 
 /// Columns of the same width; the first row is the heading.
-fn table(rows: &[Vec<String>], look: &Look) -> String {
+fn table(rows: &[Vec<String>], look: &TerminalStyle) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -5,21 +5,21 @@ use serde_json::{Map, Value, json};
 use super::record;
 
 /// What was computed, in words and in numbers.
-pub(crate) struct Answer {
+pub(crate) struct StatsAnswer {
     record: &'static str,
     sentence: String,
     fields: Vec<(&'static str, Value)>,
 }
 
-impl Answer {
+impl StatsAnswer {
     /// `record` names the shape for programs.
-    pub(crate) fn new(record: &'static str, sentence: String) -> Answer {
-        Answer { record, sentence, fields: Vec::new() }
+    pub(crate) fn new(record: &'static str, sentence: String) -> StatsAnswer {
+        StatsAnswer { record, sentence, fields: Vec::new() }
     }
 
     /// Adds a number. What is not known is left out.
     #[must_use]
-    pub(crate) fn with(mut self, name: &'static str, value: impl serde::Serialize) -> Answer {
+    pub(crate) fn with(mut self, name: &'static str, value: impl serde::Serialize) -> StatsAnswer {
         let value = json!(value);
         if !value.is_null() {
             self.fields.push((name, value));

@@ -6,11 +6,11 @@ use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView,
 use baton_runtime::core::{DurationMs, PhaseId, SessionId};
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::words;
 
 /// How long ago a session last did something, where the reader watched it happen.
-pub(crate) type Ages = BTreeMap<SessionId, DurationMs>;
+pub(crate) type SessionAges = BTreeMap<SessionId, DurationMs>;
 
 /// The columns, and what they are called.
 const HEADER: [&str; COLUMNS] =
@@ -44,17 +44,22 @@ const WORDS_FROM: u16 = 100;
 const UNTIL_FROM: u16 = 100;
 
 /// One cell: what it says, and how it is meant.
-type Said = (String, Tone);
+type TableCell = (String, Tone);
 
 /// The whole table, without a line break at its end.
-pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
+pub(crate) fn table(view: &RunView, look: &TerminalStyle, ages: &SessionAges) -> String {
     let all: Vec<usize> = (0..view.phases.len()).collect();
     draw(view, &all, look, ages, false)
 }
 
 /// The table of a run at work, in at most so many lines: where there are more phases, those at work are shown first, and
 /// a line at the end counts the others.
-pub(crate) fn table_within(view: &RunView, look: &Look, ages: &Ages, lines_max: usize) -> String {
+pub(crate) fn table_within(
+    view: &RunView,
+    look: &TerminalStyle,
+    ages: &SessionAges,
+    lines_max: usize,
+) -> String {
     // The header has a line of its own.
     let room = lines_max.saturating_sub(1).max(1);
     // A review that is over has left its score, and a merge its files: neither needs a line any more.
@@ -100,8 +105,8 @@ fn counted(view: &RunView, rest: &[usize]) -> String {
     format!("… and {}", counts.join(", "))
 }
 
-fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages, is_live: bool) -> String {
-    let mut rows: Vec<[Said; COLUMNS]> =
+fn draw(view: &RunView, shown: &[usize], look: &TerminalStyle, ages: &SessionAges, is_live: bool) -> String {
+    let mut rows: Vec<[TableCell; COLUMNS]> =
         shown.iter().map(|index| row(view, *index, shown, look, ages)).collect();
     if is_live && look.width < WORDS_FROM {
         rows.iter_mut().for_each(|row| row[0].0 = cut(&row[0].0, PHASE_WIDTH_MAX));
@@ -200,7 +205,13 @@ fn fitting(mut shown: Vec<bool>, widths: &[u16], room: u16) -> Vec<bool> {
     shown
 }
 
-fn row(view: &RunView, index: usize, shown: &[usize], look: &Look, ages: &Ages) -> [Said; COLUMNS] {
+fn row(
+    view: &RunView,
+    index: usize,
+    shown: &[usize],
+    look: &TerminalStyle,
+    ages: &SessionAges,
+) -> [TableCell; COLUMNS] {
     let phase = &view.phases[index];
     let session = phase.sessions.last();
     let (mut status, tone) = words::phase(phase, view.status);
@@ -275,7 +286,7 @@ fn agent(phase: &PhaseSummary) -> String {
 }
 
 /// The number, and a word where a policy warned.
-fn context(session: &SessionSummary, look: &Look) -> Said {
+fn context(session: &SessionSummary, look: &TerminalStyle) -> TableCell {
     let context = words::context(session.used_tokens, session.window_tokens, session.source);
     let warned = if look.width < WORDS_FROM { "!" } else { "! warn" };
     if session.warned { (format!("{context} {warned}"), Tone::Warn) } else { (context, Tone::Plain) }
@@ -338,12 +349,12 @@ mod tests {
     #[test]
     fn the_table_shows_phases_and_their_parts() {
         // D4, D5
-        let ages = Ages::from([(SessionId::from("s4"), DurationMs::from_secs(4))]);
-        insta::assert_snapshot!("table_wide", table(&samples::running(), &Look::bare(160), &ages));
-        insta::assert_snapshot!("table_80", table(&samples::running(), &Look::bare(80), &ages));
+        let ages = SessionAges::from([(SessionId::from("s4"), DurationMs::from_secs(4))]);
+        insta::assert_snapshot!("table_wide", table(&samples::running(), &TerminalStyle::bare(160), &ages));
+        insta::assert_snapshot!("table_80", table(&samples::running(), &TerminalStyle::bare(80), &ages));
         insta::assert_snapshot!(
             "table_finished",
-            table(&samples::finished(), &Look::bare(120), &Ages::new())
+            table(&samples::finished(), &TerminalStyle::bare(120), &SessionAges::new())
         );
     }
 
@@ -371,7 +382,7 @@ mod tests {
     fn the_table_of_a_run_at_work_has_the_same_columns_whatever_they_say() {
         for width in [60, 80, 160] {
             let header = |view: &RunView| {
-                let drawn = table_within(view, &Look::bare(width), &Ages::new(), 30);
+                let drawn = table_within(view, &TerminalStyle::bare(width), &SessionAges::new(), 30);
                 let header = drawn.lines().next().unwrap_or_default().to_owned();
                 header.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
             };
@@ -382,7 +393,7 @@ mod tests {
             assert_eq!(header(&late), header(&early), "{width}");
             insta::assert_snapshot!(
                 format!("table_live_{width}"),
-                table_within(&samples::running(), &Look::bare(width), &Ages::new(), 30)
+                table_within(&samples::running(), &TerminalStyle::bare(width), &SessionAges::new(), 30)
             );
         }
     }
@@ -390,7 +401,7 @@ mod tests {
     #[test]
     fn no_row_is_wider_than_the_terminal() {
         for width in [80, 100, 132, 200] {
-            for line in table(&samples::running(), &Look::bare(width), &Ages::new()).lines() {
+            for line in table(&samples::running(), &TerminalStyle::bare(width), &SessionAges::new()).lines() {
                 assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
             }
         }
@@ -400,20 +411,26 @@ mod tests {
     #[test]
     fn many_phases_stay_within_the_terminal() {
         let view = samples::crowd(26);
-        let drawn = table_within(&view, &Look::bare(120), &Ages::new(), 12);
+        let drawn = table_within(&view, &TerminalStyle::bare(120), &SessionAges::new(), 12);
         assert_eq!(drawn.lines().count(), 12);
         insta::assert_snapshot!("table_crowd", drawn);
         for lines_max in 1..40 {
-            let drawn = table_within(&view, &Look::bare(120), &Ages::new(), lines_max);
+            let drawn = table_within(&view, &TerminalStyle::bare(120), &SessionAges::new(), lines_max);
             assert!(drawn.lines().count() <= lines_max.max(2), "{lines_max}:\n{drawn}");
         }
-        let all = table_within(&view, &Look::bare(120), &Ages::new(), 100);
-        assert_eq!(all.lines().count(), table(&view, &Look::bare(120), &Ages::new()).lines().count());
+        let all = table_within(&view, &TerminalStyle::bare(120), &SessionAges::new(), 100);
+        assert_eq!(
+            all.lines().count(),
+            table(&view, &TerminalStyle::bare(120), &SessionAges::new()).lines().count()
+        );
     }
 
     #[test]
     fn parts_of_parts_hang_below_them() {
-        insta::assert_snapshot!("table_split", table(&samples::split(), &Look::bare(120), &Ages::new()));
+        insta::assert_snapshot!(
+            "table_split",
+            table(&samples::split(), &TerminalStyle::bare(120), &SessionAges::new())
+        );
     }
 
     // M3
@@ -429,13 +446,20 @@ mod tests {
             policy.clone_into(&mut phase.policy);
         }
         view.phases.truncate(policies.len());
-        insta::assert_snapshot!("table_policies", table(&view, &Look::bare(200), &Ages::new()));
+        insta::assert_snapshot!(
+            "table_policies",
+            table(&view, &TerminalStyle::bare(200), &SessionAges::new())
+        );
     }
 
     #[test]
     fn colour_only_repeats_what_a_word_says() {
-        let plain = table(&samples::running(), &Look::bare(120), &Ages::new());
-        let coloured = table(&samples::running(), &Look { colour: true, ..Look::bare(120) }, &Ages::new());
+        let plain = table(&samples::running(), &TerminalStyle::bare(120), &SessionAges::new());
+        let coloured = table(
+            &samples::running(),
+            &TerminalStyle { colour: true, ..TerminalStyle::bare(120) },
+            &SessionAges::new(),
+        );
         let mut bare = String::new();
         let mut escape = false;
         for c in coloured.chars() {

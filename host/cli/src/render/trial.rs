@@ -4,7 +4,7 @@ pub(super) mod sums;
 
 use std::collections::BTreeSet;
 
-use baton_lab::{Difference, Tried, golden};
+use baton_lab::{DecisionDifference, TrialResult, golden};
 use baton_runtime::core::decision::{Decision, Fault, Provenance};
 use baton_runtime::core::decision_diff::DecisionMatch;
 use baton_runtime::core::observation::{Capability, PolicyRequest};
@@ -14,15 +14,15 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use super::decision::{answered, said};
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::record;
-use sums::Sums;
+use sums::FunctionTotals;
 
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
 /// Who was tried.
-pub(crate) struct Answered<'a> {
+pub(crate) struct TrialSubject<'a> {
     /// Its name.
     pub(crate) name: &'a str,
     /// Its component.
@@ -33,7 +33,7 @@ pub(crate) struct Answered<'a> {
     pub(crate) decides: &'a [Capability],
 }
 
-impl<'a> Answered<'a> {
+impl<'a> TrialSubject<'a> {
     pub(crate) fn of(policy: &'a ConfiguredPolicy) -> Self {
         let settings = policy.settings_digest();
         let policy = policy.policy();
@@ -47,20 +47,20 @@ impl<'a> Answered<'a> {
 }
 
 /// A trial on a run.
-pub(crate) struct OnRun<'a> {
+pub(crate) struct RunTrialReport<'a> {
     /// Which.
     pub(crate) run: &'a RunId,
     /// Who was asked.
-    pub(crate) policy: Answered<'a>,
+    pub(crate) policy: TrialSubject<'a>,
     /// About what.
     pub(crate) decides: &'a BTreeSet<Capability>,
     /// What came of it.
-    pub(crate) tried: &'a Tried,
+    pub(crate) tried: &'a TrialResult,
 }
 
-impl OnRun<'_> {
+impl RunTrialReport<'_> {
     /// In words first, then in numbers, then one by one.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let mut text = self.sums(&format!("run {}", self.run)).text(look);
         if let Some(unknown) = self.unknown() {
             text.push_str(&format!("\n{}\n", look.wrap(&unknown, 0)));
@@ -83,8 +83,8 @@ impl OnRun<'_> {
         let were = if count == 1 { "was" } else { "were" };
         (count > 0).then(|| {
             format!(
-                "Of the questions that it abstained from, {count} {were} decided then by {} itself, with the settings of that run: what the \
-                 policy behind it decides instead is not known",
+                "Of the questions that it abstained from, {count} {were} decided in the run by {} itself, with the \
+                 settings of that run: how the next policy would decide them is not known",
                 self.policy.name
             )
         })
@@ -95,8 +95,8 @@ impl OnRun<'_> {
         self.tried.abstained_from.get(self.policy.component).copied().unwrap_or_default()
     }
 
-    fn sums<'s>(&'s self, whose: &'s str) -> Sums<'s> {
-        Sums {
+    fn sums<'s>(&'s self, whose: &'s str) -> FunctionTotals<'s> {
+        FunctionTotals {
             name: self.policy.name,
             can: self.policy.decides,
             whose,
@@ -138,11 +138,11 @@ impl OnRun<'_> {
 }
 
 /// A trial on one question.
-pub(crate) struct OnQuestion<'a> {
+pub(crate) struct QuestionTrialReport<'a> {
     /// What was asked.
     pub(crate) question: &'a PolicyRequest,
     /// Who was asked.
-    pub(crate) policy: Answered<'a>,
+    pub(crate) policy: TrialSubject<'a>,
     /// What it answers.
     pub(crate) candidate: &'a PolicyAnswer,
     /// What it used for it.
@@ -153,15 +153,15 @@ pub(crate) struct OnQuestion<'a> {
     pub(crate) label: &'a Provenance,
 }
 
-impl OnQuestion<'_> {
+impl QuestionTrialReport<'_> {
     /// Both answers, one below the other.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let name = look.paint(Tone::Strong, self.policy.name);
         let current = look.paint(Tone::Strong, &format!("built-in {}", self.label.policy));
         let verb = match self.agreement() {
             DecisionMatch::Same => "decides as the built-in policy does",
             DecisionMatch::OtherWords => "decides as the built-in policy does, in other words",
-            DecisionMatch::Differs => "decides otherwise than the built-in policy",
+            DecisionMatch::Differs => "decides differently from the built-in policy",
             DecisionMatch::Fault => "fails",
             DecisionMatch::Abstained => "abstains, and the built-in policy decides",
         };
@@ -203,9 +203,9 @@ impl OnQuestion<'_> {
 
 /// The differences as a table, both answers side by side.
 pub(super) fn one_by_one<'d>(
-    look: &Look,
+    look: &TerminalStyle,
     name: &str,
-    differences: impl IntoIterator<Item = &'d Difference>,
+    differences: impl IntoIterator<Item = &'d DecisionDifference>,
 ) -> String {
     let mut table = bare(look);
     table.set_header(["ENTRY", "PHASE", "ASKED", "DECIDED THEN", &name.to_uppercase()]);
@@ -230,7 +230,7 @@ pub(super) fn one_by_one<'d>(
     drawn(&mut table)
 }
 
-pub(super) fn bare(look: &Look) -> Table {
+pub(super) fn bare(look: &TerminalStyle) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -251,7 +251,7 @@ pub(crate) fn written(question: &PolicyRequest) -> Value {
 }
 
 /// A difference for programs; its question is as `--on` takes it.
-pub(super) fn difference(one: &Difference) -> Value {
+pub(super) fn difference(one: &DecisionDifference) -> Value {
     json!({
         "seq": one.seq,
         "phase": one.phase,

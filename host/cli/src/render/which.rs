@@ -7,12 +7,12 @@ use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyScope, Sett
 use baton_runtime::core::{Digest, RunId, Workflow};
 use serde_json::{Map, Value, json};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 use super::{record, words};
-use crate::layers::Layers;
+use crate::layers::ConfigLayers;
 
 /// What was asked about.
-pub(crate) enum Of {
+pub(crate) enum WhichSubject {
     /// What is the same for every workflow.
     Everything,
     /// A workflow that is not started.
@@ -32,13 +32,13 @@ pub(crate) enum Of {
 }
 
 /// Who decides.
-pub(crate) struct Which {
-    of: Of,
+pub(crate) struct WhichReport {
+    of: WhichSubject,
     /// The files that were looked for, and whether there is one.
     files: Vec<(ConfigLayer, String, bool)>,
-    seats: Vec<Seat>,
+    seats: Vec<EffectiveBinding>,
     /// Who is asked beside them and decides nothing.
-    shadows: Vec<Seat>,
+    shadows: Vec<EffectiveBinding>,
     watch: bool,
     breaker: u32,
     /// What a run would have to do with experiments, in lines.
@@ -47,27 +47,27 @@ pub(crate) struct Which {
 
 /// Who decides one thing in one scope.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct EffectiveBinding {
     pub(crate) scope: PolicyScope,
     pub(crate) capability: Capability,
-    pub(crate) decides: Decides,
+    pub(crate) decides: DecidingPolicy,
     /// Who is asked where it abstains, in order.
-    pub(crate) then: Vec<Decides>,
+    pub(crate) then: Vec<DecidingPolicy>,
     /// Who is taken where it is taken back, the next one first.
-    pub(crate) behind: Vec<Stands>,
+    pub(crate) behind: Vec<FallbackPolicy>,
     pub(crate) faults_in_row: u32,
 }
 
 /// A policy that decides.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Decides {
+pub(crate) struct DecidingPolicy {
     pub(crate) policy: String,
     pub(crate) component: Digest,
     /// Its size, where it is at hand.
     pub(crate) bytes: Option<usize>,
     pub(crate) from: ConfigSource,
     /// What is not its default.
-    pub(crate) set: Vec<Set>,
+    pub(crate) set: Vec<ChangedSetting>,
     pub(crate) asked: RequestedGrants,
     pub(crate) granted: Grants,
     /// The questions that it asks the next policy, as a layer.
@@ -76,7 +76,7 @@ pub(crate) struct Decides {
 
 /// A setting that is not its default.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Set {
+pub(crate) struct ChangedSetting {
     pub(crate) key: String,
     pub(crate) value: SettingValue,
     pub(crate) default: SettingValue,
@@ -85,21 +85,21 @@ pub(crate) struct Set {
 
 /// A policy that stands behind.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stands {
+pub(crate) struct FallbackPolicy {
     pub(crate) policy: String,
     pub(crate) component: Digest,
     pub(crate) from: ConfigSource,
 }
 
-impl Seat {
+impl EffectiveBinding {
     /// Nobody else is asked, as behind every policy.
     fn abstains_to_the_built_in_alone(&self) -> bool {
         self.then.iter().all(|link| link.from.layer == ConfigLayer::BuiltIn && link.set.is_empty())
     }
 }
 
-impl Which {
-    pub(crate) fn new(of: Of, workflow: &Workflow, mut seats: Vec<Seat>) -> Self {
+impl WhichReport {
+    pub(crate) fn new(of: WhichSubject, workflow: &Workflow, mut seats: Vec<EffectiveBinding>) -> Self {
         // Phases stand as they do in the file.
         let place = |scope: &PolicyScope| match scope {
             PolicyScope::Phase { phase } => workflow.phases.iter().position(|known| known.id == *phase),
@@ -119,18 +119,22 @@ impl Which {
     }
 
     /// Names the files that were looked for.
-    pub(crate) fn look_at(&mut self, layers: &Layers) {
+    pub(crate) fn look_at(&mut self, layers: &ConfigLayers) {
         let files = layers.files().iter();
         self.files =
             files.map(|file| (file.layer, file.path.display().to_string(), file.said.is_some())).collect();
     }
 
     /// For people.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let mut text = match &self.of {
-            Of::Everything => "Who decides where no workflow says more\n".to_owned(),
-            Of::Workflow { name, .. } => format!("Who would decide in a run of {name}\n"),
-            Of::Run { run, workflow } => format!("Who decides in run {run} of {workflow} now\n"),
+            WhichSubject::Everything => {
+                "Policies for every workflow that configures none itself\n".to_owned()
+            }
+            WhichSubject::Workflow { name, .. } => format!("Policies that would decide in a run of {name}\n"),
+            WhichSubject::Run { run, workflow } => {
+                format!("Policies that decide in run {run} of {workflow} now\n")
+            }
         };
         text.push_str(&self.layers(look));
         if !self.experiments.is_empty() {
@@ -145,18 +149,14 @@ impl Which {
             text.push_str(&self.seats(group, look));
         }
         if !self.shadows.is_empty() {
-            text.push_str(&format!(
-                "\n{}\n",
-                look.paint(Tone::Strong, "asked beside them, deciding nothing")
-            ));
+            text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "shadows, which decide nothing")));
         }
         text.push_str(&self.seats(&self.shadows, look));
         text.push('\n');
         text.push_str(&match self.breaker {
-            0 => "A policy that keeps failing is not taken back: the one behind it answers each time.\n"
-                .to_owned(),
+            0 => "A policy that keeps failing stays in place: the next one answers each time.\n".to_owned(),
             most => {
-                format!("After {} in a row the policy behind decides instead.\n", words::count(most, "fault"))
+                format!("After {} in a row the next policy decides instead.\n", words::count(most, "fault"))
             }
         });
         if self.watch {
@@ -166,7 +166,7 @@ impl Which {
     }
 
     /// Which files were read, where it is about files.
-    fn layers(&self, look: &Look) -> String {
+    fn layers(&self, look: &TerminalStyle) -> String {
         let mut files: Vec<(&str, String)> = self
             .files
             .iter()
@@ -175,17 +175,17 @@ impl Which {
                 (words::layer(*layer), format!("{file}{}", look.paint(Tone::Dim, absent)))
             })
             .collect();
-        if let Of::Workflow { file, .. } = &self.of {
+        if let WhichSubject::Workflow { file, .. } = &self.of {
             files.push((words::layer(ConfigLayer::Workflow), file.clone()));
         }
         files.into_iter().map(|(layer, file)| format!("  {layer:9}  {file}\n")).collect()
     }
 
     /// The seats of one scope; decisions about which the same is to be said share a line.
-    fn seats(&self, seats: &[Seat], look: &Look) -> String {
-        let mut rows: Vec<(Vec<&str>, &Seat)> = Vec::new();
+    fn seats(&self, seats: &[EffectiveBinding], look: &TerminalStyle) -> String {
+        let mut rows: Vec<(Vec<&str>, &EffectiveBinding)> = Vec::new();
         for seat in seats {
-            let is_like = |(_, other): &&mut (Vec<&str>, &Seat)| {
+            let is_like = |(_, other): &&mut (Vec<&str>, &EffectiveBinding)| {
                 (&other.decides, &other.then, &other.behind, other.faults_in_row)
                     == (&seat.decides, &seat.then, &seat.behind, seat.faults_in_row)
             };
@@ -194,13 +194,14 @@ impl Which {
                 None => rows.push((vec![seat.capability.name()], seat)),
             }
         }
-        let rows: Vec<(String, String, &Seat)> = rows
+        let rows: Vec<(String, String, &EffectiveBinding)> = rows
             .into_iter()
             .map(|(names, seat)| {
                 (names.join(", "), name(&seat.decides.policy, &seat.decides.component), seat)
             })
             .collect();
-        let widest = |of: fn(&(String, String, &Seat)) -> usize| rows.iter().map(of).max().unwrap_or(0);
+        let widest =
+            |of: fn(&(String, String, &EffectiveBinding)) -> usize| rows.iter().map(of).max().unwrap_or(0);
         let (what, who) = (widest(|row| row.0.chars().count()), widest(|row| row.1.chars().count()));
         let mut text = String::new();
         for (names, policy, seat) in &rows {
@@ -215,9 +216,9 @@ impl Which {
         text
     }
 
-    fn details(&self, seat: &Seat, look: &Look) -> Vec<String> {
-        let Decides { set, asked, granted, .. } = &seat.decides;
-        let is_set = |set: &Set| {
+    fn details(&self, seat: &EffectiveBinding, look: &TerminalStyle) -> Vec<String> {
+        let DecidingPolicy { set, asked, granted, .. } = &seat.decides;
+        let is_set = |set: &ChangedSetting| {
             let from = origin(&set.from, look);
             let (value, default) = match edited(&set.value, &set.default) {
                 Some((edits, entries)) => (edits, format!("{entries} entries by default")),
@@ -248,11 +249,12 @@ impl Which {
         if is_layer || !seat.abstains_to_the_built_in_alone() {
             let then: Vec<String> =
                 seat.then.iter().map(|link| stands(&link.policy, &link.component, &link.from)).collect();
-            let way = if is_layer { "a layer over" } else { "where it abstains:" };
+            let way = if is_layer { "a layer over" } else { "if it abstains:" };
             lines.push(format!("{way} {}", then.join(", then ")));
             // One policy may stand there twice, with other settings.
-            let is_twice =
-                |link: &Decides| seat.then.iter().filter(|other| other.policy == link.policy).count() > 1;
+            let is_twice = |link: &DecidingPolicy| {
+                seat.then.iter().filter(|other| other.policy == link.policy).count() > 1
+            };
             for link in &seat.then {
                 let whose = match is_twice(link) {
                     true => format!("{} ({})", link.policy, words::layer(link.from.layer)),
@@ -278,12 +280,12 @@ impl Which {
         document.insert("schema".into(), record::SCHEMA.into());
         document.insert("record".into(), "policy-which".into());
         match &self.of {
-            Of::Everything => {}
-            Of::Workflow { name, file } => {
+            WhichSubject::Everything => {}
+            WhichSubject::Workflow { name, file } => {
                 document.insert("workflow".into(), json!(name));
                 document.insert("file".into(), json!(file));
             }
-            Of::Run { run, workflow } => {
+            WhichSubject::Run { run, workflow } => {
                 document.insert("run".into(), json!(run));
                 document.insert("workflow".into(), json!(workflow));
             }
@@ -339,7 +341,7 @@ fn name(policy: &str, component: &Digest) -> String {
 }
 
 /// "built in", "workspace  /home/ada/app/baton.toml:3".
-fn origin(origin: &ConfigSource, look: &Look) -> String {
+fn origin(origin: &ConfigSource, look: &TerminalStyle) -> String {
     let layer = words::layer(origin.layer);
     match (origin.file.as_str(), origin.line) {
         ("", _) => layer.to_owned(),
@@ -353,10 +355,10 @@ fn stands(policy: &str, component: &Digest, from: &ConfigSource) -> String {
     format!("{} ({})", name(policy, component), words::layer(from.layer))
 }
 
-fn seat(seat: &Seat) -> Value {
-    let Seat { decides, then, behind, .. } = seat;
-    let settings = |of: &Decides| -> Map<String, Value> {
-        let said = |set: &Set| json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
+fn seat(seat: &EffectiveBinding) -> Value {
+    let EffectiveBinding { decides, then, behind, .. } = seat;
+    let settings = |of: &DecidingPolicy| -> Map<String, Value> {
+        let said = |set: &ChangedSetting| json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
         of.set.iter().map(|set| (set.key.clone(), said(set))).collect()
     };
     let then: Vec<Value> = then

@@ -16,7 +16,7 @@ use baton_runtime::core::view::{
 };
 use baton_runtime::core::workflow::{ConfigLayer, GivenSetting, SettingValue, Workflow};
 
-use super::look::{Look, Tone};
+use super::look::{TerminalStyle, Tone};
 
 /// Words of others in one line: they begin none, so none of them is taken for a line of Baton's own. What else a terminal would obey is
 /// made visible where it is printed.
@@ -192,7 +192,7 @@ pub(crate) fn policy_failure(row: &PolicyFailureSummary) -> String {
     let instead: Vec<&str> =
         instead.iter().map(|name| if name == "native" { "the host" } else { name }).collect();
     format!(
-        "{policy} failed on {failed} of {questions} that it did not abstain from; {} answered",
+        "{policy} failed on {failed} of {questions} from which it did not abstain; {} answered",
         list(&instead)
     )
 }
@@ -291,7 +291,7 @@ pub(crate) fn unseen_cost(workflow: &Workflow) -> Option<String> {
     let name = if agents.len() == 1 { "names" } else { "name" };
     (!agents.is_empty()).then(|| {
         let agents = agents.join(" and ");
-        format!("`cost_usd` does not see what {agents} takes: {agents} {name} no price; `tokens` in [limits] counts every agent")
+        format!("`cost_usd` does not count the cost of {agents}: {agents} {name} no price; `tokens` in [limits] counts every agent")
     })
 }
 
@@ -399,17 +399,17 @@ pub(crate) fn check(row: &PhaseSummary) -> (String, Tone) {
 }
 
 /// " until 12:05:00", where a phase waits for a quota and a reset is known that can be believed.
-pub(crate) fn until(row: &PhaseSummary, look: &Look) -> String {
+pub(crate) fn until(row: &PhaseSummary, look: &TerminalStyle) -> String {
     quota_until(row).map(|until| format!(" until {}", look.short_moment(until))).unwrap_or_default()
 }
 
 /// The same as a sentence: "20 waits for a usage limit until 2026-02-15 12:03 (in 3 days)".
-pub(crate) fn waits(row: &PhaseSummary, look: &Look) -> Option<String> {
+pub(crate) fn waits(row: &PhaseSummary, look: &TerminalStyle) -> Option<String> {
     let quota = row.quota.filter(|_| row.status == PhaseStatus::WaitingQuota)?;
     let until = match quota_until(row) {
         Some(until) => format!("until {}", look.moment(until, look.now)),
         None => format!(
-            "since {}; no reset that can be believed is known, so it tries again from time to time",
+            "since {}; no plausible reset is known, so it tries again from time to time",
             look.moment(quota.since, look.now)
         ),
     };
@@ -555,9 +555,9 @@ mod tests {
             answered: 0,
             instead: vec!["resilience".to_owned()],
         }];
-        let said = "bad failed on 12 of 12 questions that it did not abstain from; resilience answered";
-        let look = look::Look::bare(100);
-        let text = report::report(&look, &view, &samples::place(), &report::Aside::default());
+        let said = "bad failed on 12 of 12 questions from which it did not abstain; resilience answered";
+        let look = look::TerminalStyle::bare(100);
+        let text = report::report(&look, &view, &samples::place(), &report::ReportContext::default());
         assert!(text.contains(said), "{text}");
         let text = report::status(&look, &view, &samples::place(), false);
         assert!(text.contains(said), "{text}");
@@ -580,7 +580,7 @@ mod tests {
         ];
         // A long chain leaves no room for the column of policies.
         view.phases.iter_mut().for_each(|phase| phase.policy = "growth (exhaustion), resilience ".repeat(9));
-        let text = report::status(&look::Look::bare(80), &view, &samples::place(), false);
+        let text = report::status(&look::TerminalStyle::bare(80), &view, &samples::place(), false);
         let said = "growth made 14 decisions (exhaustion 13, compaction 1)\nresilience made 1 decision (splitting 1)\n";
         assert!(text.contains(said), "{text}");
         assert!(!text.contains("POLICY"), "{text}");

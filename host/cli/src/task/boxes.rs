@@ -14,7 +14,7 @@ use baton_runtime::core::workflow::{PlanBox, TickedPlan};
 use baton_runtime::core::{ObjectiveId, Workflow};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
-use super::plan::{self, Item};
+use super::plan::{self, PlanItem};
 
 /// Times that a plan is read anew because somebody wrote it meanwhile.
 const TRIES: u32 = 5;
@@ -22,7 +22,7 @@ const TRIES: u32 = 5;
 const PLAN_BYTES_MAX: u64 = 4 << 20;
 
 /// The boxes of a run that was made from a plan.
-pub(crate) struct Boxes {
+pub(crate) struct PlanBoxes {
     path: PathBuf,
     boxes: Vec<PlanBox>,
     /// Objectives that were done when it was last looked at.
@@ -35,7 +35,7 @@ pub(crate) struct Boxes {
 
 /// How the plan stands at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct PlanProgress {
     pub(crate) ticked: usize,
     pub(crate) all: usize,
     /// Boxes that are open and no objective of the run.
@@ -44,7 +44,7 @@ pub(crate) struct Standing {
     pub(crate) not_done: usize,
 }
 
-impl Boxes {
+impl PlanBoxes {
     /// The boxes of a run, where it has any.
     pub(crate) fn of(workflow: Workflow) -> Option<Self> {
         let TickedPlan { path, boxes } = workflow.plan?;
@@ -85,7 +85,7 @@ impl Boxes {
                 let told = |line| format!("{name} no longer has the box \"{line}\"; its objective is done");
                 missing.into_iter().map(told).collect()
             }
-            Err(error) => vec![format!("the boxes of {name} are not ticked: {error}")],
+            Err(error) => vec![format!("cannot tick the boxes of {name}: {error}")],
         };
         told.retain(|line| self.said.insert(line.clone()));
         told
@@ -99,18 +99,19 @@ impl Boxes {
     }
 
     /// The plan as it is now; nothing where it cannot be read.
-    pub(crate) fn standing(&self, view: &RunView) -> Option<Standing> {
+    pub(crate) fn standing(&self, view: &RunView) -> Option<PlanProgress> {
         let plan = plan::read(&String::from_utf8(read(&self.path).ok()?).ok()?);
         let done = done(view);
-        let ours = |heading: &str, item: &Item| {
+        let ours = |heading: &str, item: &PlanItem| {
             self.boxes
                 .iter()
                 .find(|one| one.line == item.line && (one.heading == heading || one.heading.is_empty()))
         };
-        let is_ours = |heading: &str, item: &Item| ours(heading, item).is_some();
-        let is_done =
-            |heading: &str, item: &Item| ours(heading, item).is_none_or(|one| done.contains(&one.objective));
-        Some(Standing {
+        let is_ours = |heading: &str, item: &PlanItem| ours(heading, item).is_some();
+        let is_done = |heading: &str, item: &PlanItem| {
+            ours(heading, item).is_none_or(|one| done.contains(&one.objective))
+        };
+        Some(PlanProgress {
             ticked: plan.boxes().filter(|(_, item)| item.ticked).count(),
             all: plan.boxes().count(),
             beyond: plan.boxes().filter(|(heading, item)| !item.ticked && !is_ours(heading, item)).count(),
@@ -140,14 +141,14 @@ fn set(path: &Path, wanted: &[(PlanBox, bool)]) -> io::Result<Vec<String>> {
     for _ in 0..TRIES {
         let before = read(path)?;
         let text = std::str::from_utf8(&before)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 any more"))?;
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no longer UTF-8"))?;
         let mut after = before.clone();
         let missing = mark(text, &mut after, wanted);
         if after == before || put(path, &before, &after)? {
             return Ok(missing);
         }
     }
-    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is written all the time"))
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "another program keeps writing it"))
 }
 
 /// Marks boxes in a copy of the text; gives the lines of those that are not there.
@@ -156,7 +157,7 @@ fn mark(text: &str, copy: &mut [u8], wanted: &[(PlanBox, bool)]) -> Vec<String> 
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut missing = Vec::new();
     for (one, ticked) in wanted {
-        let like = |strict: bool| -> Vec<&Item> {
+        let like = |strict: bool| -> Vec<&PlanItem> {
             plan.boxes()
                 .filter(|(heading, item)| item.line == one.line && (!strict || *heading == one.heading))
                 .map(|(_, item)| item)
@@ -183,12 +184,12 @@ fn mark(text: &str, copy: &mut [u8], wanted: &[(PlanBox, bool)]) -> Vec<String> 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let other = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
     if fs::canonicalize(path)? != path {
-        return Err(other("a link leads elsewhere since the run began"));
+        return Err(other("a link has pointed elsewhere since the run began"));
     }
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).unwrap_or(0)).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(other("it is no file any more"));
+        return Err(other("it is no longer a file"));
     }
     let mut bytes = Vec::new();
     file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -21,14 +21,14 @@ pub(crate) struct CommitOptions {
 fn commit_time(word: &str) -> Result<CommitTime, String> {
     let times = [CommitTime::Phase, CommitTime::Objective, CommitTime::Off];
     let named = times.into_iter().find(|time| time.name() == word);
-    named.ok_or_else(|| "it is one of phase, objective and off".to_owned())
+    named.ok_or_else(|| "it must be phase, objective or off".to_owned())
 }
 
 fn branch_name(name: &str) -> Result<String, String> {
     match branch_fault(name) {
         None => Ok(name.to_owned()),
         Some(fault) => {
-            Err(format!("\"{name}\" {fault}; a name with the run in it fits every run: 'work/{{run}}'"))
+            Err(format!("\"{name}\" {fault}; a name with the run's id works for every run: 'work/{{run}}'"))
         }
     }
 }
@@ -47,8 +47,7 @@ impl CommitOptions {
         let Some(branch) = &self.commit_branch else { return Ok(()) };
         if self.commit == Some(CommitTime::Off) {
             return Err(
-                "--commit-branch names a branch, and --commit=off commits nothing: leave one of them out"
-                    .to_owned(),
+                "--commit-branch and --commit=off exclude each other: leave one of them out".to_owned()
             );
         }
         workflow.commits.branch = Some(branch.clone());
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Typed {
+    struct CommitTestCli {
         #[command(flatten)]
         commits: CommitOptions,
     }
@@ -95,6 +94,6 @@ mod tests {
     #[test]
     fn flags_are_said_again_as_typed() {
         let typed = ["x", "--commit=objective", "--commit-branch", "work/{run}"];
-        assert_eq!(Typed::try_parse_from(typed).unwrap().commits.words(), typed[1..]);
+        assert_eq!(CommitTestCli::try_parse_from(typed).unwrap().commits.words(), typed[1..]);
     }
 }

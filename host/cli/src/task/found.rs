@@ -9,11 +9,11 @@ use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::{AgentKind, Role};
 use serde_json::Value;
 
-use crate::exit::Usage;
+use crate::exit::UsageError;
 
 /// Said where no command that runs the tests was found.
 pub(crate) const NO_CHECK: &str =
-    "no command that checks the work was found: --check names one, else the agent's report is enough";
+    "found no command that checks the work: name one with --check, or the agent's report is enough";
 
 /// Agents in the order in which they are taken where nobody names one.
 const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
@@ -44,16 +44,16 @@ pub(crate) fn with_an_agent(workflow: Workflow) -> Workflow {
 }
 
 /// Nothing begins that nobody could work on.
-pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
+pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), UsageError> {
     match workflow.lacks_agent() {
         false => Ok(()),
         // One that is installed would have been taken: so the rehearsal agent was named.
-        true if !agents().is_empty() => Err(Usage(
+        true if !agents().is_empty() => Err(UsageError(
             "the rehearsal agent needs a script to play: --script FILE. host/cli/examples/quickstart.rehearsal.toml of Baton is one; for real \
              work name another agent (`baton agents` lists those that are installed)"
                 .into(),
         )),
-        true => Err(Usage(
+        true => Err(UsageError(
             "no agent is named, and none is installed here: `npm install -g @anthropic-ai/claude-code` or \
              `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows). The built-in rehearsal agent needs a script: --script FILE"
                 .into(),

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 /// What every command that starts agents may give them.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct HandedOver {
+pub(crate) struct RoleGrantArgs {
     /// Pass this variable of your environment to the agents; may be given several times
     #[arg(long, value_name = "NAME", value_parser = variable)]
     env: Vec<String>,
@@ -48,7 +48,7 @@ impl From<PermissionLevel> for Permission {
 fn variable(text: &str) -> Result<String, String> {
     match is_variable_name(text) {
         true => Ok(text.to_owned()),
-        false => Err("give the name of a variable alone, without its value: --env MY_TOKEN".to_owned()),
+        false => Err("give only the name of a variable, without its value: --env MY_TOKEN".to_owned()),
     }
 }
 
@@ -62,11 +62,11 @@ fn model(text: &str) -> Result<String, String> {
 fn command_pattern(text: &str) -> Result<String, String> {
     match is_command_pattern(text) {
         true => Ok(text.to_owned()),
-        false => Err("begin with the name of a program, on one line: --allow 'make test'".to_owned()),
+        false => Err("start with the name of a program, on one line: --allow 'make test'".to_owned()),
     }
 }
 
-impl HandedOver {
+impl RoleGrantArgs {
     /// Whether nothing is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.overrides() == RoleOverrides::default()
@@ -137,9 +137,9 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Typed {
+    struct GrantTestCli {
         #[command(flatten)]
-        given: HandedOver,
+        given: RoleGrantArgs,
     }
 
     #[test]
@@ -155,14 +155,14 @@ mod tests {
             "--model",
             "opus",
         ];
-        assert_eq!(Typed::try_parse_from(typed).unwrap().given.words(), typed[1..]);
+        assert_eq!(GrantTestCli::try_parse_from(typed).unwrap().given.words(), typed[1..]);
         for wrong in [
             ["x", "--env", "A=1"],
             ["x", "--allow", "$(x)"],
             ["x", "--permission", "write"],
             ["x", "--model", ""],
         ] {
-            assert!(Typed::try_parse_from(wrong).is_err(), "{wrong:?}");
+            assert!(GrantTestCli::try_parse_from(wrong).is_err(), "{wrong:?}");
         }
     }
 }

@@ -22,15 +22,15 @@ use baton_runtime::core::workflow::{
 use baton_runtime::read_plain;
 use baton_runtime::sandbox::exclude_from_path;
 
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
-use crate::layers::Layers;
-use crate::place::{Place, shell_quoted, shell_words};
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
+use crate::layers::ConfigLayers;
+use crate::place::{RunLocation, shell_quoted, shell_words};
 use confine::hide_behind_links;
-use grants::HandedOver;
-use plan::Plan;
+use grants::RoleGrantArgs;
+use plan::MarkdownPlan;
 use writing::all_of;
-pub(crate) use writing::{AllTicked, Draft};
+pub(crate) use writing::{PlanCompleted, WorkflowDraft};
 
 /// What a person points at.
 #[derive(Clone, Debug)]
@@ -42,12 +42,12 @@ pub(crate) enum Task {
     /// The same, and each of its boxes counts as open: to look for the run that was made from it before all were ticked.
     ReopenedPlan(PathBuf),
     /// A sentence, and what must exit 0 when it is done.
-    Sentence { text: String, checks: Checks },
+    Sentence { text: String, checks: CheckCommands },
 }
 
 /// The commands that check what a sentence asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Checks {
+pub(crate) enum CheckCommands {
     /// The command line names them.
     Named(Vec<String>),
     /// The folder shows how its tests run, if it does.
@@ -56,32 +56,32 @@ pub(crate) enum Checks {
     Without,
 }
 
-impl Checks {
+impl CheckCommands {
     fn commands(&self) -> &[String] {
         match self {
-            Checks::Named(commands) => commands,
-            Checks::Found(command) => command.as_slice(),
-            Checks::Without => &[],
+            CheckCommands::Named(commands) => commands,
+            CheckCommands::Found(command) => command.as_slice(),
+            CheckCommands::Without => &[],
         }
     }
 
     /// The flags, as they were typed.
     fn words(&self) -> Vec<String> {
         match self {
-            Checks::Named(commands) => {
+            CheckCommands::Named(commands) => {
                 commands.iter().flat_map(|command| ["--check".to_owned(), command.clone()]).collect()
             }
-            Checks::Found(_) => Vec::new(),
-            Checks::Without => vec!["--no-check".to_owned()],
+            CheckCommands::Found(_) => Vec::new(),
+            CheckCommands::Without => vec!["--no-check".to_owned()],
         }
     }
 }
 
 /// A task that was read, without the layers beneath it.
-pub(crate) struct Read {
+pub(crate) struct LoadedTask {
     pub(crate) reading: ParsedWorkflow,
     /// What was made of it; nothing for a workflow file, which is one.
-    draft: Option<Draft>,
+    draft: Option<WorkflowDraft>,
     /// The plan that it was made of, without links.
     plan: Option<PathBuf>,
     /// Files that were read with it.
@@ -132,24 +132,26 @@ impl Task {
         let Task::Sentence { checks, .. } = self else { return None };
         let before = run.phases.first().and_then(|phase| phase.verify.as_deref());
         match checks {
-            Checks::Named(commands) => (before != Some(&*all_of(commands))).then_some("--check"),
-            Checks::Without => before.map(|_| "--no-check"),
-            Checks::Found(_) => None,
+            CheckCommands::Named(commands) => (before != Some(&*all_of(commands))).then_some("--check"),
+            CheckCommands::Without => before.map(|_| "--no-check"),
+            CheckCommands::Found(_) => None,
         }
     }
 
     /// What was found for it that nobody named, or is left out of it, for whoever begins a run of it.
     pub(crate) fn remark(&self) -> Option<String> {
         match self {
-            Task::Sentence { checks: Checks::Found(Some(check)), .. } => Some(format!(
-                "check: `{check}` was found here, and must exit 0 at the end; --check names another, --no-check leaves it out"
+            Task::Sentence { checks: CheckCommands::Found(Some(check)), .. } => Some(format!(
+                "check: found `{check}`, which must exit 0 at the end; --check names another, --no-check leaves it out"
             )),
-            Task::Sentence { checks: Checks::Found(None), .. } => Some(format!("check: {}", found::NO_CHECK)),
+            Task::Sentence { checks: CheckCommands::Found(None), .. } => {
+                Some(format!("check: {}", found::NO_CHECK))
+            }
             Task::Plan(path) => {
                 let unboxed = plan::read(&text_of(path).ok()?).unboxed;
                 (!unboxed.is_empty()).then(|| {
                     format!(
-                        "plan: nothing below {} is done by this run: there are no boxes (`- [ ] …`)",
+                        "plan: this run does nothing below {}: there are no boxes (`- [ ] …`)",
                         unboxed.iter().map(|heading| format!("{heading:?}")).collect::<Vec<_>>().join(", ")
                     )
                 })
@@ -185,7 +187,7 @@ impl Task {
     }
 
     /// Reads it alone.
-    pub(crate) fn read(&self, place: &PlaceArgs) -> anyhow::Result<Read> {
+    pub(crate) fn read(&self, place: &LocationArgs) -> anyhow::Result<LoadedTask> {
         match self {
             Task::File(path) => {
                 let text = text_of(path)?;
@@ -199,7 +201,7 @@ impl Task {
                 };
                 let origin = path.display().to_string();
                 let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
-                Ok(Read { reading, draft: None, plan: None, named })
+                Ok(LoadedTask { reading, draft: None, plan: None, named })
             }
             Task::Plan(path) | Task::ReopenedPlan(path) => {
                 let mut plan = plan::read(&text_of(path)?);
@@ -207,17 +209,17 @@ impl Task {
                     plan.reopen();
                 }
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
-                let workspace = Place::here(place)?.config.workspace;
-                let draft = Draft::of_plan(&plan, path, &workspace)?;
+                let workspace = RunLocation::here(place)?.config.workspace;
+                let draft = WorkflowDraft::of_plan(&plan, path, &workspace)?;
                 self.drafted(draft, Some(real))
             }
             Task::Sentence { text, checks } => {
-                self.drafted(Draft::of_sentence(text, checks.commands())?, None)
+                self.drafted(WorkflowDraft::of_sentence(text, checks.commands())?, None)
             }
         }
     }
 
-    fn drafted(&self, draft: Draft, plan: Option<PathBuf>) -> anyhow::Result<Read> {
+    fn drafted(&self, draft: WorkflowDraft, plan: Option<PathBuf>) -> anyhow::Result<LoadedTask> {
         let origin = match self {
             Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => path.display().to_string(),
             Task::Sentence { .. } => "the sentence".to_owned(),
@@ -227,19 +229,19 @@ impl Task {
         // Relative to where it is saved, which is where the person is; paths in it start from the folder of the plan.
         let text = match &plan {
             Some(plan) => {
-                Draft { plan: Some(plan.to_string_lossy().into_owned()), ..draft.clone() }.text(None)
+                WorkflowDraft { plan: Some(plan.to_string_lossy().into_owned()), ..draft.clone() }.text(None)
             }
             None => draft.text(None),
         };
         let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut nothing)?;
-        Ok(Read { reading, draft: Some(draft), plan, named: Vec::new() })
+        Ok(LoadedTask { reading, draft: Some(draft), plan, named: Vec::new() })
     }
 
     /// Reads it and the layers beneath it.
-    pub(crate) fn over_layers(&self, place: &PlaceArgs) -> anyhow::Result<(Workflow, Layers)> {
+    pub(crate) fn over_layers(&self, place: &LocationArgs) -> anyhow::Result<(Workflow, ConfigLayers)> {
         let read = self.read(place)?;
-        let folder = Place::folder(place, read.reading.workflow())?;
-        let layers = Layers::read(folder.as_deref())?;
+        let folder = RunLocation::folder(place, read.reading.workflow())?;
+        let layers = ConfigLayers::read(folder.as_deref())?;
         let workflow = self.confined(layers.beneath(read.reading), &layers.floor()?, read.named)?;
         Ok((workflow, layers))
     }
@@ -251,12 +253,12 @@ impl Task {
         agent: Option<&AgentKind>,
         script: Option<&Path>,
         sandbox: SandboxLevel,
-        handed_over: &HandedOver,
-        place: &PlaceArgs,
+        handed_over: &RoleGrantArgs,
+        place: &LocationArgs,
     ) -> anyhow::Result<Workflow> {
-        let Read { reading, draft, plan, named } = self.read(place)?;
-        let folder = Place::folder(place, reading.workflow())?;
-        let layers = Layers::read(folder.as_deref())?;
+        let LoadedTask { reading, draft, plan, named } = self.read(place)?;
+        let folder = RunLocation::folder(place, reading.workflow())?;
+        let layers = ConfigLayers::read(folder.as_deref())?;
         let mut floor = layers.floor()?;
         floor.level = floor.level.max(sandbox);
         let workflow = layers.beneath(reading);
@@ -283,7 +285,7 @@ impl Task {
             ticked.boxes = boxes_of(&plan, &workflow.phases);
         }
         let played = workflow.phases.first().map(|phase| String::from(workflow.role_of(phase).agent.clone()));
-        let as_file = |draft: &Draft| draft.text(played.as_deref());
+        let as_file = |draft: &WorkflowDraft| draft.text(played.as_deref());
         workflow.source = Some(match (self, draft, plan) {
             (Task::Sentence { text, .. }, Some(draft), _) => {
                 RunSource::Sentence { text: text.clone(), workflow: as_file(&draft) }
@@ -311,7 +313,7 @@ fn has_boxes(path: &Path) -> bool {
 
 /// The boxes that are open, each with the objective that has its words. Both are in the same order, but for what a person has
 /// put in or taken out of one of them.
-fn boxes_of(plan: &Plan, phases: &[PhaseSpec]) -> Vec<PlanBox> {
+fn boxes_of(plan: &MarkdownPlan, phases: &[PhaseSpec]) -> Vec<PlanBox> {
     let mut objectives: Vec<&Objective> = phases.iter().flat_map(|phase| &phase.objectives).collect();
     let mut boxes = Vec::new();
     for (heading, item) in plan.boxes().filter(|(_, item)| !item.ticked) {
@@ -352,7 +354,7 @@ pub(crate) fn text_of(path: &Path) -> anyhow::Result<String> {
     }
     if told.len() > FILE_BYTES_MAX as u64 {
         let (name, bytes) = (path.display(), told.len());
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "{name} has {bytes} bytes, and a task may have {FILE_BYTES_MAX}: is this the right file?"
         ))
         .into());
@@ -360,18 +362,18 @@ pub(crate) fn text_of(path: &Path) -> anyhow::Result<String> {
     Ok(fs::read_to_string(path).map_err(|error| unreadable(path, &error))?)
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Usage {
+fn unreadable(path: &Path, error: &io::Error) -> UsageError {
     let name = path.to_string_lossy();
     let hint = match error.kind() {
         io::ErrorKind::NotFound if name.contains(' ') => {
-            format!("\n    if it is what is to be done: baton do {}", shell_quoted(&name))
+            format!("\n    if this is the task itself: baton do {}", shell_quoted(&name))
         }
         io::ErrorKind::NotFound => "\n    `baton init` writes one for this folder; \
              `baton do 'What is to be done' --check 'make test'` needs none"
             .to_owned(),
         _ => String::new(),
     };
-    Usage(format!("the workflow {name} cannot be read: {error}{hint}"))
+    UsageError(format!("cannot read the workflow {name}: {error}{hint}"))
 }
 
 /// The name of a workflow that is made of words.

@@ -8,11 +8,11 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// What a plan says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct MarkdownPlan {
     /// Its first heading, where that has no boxes of its own.
     pub(crate) title: Option<String>,
     /// The headings that have boxes, in order, and first the boxes that stand under none.
-    pub(crate) sections: Vec<Section>,
+    pub(crate) sections: Vec<PlanSection>,
     /// The check of every section that has none.
     pub(crate) verify: Option<String>,
     /// Lines that look like a box and are none, with their numbers from 1.
@@ -23,11 +23,11 @@ pub(crate) struct Plan {
 
 /// A heading with boxes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct PlanSection {
     /// The heading; empty where there is none.
     pub(crate) heading: String,
     /// Its boxes.
-    pub(crate) boxes: Vec<Item>,
+    pub(crate) boxes: Vec<PlanItem>,
     /// Its check.
     pub(crate) verify: Option<String>,
     /// The headings that must be done before, where a line `depends: …` names them; none of them for `depends: none`.
@@ -38,7 +38,7 @@ pub(crate) struct Section {
 
 /// A box.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct PlanItem {
     /// What is to be done, all of it.
     pub(crate) text: String,
     /// Its first line.
@@ -53,14 +53,14 @@ pub(crate) struct Item {
     pub(crate) verify: Option<String>,
 }
 
-impl Plan {
+impl MarkdownPlan {
     /// Opens every box.
     pub(crate) fn reopen(&mut self) {
         self.sections.iter_mut().flat_map(|section| &mut section.boxes).for_each(|item| item.ticked = false);
     }
 
     /// All boxes, each with its heading.
-    pub(crate) fn boxes(&self) -> impl Iterator<Item = (&str, &Item)> {
+    pub(crate) fn boxes(&self) -> impl Iterator<Item = (&str, &PlanItem)> {
         self.sections
             .iter()
             .flat_map(|section| section.boxes.iter().map(move |item| (section.heading.as_str(), item)))
@@ -68,12 +68,12 @@ impl Plan {
 }
 
 /// Reads a plan.
-pub(crate) fn read(text: &str) -> Plan {
-    let scan = Scan::of(text);
-    let mut plan = Plan { near_boxes: scan.near_boxes(text), ..Plan::default() };
+pub(crate) fn read(text: &str) -> MarkdownPlan {
+    let scan = PlanScan::of(text);
+    let mut plan = MarkdownPlan { near_boxes: scan.near_boxes(text), ..MarkdownPlan::default() };
     for (index, found) in scan.sections.iter().enumerate() {
-        let mut section = Section { heading: found.heading.clone(), ..Section::default() };
-        let inside: Vec<&FoundBox> = scan.boxes.iter().filter(|one| one.section == index).collect();
+        let mut section = PlanSection { heading: found.heading.clone(), ..PlanSection::default() };
+        let inside: Vec<&BoxSpan> = scan.boxes.iter().filter(|one| one.section == index).collect();
         let outside = scan.outside(found.body.clone(), &inside);
         let mut words = String::new();
         let mut has_list = false;
@@ -139,12 +139,12 @@ fn headings(named: &str) -> impl Iterator<Item = String> + '_ {
     named.split([',', ';']).map(plain).filter(|one| !one.is_empty() && !one.eq_ignore_ascii_case("none"))
 }
 
-struct FoundSection {
+struct SectionSpan {
     heading: String,
     body: Range<usize>,
 }
 
-struct FoundBox {
+struct BoxSpan {
     section: usize,
     ticked: bool,
     mark: usize,
@@ -155,17 +155,17 @@ struct FoundBox {
 }
 
 /// Where everything is.
-struct Scan {
-    sections: Vec<FoundSection>,
-    boxes: Vec<FoundBox>,
+struct PlanScan {
+    sections: Vec<SectionSpan>,
+    boxes: Vec<BoxSpan>,
     /// Code blocks: nothing in them is a check.
     blocks: Vec<Range<usize>>,
 }
 
-impl Scan {
+impl PlanScan {
     fn of(text: &str) -> Self {
         let mut scan = Self {
-            sections: vec![FoundSection { heading: String::new(), body: 0..text.len() }],
+            sections: vec![SectionSpan { heading: String::new(), body: 0..text.len() }],
             boxes: Vec::new(),
             blocks: Vec::new(),
         };
@@ -178,7 +178,7 @@ impl Scan {
                     if let Some(last) = scan.sections.last_mut() {
                         last.body.end = range.start;
                     }
-                    scan.sections.push(FoundSection { heading: String::new(), body: range.end..text.len() });
+                    scan.sections.push(SectionSpan { heading: String::new(), body: range.end..text.len() });
                 }
                 Event::End(TagEnd::Heading(_)) if items.is_empty() => {
                     if let (Some(said), Some(last)) = (heading.take(), scan.sections.last_mut()) {
@@ -191,7 +191,7 @@ impl Scan {
                 Event::TaskListMarker(ticked) => {
                     if let Some((item, own)) = items.last_mut() {
                         *own = Some(scan.boxes.len());
-                        scan.boxes.push(FoundBox {
+                        scan.boxes.push(BoxSpan {
                             section: scan.sections.len().saturating_sub(1),
                             ticked,
                             mark: range.start + 1,
@@ -240,14 +240,14 @@ impl Scan {
     }
 
     /// What of a range is in no box and in no code block.
-    fn outside(&self, body: Range<usize>, boxes: &[&FoundBox]) -> Vec<Range<usize>> {
+    fn outside(&self, body: Range<usize>, boxes: &[&BoxSpan]) -> Vec<Range<usize>> {
         let mut holes: Vec<Range<usize>> =
             boxes.iter().map(|one| one.mark.saturating_sub(1)..one.text.end).collect();
         holes.extend(self.blocks.iter().cloned());
         without(body, holes)
     }
 
-    fn item(&self, text: &str, found: &FoundBox) -> Item {
+    fn item(&self, text: &str, found: &BoxSpan) -> PlanItem {
         // A box within it is an objective of its own; the bullet before that box goes with it.
         let nested =
             self.boxes.iter().filter(|other| other.mark > found.mark && found.text.contains(&other.mark));
@@ -270,7 +270,7 @@ impl Scan {
         let whole = dedented(&lines);
         let line = whole.lines().next().unwrap_or_default().trim().to_owned();
         let files = files_of(&line, text, found);
-        Item { text: whole, line, ticked: found.ticked, mark: found.mark, files, verify }
+        PlanItem { text: whole, line, ticked: found.ticked, mark: found.mark, files, verify }
     }
 }
 
@@ -324,7 +324,7 @@ fn dedented(lines: &[&str]) -> String {
 }
 
 /// The paths in code spans that must be there when the box is done.
-fn files_of(line: &str, text: &str, found: &FoundBox) -> Vec<String> {
+fn files_of(line: &str, text: &str, found: &BoxSpan) -> Vec<String> {
     let spans = found
         .spans
         .iter()

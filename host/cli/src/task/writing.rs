@@ -9,8 +9,8 @@ use baton_runtime::core::workflow::{file, files_named};
 use baton_runtime::core::{RoleName, Workflow};
 use toml::Value;
 
-use super::plan::{Item, Plan, Section};
-use crate::exit::Usage;
+use super::plan::{MarkdownPlan, PlanItem, PlanSection};
+use crate::exit::UsageError;
 
 /// Characters of a title; a heading may have more.
 const TITLE_CHARS_MAX: usize = 200;
@@ -21,7 +21,7 @@ const CONTEXT_PATH_MAX: usize = 120;
 
 /// A workflow that is about to be written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct WorkflowDraft {
     /// What it was made from, for its first line.
     pub(crate) made_from: String,
     pub(crate) name: Option<String>,
@@ -51,12 +51,12 @@ pub(crate) struct DraftObjective {
     pub(crate) verify: Option<String>,
 }
 
-impl Draft {
+impl WorkflowDraft {
     /// One phase with one objective.
-    pub(crate) fn of_sentence(sentence: &str, checks: &[String]) -> Result<Draft, Usage> {
+    pub(crate) fn of_sentence(sentence: &str, checks: &[String]) -> Result<WorkflowDraft, UsageError> {
         let sentence = sentence.trim();
         if sentence.is_empty() {
-            return Err(Usage(
+            return Err(UsageError(
                 "there is nothing to do: baton do 'Move the parser into its own crate'".into(),
             ));
         }
@@ -67,7 +67,7 @@ impl Draft {
         };
         let verify = (!checks.is_empty()).then(|| all_of(checks));
         let phase = DraftPhase { objectives: vec![objective], verify, ..DraftPhase::default() };
-        Ok(Draft {
+        Ok(WorkflowDraft {
             made_from: "a sentence".to_owned(),
             name: Some(super::name_of(sentence)),
             goal: None,
@@ -77,7 +77,11 @@ impl Draft {
     }
 
     /// What of a plan is not ticked. Paths start from `workspace`, where the plan is named if it lies there.
-    pub(crate) fn of_plan(plan: &Plan, path: &Path, workspace: &Path) -> anyhow::Result<Draft> {
+    pub(crate) fn of_plan(
+        plan: &MarkdownPlan,
+        path: &Path,
+        workspace: &Path,
+    ) -> anyhow::Result<WorkflowDraft> {
         let within = std::path::absolute(path)?
             .strip_prefix(workspace)
             .ok()
@@ -90,32 +94,36 @@ impl Draft {
                 0 => String::new(),
                 more => format!(" ({more} more like it)"),
             };
-            return Err(Usage(format!(
-                "{}:{line}: `{shown}` is no box: a box is `- [ ] …`, or `- [x] …` where it is done{more}",
+            return Err(UsageError(format!(
+                "{}:{line}: `{shown}` is not a box: a box is `- [ ] …`, or `- [x] …` if it is done{more}",
                 path.display()
             ))
             .into());
         }
-        let draft = Draft::of_boxes(plan, &path.display().to_string(), within.as_deref())?;
-        Ok(Draft { plan: Some(within_or(path, workspace)?), ..draft })
+        let draft = WorkflowDraft::of_boxes(plan, &path.display().to_string(), within.as_deref())?;
+        Ok(WorkflowDraft { plan: Some(within_or(path, workspace)?), ..draft })
     }
 
     /// What of the boxes of a text is not ticked. `file` is where the text lies in the workspace.
-    pub(crate) fn of_boxes(plan: &Plan, name: &str, file: Option<&str>) -> anyhow::Result<Draft> {
+    pub(crate) fn of_boxes(
+        plan: &MarkdownPlan,
+        name: &str,
+        file: Option<&str>,
+    ) -> anyhow::Result<WorkflowDraft> {
         let (ticked, all) = plan
             .boxes()
             .fold((0, 0), |(ticked, all), (_, item)| (ticked + usize::from(item.ticked), all + 1));
         if all == 0 {
-            return Err(Usage(format!(
-                "{name} has no boxes: write what is to be done as `- [ ] Create crates/parser`, below headings that \
+            return Err(UsageError(format!(
+                "{name} has no boxes: write the objectives as `- [ ] Create crates/parser`, below headings that \
                  become the phases"
             ))
             .into());
         }
         if ticked == all {
-            return Err(AllTicked(format!("every box of {name} is ticked: nothing is left to do")).into());
+            return Err(PlanCompleted(format!("every box of {name} is ticked: nothing is left to do")).into());
         }
-        let phase = |section: &Section| {
+        let phase = |section: &PlanSection| {
             let objectives: Vec<DraftObjective> =
                 section.boxes.iter().filter(|item| !item.ticked).map(objective).collect();
             let heading = section.heading.as_str();
@@ -131,13 +139,19 @@ impl Draft {
                 after: Vec::new(),
             }
         };
-        let open = |section: &&Section| section.boxes.iter().any(|item| !item.ticked);
-        let sections: Vec<&Section> = plan.sections.iter().filter(open).collect();
+        let open = |section: &&PlanSection| section.boxes.iter().any(|item| !item.ticked);
+        let sections: Vec<&PlanSection> = plan.sections.iter().filter(open).collect();
         let mut phases: Vec<DraftPhase> = sections.iter().map(|section| phase(section)).collect();
         for (at, after) in order(plan, &sections, name)?.into_iter().enumerate() {
             phases[at].after = after;
         }
-        Ok(Draft { made_from: name.to_owned(), name: None, goal: plan.title.clone(), plan: None, phases })
+        Ok(WorkflowDraft {
+            made_from: name.to_owned(),
+            name: None,
+            goal: plan.title.clone(),
+            plan: None,
+            phases,
+        })
     }
 
     /// The ids that its phases get, where one names another: those that they would have without.
@@ -288,13 +302,13 @@ fn within_or(path: &Path, folder: &Path) -> anyhow::Result<String> {
     Ok(whole.strip_prefix(folder).unwrap_or(&whole).to_string_lossy().into_owned())
 }
 
-fn objective(item: &Item) -> DraftObjective {
+fn objective(item: &PlanItem) -> DraftObjective {
     DraftObjective { description: item.text.clone(), files: item.files.clone(), verify: item.verify.clone() }
 }
 
 /// The open sections that each one comes after: all before it, unless a line `depends: …` says otherwise. One that comes after
 /// another comes after all before that as well, and names only the last of them.
-fn order(plan: &Plan, open: &[&Section], name: &str) -> Result<Vec<Vec<usize>>, Usage> {
+fn order(plan: &MarkdownPlan, open: &[&PlanSection], name: &str) -> Result<Vec<Vec<usize>>, UsageError> {
     let mut orders: Vec<Vec<usize>> = Vec::new();
     for (at, section) in open.iter().enumerate() {
         let order = match &section.depends {
@@ -302,9 +316,9 @@ fn order(plan: &Plan, open: &[&Section], name: &str) -> Result<Vec<Vec<usize>>, 
             Some(named) => {
                 let mut order = Vec::new();
                 for heading in named {
-                    let is_it = |other: &Section| other.heading.eq_ignore_ascii_case(heading);
+                    let is_it = |other: &PlanSection| other.heading.eq_ignore_ascii_case(heading);
                     if !plan.sections.iter().any(is_it) {
-                        return Err(Usage(format!(
+                        return Err(UsageError(format!(
                             "{name}: `depends:` below \"{}\" names the heading \"{heading}\", which has no boxes; it takes \
                              headings of the plan, or `none`",
                             section.heading
@@ -322,7 +336,7 @@ fn order(plan: &Plan, open: &[&Section], name: &str) -> Result<Vec<Vec<usize>>, 
 }
 
 /// What a section comes after that says nothing of it.
-fn by_place(at: usize, open: &[&Section]) -> Vec<usize> {
+fn by_place(at: usize, open: &[&PlanSection]) -> Vec<usize> {
     let mut order = Vec::new();
     for before in (0..at).rev() {
         order.insert(0, before);
@@ -360,4 +374,4 @@ fn quoted(text: &str) -> String {
 /// Nothing is left of a plan; that is no mistake.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct AllTicked(String);
+pub(crate) struct PlanCompleted(String);

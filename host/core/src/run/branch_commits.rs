@@ -3,14 +3,14 @@
 //! of the run says so again.
 
 use crate::action::Action;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
 use crate::workflow::CommitTime;
 
 use super::Run;
 use super::phase::ObjectiveState;
-use super::step::{OnCommit, Step};
+use super::step::{OnCommit, PhaseStep};
 use super::wording::{named, why_failed};
 
 /// Characters of the first line of a message.
@@ -60,29 +60,29 @@ impl Run {
         self.phases[p].kept.asked += 1;
         self.phases[p].kept.goals.extend(done);
         let action = self.emit(action);
-        self.phases[p].step = Step::CommittingToBranch { action, then };
+        self.phases[p].step = PhaseStep::CommittingToBranch { action, then };
     }
 
-    pub(super) fn committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &Outcome) {
+    pub(super) fn committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &ActionOutcome) {
         let phase = self.phases[p].spec.id.clone();
         self.phases[p].kept.failed = None;
         match outcome {
-            Outcome::CommittedToBranch { commit: Some(commit), left, by_checks } => {
+            ActionOutcome::CommittedToBranch { commit: Some(commit), left, by_checks } => {
                 let (commit, left, by_checks) = (commit.clone(), left.clone(), by_checks.clone());
                 self.phases[p].kept.commits.push(commit.clone());
                 self.notify(ProgressEvent::CommittedToBranch { phase, commit, left, by_checks });
             }
-            Outcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
+            ActionOutcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
                 let why = format!("{} changed before the run began", named(left));
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
-            Outcome::CommittedToBranch { .. } if self.phases[p].kept.in_company => {
+            ActionOutcome::CommittedToBranch { .. } if self.phases[p].kept.in_company => {
                 let why =
                     "other phases worked in the same folder, and no file changed that its objectives name";
                 self.notify(ProgressEvent::NotCommitted { phase, why: why.to_owned() });
             }
             // The agent committed everything itself, or nothing changed.
-            Outcome::CommittedToBranch { .. } => {}
+            ActionOutcome::CommittedToBranch { .. } => {}
             other => {
                 let why = why_failed(other).to_owned();
                 self.phases[p].kept.failed = Some(why.clone());
@@ -112,7 +112,7 @@ impl Run {
 
     /// Nothing is to be done of it any more.
     pub(super) fn close(&mut self, p: usize) {
-        self.phases[p].step = Step::Done;
+        self.phases[p].step = PhaseStep::Done;
         for id in &self.phases[p].sessions {
             if let Some(session) = self.sessions.get_mut(id) {
                 session.forget();

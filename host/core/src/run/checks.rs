@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::check_files::run_by;
 use crate::facts::AgentEvent;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::{EvidenceKind, ObjectiveView, PhaseView};
 use crate::progress::ProgressEvent;
 use crate::view::{ModifiedCheck, PhaseOrigin};
@@ -11,7 +11,7 @@ use crate::workflow::Acceptance;
 
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
-use super::step::{OnRestore, PauseReason, Step};
+use super::step::{OnRestore, PauseReason, PhaseStep};
 use super::wording::{cut, tail_line, why_failed};
 
 /// The exit code of a shell that does not find a program (POSIX, 2.8.2).
@@ -42,12 +42,12 @@ impl Run {
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         self.notify(ProgressEvent::CheckingFirst { phase: id.clone(), command: command.clone() });
         let action = self.emit(Action::Verify { phase: id, command, attempt: 0, tree });
-        self.phases[p].step = Step::CheckingFirst { action, check: n };
+        self.phases[p].step = PhaseStep::CheckingFirst { action, check: n };
     }
 
-    pub(super) fn checked_first(&mut self, p: usize, check: usize, outcome: &Outcome) {
+    pub(super) fn checked_first(&mut self, p: usize, check: usize, outcome: &ActionOutcome) {
         let (passed, code, findings) = match outcome {
-            Outcome::Verified { passed, code, findings, .. } => (*passed, *code, findings.as_str()),
+            ActionOutcome::Verified { passed, code, findings, .. } => (*passed, *code, findings.as_str()),
             _ => (false, None, ""),
         };
         let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
@@ -132,7 +132,7 @@ impl Run {
         let phase = &self.phases[p];
         let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
         let action = self.emit(Action::Verify { phase: id, command, attempt, tree });
-        self.phases[p].step = Step::Verifying { action, check: n, of };
+        self.phases[p].step = PhaseStep::Verifying { action, check: n, of };
     }
 
     /// The n-th of its commands, if it is to run.
@@ -141,9 +141,9 @@ impl Run {
         self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
 
-    pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &Outcome) {
+    pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &ActionOutcome) {
         let (passed, code, findings) = match outcome {
-            Outcome::Verified { passed, code, findings, artifact } => {
+            ActionOutcome::Verified { passed, code, findings, artifact } => {
                 let phase = &mut self.phases[p];
                 if !*passed || phase.failed_checks.is_empty() {
                     phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();

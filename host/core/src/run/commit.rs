@@ -2,11 +2,11 @@
 //! commands run. What they, a reviewer or anybody else do to the tree after that is put back, and told where it matters.
 
 use crate::action::Action;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::step::{OnRestore, PauseReason, Step};
+use super::step::{OnRestore, PauseReason, PhaseStep};
 use super::wording::{named, why_failed};
 
 impl Run {
@@ -21,7 +21,7 @@ impl Run {
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let anew = self.was_worked_in(p);
         let action = self.emit(Action::Commit { phase: id, tree, files, anew });
-        self.phases[p].step = Step::Committing { action };
+        self.phases[p].step = PhaseStep::Committing { action };
     }
 
     /// Whether a session worked where the parts came together since that was made or last checked out anew. What it left there beside the
@@ -38,15 +38,15 @@ impl Run {
     }
 
     /// A file that an objective names has to be in what will be merged. One that git ignores is a person's to decide about.
-    pub(super) fn committed(&mut self, p: usize, outcome: &Outcome) {
+    pub(super) fn committed(&mut self, p: usize, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         let (missing, ignored) = match outcome {
-            Outcome::Committed { commit, missing, ignored, unseen } => {
+            ActionOutcome::Committed { commit, missing, ignored, unseen } => {
                 self.phases[p].commit = Some(commit.clone());
                 self.tell_unseen(p, unseen);
                 (missing, ignored)
             }
-            Outcome::Conflicted { files } => return self.conflicted(p, None, files),
+            ActionOutcome::Conflicted { files } => return self.conflicted(p, None, files),
             other => {
                 let text = format!("What {id} made cannot be committed: {}", why_failed(other));
                 return self.pause(p, PauseReason::Stuck, text);
@@ -103,12 +103,12 @@ impl Run {
             (None, OnRestore::Checks) if names_files => self.assess(p, false),
             (None, _) => return self.go_on_after(p, &then, &[]),
         };
-        self.phases[p].step = Step::Restoring { action, then };
+        self.phases[p].step = PhaseStep::Restoring { action, then };
     }
 
-    pub(super) fn restored(&mut self, p: usize, then: &OnRestore, outcome: &Outcome) {
+    pub(super) fn restored(&mut self, p: usize, then: &OnRestore, outcome: &ActionOutcome) {
         match outcome {
-            Outcome::Restored { changed, gone, added } => {
+            ActionOutcome::Restored { changed, gone, added } => {
                 if !matches!(then, OnRestore::Review(_)) && !added.is_empty() {
                     let phase = self.phases[p].spec.id.clone();
                     self.notify(ProgressEvent::LeftOut { phase, files: added.clone() });
@@ -130,7 +130,7 @@ impl Run {
                     _ => self.go_on_after(p, then, &[]),
                 }
             }
-            Outcome::Assessed { .. } => {
+            ActionOutcome::Assessed { .. } => {
                 let lacking = self.reopen_unproven(p);
                 if lacking.is_empty() {
                     return self.go_on_after(p, then, &[]);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::action::{Action, sibling_name};
 use crate::ids::{Digest, PhaseId};
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::text::TextBlob;
 use crate::workflow::paths;
@@ -14,7 +14,7 @@ use crate::workflow::paths;
 use super::Run;
 use super::handoff::FACTS;
 use super::phase::Phase;
-use super::step::{OnSummary, Step};
+use super::step::{OnSummary, PhaseStep};
 use super::wording::one_line;
 
 /// The summaries of a run in the store, whatever their names in the workspace.
@@ -38,13 +38,13 @@ impl Run {
         }
         let (phase, directory) = (self.phases[p].spec.id.clone(), TextBlob::new(self.summary()));
         let action = self.emit(Action::WriteSummaries { phase, step, directory });
-        self.phases[p].step = Step::Summarising { action, digest, then };
+        self.phases[p].step = PhaseStep::Summarising { action, digest, then };
         true
     }
 
-    pub(super) fn summarised(&mut self, p: usize, digest: Digest, then: OnSummary, outcome: &Outcome) {
+    pub(super) fn summarised(&mut self, p: usize, digest: Digest, then: OnSummary, outcome: &ActionOutcome) {
         let written = match outcome {
-            Outcome::SummariesWritten { artifacts } => Some(artifacts),
+            ActionOutcome::SummariesWritten { artifacts } => Some(artifacts),
             _ => None,
         };
         if let Some(artifacts) = written {
@@ -85,7 +85,7 @@ impl Run {
         text.push_str("\n## Next steps\n\n");
         match phase.open_goals().next() {
             _ if phase.is_over() => text.push_str("Nothing: the phase is over.\n"),
-            _ if phase.step == Step::Split => text.push_str("Its sub-phases do what is left.\n"),
+            _ if phase.step == PhaseStep::Split => text.push_str("Its sub-phases do what is left.\n"),
             Some((_, goal)) => {
                 let _ = writeln!(text, "1. Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
             }
@@ -232,11 +232,11 @@ fn newest<T>(records: &VecDeque<T>) -> impl Iterator<Item = &T> {
 
 fn status_word(phase: &Phase) -> &'static str {
     match phase.step {
-        Step::Pending => "pending",
-        Step::Done => "done",
-        Step::Skipped => "skipped",
-        Step::Split => "split",
-        Step::Paused { .. } => "paused",
+        PhaseStep::Pending => "pending",
+        PhaseStep::Done => "done",
+        PhaseStep::Skipped => "skipped",
+        PhaseStep::Split => "split",
+        PhaseStep::Paused { .. } => "paused",
         _ => "in progress",
     }
 }

@@ -4,7 +4,7 @@ use crate::time::{DurationMs, UnixMs};
 
 use super::Run;
 use super::phase::Phase;
-use super::step::Step;
+use super::step::PhaseStep;
 use super::stopwatch::ClockMode;
 
 impl Run {
@@ -51,10 +51,14 @@ impl Run {
             session.is_alive().then_some(session.next_heartbeat)
         };
         match &phase.step {
-            Step::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
-            Step::Backoff { until } => Some(*until),
-            Step::Due => self.phase_index(&phase.spec.id).filter(|p| self.has_place(*p)).map(|_| self.now),
-            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => heartbeat(),
+            PhaseStep::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
+            PhaseStep::Backoff { until } => Some(*until),
+            PhaseStep::Due => {
+                self.phase_index(&phase.spec.id).filter(|p| self.has_place(*p)).map(|_| self.now)
+            }
+            PhaseStep::Readying { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
+                heartbeat()
+            }
             _ => None,
         }
     }

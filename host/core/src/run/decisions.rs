@@ -14,7 +14,7 @@ use crate::workflow::BUILTIN;
 use super::Run;
 use super::end_cause::{EndCause, by_policy};
 use super::judgment::Judgment;
-use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 
 /// How a session ended that the compaction policy handed off.
@@ -133,69 +133,71 @@ impl Run {
             Err(fault) => format!("the policy {fault}"),
         };
         match (self.phases[p].step.clone(), result) {
-            (Step::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
+            (PhaseStep::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
                 self.on_split_decision(p, occasion, decision);
             }
-            (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &EndCause::of_host(why)),
-            (Step::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
+            (PhaseStep::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &EndCause::of_host(why)),
+            (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
                 self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
-            (Step::Budgeting { then: OnTurnBudget::Begin, .. }, _) => {
+            (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, _) => {
                 self.budgeted(p, self.base_turns(p), "");
             }
-            (Step::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
+            (PhaseStep::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
                 self.more_turns_decided(p, then, Some(budget));
             }
-            (Step::Budgeting { then, .. }, _) => self.more_turns_decided(p, then, None),
-            (Step::Sparing { kind, focus, large, .. }, answer) => {
+            (PhaseStep::Budgeting { then, .. }, _) => self.more_turns_decided(p, then, None),
+            (PhaseStep::Sparing { kind, focus, large, .. }, answer) => {
                 self.on_offload_decision(p, kind, focus, large, answer)
             }
-            (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
+            (PhaseStep::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief)))
+                if !brief.prompt.is_empty() =>
+            {
                 self.prompt(p, kind, focus, &brief.prompt);
             }
-            (Step::Briefing { .. }, _) => {
+            (PhaseStep::Briefing { .. }, _) => {
                 self.pause(p, PauseReason::Stuck, format!("No prompt could be written: {why}."));
             }
-            (Step::Judging { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
+            (PhaseStep::Judging { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
                 self.take_verdict(p, occasion, &focus, assessment);
             }
-            (Step::Judging { .. }, _) => {
+            (PhaseStep::Judging { .. }, _) => {
                 self.pause(p, PauseReason::Stuck, format!("No policy could judge the session: {why}."));
             }
-            (Step::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
+            (PhaseStep::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
                 self.take_completion(p, occasion, &focus, *assessment, decision);
             }
-            (Step::Completing { .. }, _) => {
+            (PhaseStep::Completing { .. }, _) => {
                 self.pause(
                     p,
                     PauseReason::Stuck,
                     format!("No policy could judge whether the work is done: {why}."),
                 );
             }
-            (Step::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
+            (PhaseStep::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
                 self.take_recovery(p, &focus, &judgment, &decision.action);
             }
-            (Step::Recovering { .. }, _) => {
+            (PhaseStep::Recovering { .. }, _) => {
                 self.pause(p, PauseReason::Stuck, format!("No policy could say how to continue: {why}."));
             }
-            (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => {
+            (PhaseStep::Fitting { .. }, Ok(Decision::Compaction(decision))) => {
                 self.on_compaction_decision(p, decision)
             }
-            (Step::Fitting { .. }, _) => self.brief_next(p, PromptKind::Next),
-            (Step::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
+            (PhaseStep::Fitting { .. }, _) => self.brief_next(p, PromptKind::Next),
+            (PhaseStep::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
                 self.composed(p, then, path, refused, composition);
             }
-            (Step::Composing { then, path, refused, .. }, _) => {
+            (PhaseStep::Composing { then, path, refused, .. }, _) => {
                 self.write_plain_handoff(p, then, path, refused);
             }
-            (Step::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
+            (PhaseStep::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
                 self.reviewed(p, then, *draft, Some(review));
             }
-            (Step::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
-            (Step::Rereading { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
+            (PhaseStep::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
+            (PhaseStep::Rereading { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
                 self.reread(p, kind, focus, found, Some(review));
             }
-            (Step::Rereading { kind, focus, found, .. }, _) => self.reread(p, kind, focus, found, None),
+            (PhaseStep::Rereading { kind, focus, found, .. }, _) => self.reread(p, kind, focus, found, None),
             _ => {}
         }
     }
@@ -257,7 +259,7 @@ impl Run {
             SplitTrigger::PhaseStart => {
                 let base = self.base_turns(p);
                 let request = self.ask_budget(p, base, None);
-                self.phases[p].step = Step::Budgeting { request, then: OnTurnBudget::Begin };
+                self.phases[p].step = PhaseStep::Budgeting { request, then: OnTurnBudget::Begin };
             }
             // Its session is gone, and another goes on; it counts, so that nobody asks for ever.
             SplitTrigger::Requested if !self.has_live_session(p) => {
@@ -268,7 +270,7 @@ impl Run {
                     self.decline_split(p, reason.for_people());
                 }
                 let request = self.ask_compaction(p);
-                self.phases[p].step = Step::Fitting { request };
+                self.phases[p].step = PhaseStep::Fitting { request };
             }
             SplitTrigger::OutOfContinuations => {
                 let open = self.phases[p].open_goals().count();
@@ -346,7 +348,7 @@ impl Run {
         session.state = SessionState::Compacting;
         let (session, answer_bytes) = (session.id.clone(), session.answer_bytes);
         let action = self.emit(Action::Compact { session, instructions });
-        self.phases[p].step = Step::Compacting { action, answer_bytes };
+        self.phases[p].step = PhaseStep::Compacting { action, answer_bytes };
     }
 
     /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
@@ -356,7 +358,7 @@ impl Run {
             let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
             self.notify(ProgressEvent::CompactionFailed { phase, session, text });
         }
-        if let Step::Compacting { .. } = self.phases[p].step {
+        if let PhaseStep::Compacting { .. } = self.phases[p].step {
             if let Some(session) = self.session_mut(p) {
                 NEAR_CAPACITY.clone_into(&mut session.ending);
             }

@@ -8,7 +8,7 @@ use crate::observation::ObjectiveStatus;
 use super::Run;
 use super::dispute_record::Dispute;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
-use super::step::{PauseReason, Step};
+use super::step::{PauseReason, PhaseStep};
 use super::wording::{excerpt, words_of};
 
 impl Dispute {
@@ -30,7 +30,7 @@ impl Run {
         let words = self.words_of_report(p, goal, &reported, handoff);
         let phase = &mut self.phases[p];
         phase.disputes.retain(|dispute| dispute.goal != goal);
-        if reported.status != ObjectiveStatus::Done && phase.step != Step::Skipped {
+        if reported.status != ObjectiveStatus::Done && phase.step != PhaseStep::Skipped {
             phase.disputes.push(Dispute { goal, words, reported: Some(reported), handoff: handoff.cloned() });
         }
     }
@@ -68,7 +68,8 @@ impl Run {
     pub(super) fn ask_about_disputes(&mut self) {
         self.for_each_phase(|run, p| {
             let phase = &run.phases[p];
-            if phase.step != Step::Done || phase.disputes.is_empty() || !run.at_work_beside(p).is_empty() {
+            if phase.step != PhaseStep::Done || phase.disputes.is_empty() || !run.at_work_beside(p).is_empty()
+            {
                 return;
             }
             let mut said = Vec::new();
@@ -105,7 +106,7 @@ impl Run {
 
     /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
     fn finished_beside(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
-        let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == Step::Done;
+        let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == PhaseStep::Done;
         let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
             let finished = |goal: &ObjectiveState| goal.is_done() && !goal.is_accepted();

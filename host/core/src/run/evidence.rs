@@ -18,7 +18,7 @@ use crate::workflow::{Acceptance, Permission};
 use super::Run;
 use super::judgment::Judgment;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
-use super::step::Step;
+use super::step::PhaseStep;
 use super::wording::{excerpt, words_of};
 
 /// Expected files of an objective that a policy sees: the bound of the contract.
@@ -158,7 +158,8 @@ impl Run {
     ) {
         let phase = &self.phases[p];
         // Where nobody says whose it is, it is not the word of a phase that waits for a person while another one is at work there.
-        let is_at_rest = || matches!(phase.step, Step::Paused { .. }) && !self.at_work_beside(p).is_empty();
+        let is_at_rest =
+            || matches!(phase.step, PhaseStep::Paused { .. }) && !self.at_work_beside(p).is_empty();
         let is_own = match from {
             Some(id) => phase.sessions.contains(id),
             None => !phase.sessions.is_empty() && !is_at_rest(),
@@ -221,7 +222,7 @@ impl Run {
         }
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();
         let action = self.look(p, false, expected);
-        self.phases[p].step = Step::Proving { action };
+        self.phases[p].step = PhaseStep::Proving { action };
     }
 
     pub(super) fn proven(&mut self, p: usize) {

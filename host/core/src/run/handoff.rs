@@ -3,9 +3,9 @@
 //! the policy's to say; that no secret is passed on is not.
 
 use crate::action::{Action, Intent, sibling_name};
-use crate::decision::{HandoffDraft, Review, SuccessorKind};
+use crate::decision::{HandoffDraft, ReviewDecision, SuccessorKind};
 use crate::ids::{ActionId, SessionId};
-use crate::input::{ArtifactRef, Outcome};
+use crate::input::{ActionOutcome, ArtifactRef};
 use crate::observation::PromptKind;
 use crate::progress::ProgressEvent;
 use crate::text::TextBlob;
@@ -15,7 +15,7 @@ use crate::workflow::{Role, Workflow};
 
 use super::Run;
 use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
-use super::step::Step;
+use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
 
 /// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
@@ -27,7 +27,7 @@ impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
     pub(super) fn survey(&mut self, p: usize, then: SuccessorReason) {
         let action = self.assess(p, false);
-        self.phases[p].step = Step::Surveying { action, then };
+        self.phases[p].step = PhaseStep::Surveying { action, then };
     }
 
     /// Reports that came meanwhile may have finished everything.
@@ -46,7 +46,7 @@ impl Run {
         self.phases[p].news = false;
         let path = self.next_handoff_path(p);
         let request = self.ask_composition(p, &path, refused.is_some());
-        self.phases[p].step = Step::Composing { request, then, path, refused };
+        self.phases[p].step = PhaseStep::Composing { request, then, path, refused };
     }
 
     pub(super) fn composed(
@@ -77,7 +77,7 @@ impl Run {
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
         let tree = self.phases[p].tree.clone();
         let action = self.emit(Action::Inspect { phase, document, head, branch, tree });
-        self.phases[p].step = Step::Inspecting { action, then, draft };
+        self.phases[p].step = PhaseStep::Inspecting { action, then, draft };
     }
 
     pub(super) fn inspected(
@@ -85,7 +85,7 @@ impl Run {
         p: usize,
         then: SuccessorReason,
         mut draft: PendingHandoff,
-        outcome: &Outcome,
+        outcome: &ActionOutcome,
     ) {
         match self.found(p, &draft.path, outcome) {
             Ok(found) => {
@@ -99,7 +99,7 @@ impl Run {
 
     pub(super) fn review(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let request = self.ask_review(p, &draft.document, &draft.found);
-        self.phases[p].step = Step::Reviewing { request, then, draft };
+        self.phases[p].step = PhaseStep::Reviewing { request, then, draft };
     }
 
     /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
@@ -108,7 +108,7 @@ impl Run {
         p: usize,
         then: SuccessorReason,
         mut draft: PendingHandoff,
-        review: Option<&Review>,
+        review: Option<&ReviewDecision>,
     ) {
         draft.review =
             review.map(|review| ReviewSummary { by: self.answering.clone(), ..ReviewSummary::from(review) });
@@ -186,11 +186,11 @@ impl Run {
     }
 
     /// The handoff of a stop says what was measured. Where the look failed, it says what was known before.
-    pub(super) fn looked_after_stop(&mut self, action: ActionId, outcome: &Outcome) {
+    pub(super) fn looked_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
         let Some(p) = self.phases.iter().position(|phase| phase.look_after_stop == Some(action)) else {
             return;
         };
-        if let Outcome::Assessed { facts } = outcome {
+        if let ActionOutcome::Assessed { facts } = outcome {
             self.phases[p].facts = facts.clone();
         }
         self.phases[p].look_after_stop = None;
@@ -200,10 +200,10 @@ impl Run {
     }
 
     /// No step waits for what was written when the host stopped.
-    pub(super) fn handoff_of_stop_written(&mut self, intent: &Intent, outcome: &Outcome) {
+    pub(super) fn handoff_of_stop_written(&mut self, intent: &Intent, outcome: &ActionOutcome) {
         let (
             Action::WriteHandoff { phase, document, index: map, path, .. },
-            Outcome::HandoffWritten { artifact, index, .. },
+            ActionOutcome::HandoffWritten { artifact, index, .. },
         ) = (&intent.action, outcome)
         else {
             return;
@@ -222,7 +222,7 @@ impl Run {
             return self.start_successor(p, then);
         };
         let action = self.emit_handoff(p, session, &draft);
-        self.phases[p].step = Step::HandingOff { action, then, draft };
+        self.phases[p].step = PhaseStep::HandingOff { action, then, draft };
     }
 
     fn emit_handoff(&mut self, p: usize, session: SessionId, draft: &PendingHandoff) -> ActionId {
@@ -313,16 +313,22 @@ impl Run {
             tree: phase.tree.clone(),
         };
         let action = self.emit(action);
-        self.phases[p].step = Step::Rechecking { action, kind, focus };
+        self.phases[p].step = PhaseStep::Rechecking { action, kind, focus };
     }
 
-    pub(super) fn rechecked(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, outcome: &Outcome) {
+    pub(super) fn rechecked(
+        &mut self,
+        p: usize,
+        kind: PromptKind,
+        focus: Vec<usize>,
+        outcome: &ActionOutcome,
+    ) {
         let path = self.phases[p].newest_handoff().map(|row| row.path.clone()).unwrap_or_default();
         match self.found(p, &path, outcome) {
             Ok(found) => {
                 let document = self.phases[p].document.clone();
                 let request = self.ask_review(p, &document, &found);
-                self.phases[p].step = Step::Rereading { request, kind, focus, found };
+                self.phases[p].step = PhaseStep::Rereading { request, kind, focus, found };
             }
             Err(_) => self.brief(p, kind, focus),
         }
@@ -334,7 +340,7 @@ impl Run {
         kind: PromptKind,
         focus: Vec<usize>,
         found: HandoffCheck,
-        review: Option<&Review>,
+        review: Option<&ReviewDecision>,
     ) {
         let by = self.answering.clone();
         let phase = &mut self.phases[p];
@@ -352,12 +358,12 @@ impl Run {
 
     /// What an inspection found, less what is no fault of the document: a file that was deleted on the way is rightly
     /// named, one that is still to be written too, and what is saved beside it comes after it.
-    fn found(&self, p: usize, path: &str, outcome: &Outcome) -> Result<HandoffCheck, String> {
+    fn found(&self, p: usize, path: &str, outcome: &ActionOutcome) -> Result<HandoffCheck, String> {
         let (missing_files, secrets, commits_since, diverged) = match outcome {
-            Outcome::Inspected { missing_files, secrets, commits_since, diverged } => {
+            ActionOutcome::Inspected { missing_files, secrets, commits_since, diverged } => {
                 (missing_files, secrets, *commits_since, *diverged)
             }
-            Outcome::Failed { error } => return Err(format!("it could not be inspected: {error}")),
+            ActionOutcome::Failed { error } => return Err(format!("it could not be inspected: {error}")),
             _ => return Err("it was not inspected".to_owned()),
         };
         let phase = &self.phases[p];

@@ -4,7 +4,7 @@
 
 use crate::action::Action;
 use crate::ids::PhaseId;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
 use crate::workflow::{Objective, PhaseSpec as Spec};
@@ -14,7 +14,7 @@ use super::Run;
 use super::active_split::MergeConflict;
 use super::handoff::LEAD_ROLE;
 use super::phase::{ObjectiveState, Phase};
-use super::step::{PauseReason, Step};
+use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::wording::why_failed;
 
@@ -38,11 +38,12 @@ impl Run {
         if given_up {
             let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
             let action = self.emit(Action::Unmerge { phase, tree });
-            self.phases[p].step = Step::Unmerging { action };
+            self.phases[p].step = PhaseStep::Unmerging { action };
             return;
         }
         let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.apart.contains(id);
-        let done = |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == Step::Done);
+        let done =
+            |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == PhaseStep::Done);
         match fork.parts.iter().filter(open).find(done).cloned() {
             Some(part) if fork.base.is_some() => self.merge(p, part),
             Some(part) => {
@@ -59,12 +60,12 @@ impl Run {
         let commit = self.phases[q].commit.clone();
         let message = format!("{part}: {}", self.phases[q].spec.title);
         let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message, commit });
-        self.phases[p].step = Step::Merging { action, part };
+        self.phases[p].step = PhaseStep::Merging { action, part };
     }
 
-    pub(super) fn merged(&mut self, p: usize, part: &PhaseId, outcome: &Outcome) {
+    pub(super) fn merged(&mut self, p: usize, part: &PhaseId, outcome: &ActionOutcome) {
         match outcome {
-            Outcome::Merged { files, .. } => {
+            ActionOutcome::Merged { files, .. } => {
                 if let Some(fork) = &mut self.phases[p].fork {
                     fork.conflict = None;
                 }
@@ -75,7 +76,7 @@ impl Run {
                 self.notify(ProgressEvent::Merged { phase: part.clone(), into, files: *files });
                 self.join(p);
             }
-            Outcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
+            ActionOutcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
             other => {
                 let text = format!("What {part} made cannot be merged: {}", why_failed(other));
                 self.pause(p, PauseReason::Stuck, text);
@@ -151,7 +152,7 @@ impl Run {
         let mut own = Phase { origin: PhaseOrigin::Merge, ..Phase::new(spec) };
         self.inherit_records(p, &mut own);
         self.add_own(p, own);
-        self.phases[p].step = Step::Split;
+        self.phases[p].step = PhaseStep::Split;
     }
 
     /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
@@ -233,12 +234,12 @@ impl Run {
             Some(base) if !setup.is_empty() => {
                 let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
                 let action = self.emit(Action::Branch { phase, tree, base, setup });
-                self.phases[p].step = Step::Branching { action };
+                self.phases[p].step = PhaseStep::Branching { action };
             }
             _ => {
                 self.have_it_reviewed(p);
                 let action = self.assess(p, false);
-                self.phases[p].step = Step::Proving { action };
+                self.phases[p].step = PhaseStep::Proving { action };
             }
         }
     }
@@ -264,7 +265,7 @@ impl Run {
         };
         let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let action = self.emit(Action::Branch { phase, tree, base, setup });
-        self.phases[p].step = Step::Branching { action };
+        self.phases[p].step = PhaseStep::Branching { action };
     }
 
     pub(super) fn joining_made_ready(&mut self, p: usize) {
@@ -274,9 +275,9 @@ impl Run {
         self.join(p);
     }
 
-    pub(super) fn unmerged(&mut self, p: usize, outcome: &Outcome) {
+    pub(super) fn unmerged(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
-            Outcome::Unmerged => {
+            ActionOutcome::Unmerged => {
                 if let Some(fork) = &mut self.phases[p].fork {
                     fork.conflict = None;
                 }
@@ -301,13 +302,13 @@ impl Run {
         let commit = phase.commit.clone();
         let (merged, round) = (fork.merged.iter().map(WorktreeName::for_phase).collect(), fork.updates);
         let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round, commit });
-        self.phases[p].step = Step::Landing { action };
+        self.phases[p].step = PhaseStep::Landing { action };
     }
 
-    pub(super) fn landed(&mut self, p: usize, outcome: &Outcome) {
+    pub(super) fn landed(&mut self, p: usize, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         match outcome {
-            Outcome::Landed { commit, committed, files } => {
+            ActionOutcome::Landed { commit, committed, files } => {
                 let (commit, committed, files) = (commit.clone(), *committed, *files);
                 self.notify(ProgressEvent::Landed { phase: id, commit, committed, files });
                 // Where it landed in another tree as files, that tree is committed when it is merged.
@@ -317,7 +318,7 @@ impl Run {
                 }
                 self.close_fork(p);
             }
-            Outcome::Updated => {
+            ActionOutcome::Updated => {
                 let Some(fork) = &mut self.phases[p].fork else { return };
                 fork.conflict = None;
                 fork.updates += 1;
@@ -332,7 +333,7 @@ impl Run {
                 }
                 self.join(p);
             }
-            Outcome::Conflicted { files } => self.conflicted(p, None, files),
+            ActionOutcome::Conflicted { files } => self.conflicted(p, None, files),
             other => {
                 let text = format!("Phase {id} cannot bring its result back: {}", why_failed(other));
                 self.pause(p, PauseReason::Stuck, text);

@@ -12,7 +12,7 @@ use crate::time::DurationMs;
 use super::end_cause::EndCause;
 use super::phase::Phase;
 use super::session::Session;
-use super::step::{OnSessionEnd, PauseReason, Step};
+use super::step::{OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::wording::{cut, one_line};
 use super::{OpenQuestion, Run};
@@ -52,7 +52,7 @@ impl Run {
         });
         self.questions.insert(question, OpenQuestion { phase, cause, choices });
         self.phases[p].aged = true;
-        self.phases[p].step = Step::Paused { question, about };
+        self.phases[p].step = PhaseStep::Paused { question, about };
     }
 
     pub(super) fn answered(&mut self, id: ActionId, choice: PauseAnswer, message: Option<&str>) {
@@ -64,7 +64,7 @@ impl Run {
         };
         self.notify(ProgressEvent::Answered { question: id, choice });
         let about = match self.phases[p].step {
-            Step::Paused { about, .. } => about,
+            PhaseStep::Paused { about, .. } => about,
             _ => PauseReason::Stuck,
         };
         match choice {
@@ -141,7 +141,7 @@ impl Run {
 
     /// An answer may be given while no host is there to act: it only makes the phase due.
     pub(super) fn continue_at_next_tick(&mut self, p: usize) {
-        self.phases[p].step = Step::Due;
+        self.phases[p].step = PhaseStep::Due;
     }
 
     /// Leaves a phase, and what belongs to it, as it is. What has a check of its own that has not passed is not done.
@@ -151,7 +151,7 @@ impl Run {
             let is_unchecked = goal.spec.verify.is_some() && goal.check_passed != Some(true);
             is_unchecked.then(|| "its check has not passed".to_owned())
         });
-        self.phases[p].step = Step::Skipped;
+        self.phases[p].step = PhaseStep::Skipped;
         self.notify_unmerged_parts(p);
     }
 

@@ -7,7 +7,7 @@ use crate::decision::SubPhase;
 use crate::facts::{ChangedFile, TokenUsage, WorkspaceFacts};
 use crate::ids::{ActionId, Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
-use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, PastWait, SplitRequest};
+use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, PastWait, SplitRequestView};
 use crate::text::TextBlob;
 use crate::time::UnixMs;
 use crate::view::{HandoffSummary, PhaseOrigin};
@@ -21,7 +21,7 @@ use super::dispute_record::Dispute;
 use super::end_cause::EndCause;
 use super::handoff_state::HandoffCheck;
 use super::review_score::ReviewScore;
-use super::step::Step;
+use super::step::PhaseStep;
 use super::stopwatch::Stopwatch;
 use super::successor_reason::SuccessorReason;
 use super::turn_grant::TurnGrant;
@@ -169,7 +169,7 @@ pub(super) struct Phase {
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
     pub(super) is_cut_off: bool,
     pub(super) goals: Vec<ObjectiveState>,
-    pub(super) step: Step,
+    pub(super) step: PhaseStep,
     pub(super) session: Option<SessionId>,
     pub(super) sessions: Vec<SessionId>,
     /// Turns for the whole phase; 0 where unlimited.
@@ -241,7 +241,7 @@ pub(super) struct Phase {
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     /// No objective was reported as done behind it.
     pub(super) handoff_is_last: bool,
-    pub(super) requested: Option<SplitRequest>,
+    pub(super) requested: Option<SplitRequestView>,
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
     pub(super) judged_as_done: Vec<usize>,
     /// What was said against its objectives since it was over, until a person is asked.
@@ -312,7 +312,7 @@ impl Phase {
             told: String::new(),
             is_cut_off: false,
             goals,
-            step: Step::Pending,
+            step: PhaseStep::Pending,
             session: None,
             sessions: Vec::new(),
             max_turns: 0,
@@ -391,18 +391,18 @@ impl Phase {
     pub(super) fn is_active(&self) -> bool {
         !matches!(
             self.step,
-            Step::Pending
-                | Step::Paused { .. }
-                | Step::Split
-                | Step::UnderReview { .. }
-                | Step::Done
-                | Step::Skipped
+            PhaseStep::Pending
+                | PhaseStep::Paused { .. }
+                | PhaseStep::Split
+                | PhaseStep::UnderReview { .. }
+                | PhaseStep::Done
+                | PhaseStep::Skipped
         )
     }
 
     /// Takes a place among the phases at work.
     pub(super) fn takes_place(&self) -> bool {
-        self.is_active() && self.step != Step::Due
+        self.is_active() && self.step != PhaseStep::Due
     }
 
     /// The host made it, for its parent.
@@ -412,17 +412,17 @@ impl Phase {
 
     /// Whether a handoff is to be written for it where the host stops: it has news, and none is being written.
     pub(super) fn has_news_of_stop(&self) -> bool {
-        let is_written = matches!(self.step, Step::HandingOff { .. });
+        let is_written = matches!(self.step, PhaseStep::HandingOff { .. });
         self.news && !is_written && !self.is_over() && !self.is_made_by_host()
     }
 
     /// Whether the handoff under way is for the phases after it.
     pub(super) fn is_closing(&self) -> bool {
-        matches!(self.step, Step::HandingOff { then: SuccessorReason::Over, .. })
+        matches!(self.step, PhaseStep::HandingOff { then: SuccessorReason::Over, .. })
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.step, Step::Done | Step::Skipped)
+        matches!(self.step, PhaseStep::Done | PhaseStep::Skipped)
     }
 
     pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {

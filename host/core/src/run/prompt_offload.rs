@@ -3,14 +3,14 @@
 
 use crate::action::{Action, OffloadedInput};
 use crate::decision::{Decision, Fault};
-use crate::input::{ArtifactRef, Outcome};
+use crate::input::{ActionOutcome, ArtifactRef};
 use crate::observation::{ContextItem, ContextItemKind, HandoffObservation, PromptKind};
 use crate::text::TextBlob;
 
 use super::Run;
 use super::large_text::{LargeText, PromptPart, TextReference};
 use super::phase::Phase;
-use super::step::Step;
+use super::step::PhaseStep;
 
 /// What a reference with its preview takes at most. Where a text is no larger, a reference spares nothing.
 const REFERENCE_BYTES: u64 = 2 << 10;
@@ -32,7 +32,7 @@ impl Run {
             return self.brief_with(p, kind, focus, &[]);
         }
         let request = self.ask_offloading(p, large.iter().map(LargeText::item).collect());
-        self.phases[p].step = Step::Sparing { request, kind, focus, large };
+        self.phases[p].step = PhaseStep::Sparing { request, kind, focus, large };
     }
 
     /// Keeps what the policy offloads. An answer that names anything else, or nothing, spares nothing.
@@ -52,7 +52,7 @@ impl Run {
         let items =
             large.iter().map(|l| OffloadedInput { name: l.name(phase), text: l.text.clone() }).collect();
         let action = self.emit(Action::Offload { phase: phase.spec.id.clone(), items });
-        self.phases[p].step = Step::Offloading { action, kind, focus, large };
+        self.phases[p].step = PhaseStep::Offloading { action, kind, focus, large };
     }
 
     /// Refers to what was kept; what was not is embedded.
@@ -62,10 +62,10 @@ impl Run {
         kind: PromptKind,
         focus: Vec<usize>,
         large: &[LargeText],
-        outcome: &Outcome,
+        outcome: &ActionOutcome,
     ) {
         let kept: &[ArtifactRef] = match outcome {
-            Outcome::Offloaded { artifacts } => artifacts,
+            ActionOutcome::Offloaded { artifacts } => artifacts,
             _ => &[],
         };
         let mut references = Vec::new();
@@ -82,7 +82,7 @@ impl Run {
 
     fn brief_with(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, references: &[TextReference]) {
         let request = self.ask_brief(p, kind, &focus, references);
-        self.phases[p].step = Step::Briefing { request, kind, focus };
+        self.phases[p].step = PhaseStep::Briefing { request, kind, focus };
     }
 
     fn large_inputs(&self, p: usize, kind: PromptKind, focus: &[usize]) -> Vec<LargeText> {

@@ -9,7 +9,7 @@ use crate::view::QuotaSummary;
 
 use super::Run;
 use super::end_cause::EndCause;
-use super::step::Step;
+use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
 use super::wording::cut;
 
@@ -57,7 +57,7 @@ impl Run {
     /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
     pub(super) fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>, said: String) {
         let (now, phase) = (self.now, self.phases[p].spec.id.clone());
-        if !matches!(self.phases[p].step, Step::Working { .. }) {
+        if !matches!(self.phases[p].step, PhaseStep::Working { .. }) {
             return;
         }
         let Some(session) = self.session_mut(p) else {
@@ -126,7 +126,7 @@ impl Run {
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
         phase.aged = true;
-        phase.step = Step::Quota { cause, since, until, retry_at, focus, judged_by: judged_by.clone() };
+        phase.step = PhaseStep::Quota { cause, since, until, retry_at, focus, judged_by: judged_by.clone() };
         let time = phase.quota_waits.max(1);
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {
@@ -163,7 +163,7 @@ impl Run {
     pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<ProviderWait> {
         let provider = self.provider_of(&self.phases[p]);
         let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match &phase.step {
-            Step::Quota { cause, until, retry_at, judged_by, .. }
+            PhaseStep::Quota { cause, until, retry_at, judged_by, .. }
                 if other != p && *retry_at > self.now && self.provider_of(phase) == provider =>
             {
                 let (cause, until, retry_at) = (*cause, *until, *retry_at);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{Digest, ObjectiveId, SessionId};
-use crate::input::{Report, ReportedHandoff, SplitGroupReport};
-use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequest};
+use crate::input::{AgentReport, ReportedHandoff, SplitGroupReport};
+use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequestView};
 use crate::view::PhaseOrigin;
 
 use super::Run;
@@ -131,20 +131,20 @@ impl Run {
         self.reports.known.contains(digest)
     }
 
-    pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &Report) {
+    pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &AgentReport) {
         // An objective may go to and fro, and an update that comes again changes nothing by itself.
-        let again = !self.reports.note(digest) && !matches!(report, Report::ObjectiveUpdate { .. });
+        let again = !self.reports.note(digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. });
         if self.ending.is_some() || again {
             return;
         }
         let phase = match report {
-            Report::ObjectiveUpdate { objective, .. } => self.holder_of(objective, from),
+            AgentReport::ObjectiveUpdate { objective, .. } => self.holder_of(objective, from),
             _ => from
                 .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
                 .or_else(|| self.phases.iter().position(Phase::is_active)),
         };
         let Some(p) = phase else { return };
-        if let Report::Refused { why } = report {
+        if let AgentReport::Refused { why } = report {
             // Nobody knows which of those at work in one folder it was.
             for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
                 let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
@@ -158,7 +158,7 @@ impl Run {
         self.phases[p].refused = None;
         self.phases[p].not_taken = None;
         match report {
-            Report::ObjectiveUpdate { objective, status, note } => {
+            AgentReport::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
                 phase.handoff_is_last &= *status != ObjectiveStatus::Done;
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
@@ -170,26 +170,26 @@ impl Run {
                     self.objective_reported(p, g, from, *status, note);
                 }
             }
-            Report::DecisionRecord { .. } | Report::AttemptRecord { .. } => {
+            AgentReport::DecisionRecord { .. } | AgentReport::AttemptRecord { .. } => {
                 if let Some(entry) = Option::from(report) {
                     let phase = &mut self.phases[p];
                     let list = match report {
-                        Report::DecisionRecord { .. } => &mut phase.decisions,
+                        AgentReport::DecisionRecord { .. } => &mut phase.decisions,
                         _ => &mut phase.attempts,
                     };
                     Phase::record(list, entry, &mut phase.dropped);
                 }
             }
-            Report::GotchaRecord { gotcha } => {
+            AgentReport::GotchaRecord { gotcha } => {
                 let phase = &mut self.phases[p];
                 Phase::record(&mut phase.gotchas, gotcha.clone(), &mut phase.dropped);
             }
-            Report::PatternRecord { pattern } => {
+            AgentReport::PatternRecord { pattern } => {
                 let phase = &mut self.phases[p];
                 Phase::record(&mut phase.patterns, pattern.clone(), &mut phase.dropped);
             }
-            Report::Refused { .. } => {}
-            Report::HandoffWrite(handoff) => {
+            AgentReport::Refused { .. } => {}
+            AgentReport::HandoffWrite(handoff) => {
                 if !self.phases[p].is_over() {
                     self.reopen_what_comes_next(p, from, &handoff.immediate_next_action);
                 }
@@ -197,15 +197,15 @@ impl Run {
                 self.phases[p].handoff_is_last = true;
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }
-            Report::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
-            Report::ReviewSubmit { score, summary, findings } => {
+            AgentReport::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
+            AgentReport::ReviewSubmit { score, summary, findings } => {
                 if self.phases[p].origin == PhaseOrigin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
                     self.phases[p].submitted = Some(ReviewScore { score, summary, findings });
                     self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
                 }
             }
-            Report::SplitRequest { groups, .. }
+            AgentReport::SplitRequest { groups, .. }
                 if self.session(p).is_some_and(|session| session.declined >= SPLITS_DECLINED) =>
             {
                 let why = format!(
@@ -214,9 +214,9 @@ impl Run {
                 self.reopen_what_is_to_be_split(p, groups);
                 self.phases[p].refuse(&why);
             }
-            Report::SplitRequest { groups, rationale } => {
+            AgentReport::SplitRequest { groups, rationale } => {
                 self.reopen_what_is_to_be_split(p, groups);
-                self.phases[p].requested = Some(SplitRequest {
+                self.phases[p].requested = Some(SplitRequestView {
                     groups: groups.iter().cloned().map(Into::into).collect(),
                     rationale: rationale.clone(),
                 });

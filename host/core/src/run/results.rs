@@ -2,7 +2,7 @@
 //! and what the session that brings the parts together is told to read.
 
 use crate::ids::PhaseId;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::view::PhaseOrigin;
 
 use super::Run;
@@ -29,8 +29,8 @@ impl Run {
     }
 
     /// The first look at the disk says which of them no part wrote.
-    pub(super) fn find_results(&mut self, p: usize, outcome: &Outcome) {
-        let Outcome::Assessed { facts } = outcome else { return };
+    pub(super) fn find_results(&mut self, p: usize, outcome: &ActionOutcome) {
+        let ActionOutcome::Assessed { facts } = outcome else { return };
         let expected = self.expected_results(p);
         let phase = &mut self.phases[p];
         // The session is not held to them.

@@ -7,7 +7,7 @@ use crate::observation::{AssessTrigger, SplitTrigger};
 use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::step::{OnTurnBudget, Step};
+use super::step::{OnTurnBudget, PhaseStep};
 
 /// Why there is a session after one that was lost.
 pub(super) const LOST: &str = "the host was stopped while the agent worked";
@@ -54,113 +54,115 @@ impl Run {
     fn resume_phase(&mut self, p: usize) {
         match self.phases[p].step.clone() {
             // These wait for a person, for time, for other phases, or for nothing.
-            Step::Pending
-            | Step::Due
-            | Step::UnderReview { .. }
-            | Step::Paused { .. }
-            | Step::Split
-            | Step::Done
-            | Step::Skipped
-            | Step::Quota { .. }
-            | Step::Backoff { .. } => {}
+            PhaseStep::Pending
+            | PhaseStep::Due
+            | PhaseStep::UnderReview { .. }
+            | PhaseStep::Paused { .. }
+            | PhaseStep::Split
+            | PhaseStep::Done
+            | PhaseStep::Skipped
+            | PhaseStep::Quota { .. }
+            | PhaseStep::Backoff { .. } => {}
 
             // No session was needed: the same question again.
-            Step::Baseline { action } | Step::CheckingFirst { action, .. } => {
+            PhaseStep::Baseline { action } | PhaseStep::CheckingFirst { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.begin_phase(p);
                 }
             }
-            Step::Branching { action } => {
+            PhaseStep::Branching { action } => {
                 if !self.pending.contains_key(&action) {
                     self.continue_phase(p);
                 }
             }
-            Step::Checkpointing { action, parts } => {
+            PhaseStep::Checkpointing { action, parts } => {
                 if !self.pending.contains_key(&action) {
                     self.phases[p].splits -= 1;
                     self.checkpoint(p, parts);
                 }
             }
-            Step::Merging { action, .. } | Step::Unmerging { action } | Step::Landing { action } => {
+            PhaseStep::Merging { action, .. }
+            | PhaseStep::Unmerging { action }
+            | PhaseStep::Landing { action } => {
                 if !self.pending.contains_key(&action) {
                     self.join(p);
                 }
             }
-            Step::Scoping {
+            PhaseStep::Scoping {
                 occasion: occasion @ (SplitTrigger::PhaseStart | SplitTrigger::OutOfContinuations),
                 ..
             } => self.scope(p, occasion),
-            Step::Budgeting { then: OnTurnBudget::Begin, .. } => self.scope(p, SplitTrigger::PhaseStart),
-            Step::Budgeting { then: OnTurnBudget::Succeed(then), .. } => self.start_successor(p, then),
+            PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. } => self.scope(p, SplitTrigger::PhaseStart),
+            PhaseStep::Budgeting { then: OnTurnBudget::Succeed(then), .. } => self.start_successor(p, then),
 
             // A prompt that had ended is judged as it was: what it finished is not done again.
-            Step::Measuring { action, occasion, focus } => {
+            PhaseStep::Measuring { action, occasion, focus } => {
                 if !self.pending.contains_key(&action) {
                     self.measure(p, occasion, focus);
                 }
             }
-            Step::Judging { occasion, focus, .. }
-            | Step::Completing { occasion, focus, .. }
-            | Step::Recovering { occasion, focus, .. } => self.judge(p, occasion, focus),
+            PhaseStep::Judging { occasion, focus, .. }
+            | PhaseStep::Completing { occasion, focus, .. }
+            | PhaseStep::Recovering { occasion, focus, .. } => self.judge(p, occasion, focus),
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
-            Step::Surveying { action, then } => {
+            PhaseStep::Surveying { action, then } => {
                 if !self.pending.contains_key(&action) {
                     self.survey(p, then);
                 }
             }
-            Step::Composing { then, refused, .. } => self.compose(p, then, refused),
-            Step::Inspecting { action, then, draft } => {
+            PhaseStep::Composing { then, refused, .. } => self.compose(p, then, refused),
+            PhaseStep::Inspecting { action, then, draft } => {
                 if !self.pending.contains_key(&action) {
                     self.inspect(p, then, draft);
                 }
             }
-            Step::Reviewing { then, draft, .. } => self.review(p, then, draft),
-            Step::HandingOff { action, then, draft } => {
+            PhaseStep::Reviewing { then, draft, .. } => self.review(p, then, draft),
+            PhaseStep::HandingOff { action, then, draft } => {
                 if !self.pending.contains_key(&action) {
                     self.write_handoff(p, then, draft);
                 }
             }
-            Step::Proving { action } => {
+            PhaseStep::Proving { action } => {
                 if !self.pending.contains_key(&action) {
                     self.prove(p);
                 }
             }
-            Step::Committing { action } | Step::Verifying { action, .. } => {
+            PhaseStep::Committing { action } | PhaseStep::Verifying { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.verify(p);
                 }
             }
-            Step::CommittingToBranch { action, then } => {
+            PhaseStep::CommittingToBranch { action, then } => {
                 if !self.pending.contains_key(&action) {
                     self.commit_to_branch(p, then);
                 }
             }
-            Step::Restoring { action, then } => {
+            PhaseStep::Restoring { action, then } => {
                 if !self.pending.contains_key(&action) {
                     self.restore(p, then);
                 }
             }
-            Step::Ending { then } => self.after_end(p, then),
+            PhaseStep::Ending { then } => self.after_end(p, then),
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
-            Step::Working { focus, .. } if self.is_reported_in(p, &focus) => {
+            PhaseStep::Working { focus, .. } if self.is_reported_in(p, &focus) => {
                 self.phases[p].is_cut_off = true;
                 self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 
             // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.
-            Step::Working { .. }
-            | Step::Scoping { .. }
-            | Step::Budgeting { then: OnTurnBudget::Boundary, .. }
-            | Step::Readying { .. }
-            | Step::Sparing { .. }
-            | Step::Offloading { .. }
-            | Step::Briefing { .. }
-            | Step::Rechecking { .. }
-            | Step::Rereading { .. }
-            | Step::Fitting { .. }
-            | Step::Summarising { .. }
-            | Step::Compacting { .. } => self.go_on_after_loss(p),
+            PhaseStep::Working { .. }
+            | PhaseStep::Scoping { .. }
+            | PhaseStep::Budgeting { then: OnTurnBudget::Boundary, .. }
+            | PhaseStep::Readying { .. }
+            | PhaseStep::Sparing { .. }
+            | PhaseStep::Offloading { .. }
+            | PhaseStep::Briefing { .. }
+            | PhaseStep::Rechecking { .. }
+            | PhaseStep::Rereading { .. }
+            | PhaseStep::Fitting { .. }
+            | PhaseStep::Summarising { .. }
+            | PhaseStep::Compacting { .. } => self.go_on_after_loss(p),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::workflow::paths;
 use super::Run;
 use super::phase::{ObjectiveState, Phase};
 use super::session::Session;
-use super::step::{OnSummary, Step};
+use super::step::{OnSummary, PhaseStep};
 use super::wording::cut;
 
 /// What an agent said of an objective is a sentence or two; the facts beside a handoff have all of it (D1).
@@ -174,59 +174,61 @@ impl Run {
 
     pub(super) fn quota_row(&self, p: usize) -> Option<QuotaSummary> {
         match self.phases[p].step {
-            Step::Quota { cause, since, until, .. } => Some(QuotaSummary { cause, since, until }),
+            PhaseStep::Quota { cause, since, until, .. } => Some(QuotaSummary { cause, since, until }),
             _ => self.session(p)?.quota,
         }
     }
 
     pub(super) fn phase_status(&self, p: usize) -> PhaseStatus {
         match self.phases[p].step {
-            Step::Pending => PhaseStatus::Pending,
-            Step::Baseline { .. } | Step::Budgeting { .. } => PhaseStatus::Scoping,
-            Step::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
-            Step::Readying { .. } | Step::Branching { .. } => PhaseStatus::Starting,
-            Step::Working { .. } => match self.session(p).map(|s| s.state) {
+            PhaseStep::Pending => PhaseStatus::Pending,
+            PhaseStep::Baseline { .. } | PhaseStep::Budgeting { .. } => PhaseStatus::Scoping,
+            PhaseStep::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
+            PhaseStep::Readying { .. } | PhaseStep::Branching { .. } => PhaseStatus::Starting,
+            PhaseStep::Working { .. } => match self.session(p).map(|s| s.state) {
                 Some(SessionState::WaitingApproval) => PhaseStatus::WaitingApproval,
                 Some(SessionState::WaitingQuota) => PhaseStatus::WaitingQuota,
                 _ => PhaseStatus::Working,
             },
-            Step::Scoping { .. }
-            | Step::Sparing { .. }
-            | Step::Offloading { .. }
-            | Step::Briefing { .. }
-            | Step::Rechecking { .. }
-            | Step::Rereading { .. }
-            | Step::Measuring { .. }
-            | Step::Judging { .. }
-            | Step::Completing { .. }
-            | Step::Recovering { .. }
-            | Step::Fitting { .. }
-            | Step::Summarising { then: OnSummary::Boundary | OnSummary::AskAgain(_), .. } => {
+            PhaseStep::Scoping { .. }
+            | PhaseStep::Sparing { .. }
+            | PhaseStep::Offloading { .. }
+            | PhaseStep::Briefing { .. }
+            | PhaseStep::Rechecking { .. }
+            | PhaseStep::Rereading { .. }
+            | PhaseStep::Measuring { .. }
+            | PhaseStep::Judging { .. }
+            | PhaseStep::Completing { .. }
+            | PhaseStep::Recovering { .. }
+            | PhaseStep::Fitting { .. }
+            | PhaseStep::Summarising { then: OnSummary::Boundary | OnSummary::AskAgain(_), .. } => {
                 PhaseStatus::Working
             }
-            Step::Summarising { then: OnSummary::Compact(_), .. } | Step::Compacting { .. } => {
+            PhaseStep::Summarising { then: OnSummary::Compact(_), .. } | PhaseStep::Compacting { .. } => {
                 PhaseStatus::Compacting
             }
-            Step::Surveying { .. }
-            | Step::Composing { .. }
-            | Step::Inspecting { .. }
-            | Step::Reviewing { .. }
-            | Step::HandingOff { .. }
-            | Step::Ending { .. } => PhaseStatus::HandingOff,
-            Step::Quota { .. } => PhaseStatus::WaitingQuota,
-            Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
-            Step::Proving { .. }
-            | Step::Committing { .. }
-            | Step::CommittingToBranch { .. }
-            | Step::Restoring { .. }
-            | Step::CheckingFirst { .. }
-            | Step::Verifying { .. } => PhaseStatus::Verifying,
-            Step::UnderReview { .. } => PhaseStatus::UnderReview,
-            Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
-            Step::Paused { .. } => PhaseStatus::Paused,
-            Step::Split | Step::Checkpointing { .. } => PhaseStatus::Split,
-            Step::Done => PhaseStatus::Done,
-            Step::Skipped => PhaseStatus::Skipped,
+            PhaseStep::Surveying { .. }
+            | PhaseStep::Composing { .. }
+            | PhaseStep::Inspecting { .. }
+            | PhaseStep::Reviewing { .. }
+            | PhaseStep::HandingOff { .. }
+            | PhaseStep::Ending { .. } => PhaseStatus::HandingOff,
+            PhaseStep::Quota { .. } => PhaseStatus::WaitingQuota,
+            PhaseStep::Backoff { .. } | PhaseStep::Due => PhaseStatus::Waiting,
+            PhaseStep::Proving { .. }
+            | PhaseStep::Committing { .. }
+            | PhaseStep::CommittingToBranch { .. }
+            | PhaseStep::Restoring { .. }
+            | PhaseStep::CheckingFirst { .. }
+            | PhaseStep::Verifying { .. } => PhaseStatus::Verifying,
+            PhaseStep::UnderReview { .. } => PhaseStatus::UnderReview,
+            PhaseStep::Merging { .. } | PhaseStep::Unmerging { .. } | PhaseStep::Landing { .. } => {
+                PhaseStatus::Merging
+            }
+            PhaseStep::Paused { .. } => PhaseStatus::Paused,
+            PhaseStep::Split | PhaseStep::Checkpointing { .. } => PhaseStatus::Split,
+            PhaseStep::Done => PhaseStatus::Done,
+            PhaseStep::Skipped => PhaseStatus::Skipped,
         }
     }
 }

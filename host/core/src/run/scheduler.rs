@@ -10,7 +10,7 @@ use crate::observation::SessionState;
 
 use super::Run;
 use super::phase::Phase;
-use super::step::Step;
+use super::step::PhaseStep;
 
 /// Who has a place, counted in the ways in which places are bounded.
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct SlotUsage<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) struct ScheduleState {
     /// The step in which it takes no place; none while somebody is at work in it.
-    rests: Option<Discriminant<Step>>,
+    rests: Option<Discriminant<PhaseStep>>,
     waits_for_provider: bool,
     /// Phases in all: those that are added for it come behind it.
     phases: usize,
@@ -55,15 +55,16 @@ impl Run {
         self.ask_about_disputes();
         while let Some(p) = self.next_to_go_on(ticked) {
             match self.phases[p].step {
-                Step::Pending => self.begin_phase(p),
-                Step::Split => self.join(p),
-                Step::UnderReview { .. } => self.review_over(p),
+                PhaseStep::Pending => self.begin_phase(p),
+                PhaseStep::Split => self.join(p),
+                PhaseStep::UnderReview { .. } => self.review_over(p),
                 _ => self.continue_phase(p),
             }
             self.skip_dependents();
         }
         if self.phases.iter().all(Phase::is_over) {
-            let done = self.phases.iter().all(|phase| phase.step == Step::Done || phase.is_made_by_host());
+            let done =
+                self.phases.iter().all(|phase| phase.step == PhaseStep::Done || phase.is_made_by_host());
             self.finish(if done { RunOutcome::Done } else { RunOutcome::Unfinished });
         }
     }
@@ -74,13 +75,13 @@ impl Run {
             return None;
         }
         let waiting = (0..self.phases.len()).filter(|p| {
-            let may = if self.phases[*p].step == Step::Due { ticked } else { self.is_ready(*p) };
+            let may = if self.phases[*p].step == PhaseStep::Due { ticked } else { self.is_ready(*p) };
             may && self.has_place_in(&crowd, *p)
         });
         waiting.min_by_key(|p| {
             let phase = &self.phases[*p];
             let beside = phase.parent.as_ref().and_then(|parent| crowd.parts.get(parent)).copied();
-            (phase.step == Step::Pending, beside.unwrap_or(0), *p)
+            (phase.step == PhaseStep::Pending, beside.unwrap_or(0), *p)
         })
     }
 
@@ -88,9 +89,9 @@ impl Run {
     fn is_ready(&self, p: usize) -> bool {
         let phase = &self.phases[p];
         match &phase.step {
-            Step::Pending => self.dependencies_done(p),
-            Step::Split => self.parts_are_over(&phase.spec.id),
-            Step::UnderReview { review } => {
+            PhaseStep::Pending => self.dependencies_done(p),
+            PhaseStep::Split => self.parts_are_over(&phase.spec.id),
+            PhaseStep::UnderReview { review } => {
                 self.phase_index(review).is_none_or(|review| self.phases[review].is_over())
             }
             _ => false,
@@ -141,7 +142,7 @@ impl Run {
             return false;
         }
         // Whoever begins now would only run into the limit that others wait for already.
-        self.phases[p].step != Step::Pending || !crowd.limited.contains(provider)
+        self.phases[p].step != PhaseStep::Pending || !crowd.limited.contains(provider)
     }
 
     /// How many parts of a phase may work at once, when nobody else does.
@@ -167,7 +168,7 @@ impl Run {
 
     pub(super) fn waits_for_provider(&self, phase: &Phase) -> bool {
         let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
-        matches!(phase.step, Step::Quota { .. })
+        matches!(phase.step, PhaseStep::Quota { .. })
             || session.is_some_and(|session| session.state == SessionState::WaitingQuota)
     }
 
@@ -176,7 +177,7 @@ impl Run {
             .spec
             .depends_on
             .iter()
-            .all(|id| self.phase_index(id).is_some_and(|on| self.phases[on].step == Step::Done))
+            .all(|id| self.phase_index(id).is_some_and(|on| self.phases[on].step == PhaseStep::Done))
     }
 
     /// A phase whose dependency was left open cannot be begun.
@@ -185,14 +186,15 @@ impl Run {
             let skipped: Vec<PhaseId> = self
                 .phases
                 .iter()
-                .filter(|phase| phase.step == Step::Skipped)
+                .filter(|phase| phase.step == PhaseStep::Skipped)
                 .map(|phase| phase.spec.id.clone())
                 .collect();
             let next = self.phases.iter_mut().find(|phase| {
-                phase.step == Step::Pending && phase.spec.depends_on.iter().any(|id| skipped.contains(id))
+                phase.step == PhaseStep::Pending
+                    && phase.spec.depends_on.iter().any(|id| skipped.contains(id))
             });
             match next {
-                Some(phase) => phase.step = Step::Skipped,
+                Some(phase) => phase.step = PhaseStep::Skipped,
                 None => return,
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::action::{Action, SpawnSpec};
 use crate::ids::SessionId;
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::PromptKind;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
@@ -12,7 +12,7 @@ use crate::workflow::Permission;
 use super::Run;
 use super::active_split::ActiveSplit;
 use super::session::Session;
-use super::step::{PauseReason, Step};
+use super::step::{PauseReason, PhaseStep};
 use super::wording::why_failed;
 
 impl Run {
@@ -33,7 +33,7 @@ impl Run {
             let setup = self.setup_of(p);
             let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
             let action = self.emit(Action::Branch { phase, tree, base, setup });
-            self.phases[p].step = Step::Branching { action };
+            self.phases[p].step = PhaseStep::Branching { action };
             return;
         }
         match self.checks_first(p) {
@@ -45,7 +45,7 @@ impl Run {
     /// The state that it starts from.
     pub(super) fn measure_baseline(&mut self, p: usize) {
         let action = self.assess(p, true);
-        self.phases[p].step = Step::Baseline { action };
+        self.phases[p].step = PhaseStep::Baseline { action };
     }
 
     /// Commands that make a tree ready for work in this phase.
@@ -53,14 +53,14 @@ impl Run {
         self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
     }
 
-    pub(super) fn branched(&mut self, p: usize, outcome: &Outcome) {
+    pub(super) fn branched(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
             // Checked out anew, and made ready again.
-            Outcome::Branched if self.phases[p].fork.as_ref().is_some_and(ActiveSplit::is_ready) => {
+            ActionOutcome::Branched if self.phases[p].fork.as_ref().is_some_and(ActiveSplit::is_ready) => {
                 self.verify_committed(p);
             }
-            Outcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
-            Outcome::Branched => {
+            ActionOutcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
+            ActionOutcome::Branched => {
                 self.phases[p].branch_from = None;
                 self.begin(p);
             }
@@ -157,7 +157,7 @@ impl Run {
             });
         }
         let action = self.emit(Action::Spawn(spec));
-        self.phases[p].step = Step::Readying { action };
+        self.phases[p].step = PhaseStep::Readying { action };
     }
 
     /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.

@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::decision::{SubPhase, WorkStyle};
 use crate::decision_rules::split_fits;
 use crate::ids::{PhaseId, RoleName};
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::SplitLimits;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
@@ -16,7 +16,7 @@ use crate::worktree::WorktreeName;
 use super::Run;
 use super::active_split::ActiveSplit;
 use super::phase::{InheritedState, ObjectiveReport, ObjectiveState, Phase};
-use super::step::{PauseReason, Step};
+use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::turns::MOST_TURNS;
 use super::wording::{cut, one_line, why_failed};
@@ -72,12 +72,12 @@ impl Run {
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let joining = WorktreeName::integration(&id, phase.splits);
         let action = self.emit(Action::Checkpoint { phase: id, tree, joining });
-        self.phases[p].step = Step::Checkpointing { action, parts };
+        self.phases[p].step = PhaseStep::Checkpointing { action, parts };
     }
 
-    pub(super) fn checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &Outcome) {
+    pub(super) fn checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &ActionOutcome) {
         match outcome {
-            Outcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
+            ActionOutcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
             other => {
                 // Asked for once more, it is the same split.
                 self.phases[p].splits -= 1;
@@ -166,7 +166,7 @@ impl Run {
         if base.is_some() {
             phase.tree = WorktreeName::integration(&parent.spec.id, parent.splits);
         }
-        phase.step = Step::Split;
+        phase.step = PhaseStep::Split;
         self.insert_sub_phases(p, forked);
     }
 

@@ -14,7 +14,7 @@ use super::successor_reason::SuccessorReason;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum PhaseStep {
     /// For the phases it depends on, or for a free place.
     Pending,
     /// `Assess` with `baseline`: the start of the phase is measured.
@@ -311,32 +311,32 @@ pub(super) enum PauseReason {
     Conflict,
 }
 
-impl Step {
+impl PhaseStep {
     /// Whether the outcome of this intent is what it waits for.
     pub(super) fn waits_for_action(&self, id: ActionId) -> bool {
         match self {
-            Step::Baseline { action }
-            | Step::CheckingFirst { action, .. }
-            | Step::Readying { action }
-            | Step::Working { action, .. }
-            | Step::Measuring { action, .. }
-            | Step::Proving { action }
-            | Step::Summarising { action, .. }
-            | Step::Compacting { action, .. }
-            | Step::Surveying { action, .. }
-            | Step::Inspecting { action, .. }
-            | Step::Rechecking { action, .. }
-            | Step::HandingOff { action, .. }
-            | Step::Offloading { action, .. }
-            | Step::Committing { action }
-            | Step::CommittingToBranch { action, .. }
-            | Step::Restoring { action, .. }
-            | Step::Verifying { action, .. }
-            | Step::Checkpointing { action, .. }
-            | Step::Branching { action }
-            | Step::Merging { action, .. }
-            | Step::Unmerging { action }
-            | Step::Landing { action } => *action == id,
+            PhaseStep::Baseline { action }
+            | PhaseStep::CheckingFirst { action, .. }
+            | PhaseStep::Readying { action }
+            | PhaseStep::Working { action, .. }
+            | PhaseStep::Measuring { action, .. }
+            | PhaseStep::Proving { action }
+            | PhaseStep::Summarising { action, .. }
+            | PhaseStep::Compacting { action, .. }
+            | PhaseStep::Surveying { action, .. }
+            | PhaseStep::Inspecting { action, .. }
+            | PhaseStep::Rechecking { action, .. }
+            | PhaseStep::HandingOff { action, .. }
+            | PhaseStep::Offloading { action, .. }
+            | PhaseStep::Committing { action }
+            | PhaseStep::CommittingToBranch { action, .. }
+            | PhaseStep::Restoring { action, .. }
+            | PhaseStep::Verifying { action, .. }
+            | PhaseStep::Checkpointing { action, .. }
+            | PhaseStep::Branching { action }
+            | PhaseStep::Merging { action, .. }
+            | PhaseStep::Unmerging { action }
+            | PhaseStep::Landing { action } => *action == id,
             _ => false,
         }
     }
@@ -344,10 +344,10 @@ impl Step {
     /// Where the handoff under way will lie.
     pub(super) fn path_of_draft(&self) -> Option<&str> {
         match self {
-            Step::Composing { path, .. } => Some(path),
-            Step::Inspecting { draft, .. }
-            | Step::Reviewing { draft, .. }
-            | Step::HandingOff { draft, .. } => Some(&draft.path),
+            PhaseStep::Composing { path, .. } => Some(path),
+            PhaseStep::Inspecting { draft, .. }
+            | PhaseStep::Reviewing { draft, .. }
+            | PhaseStep::HandingOff { draft, .. } => Some(&draft.path),
             _ => None,
         }
     }
@@ -355,17 +355,17 @@ impl Step {
     /// Whether the answer to this question is what it waits for.
     pub(super) fn waits_for_answer(&self, id: RequestId) -> bool {
         match self {
-            Step::Scoping { request, .. }
-            | Step::Budgeting { request, .. }
-            | Step::Sparing { request, .. }
-            | Step::Briefing { request, .. }
-            | Step::Judging { request, .. }
-            | Step::Completing { request, .. }
-            | Step::Recovering { request, .. }
-            | Step::Fitting { request }
-            | Step::Composing { request, .. }
-            | Step::Reviewing { request, .. }
-            | Step::Rereading { request, .. } => *request == id,
+            PhaseStep::Scoping { request, .. }
+            | PhaseStep::Budgeting { request, .. }
+            | PhaseStep::Sparing { request, .. }
+            | PhaseStep::Briefing { request, .. }
+            | PhaseStep::Judging { request, .. }
+            | PhaseStep::Completing { request, .. }
+            | PhaseStep::Recovering { request, .. }
+            | PhaseStep::Fitting { request }
+            | PhaseStep::Composing { request, .. }
+            | PhaseStep::Reviewing { request, .. }
+            | PhaseStep::Rereading { request, .. } => *request == id,
             _ => false,
         }
     }

@@ -4,7 +4,7 @@
 use crate::action::{Action, Intent};
 use crate::facts::{AgentEvent, CompactionTrigger, ProcessExit};
 use crate::ids::{ActionId, SessionId};
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::{
     AssessTrigger, EvidenceKind, ObjectiveStatus, PromptKind, SessionState, SplitTrigger,
 };
@@ -16,44 +16,44 @@ use super::Run;
 use super::conversation::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::session::Session;
-use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
     pub(super) fn measure(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
         let action = self.assess(p, false);
-        self.phases[p].step = Step::Measuring { action, occasion, focus };
+        self.phases[p].step = PhaseStep::Measuring { action, occasion, focus };
     }
 
-    pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &Outcome) {
+    pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &ActionOutcome) {
         let Some(p) = self.phase_waiting_for(id) else { return };
-        if let Outcome::Assessed { facts } = outcome {
+        if let ActionOutcome::Assessed { facts } = outcome {
             self.phases[p].facts = facts.clone();
         }
         match (self.phases[p].step.clone(), outcome) {
-            (Step::Branching { .. }, outcome) => self.branched(p, outcome),
+            (PhaseStep::Branching { .. }, outcome) => self.branched(p, outcome),
             // What cannot be looked at shows nothing: neither that the work is done nor that it is not.
             (
-                Step::Baseline { .. }
-                | Step::Measuring { .. }
-                | Step::Proving { .. }
-                | Step::Surveying { .. },
-                Outcome::Failed { error },
+                PhaseStep::Baseline { .. }
+                | PhaseStep::Measuring { .. }
+                | PhaseStep::Proving { .. }
+                | PhaseStep::Surveying { .. },
+                ActionOutcome::Failed { error },
             ) => {
                 let text =
                     format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
                 self.pause(p, PauseReason::Stuck, text);
             }
-            (Step::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
-            (Step::Baseline { .. }, outcome) => {
+            (PhaseStep::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
+            (PhaseStep::Baseline { .. }, outcome) => {
                 self.phases[p].changed_earlier = self.changed_earlier(p);
                 self.find_results(p, outcome);
                 self.scope(p, SplitTrigger::PhaseStart);
             }
-            (Step::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
-            (Step::Proving { .. }, _) => self.proven(p),
-            (Step::Readying { .. }, Outcome::Failed { error }) => {
+            (PhaseStep::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
+            (PhaseStep::Proving { .. }, _) => self.proven(p),
+            (PhaseStep::Readying { .. }, ActionOutcome::Failed { error }) => {
                 let exit = ProcessExit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, COULD_NOT_START);
@@ -61,7 +61,7 @@ impl Run {
                 self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error));
             }
             // Nothing changes by waiting: a person is asked at once, and told where the agent is named.
-            (Step::Readying { .. }, Outcome::Unstartable { error }) => {
+            (PhaseStep::Readying { .. }, ActionOutcome::Unstartable { error }) => {
                 let exit = ProcessExit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, COULD_NOT_START);
@@ -71,29 +71,35 @@ impl Run {
                 let text = format!("Phase {} cannot start its agent: {error}. {choice}", phase.id);
                 self.pause(p, PauseReason::Stuck, text);
             }
-            (Step::Working { .. }, Outcome::Failed { error }) => {
+            (PhaseStep::Working { .. }, ActionOutcome::Failed { error }) => {
                 self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error))
             }
-            (Step::Summarising { digest, then, .. }, outcome) => self.summarised(p, digest, then, outcome),
-            (Step::Compacting { .. }, Outcome::Failed { error }) => self.compaction_failed(p, error),
-            (Step::Surveying { then, .. }, _) => self.surveyed(p, then),
-            (Step::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
-            (Step::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
-            (Step::HandingOff { then, draft, .. }, outcome) => {
-                if let Outcome::HandoffWritten { path, artifact, index } = outcome {
+            (PhaseStep::Summarising { digest, then, .. }, outcome) => {
+                self.summarised(p, digest, then, outcome)
+            }
+            (PhaseStep::Compacting { .. }, ActionOutcome::Failed { error }) => {
+                self.compaction_failed(p, error)
+            }
+            (PhaseStep::Surveying { then, .. }, _) => self.surveyed(p, then),
+            (PhaseStep::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
+            (PhaseStep::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
+            (PhaseStep::HandingOff { then, draft, .. }, outcome) => {
+                if let ActionOutcome::HandoffWritten { path, artifact, index } = outcome {
                     self.handoff_written(p, *draft, path, artifact, index.as_ref());
                 }
                 self.start_successor(p, then);
             }
-            (Step::Committing { .. }, outcome) => self.committed(p, outcome),
-            (Step::CommittingToBranch { then, .. }, outcome) => self.committed_to_branch(p, then, outcome),
-            (Step::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
-            (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
-            (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
-            (Step::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
-            (Step::Unmerging { .. }, outcome) => self.unmerged(p, outcome),
-            (Step::Landing { .. }, outcome) => self.landed(p, outcome),
-            (Step::Offloading { kind, focus, large, .. }, outcome) => {
+            (PhaseStep::Committing { .. }, outcome) => self.committed(p, outcome),
+            (PhaseStep::CommittingToBranch { then, .. }, outcome) => {
+                self.committed_to_branch(p, then, outcome)
+            }
+            (PhaseStep::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
+            (PhaseStep::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
+            (PhaseStep::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
+            (PhaseStep::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
+            (PhaseStep::Unmerging { .. }, outcome) => self.unmerged(p, outcome),
+            (PhaseStep::Landing { .. }, outcome) => self.landed(p, outcome),
+            (PhaseStep::Offloading { kind, focus, large, .. }, outcome) => {
                 self.offloaded(p, kind, focus, &large, outcome);
             }
             _ => {}
@@ -110,7 +116,7 @@ impl Run {
             return self.keep_scope(p, occasion, &EndCause::of_host("its parts are together already"));
         }
         let request = self.ask_split(p, occasion);
-        self.phases[p].step = Step::Scoping { request, occasion };
+        self.phases[p].step = PhaseStep::Scoping { request, occasion };
     }
 
     pub(super) fn event_in_phase(&mut self, p: usize, event: &AgentEvent) {
@@ -122,7 +128,7 @@ impl Run {
         let (id, now) = (session.id.clone(), self.now);
         match event {
             AgentEvent::Ready { .. } => {
-                if let Step::Readying { .. } = self.phases[p].step {
+                if let PhaseStep::Readying { .. } = self.phases[p].step {
                     if let Some(session) = self.session_mut(p) {
                         session.state = SessionState::Idle;
                     }
@@ -187,8 +193,8 @@ impl Run {
     /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
     fn prompt_ended(&mut self, p: usize) {
         let (focus, interrupted) = match self.phases[p].step.clone() {
-            Step::Working { focus, interrupted, .. } => (focus, interrupted),
-            Step::Compacting { answer_bytes, .. } => return self.compaction_refused(p, answer_bytes),
+            PhaseStep::Working { focus, interrupted, .. } => (focus, interrupted),
+            PhaseStep::Compacting { answer_bytes, .. } => return self.compaction_refused(p, answer_bytes),
             _ => return,
         };
         if let Some(session) = self.session_mut(p) {
@@ -203,7 +209,7 @@ impl Run {
     }
 
     fn compacted(&mut self, p: usize) {
-        if let Step::Compacting { .. } = self.phases[p].step {
+        if let PhaseStep::Compacting { .. } = self.phases[p].step {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
             }
@@ -238,22 +244,24 @@ impl Run {
         }
         self.end_agent_quota_wait(p);
         match self.phases[p].step.clone() {
-            Step::Ending { then } => self.after_end(p, then),
+            PhaseStep::Ending { then } => self.after_end(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
-            Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
+            PhaseStep::Working { .. } | PhaseStep::Readying { .. }
+                if !exit.by_host && self.could_not_resume(p) =>
+            {
                 self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(NOT_RESUMED));
             }
-            Step::Working { focus, .. } => self.measure(p, AssessTrigger::SessionEnded, focus),
-            Step::Readying { .. } => self.measure(p, AssessTrigger::SessionEnded, Vec::new()),
-            Step::Scoping { .. }
-            | Step::Sparing { .. }
-            | Step::Offloading { .. }
-            | Step::Briefing { .. }
-            | Step::Rechecking { .. }
-            | Step::Rereading { .. }
-            | Step::Fitting { .. }
-            | Step::Summarising { .. }
-            | Step::Compacting { .. } => {
+            PhaseStep::Working { focus, .. } => self.measure(p, AssessTrigger::SessionEnded, focus),
+            PhaseStep::Readying { .. } => self.measure(p, AssessTrigger::SessionEnded, Vec::new()),
+            PhaseStep::Scoping { .. }
+            | PhaseStep::Sparing { .. }
+            | PhaseStep::Offloading { .. }
+            | PhaseStep::Briefing { .. }
+            | PhaseStep::Rechecking { .. }
+            | PhaseStep::Rereading { .. }
+            | PhaseStep::Fitting { .. }
+            | PhaseStep::Summarising { .. }
+            | PhaseStep::Compacting { .. } => {
                 // An agent may end by itself after its work; one that did nothing is not started for ever.
                 let succession =
                     if prompts > 0 && done > 0 { SuccessorReason::Uncounted } else { SuccessorReason::Retry };
@@ -265,8 +273,8 @@ impl Run {
     }
 
     /// A session that was to end before its agent had started, and whose agent cannot start: nothing else will say that it is gone.
-    pub(super) fn end_unstarted(&mut self, intent: &Intent, outcome: &Outcome) {
-        let (Action::Spawn(spec), Outcome::Failed { .. } | Outcome::Unstartable { .. }) =
+    pub(super) fn end_unstarted(&mut self, intent: &Intent, outcome: &ActionOutcome) {
+        let (Action::Spawn(spec), ActionOutcome::Failed { .. } | ActionOutcome::Unstartable { .. }) =
             (&intent.action, outcome)
         else {
             return;
@@ -375,7 +383,7 @@ impl Run {
         self.notify(ProgressEvent::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = TextBlob::new(text);
         let action = self.emit(Action::Prompt { session: id, prompt, kind, focus: ids, text });
-        self.phases[p].step = Step::Working { action, focus, interrupted: false };
+        self.phases[p].step = PhaseStep::Working { action, focus, interrupted: false };
     }
 
     /// Other phases whose sessions work in the same folder.
@@ -453,7 +461,7 @@ impl Run {
                 {
                     "done".clone_into(&mut session.ending);
                 }
-                self.phases[p].step = Step::Ending { then };
+                self.phases[p].step = PhaseStep::Ending { then };
                 self.emit(Action::End { session, reason: reason.to_owned() });
             }
             _ => self.after_end(p, then),

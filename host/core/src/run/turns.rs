@@ -5,14 +5,14 @@
 use crate::decision::{Decision, Fault, TurnBudget};
 use crate::facts::WorkspaceFacts;
 use crate::ids::{ActionId, RequestId};
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::TurnUsage;
 use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::end_cause::EndCause;
 use super::phase::Phase;
-use super::step::{OnTurnBudget, Step};
+use super::step::{OnTurnBudget, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::turn_grant::TurnGrant;
 use super::wording::counted;
@@ -156,7 +156,7 @@ impl Run {
         }
         let spent = self.spent(p, &self.phases[p].facts);
         let request = self.ask_budget(p, self.base_turns(p), Some(spent));
-        self.phases[p].step = Step::Budgeting { request, then };
+        self.phases[p].step = PhaseStep::Budgeting { request, then };
         true
     }
 
@@ -217,7 +217,7 @@ impl Run {
 
     /// The agent works, and has used what the phase has.
     pub(super) fn look_at_turns(&mut self, p: usize) {
-        let is_working = matches!(self.phases[p].step, Step::Working { .. });
+        let is_working = matches!(self.phases[p].step, PhaseStep::Working { .. });
         let is_asked = self.session(p).is_none_or(|session| session.at_work.turns.is_some());
         if !is_working || is_asked || !self.is_out_of_turns(p) || self.workflow.imported.is_some() {
             return;
@@ -232,7 +232,7 @@ impl Run {
     }
 
     /// The disk was looked at while the agent works.
-    pub(super) fn looked_at_turns(&mut self, action: ActionId, outcome: &Outcome) {
+    pub(super) fn looked_at_turns(&mut self, action: ActionId, outcome: &ActionOutcome) {
         let looking = Some(TurnRequest::Looking(action));
         let asks = |phase: &Phase| {
             let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
@@ -240,10 +240,10 @@ impl Run {
         };
         let Some(p) = self.phases.iter().position(asks) else { return };
         let facts = match outcome {
-            Outcome::Assessed { facts } => facts.clone(),
+            ActionOutcome::Assessed { facts } => facts.clone(),
             _ => self.phases[p].facts.clone(),
         };
-        let is_working = matches!(self.phases[p].step, Step::Working { .. });
+        let is_working = matches!(self.phases[p].step, PhaseStep::Working { .. });
         let asking = is_working.then(|| {
             let spent = self.spent(p, &facts);
             TurnRequest::Asked(self.ask_budget(p, self.base_turns(p), Some(spent)))
@@ -260,7 +260,7 @@ impl Run {
         session.at_work.turns = None;
         let facts = std::mem::take(&mut session.at_work.looked);
         // Between prompts it is asked again, with what is known by then.
-        if !matches!(self.phases[p].step, Step::Working { .. }) {
+        if !matches!(self.phases[p].step, PhaseStep::Working { .. }) {
             return;
         }
         let spent = self.spent(p, &facts);

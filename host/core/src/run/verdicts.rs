@@ -18,7 +18,7 @@ use super::end_cause::EndCause;
 use super::judgment::Judgment;
 use super::quota::{outlasts_its_reset, words_of};
 use super::session::Session;
-use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, Step};
+use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::turns::TurnRequest;
 
@@ -60,7 +60,7 @@ impl Run {
         let phase = &mut self.phases[p];
         phase.judged_as_done = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
         let request = self.ask_assessment(p, occasion, &focus);
-        self.phases[p].step = Step::Judging { request, occasion, focus };
+        self.phases[p].step = PhaseStep::Judging { request, occasion, focus };
     }
 
     /// While the agent works: nobody waits for the answer, one question at a time.
@@ -83,8 +83,8 @@ impl Run {
     /// and what was asked while it was at work changes nothing by then.
     fn focus_at_work(&self, p: usize) -> Option<Vec<usize>> {
         match &self.phases[p].step {
-            Step::Working { focus, .. } => Some(focus.clone()),
-            Step::Readying { .. } | Step::Compacting { .. } => Some(Vec::new()),
+            PhaseStep::Working { focus, .. } => Some(focus.clone()),
+            PhaseStep::Readying { .. } | PhaseStep::Compacting { .. } => Some(Vec::new()),
             _ => None,
         }
     }
@@ -161,7 +161,7 @@ impl Run {
         let (id, may_interrupt) = (session.id.clone(), session.capabilities.interrupts);
         match (action, &mut self.phases[p].step) {
             (RecoveryAction::Wait, _) => {}
-            (RecoveryAction::Nudge | RecoveryAction::Interrupt, Step::Working { interrupted, .. })
+            (RecoveryAction::Nudge | RecoveryAction::Interrupt, PhaseStep::Working { interrupted, .. })
                 if may_interrupt && !*interrupted =>
             {
                 *interrupted = true;
@@ -289,7 +289,7 @@ impl Run {
             Verdict::Answered => {
                 let request = self.ask_completion(p, occasion, focus, a.clone());
                 let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
-                self.phases[p].step = Step::Completing { request, occasion, focus, assessment };
+                self.phases[p].step = PhaseStep::Completing { request, occasion, focus, assessment };
             }
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
@@ -331,7 +331,8 @@ impl Run {
 
     fn ask_how_to_go_on(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>, judgment: Judgment) {
         let request = self.ask_recovery(p, occasion, &focus, &judgment);
-        self.phases[p].step = Step::Recovering { request, occasion, focus, judgment: Box::new(judgment) };
+        self.phases[p].step =
+            PhaseStep::Recovering { request, occasion, focus, judgment: Box::new(judgment) };
     }
 
     /// What is done is done; what of the prompt is not is asked about.
@@ -512,7 +513,7 @@ impl Run {
         let attempt = self.phases[p].retries;
         let after = self.backoff(attempt - 1);
         self.notify(ProgressEvent::Retrying { phase: id, attempt, of: limit, after, because });
-        self.phases[p].step = Step::Backoff { until: self.now + after };
+        self.phases[p].step = PhaseStep::Backoff { until: self.now + after };
     }
 
     pub(super) fn backoff(&self, doublings: u32) -> DurationMs {
@@ -556,11 +557,11 @@ impl Run {
             session.next_heartbeat = now + beat;
         }
         match self.phases[p].step.clone() {
-            Step::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
+            PhaseStep::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
                 self.quota_over(p, since, focus, judged_by.is_some());
             }
-            Step::Backoff { until } if until <= now => self.continue_phase(p),
-            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => {
+            PhaseStep::Backoff { until } if until <= now => self.continue_phase(p),
+            PhaseStep::Readying { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
                 let waits = self.session(p).is_some_and(|s| match s.state {
                     SessionState::WaitingApproval => true,
                     SessionState::WaitingQuota => !s.quota.is_some_and(|wait| outlasts_its_reset(&wait, now)),

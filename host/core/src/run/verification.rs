@@ -14,7 +14,7 @@ use super::Run;
 use super::end_cause::EndCause;
 use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase};
 use super::review_score::ReviewScore;
-use super::step::{OnRestore, OnSessionEnd, PauseReason, Step};
+use super::step::{OnRestore, OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::wording::{cut, excerpt, named, tail_line};
 
@@ -127,12 +127,12 @@ impl Run {
             ..self.spec_of_own(p, review.clone(), objective)
         };
         self.add_own(p, Phase { origin: PhaseOrigin::Review, ..Phase::new(spec) });
-        self.phases[p].step = Step::UnderReview { review };
+        self.phases[p].step = PhaseStep::UnderReview { review };
     }
 
     /// The review is over, one way or another. What it did to the tree is looked at and put back first.
     pub(super) fn review_over(&mut self, p: usize) {
-        let Step::UnderReview { review } = self.phases[p].step.clone() else { return };
+        let PhaseStep::UnderReview { review } = self.phases[p].step.clone() else { return };
         match self.phases[p].commit {
             Some(_) => self.restore(p, OnRestore::Review(review)),
             None => {
@@ -146,7 +146,9 @@ impl Run {
     pub(super) fn weigh_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
         let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
         let (left, said, refused) = match reviewed {
-            Some(review) => (review.step == Step::Skipped, review.submitted.take(), review.not_taken.take()),
+            Some(review) => {
+                (review.step == PhaseStep::Skipped, review.submitted.take(), review.not_taken.take())
+            }
             None => (true, None, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
@@ -374,7 +376,7 @@ impl Phase {
             *goal = ObjectiveState { remark, times, ..ObjectiveState::new(spec) };
         }
         self.iteration += 1;
-        self.step = Step::Pending;
+        self.step = PhaseStep::Pending;
         self.session = None;
         self.sessions_before = self.sessions.len();
         self.news = false;

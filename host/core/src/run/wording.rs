@@ -1,6 +1,6 @@
 //! Parts of sentences that several transitions use.
 
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::observation::ObjectiveStatus;
 
 /// Characters of what a reviewer or a verification found that a person is told at once.
@@ -40,10 +40,10 @@ pub(super) fn excerpt(note: &str) -> String {
 }
 
 /// What to tell of an outcome that is not the one that was hoped for.
-pub(super) fn why_failed(outcome: &Outcome) -> &str {
+pub(super) fn why_failed(outcome: &ActionOutcome) -> &str {
     match outcome {
-        Outcome::Failed { error } | Outcome::Unstartable { error } => error,
-        Outcome::Lost => "it was broken off",
+        ActionOutcome::Failed { error } | ActionOutcome::Unstartable { error } => error,
+        ActionOutcome::Lost => "it was broken off",
         _ => "the host answered something else",
     }
 }

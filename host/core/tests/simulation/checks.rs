@@ -12,18 +12,18 @@ use baton_core::progress::ProgressEvent;
 use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
 use baton_core::workflow::{PhaseSpec, REVIEW_SCORE};
 use baton_core::{
-    Action, ActionId, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, SessionId, Workflow,
-    WorktreeName,
+    Action, ActionId, ActionOutcome, Input, Intent, JournaledInput, ObjectiveId, PhaseId, SessionId,
+    Workflow, WorktreeName,
 };
 
 use reports::Reports;
 
 /// The phases of a view, by their id.
-type Rows = BTreeMap<PhaseId, PhaseSummary>;
+type PhaseRows = BTreeMap<PhaseId, PhaseSummary>;
 
 /// What was seen so far.
 #[derive(Debug)]
-pub(crate) struct Checks {
+pub(crate) struct RunChecks {
     workflow: Workflow,
     last_intent: ActionId,
     open: BTreeMap<ActionId, Action>,
@@ -51,11 +51,11 @@ pub(crate) struct Checks {
     /// What agents said of objectives and left for their successors.
     reports: Reports,
     /// The view before, and the questions in it.
-    before: Rows,
+    before: PhaseRows,
     questions: BTreeMap<ActionId, Option<PhaseId>>,
 }
 
-impl Checks {
+impl RunChecks {
     pub(crate) fn new(workflow: &Workflow) -> Self {
         Self {
             workflow: workflow.clone(),
@@ -73,7 +73,7 @@ impl Checks {
             commits: BTreeMap::new(),
             verified: BTreeMap::new(),
             reports: Reports::default(),
-            before: Rows::new(),
+            before: PhaseRows::new(),
             questions: BTreeMap::new(),
         }
     }
@@ -95,7 +95,7 @@ impl Checks {
             return self.hear(&stamped.input);
         };
         let (count, questions) = (view.phases.len(), view.questions);
-        let rows: Rows = view.phases.into_iter().map(|row| (row.id.clone(), row)).collect();
+        let rows: PhaseRows = view.phases.into_iter().map(|row| (row.id.clone(), row)).collect();
         if rows.len() != count {
             return Err("two phases have one id".into());
         }
@@ -156,20 +156,23 @@ impl Checks {
         Ok(())
     }
 
-    fn became(&mut self, of: Action, outcome: &Outcome) -> Result<(), String> {
+    fn became(&mut self, of: Action, outcome: &ActionOutcome) -> Result<(), String> {
         match (of, outcome) {
-            (Action::Spawn(spec), Outcome::Failed { .. } | Outcome::Unstartable { .. } | Outcome::Lost) => {
+            (
+                Action::Spawn(spec),
+                ActionOutcome::Failed { .. } | ActionOutcome::Unstartable { .. } | ActionOutcome::Lost,
+            ) => {
                 self.live.remove(&spec.session);
             }
-            (Action::Checkpoint { phase, joining, .. }, Outcome::Checkpointed { .. }) => {
+            (Action::Checkpoint { phase, joining, .. }, ActionOutcome::Checkpointed { .. }) => {
                 self.merged.remove(&joining);
                 self.verified.remove(&phase);
             }
-            (Action::Commit { phase, .. }, Outcome::Committed { commit, .. }) => {
+            (Action::Commit { phase, .. }, ActionOutcome::Committed { commit, .. }) => {
                 self.commits.insert(phase, commit.clone());
             }
             // A part's work is merged once, and in the order of the letters.
-            (Action::Merge { phase, into, .. }, Outcome::Merged { .. }) => {
+            (Action::Merge { phase, into, .. }, ActionOutcome::Merged { .. }) => {
                 let parts = self.merged.entry(into).or_default();
                 if parts.contains(&phase) {
                     return Err(format!("the work of {phase} is merged twice"));
@@ -181,8 +184,8 @@ impl Checks {
                 let parent = self.before.get(&phase).and_then(|row| row.parent.clone());
                 parent.into_iter().for_each(|parent| _ = self.verified.insert(parent, false));
             }
-            (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. })
-            | (Action::Commit { phase, .. }, Outcome::Conflicted { .. }) => {
+            (Action::Land { phase, .. }, ActionOutcome::Updated | ActionOutcome::Conflicted { .. })
+            | (Action::Commit { phase, .. }, ActionOutcome::Conflicted { .. }) => {
                 // A loop that begins again lands first; what had changed there is verified once more.
                 let closes_loop = |spec: &PhaseSpec| spec.id == phase && spec.repeat.is_some();
                 if self.workflow.phases.iter().any(closes_loop) {
@@ -196,7 +199,7 @@ impl Checks {
     }
 
     /// What people are told.
-    fn told(&mut self, notice: &ProgressEvent, rows: &Rows) -> Result<(), String> {
+    fn told(&mut self, notice: &ProgressEvent, rows: &PhaseRows) -> Result<(), String> {
         let limits = self.workflow.limits;
         match notice {
             ProgressEvent::ObjectiveDone { objective, .. } => _ = self.done.insert(objective.clone()),
@@ -273,7 +276,7 @@ impl Checks {
     }
 
     /// Every open objective is in exactly one part, and no other is.
-    fn forked(&self, id: &PhaseId, parts: &[(PhaseId, String)], rows: &Rows) -> Result<(), String> {
+    fn forked(&self, id: &PhaseId, parts: &[(PhaseId, String)], rows: &PhaseRows) -> Result<(), String> {
         let open = self.before.get(id).into_iter().flat_map(|row| &row.objectives);
         let mut wanted: Vec<_> =
             open.filter(|row| row.status != ObjectiveStatus::Done).map(|row| row.id.clone()).collect();
@@ -285,7 +288,7 @@ impl Checks {
     }
 
     /// What is to be done.
-    fn wanted(&mut self, action: &Action, rows: &Rows) -> Result<(), String> {
+    fn wanted(&mut self, action: &Action, rows: &PhaseRows) -> Result<(), String> {
         match action {
             Action::Spawn(spec) => {
                 if let Some(other) = self.live.values().find(|other| other.phase == spec.phase) {
@@ -340,7 +343,7 @@ impl Checks {
     }
 
     /// D12: a part is merged when a command has checked each of its objectives, or a reviewer was content, or a person left the review.
-    fn looked_at(&self, row: &PhaseSummary, rows: &Rows) -> Result<(), String> {
+    fn looked_at(&self, row: &PhaseSummary, rows: &PhaseRows) -> Result<(), String> {
         let all = || self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
         let is_checked = |id: &ObjectiveId| all().any(|one| one.id == *id && one.verify.is_some());
         let of_root = self.workflow.phases.iter().find(|phase| phase.id == *root(&row.id, rows));
@@ -365,7 +368,7 @@ impl Checks {
     }
 
     /// A session gets what is left of the turns of its phase.
-    fn granted(&self, spec: &SpawnSpec, rows: &Rows) -> Result<(), String> {
+    fn granted(&self, spec: &SpawnSpec, rows: &PhaseRows) -> Result<(), String> {
         let row = rows.get(&spec.phase).ok_or(format!("a session for {}, which is no phase", spec.phase))?;
         if row.max_turns == 0 || self.forgiven.contains(&spec.phase) {
             return Ok(());
@@ -377,7 +380,7 @@ impl Checks {
     }
 
     /// A whole lands when every part that is done is in it, and only verified.
-    fn landing(&self, phase: &PhaseId, tree: &WorktreeName, rows: &Rows) -> Result<(), String> {
+    fn landing(&self, phase: &PhaseId, tree: &WorktreeName, rows: &PhaseRows) -> Result<(), String> {
         let none = Vec::new();
         let merged = self.merged.get(tree).unwrap_or(&none);
         let parts: Vec<&PhaseSummary> = parts_of(phase, rows).collect();
@@ -401,7 +404,7 @@ impl Checks {
 }
 
 /// The phase of the workflow that a phase was made for.
-fn root<'a>(id: &'a PhaseId, rows: &'a Rows) -> &'a PhaseId {
+fn root<'a>(id: &'a PhaseId, rows: &'a PhaseRows) -> &'a PhaseId {
     let mut at = id;
     while let Some(parent) = rows.get(at).and_then(|row| row.parent.as_ref()) {
         at = parent;
@@ -410,14 +413,14 @@ fn root<'a>(id: &'a PhaseId, rows: &'a Rows) -> &'a PhaseId {
 }
 
 /// A person has said that it need not be reviewed.
-fn is_left_unreviewed(id: &PhaseId, rows: &Rows) -> bool {
+fn is_left_unreviewed(id: &PhaseId, rows: &PhaseRows) -> bool {
     let mut reviews =
         rows.values().filter(|row| row.origin == PhaseOrigin::Review && row.parent.as_ref() == Some(id));
     reviews.any(|row| row.status == PhaseStatus::Skipped)
 }
 
 /// The parts that a split made of a phase, this time through its loop.
-fn parts_of<'a>(id: &'a PhaseId, rows: &'a Rows) -> impl Iterator<Item = &'a PhaseSummary> {
+fn parts_of<'a>(id: &'a PhaseId, rows: &'a PhaseRows) -> impl Iterator<Item = &'a PhaseSummary> {
     let iteration = rows.get(id).map(|row| row.iteration);
     rows.values().filter(move |row| {
         row.origin == PhaseOrigin::Split

@@ -7,23 +7,23 @@
 //! `BATON_SIM_SEED=n` replays one and prints all of it.
 #![forbid(unsafe_code)]
 
+mod agents;
 mod checks;
-mod crew;
-mod dice;
-mod ground;
+mod counts;
 mod plan;
 mod policy;
-mod tally;
+mod rng;
 mod trace;
+mod trees;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tally::Tally;
+use counts::SimulationCounts;
 use trace::Trace;
-use world::World;
+use world::SimulationWorld;
 
 /// Seeds 0 to this are tried by `cargo test`: some seconds.
 const PUBLISHED: u64 = 2_000;
@@ -31,10 +31,10 @@ const PUBLISHED: u64 = 2_000;
 const SHOWN: usize = 8;
 
 /// One seed. A panic of core is a failure like any other.
-fn simulate(seed: u64, lines: usize) -> (Result<Tally, String>, Trace) {
+fn simulate(seed: u64, lines: usize) -> (Result<SimulationCounts, String>, Trace) {
     let mut trace = Trace::new(lines);
-    let result =
-        catch_unwind(AssertUnwindSafe(|| World::new(seed, &mut trace).go())).unwrap_or_else(|panic| {
+    let result = catch_unwind(AssertUnwindSafe(|| SimulationWorld::new(seed, &mut trace).go()))
+        .unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             Err(format!("core panicked: {}", said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
         });
@@ -42,8 +42,8 @@ fn simulate(seed: u64, lines: usize) -> (Result<Tally, String>, Trace) {
 }
 
 /// Many seeds on all cores.
-fn simulate_all(from: u64, to: u64) -> (Tally, Vec<(u64, String)>) {
-    let (next, all) = (AtomicU64::new(from), Mutex::new((Tally::default(), Vec::new())));
+fn simulate_all(from: u64, to: u64) -> (SimulationCounts, Vec<(u64, String)>) {
+    let (next, all) = (AtomicU64::new(from), Mutex::new((SimulationCounts::default(), Vec::new())));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use baton_core::workflow::{
-    AgentKind, CommitTime, Limits, Mode, Objective, PhaseLoop, PhaseSpec, ReviewRequirement, Role, SplitTime,
-    Workflow,
+    AgentKind, CommitTime, Mode, Objective, PhaseLoop, PhaseSpec, ReviewRequirement, Role, RunLimits,
+    SplitTime, Workflow,
 };
 use baton_core::{DurationMs, PhaseId};
 
-use crate::crew::WAYS;
-use crate::dice::Dice;
+use crate::agents::WAYS;
+use crate::rng::SimulationRng;
 
 /// Whose quota the roles use.
 const PROVIDERS: [&str; 2] = ["north", "south"];
 
 /// How everybody in the world is, in percent, unless it says otherwise.
 #[derive(Clone, Debug)]
-pub(crate) struct Temper {
+pub(crate) struct SimulationRates {
     /// There is a git work tree.
     pub(crate) git: bool,
-    /// What agents do with a prompt, by weight, in the order of `agents::Does`.
+    /// What agents do with a prompt, by weight, in the order of `agents::PromptBehavior`.
     pub(crate) agents: [u32; WAYS],
     /// Agents report an objective before the prompt in which they did it ends.
     pub(crate) reports: u32,
@@ -53,8 +53,8 @@ pub(crate) struct Temper {
     pub(crate) attended: bool,
 }
 
-impl Temper {
-    pub(crate) fn random(dice: &mut Dice) -> Self {
+impl SimulationRates {
+    pub(crate) fn random(dice: &mut SimulationRng) -> Self {
         let calm = dice.percent(25);
         let mut often = |most: u32| if calm { 0 } else { dice.count(0, most) };
         let agents = [
@@ -100,12 +100,12 @@ impl Temper {
     }
 }
 
-fn often_from(dice: &mut Dice, calm: bool, most: u32) -> u32 {
+fn often_from(dice: &mut SimulationRng, calm: bool, most: u32) -> u32 {
     if calm { 0 } else { dice.count(0, most) }
 }
 
 /// A workflow that a file could have given.
-pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
+pub(crate) fn workflow(dice: &mut SimulationRng) -> Workflow {
     let count = dice.by_weight(&[6, 5, 3, 1, 1]) + 1;
     let mut phases: Vec<PhaseSpec> = Vec::new();
     for n in 1..=count {
@@ -134,7 +134,7 @@ pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
     }
 }
 
-fn role(dice: &mut Dice, provider: &str) -> Role {
+fn role(dice: &mut SimulationRng, provider: &str) -> Role {
     Role {
         window_tokens: Some(1000),
         max_turns: dice.percent(60).then(|| dice.count(3, 40)),
@@ -143,7 +143,7 @@ fn role(dice: &mut Dice, provider: &str) -> Role {
     }
 }
 
-fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> PhaseSpec {
+fn phase(dice: &mut SimulationRng, n: usize, before: &[PhaseId]) -> PhaseSpec {
     let most = *dice.one_of(&[3, 3, 6, 12]);
     let objectives = dice.count(1, most);
     let verified = dice.percent(30);
@@ -182,8 +182,8 @@ fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> PhaseSpec {
     }
 }
 
-fn limits(dice: &mut Dice) -> Limits {
-    Limits {
+fn limits(dice: &mut SimulationRng) -> RunLimits {
+    RunLimits {
         wall_time: dice.percent(5).then(|| DurationMs::from_mins(dice.within(30, 300))),
         tokens: dice.percent(5).then(|| dice.within(20_000, 200_000)),
         cost_microusd: None,

@@ -3,8 +3,8 @@
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource, Fault,
     Finding, HandoffDraft, OffloadingDecision, PromptDraft, Provenance, QuotaCause, RecoveryAction,
-    RecoveryDecision, Review, SplitAction, SplitDecision, Staleness, SubPhase, SuccessorKind, TurnBudget,
-    Verdict, WorkStyle,
+    RecoveryDecision, ReviewDecision, SplitAction, SplitDecision, Staleness, SubPhase, SuccessorKind,
+    TurnBudget, Verdict, WorkStyle,
 };
 use baton_core::observation::{
     AssessTrigger, Capability, ObjectiveStatus, ObjectiveView, PolicyQuery, RecoveryObservation,
@@ -12,8 +12,8 @@ use baton_core::observation::{
 };
 use baton_core::{Digest, DurationMs, ObjectiveId, UnixMs};
 
-use crate::dice::Dice;
-use crate::plan::Temper;
+use crate::plan::SimulationRates;
+use crate::rng::SimulationRng;
 
 /// Silence after which an agent is taken for stalled.
 const SILENCE_MS: u64 = 300_000;
@@ -23,8 +23,8 @@ pub(crate) fn decide(
     ask: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
-    dice: &mut Dice,
-    temper: &Temper,
+    dice: &mut SimulationRng,
+    temper: &SimulationRates,
 ) -> (Result<Decision, Fault>, Provenance) {
     let capability = ask.capability();
     if dice.percent(temper.faults) {
@@ -35,7 +35,13 @@ pub(crate) fn decide(
     (Ok(decision), label(capability, DecisionSource::Configured))
 }
 
-fn sound(ask: &PolicyQuery, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper) -> Decision {
+fn sound(
+    ask: &PolicyQuery,
+    now: UnixMs,
+    fan_out: u32,
+    dice: &mut SimulationRng,
+    temper: &SimulationRates,
+) -> Decision {
     let reason = "as the dice fell".to_owned();
     match ask {
         PolicyQuery::Assess(seen) => Decision::Assess(assess(seen, now, dice)),
@@ -81,12 +87,12 @@ fn sound(ask: &PolicyQuery, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: 
             let score = dice.count(50, 100);
             let findings = vec![Finding { cost: 100 - score, line: None, text: "so so".into() }];
             let staleness = Staleness::Fresh;
-            Decision::Review(Review { score, findings, staleness, accepted: score >= 60, reason })
+            Decision::Review(ReviewDecision { score, findings, staleness, accepted: score >= 60, reason })
         }
     }
 }
 
-fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment {
+fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut SimulationRng) -> Assessment {
     let code = last_code(seen);
     let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
     let verdict = match (over, code) {
@@ -113,13 +119,13 @@ fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment
 }
 
 /// It believes most that say so: what was reported against it is for core to hold on to. Now and then it believes a part.
-fn done(seen: &SessionObservation, dice: &mut Dice) -> Vec<ObjectiveId> {
+fn done(seen: &SessionObservation, dice: &mut SimulationRng) -> Vec<ObjectiveId> {
     let says_done = last_code(seen) == "done";
     let believed = |_: &&ObjectiveView| says_done && dice.percent(80);
     seen.objectives.iter().filter(believed).map(|objective| objective.id.clone()).collect()
 }
 
-fn recover(seen: &RecoveryObservation, dice: &mut Dice) -> RecoveryAction {
+fn recover(seen: &RecoveryObservation, dice: &mut SimulationRng) -> RecoveryAction {
     let ask = || RecoveryAction::AskPerson { question: "Now what?".into() };
     let (nudge, retry) = (RecoveryAction::Nudge, RecoveryAction::Retry);
     match seen.assessment.verdict {
@@ -150,7 +156,12 @@ fn last_code(seen: &SessionObservation) -> &str {
         .unwrap_or_default()
 }
 
-fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Temper) -> SplitAction {
+fn split(
+    seen: &SplittingObservation,
+    fan_out: u32,
+    dice: &mut SimulationRng,
+    temper: &SimulationRates,
+) -> SplitAction {
     let open: Vec<ObjectiveId> = seen
         .objectives
         .iter()
@@ -178,16 +189,17 @@ fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Te
     SplitAction::Split { sub_phases: parts.into_iter().map(|ids| part(ids, dice)).collect() }
 }
 
-fn part(objectives: Vec<ObjectiveId>, dice: &mut Dice) -> SubPhase {
+fn part(objectives: Vec<ObjectiveId>, dice: &mut SimulationRng) -> SubPhase {
     let order = *dice.one_of(&[WorkStyle::MiniPlan, WorkStyle::Direct]);
     let max_turns = dice.percent(30).then(|| dice.count(1, 30));
     SubPhase { title: "A part".into(), objectives, order, max_turns }
 }
 
 /// Any answer at all: of any kind, with anything in it.
-fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
+fn wild(now: UnixMs, dice: &mut SimulationRng) -> Decision {
     let reason = "for no reason".to_owned();
-    let id = |dice: &mut Dice| ObjectiveId::new(format!("o{}-{}", dice.within(1, 5), dice.within(0, 13)));
+    let id =
+        |dice: &mut SimulationRng| ObjectiveId::new(format!("o{}-{}", dice.within(1, 5), dice.within(0, 13)));
     match dice.within(0, 9) {
         0 => {
             let until = dice.percent(50).then(|| UnixMs(now.0.wrapping_add(dice.within(0, 40 * 86_400_000))));
@@ -251,7 +263,7 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
         }),
         _ => {
             let (score, staleness) = (dice.count(0, 1000), Staleness::VeryStale);
-            Decision::Review(Review {
+            Decision::Review(ReviewDecision {
                 score,
                 findings: Vec::new(),
                 staleness,

@@ -9,17 +9,17 @@ use baton_core::input::PauseAnswer;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::RunStatus;
 use baton_core::{
-    Action, ActionId, DurationMs, Input, Intent, JournaledInput, Outcome, Run, Seq, SessionId, UnixMs,
+    Action, ActionId, ActionOutcome, DurationMs, Input, Intent, JournaledInput, Run, Seq, SessionId, UnixMs,
     Workflow,
 };
 
-use crate::checks::Checks;
-use crate::crew::{Act, Agent};
-use crate::dice::Dice;
-use crate::ground::Ground;
-use crate::plan::{self, Temper};
-use crate::tally::Tally;
+use crate::agents::{AgentMove, ModelAgent};
+use crate::checks::RunChecks;
+use crate::counts::SimulationCounts;
+use crate::plan::{self, SimulationRates};
+use crate::rng::SimulationRng;
 use crate::trace::Trace;
+use crate::trees::ModelTrees;
 
 /// Inputs of one run at most. The longest runs of the published seeds take a tenth of it.
 const INPUTS_MAX: usize = 60_000;
@@ -31,55 +31,55 @@ const DEATHS_MAX: u32 = 5;
 const TICK_FLOOR: DurationMs = DurationMs(20);
 
 /// What happens at a time.
-enum Due {
+enum ScheduledItem {
     /// The host hears this.
     Take(Input),
     /// The host gets to this intent.
     Perform(Intent),
     /// An agent does this, if nothing has changed its mind.
-    Agent(SessionId, u32, Act),
+    Agent(SessionId, u32, AgentMove),
     /// A person looks at this question. People outlive hosts.
     Person(ActionId),
 }
 
 /// A run and everything around it.
-pub(crate) struct World<'a> {
+pub(crate) struct SimulationWorld<'a> {
     run: Run,
     now: UnixMs,
     seq: u64,
-    dice: Dice,
-    temper: Temper,
+    dice: SimulationRng,
+    temper: SimulationRates,
     workflow: Workflow,
     journal: Vec<(JournaledInput, Vec<Intent>)>,
     /// So many entries of it are on disk for certain.
     durable: usize,
-    queue: BTreeMap<(UnixMs, u64), Due>,
+    queue: BTreeMap<(UnixMs, u64), ScheduledItem>,
     order: u64,
-    ground: Ground,
-    agents: BTreeMap<SessionId, Agent>,
-    checks: Checks,
+    ground: ModelTrees,
+    agents: BTreeMap<SessionId, ModelAgent>,
+    checks: RunChecks,
     stopping: bool,
     deaths: u32,
     idle_ticks: u32,
     patience: u32,
     reports: u64,
-    tally: Tally,
+    tally: SimulationCounts,
     trace: &'a mut Trace,
 }
 
-impl<'a> World<'a> {
+impl<'a> SimulationWorld<'a> {
     pub(crate) fn new(seed: u64, trace: &'a mut Trace) -> Self {
-        let mut dice = Dice::new(seed);
-        let temper = Temper::random(&mut dice);
+        let mut dice = SimulationRng::new(seed);
+        let temper = SimulationRates::random(&mut dice);
         let workflow = plan::workflow(&mut dice);
         trace.head(|| format!("{temper:?}\n{}", summary(&workflow)));
         Self {
             run: Run::new(),
             now: UnixMs(1_700_000_000_000),
             seq: 0,
-            ground: Ground::new(temper.git),
+            ground: ModelTrees::new(temper.git),
             patience: temper.patience,
-            checks: Checks::new(&workflow),
+            checks: RunChecks::new(&workflow),
             dice,
             temper,
             workflow,
@@ -92,13 +92,13 @@ impl<'a> World<'a> {
             deaths: 0,
             idle_ticks: 0,
             reports: 0,
-            tally: Tally { runs: 1, ..Tally::default() },
+            tally: SimulationCounts { runs: 1, ..SimulationCounts::default() },
             trace,
         }
     }
 
     /// From the first input to where nothing moves any more.
-    pub(crate) fn go(mut self) -> Result<Tally, String> {
+    pub(crate) fn go(mut self) -> Result<SimulationCounts, String> {
         self.take(Input::Started {
             run: "r1".into(),
             workflow: Box::new(self.workflow.clone()),
@@ -152,12 +152,12 @@ impl<'a> World<'a> {
         Ok(true)
     }
 
-    fn happen(&mut self, due: Due) -> Result<(), String> {
+    fn happen(&mut self, due: ScheduledItem) -> Result<(), String> {
         match due {
-            Due::Take(input) => self.take(input),
-            Due::Perform(intent) => self.perform(intent),
-            Due::Agent(session, epoch, act) => self.act(session, epoch, act),
-            Due::Person(question) => self.person(question),
+            ScheduledItem::Take(input) => self.take(input),
+            ScheduledItem::Perform(intent) => self.perform(intent),
+            ScheduledItem::Agent(session, epoch, act) => self.act(session, epoch, act),
+            ScheduledItem::Person(question) => self.person(question),
         }
     }
 
@@ -182,19 +182,19 @@ impl<'a> World<'a> {
         }
         for intent in intents {
             if !matches!(intent.action, Action::Notify(_) | Action::Place { .. }) {
-                self.later(50, Due::Perform(intent));
+                self.later(50, ScheduledItem::Perform(intent));
             }
         }
         Ok(())
     }
 
     /// Within so many milliseconds from now.
-    fn later(&mut self, ms: u64, due: Due) {
+    fn later(&mut self, ms: u64, due: ScheduledItem) {
         let at = self.now + DurationMs(self.dice.within(0, ms));
         self.at(at, due);
     }
 
-    fn at(&mut self, at: UnixMs, due: Due) {
+    fn at(&mut self, at: UnixMs, due: ScheduledItem) {
         self.order += 1;
         self.queue.insert((at, self.order), due);
     }
@@ -220,16 +220,18 @@ impl<'a> World<'a> {
         let mut mail = Vec::new();
         for (at, due) in std::mem::take(&mut self.queue) {
             match due {
-                Due::Person(_) => _ = self.queue.insert(at, due),
+                ScheduledItem::Person(_) => _ = self.queue.insert(at, due),
                 // What an agent put into its inbox before it died is read by the next host.
-                Due::Take(input @ Input::Reported { .. }) if self.dice.percent(50) => mail.push(input),
+                ScheduledItem::Take(input @ Input::Reported { .. }) if self.dice.percent(50) => {
+                    mail.push(input)
+                }
                 _ => {}
             }
         }
         let gone: Vec<ActionId> =
             self.run.pending().iter().filter(|i| died_with_host(&i.action)).map(|i| i.id).collect();
         for action in gone {
-            self.take(Input::Outcome { action, outcome: Outcome::Lost })?;
+            self.take(Input::Outcome { action, outcome: ActionOutcome::Lost })?;
             if self.deaths < DEATHS_MAX && self.dice.percent(2) {
                 return self.crash();
             }
@@ -239,10 +241,10 @@ impl<'a> World<'a> {
         }
         let repeat: Vec<Intent> = self.run.pending().into_iter().cloned().collect();
         // Nothing of what was said on the way is performed before the run is told that it goes on.
-        self.queue.retain(|_, due| matches!(due, Due::Person(_)));
+        self.queue.retain(|_, due| matches!(due, ScheduledItem::Person(_)));
         self.take(Input::Resumed)?;
         for intent in repeat {
-            self.later(50, Due::Perform(intent));
+            self.later(50, ScheduledItem::Perform(intent));
         }
         Ok(())
     }
@@ -277,7 +279,7 @@ impl<'a> World<'a> {
     }
 
     /// Nothing is under way: it has to be over, or to wait for somebody.
-    fn rest(mut self) -> Result<Tally, String> {
+    fn rest(mut self) -> Result<SimulationCounts, String> {
         if self.stopping && self.run.ending().is_none() {
             return Err("the host was asked to stop, and never does".into());
         }

@@ -147,10 +147,10 @@ pub(crate) fn composition(answer: questions::Composition) -> Result<core::Handof
 }
 
 /// Of `review.assess`.
-pub(crate) fn review_result(answer: questions::Review) -> core::Review {
+pub(crate) fn review_result(answer: questions::Review) -> core::ReviewDecision {
     let finding =
         |found: questions::Finding| core::Finding { cost: found.cost, line: found.line, text: found.text };
-    core::Review {
+    core::ReviewDecision {
         score: answer.score,
         findings: answer.findings.into_iter().map(finding).collect(),
         staleness: same!(answer.staleness, questions::Staleness => core::Staleness:

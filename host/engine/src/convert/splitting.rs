@@ -7,12 +7,12 @@ use super::{git, ids, list, objectives, pairs, phase, turn};
 use crate::bindings::questions;
 
 /// The ids of the objectives of each group that an agent would have.
-pub(super) fn ids_of_groups(requested: Option<&see::SplitRequest>) -> Vec<Vec<&str>> {
+pub(super) fn ids_of_groups(requested: Option<&see::SplitRequestView>) -> Vec<Vec<&str>> {
     requested.into_iter().flat_map(|request| &request.groups).map(|group| ids(&group.objectives)).collect()
 }
 
 pub(super) fn groups<'a>(
-    requested: Option<&'a see::SplitRequest>,
+    requested: Option<&'a see::SplitRequestView>,
     ids_of_groups: &'a [Vec<&'a str>],
 ) -> Vec<questions::SplitGroup<'a>> {
     let titles = requested.into_iter().flat_map(|request| &request.groups).map(|group| group.title.as_str());
@@ -20,7 +20,7 @@ pub(super) fn groups<'a>(
 }
 
 pub(super) fn split_request<'a>(
-    requested: Option<&'a see::SplitRequest>,
+    requested: Option<&'a see::SplitRequestView>,
     groups: &'a [questions::SplitGroup<'a>],
 ) -> Option<questions::SplitRequest<'a>> {
     requested.map(|request| questions::SplitRequest { groups, rationale: &request.rationale })

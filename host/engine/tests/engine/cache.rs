@@ -5,9 +5,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 use crate::hostile::questions;
-use baton_engine::{Engine, EngineConfig, Evaluation, Policy};
+use baton_engine::{CompiledPolicy, Engine, EngineConfig, Evaluation};
 
 /// A host that starts, with this cache.
 fn start(folder: &Path) -> Engine {
@@ -15,15 +15,15 @@ fn start(folder: &Path) -> Engine {
     Engine::new(config).expect("an engine")
 }
 
-fn load(folder: &Path) -> Policy {
+fn load(folder: &Path) -> CompiledPolicy {
     load_with(&start(folder))
 }
 
-fn load_with(engine: &Engine) -> Policy {
-    engine.load("good", &Guest::good("there is room").build()).expect("it loads")
+fn load_with(engine: &Engine) -> CompiledPolicy {
+    engine.load("good", &GuestBuilder::good("there is room").build()).expect("it loads")
 }
 
-fn ask(policy: &Policy) -> Evaluation {
+fn ask(policy: &CompiledPolicy) -> Evaluation {
     let evaluation =
         policy.configure(&BTreeMap::new()).expect("no settings").evaluate(&questions::compaction());
     assert!(evaluation.result.is_ok(), "{:?}", evaluation.result);
@@ -234,7 +234,7 @@ fn no_more_is_kept_than_some_interpreters_take() {
     file.set_len(1 << 30).unwrap(); // It has a size, and takes no room.
     file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     fs::write(&part, "").unwrap();
-    start(&folder).load("other", &Guest::good("another").build()).expect("it loads");
+    start(&folder).load("other", &GuestBuilder::good("another").build()).expect("it loads");
     assert!(!large.exists() && !part.exists());
     assert!(load(&folder).from_cache(), "what is newer stays");
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::engine;
-use crate::hostile::guests::{ANSWER, Guest, REASON, contract};
+use crate::hostile::guests::{ANSWER, GuestBuilder, REASON, contract};
 use crate::hostile::questions;
 use baton_core::decision::{QuotaCause, Staleness};
 use baton_core::observation::{
@@ -25,7 +25,7 @@ fn without_facts() -> String {
 
 /// Answers with a text of the newest entry of a fact, which stands so many bytes behind the beginning of the entry, or with "some" where
 /// it has none; with "none" where there is no entry.
-fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>) -> Guest {
+fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>) -> GuestBuilder {
     let found = match text_at {
         None => format!("(i32.store (i32.const {REASON}) (i32.const 2052))"),
         Some(at) => format!(
@@ -36,7 +36,7 @@ fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>)
             length_at = at + 4,
         ),
     };
-    Guest::deciding(&format!(
+    GuestBuilder::deciding(&format!(
         "(local $entries i32)
          (call ${function} (i32.const 1) (i32.const 1024))
          (i32.store (i32.const {REASON}) (i32.const 2048))
@@ -108,10 +108,10 @@ fn with_a_past() -> PolicyRequest {
 #[test]
 fn a_new_component_reads_each_fact_and_an_old_one_runs_as_it_did() {
     let engine = engine();
-    let old = Guest::good("there is room").written_against(&without_facts()).build();
+    let old = GuestBuilder::good("there is room").written_against(&without_facts()).build();
     assert_eq!(
         old,
-        Guest::good("there is room").build(),
+        GuestBuilder::good("there is room").build(),
         "the fact changes no byte of what does not read it"
     );
     for (question, is_known) in [(with_a_past(), true), (questions::compaction(), false)] {

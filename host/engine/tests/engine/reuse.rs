@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use crate::common::{agents, built_in, engine};
-use crate::hostile::guests::{ANSWER, Guest, REASON};
+use crate::hostile::guests::{ANSWER, GuestBuilder, REASON};
 use crate::hostile::questions;
 use baton_core::decision::Fault;
 use baton_engine::{COMPARED_FIRST, ConfiguredPolicy, Engine};
 
-fn guest(engine: &Engine, guest: Guest) -> ConfiguredPolicy {
+fn guest(engine: &Engine, guest: GuestBuilder) -> ConfiguredPolicy {
     engine.load("guest", &guest.build()).unwrap().configure(&BTreeMap::new()).unwrap()
 }
 
 /// Counts what it was asked in its memory, and answers with another reason from the n-th question on.
-fn counting(n: u64) -> Guest {
+fn counting(n: u64) -> GuestBuilder {
     let (count, reason_bytes) = (2048, REASON + 4);
-    Guest::deciding(&format!(
+    GuestBuilder::deciding(&format!(
         "(i32.store (i32.const {count}) (i32.add (i32.load (i32.const {count})) (i32.const 1)))
          (i32.store (i32.const {}) (i32.const 1024))
          (i32.store (i32.const {reason_bytes}) (i32.const 4))
@@ -71,7 +71,7 @@ fn a_fault_is_told_by_a_fresh_instance_and_the_next_question_is_asked_all_the_sa
     // It traps on every second question of one instance: a fresh one never does.
     let policy = guest(
         &engine,
-        Guest::deciding(&format!(
+        GuestBuilder::deciding(&format!(
             "(if (i32.load (i32.const 2048)) (then unreachable))
              (i32.store (i32.const 2048) (i32.const 1))
              (i32.const {ANSWER})"
@@ -81,7 +81,7 @@ fn a_fault_is_told_by_a_fresh_instance_and_the_next_question_is_asked_all_the_sa
     for _ in 0..10 {
         assert!(kept.evaluate(&questions::compaction()).unwrap().is_ok());
     }
-    let policy = guest(&engine, Guest::deciding("unreachable"));
+    let policy = guest(&engine, GuestBuilder::deciding("unreachable"));
     let fault = policy.reusing().evaluate(&questions::compaction()).unwrap();
     assert!(matches!(fault, Err(Fault::Trap { .. })), "{fault:?}");
 }

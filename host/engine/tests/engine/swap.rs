@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 use crate::hostile::questions;
 use baton_core::Digest;
 use baton_core::decision::DecisionSource;
@@ -24,7 +24,7 @@ const POLICIES: usize = 8;
 fn policies(engine: &Engine) -> Vec<ConfiguredPolicy> {
     let policy = |n: usize| {
         let name = format!("policy-{n}");
-        let policy = engine.load(&name, &Guest::good(&name).build()).expect("it loads");
+        let policy = engine.load(&name, &GuestBuilder::good(&name).build()).expect("it loads");
         policy.configure(&BTreeMap::new()).expect("it has no settings")
     };
     (0..POLICIES).map(policy).collect()

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use serde_json::{Value, json};
 
-use super::{LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, Reference, Shelf, tool};
+use super::{LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ResultReference, ResultStore, tool};
 use crate::tool_backend::ToolReply;
 
 /// A list of tools with ours behind the last of them. A server that has a tool of that name keeps it.
@@ -36,7 +36,7 @@ pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolR
 
 /// A result whose large texts were placed; none where all of them stay, so that the line goes through as it came.
 pub(super) async fn replaced(
-    shelf: &impl Shelf,
+    shelf: &impl ResultStore,
     tool: &str,
     call: Option<&str>,
     mut response: Value,
@@ -105,8 +105,8 @@ fn gather_all<'a>(value: &'a mut Value, large: &mut Vec<&'a mut Value>) {
 }
 
 /// What stands in a context for a text that does not.
-fn note(reference: &Reference) -> String {
-    let Reference { name, version, bytes, tokens, tokens_by, preview } = reference;
+fn note(reference: &ResultReference) -> String {
+    let ResultReference { name, version, bytes, tokens, tokens_by, preview } = reference;
     format!(
         "[This result has {tokens} tokens ({tokens_by}), too many for the context. All {bytes} bytes of it are kept as \
          {name}@{version}. Read the parts that you need with the tool {LOAD_TOOL}, for example \

@@ -8,10 +8,10 @@ use super::*;
 
 /// Keeps texts of a tool called "read" and leaves all others.
 #[derive(Clone, Default)]
-struct Memory(Arc<Mutex<BTreeMap<String, String>>>);
+struct MemoryResultStore(Arc<Mutex<BTreeMap<String, String>>>);
 
-impl Shelf for Memory {
-    async fn place(&self, offer: LargeResult) -> Option<Reference> {
+impl ResultStore for MemoryResultStore {
+    async fn place(&self, offer: LargeResult) -> Option<ResultReference> {
         if offer.tool != "read" {
             return None;
         }
@@ -20,7 +20,14 @@ impl Shelf for Memory {
         kept.insert(name.clone(), offer.text.clone());
         let preview = offer.text.lines().take(10).collect::<Vec<_>>().join("\n");
         let bytes = offer.text.len() as u64;
-        Some(Reference { name, version: 1, bytes, tokens: bytes / 4, tokens_by: "test".into(), preview })
+        Some(ResultReference {
+            name,
+            version: 1,
+            bytes,
+            tokens: bytes / 4,
+            tokens_by: "test".into(),
+            preview,
+        })
     }
 
     async fn load(&self, load: ArtifactLoad) -> ToolReply {
@@ -37,12 +44,12 @@ impl Shelf for Memory {
 }
 
 /// One side of a connection, by lines.
-struct Side {
+struct LineConnection {
     read: BufReader<ReadHalf<DuplexStream>>,
     write: WriteHalf<DuplexStream>,
 }
 
-impl Side {
+impl LineConnection {
     fn new(stream: DuplexStream) -> Self {
         let (read, write) = tokio::io::split(stream);
         Self { read: BufReader::new(read), write }
@@ -63,15 +70,15 @@ impl Side {
     }
 }
 
-fn between() -> (Side, Side, tokio::task::JoinHandle<Result<ProxyExit, ProxyError>>) {
+fn between() -> (LineConnection, LineConnection, tokio::task::JoinHandle<Result<ProxyExit, ProxyError>>) {
     let (client, proxy_client) = tokio::io::duplex(1 << 20);
     let (server, proxy_server) = tokio::io::duplex(1 << 20);
     let task = tokio::spawn(proxy(
-        Memory::default(),
+        MemoryResultStore::default(),
         tokio::io::split(proxy_client),
         tokio::io::split(proxy_server),
     ));
-    (Side::new(client), Side::new(server), task)
+    (LineConnection::new(client), LineConnection::new(server), task)
 }
 
 #[tokio::test]

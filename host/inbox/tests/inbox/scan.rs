@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use baton_inbox::{AttemptRecord, Call, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Received};
+use baton_inbox::{AttemptRecord, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, ReceivedReport, ToolCall};
 use cap_std::fs::Dir;
 use tempfile::TempDir;
 
@@ -15,8 +15,8 @@ const GOOD: &str = r#"{"report": "attempt-record", "approach": "a", "outcome": "
 /// Ahead of any clock, so that no test hangs on how fast it runs.
 const NOW: u64 = 1 << 33;
 
-fn attempt(approach: &str, outcome: &str) -> Call {
-    Call::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
+fn attempt(approach: &str, outcome: &str) -> ToolCall {
+    ToolCall::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
 }
 
 /// What these tests take for a secret.
@@ -39,12 +39,12 @@ fn open(workspace: &Path) -> Inbox {
     Inbox::open(workspace, ".baton/run-1", Box::new(opener), mask).unwrap()
 }
 
-struct Place {
+struct InboxFixture {
     workspace: TempDir,
     inbox: Inbox,
 }
 
-impl Place {
+impl InboxFixture {
     fn new() -> Self {
         let workspace = tempfile::tempdir().unwrap();
         let inbox = open(workspace.path());
@@ -64,7 +64,7 @@ impl Place {
         fs::File::options().write(true).open(self.path(name)).unwrap().set_modified(time).unwrap();
     }
 
-    fn scan(&mut self) -> Vec<Received> {
+    fn scan(&mut self) -> Vec<ReceivedReport> {
         self.inbox.scan(false).unwrap()
     }
 
@@ -77,14 +77,14 @@ impl Place {
     }
 }
 
-fn problem(received: &[Received]) -> String {
+fn problem(received: &[ReceivedReport]) -> String {
     assert_eq!(received.len(), 1, "{received:?}");
     received[0].result.as_ref().unwrap_err().to_string()
 }
 
 #[test]
 fn a_report_is_handed_over_once_and_moved_when_confirmed() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("note.json", GOOD);
     let received = place.scan();
     let expected = attempt("a", "b");
@@ -100,7 +100,7 @@ fn a_report_is_handed_over_once_and_moved_when_confirmed() {
 #[test]
 fn no_secret_of_a_report_stays_in_the_workspace() {
     // C8
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     let note = |outcome: &str| GOOD.replace("\"b\"", &format!("\"{outcome}\""));
     place.write("taken.json", &note(SECRET));
     place.write("unfit.json", &note(&format!("two {SECRET}")));
@@ -121,7 +121,7 @@ fn no_secret_of_a_report_stays_in_the_workspace() {
 
 #[test]
 fn a_crash_before_the_confirmation_loses_nothing() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("note.json", GOOD);
     let before = place.scan();
     place.inbox = open(place.workspace.path());
@@ -130,7 +130,7 @@ fn a_crash_before_the_confirmation_loses_nothing() {
 
 #[test]
 fn a_file_written_anew_is_handed_over_anew() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("note.json", GOOD);
     place.scan();
     place.write("note.json", &GOOD.replace("\"a\"", "\"x\""));
@@ -144,7 +144,7 @@ fn a_file_written_anew_is_handed_over_anew() {
 
 #[test]
 fn a_bad_file_is_moved_aside_with_an_explanation() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("note.json", r#"{"report": "attempt-record", "approach": "a", "result": "b"}"#);
     let said = problem(&place.scan());
     assert!(said.contains("note.json, line 1, field \"result\": unknown field"), "{said}");
@@ -158,7 +158,7 @@ fn a_bad_file_is_moved_aside_with_an_explanation() {
 
 #[test]
 fn half_written_files_are_left_alone() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write(".note.json", GOOD);
     place.write("README.md", baton_inbox::INSTRUCTIONS);
     place.write("note.json.tmp", GOOD);
@@ -185,7 +185,7 @@ fn half_written_files_are_left_alone() {
 
 #[test]
 fn a_file_of_another_name_is_no_report_and_its_agent_is_told() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("handoff.txt", "Cases 3 to 5 are left.");
     place.written_at("handoff.txt", 10);
     let said = problem(&place.scan());
@@ -201,12 +201,12 @@ fn a_file_of_another_name_is_no_report_and_its_agent_is_told() {
 // C23: a handoff in the form in which people describe it.
 #[test]
 fn a_handoff_in_markdown_is_a_report_once_it_is_whole() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("handoff.md", "# Handoff\n\n## Next step\n\nWrite case 3.\n");
     place.written_at("handoff.md", NOW);
     assert!(place.scan().is_empty(), "more of it may come");
     let received = place.inbox.scan(true).unwrap();
-    let Ok((None, Call::HandoffWrite(handoff))) = &received[0].result else { panic!("{received:?}") };
+    let Ok((None, ToolCall::HandoffWrite(handoff))) = &received[0].result else { panic!("{received:?}") };
     assert_eq!((&*handoff.immediate_next_action, &*handoff.current_state), ("Write case 3.", "# Handoff"));
     place.inbox.confirm("handoff.md").unwrap();
     assert!(place.names("taken")[0].ends_with(".md"));
@@ -214,7 +214,7 @@ fn a_handoff_in_markdown_is_a_report_once_it_is_whole() {
 
 #[test]
 fn what_breaks_off_at_the_end_of_two_prompts_is_rejected() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("torn.json", &GOOD[..20]);
     place.written_at("torn.json", NOW);
     assert!(place.inbox.scan(true).unwrap()[0].unfinished && place.scan().is_empty());
@@ -224,7 +224,7 @@ fn what_breaks_off_at_the_end_of_two_prompts_is_rejected() {
 
 #[test]
 fn a_large_file_is_refused_and_a_flood_comes_in_pieces() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     place.write("large.json", &format!("\"{}\"", "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap())));
     assert!(problem(&place.scan()).contains("larger than 65536 bytes"));
     for ordinal in 0..=MAX_FILES_PER_SCAN {
@@ -236,7 +236,7 @@ fn a_large_file_is_refused_and_a_flood_comes_in_pieces() {
 
 #[test]
 fn reports_come_in_the_order_of_writing() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     for (name, second) in [("b.json", 10), ("a.json", 20), ("c.json", 15)] {
         place.write(name, GOOD);
         place.written_at(name, second);
@@ -247,7 +247,7 @@ fn reports_come_in_the_order_of_writing() {
 
 #[test]
 fn no_link_is_followed() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     let secret = tempfile::tempdir().unwrap();
     fs::write(secret.path().join("secret.json"), GOOD).unwrap();
     symlink(secret.path().join("secret.json"), place.path("link.json")).unwrap();
@@ -279,7 +279,7 @@ fn what_an_opener_refuses_is_not_read() {
 
 #[test]
 fn folders_pipes_and_strange_names_do_no_harm() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     fs::create_dir(place.path("folder.json")).unwrap();
     assert!(problem(&place.scan()).contains("not a regular file"));
     rustix::fs::mknodat(
@@ -298,7 +298,7 @@ fn folders_pipes_and_strange_names_do_no_harm() {
 
 #[test]
 fn an_inbox_that_an_agent_deleted_is_made_anew() {
-    let mut place = Place::new();
+    let mut place = InboxFixture::new();
     fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
     assert!(place.scan().is_empty());
     place.write("note.json", GOOD);

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use baton_core::observation::ObjectiveStatus;
-use baton_inbox::{ArtifactLoad, Call, ObjectiveUpdate, Request, ToolBackend, ToolReply, serve, tool_names};
+use baton_inbox::{
+    ArtifactLoad, ObjectiveUpdate, ToolBackend, ToolCall, ToolReply, ToolRequest, serve, tool_names,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
@@ -13,16 +15,16 @@ const PIPE_BYTES: usize = 1 << 20;
 
 /// Remembers every request and answers with what it was given.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Request>>>);
+struct RecordingBackend(Arc<Mutex<Vec<ToolRequest>>>);
 
-impl ToolBackend for Recorder {
-    async fn call(&self, request: Request) -> ToolReply {
+impl ToolBackend for RecordingBackend {
+    async fn call(&self, request: ToolRequest) -> ToolReply {
         let answer = match &request.call {
-            Call::ArtifactLoad(_) => ToolReply {
+            ToolCall::ArtifactLoad(_) => ToolReply {
                 body: Some("the bytes\n".to_owned()),
                 ..ToolReply::said("notes@1, bytes 0 to 10 of 10")
             },
-            Call::ObjectiveUpdate(update) if update.objective.as_str() == "unknown" => {
+            ToolCall::ObjectiveUpdate(update) if update.objective.as_str() == "unknown" => {
                 ToolReply::refused("no objective \"unknown\" in this run; yours are: parser")
             }
             _ => ToolReply::said("recorded"),
@@ -33,18 +35,18 @@ impl ToolBackend for Recorder {
 }
 
 /// A client that speaks the protocol by hand, as any client might.
-struct Client {
+struct ServiceClient {
     read: BufReader<ReadHalf<DuplexStream>>,
     write: WriteHalf<DuplexStream>,
-    door: Recorder,
+    door: RecordingBackend,
     hello: Value,
     asked: u64,
 }
 
-impl Client {
+impl ServiceClient {
     async fn new() -> Self {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        let door = Recorder::default();
+        let door = RecordingBackend::default();
         let (read, write) = tokio::io::split(theirs);
         tokio::spawn(serve(door.clone(), read, write));
         let (read, write) = tokio::io::split(ours);
@@ -84,7 +86,7 @@ impl Client {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    fn last(&self) -> Request {
+    fn last(&self) -> ToolRequest {
         self.door.0.lock().unwrap().last().unwrap().clone()
     }
 }
@@ -92,7 +94,7 @@ impl Client {
 #[tokio::test]
 async fn a_client_sees_all_tools_and_they_explain_themselves() {
     // C19
-    let mut client = Client::new().await;
+    let mut client = ServiceClient::new().await;
     assert_eq!(client.hello["serverInfo"]["name"], "baton");
     assert!(client.hello["instructions"].as_str().unwrap().contains("objective_update"));
     let listed = client.ask("tools/list", json!({})).await;
@@ -121,7 +123,7 @@ async fn a_client_sees_all_tools_and_they_explain_themselves() {
 
 #[tokio::test]
 async fn a_call_reaches_the_door_with_the_key_of_the_client() {
-    let mut client = Client::new().await;
+    let mut client = ServiceClient::new().await;
     let arguments = json!({ "objective": "parser", "status": "in-progress" });
     let meta = json!({ "claudecode/toolUseId": "toolu_1" });
     let params = json!({ "name": "objective_update", "arguments": arguments, "_meta": meta });
@@ -132,13 +134,13 @@ async fn a_call_reaches_the_door_with_the_key_of_the_client() {
         status: ObjectiveStatus::InProgress,
         note: String::new(),
     };
-    let call = Call::ObjectiveUpdate(update);
-    assert_eq!(client.last(), Request { key: Some("toolu_1".to_owned()), call });
+    let call = ToolCall::ObjectiveUpdate(update);
+    assert_eq!(client.last(), ToolRequest { key: Some("toolu_1".to_owned()), call });
 
     let result = client.call("artifact_load", json!({ "name": "notes" })).await;
     assert_eq!(result["content"][1]["text"], "the bytes\n", "what was asked for stands alone, byte for byte");
     let load = ArtifactLoad { name: "notes".to_owned(), version: None, offset: None, limit: None };
-    assert_eq!(client.last(), Request { key: None, call: Call::ArtifactLoad(load) });
+    assert_eq!(client.last(), ToolRequest { key: None, call: ToolCall::ArtifactLoad(load) });
 
     // A call without arguments is one with none.
     assert_eq!(client.ask("tools/call", json!({ "name": "context_status" })).await["isError"], false);
@@ -146,7 +148,7 @@ async fn a_call_reaches_the_door_with_the_key_of_the_client() {
 
 #[tokio::test]
 async fn a_wrong_call_is_a_result_that_says_what_would_be_right() {
-    let mut client = Client::new().await;
+    let mut client = ServiceClient::new().await;
     let update = |more: Value| {
         let mut arguments = json!({ "objective": "parser", "status": "done" });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -13,14 +13,14 @@ use std::time::Duration;
 use baton_core::decision::{Decision, Fault, Provenance};
 use baton_core::facts::{AgentEvent, Capabilities, OccupancySource, ProcessExit, TokenUsage, WorkspaceFacts};
 use baton_core::input::ArtifactRef;
-use baton_core::workflow::{AgentKind, Limits, Objective, PhaseSpec, Role, Workflow};
-use baton_core::{Action, Digest, Input, Intent, Outcome, PhaseId, RequestId, RunId, SessionId};
+use baton_core::workflow::{AgentKind, Objective, PhaseSpec, Role, RunLimits, Workflow};
+use baton_core::{Action, ActionOutcome, Digest, Input, Intent, PhaseId, RequestId, RunId, SessionId};
 use baton_engine::{Engine, EngineConfig, Router};
 use baton_store::{Journal, StateDir};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use scribe::Scribe;
+use scribe::BenchRecorder;
 
 /// Results of decisions that wait for a loop, as in the real one.
 const RESULTS: usize = 256;
@@ -35,16 +35,16 @@ const BATCH: usize = 256;
 
 /// What one loop saw.
 #[derive(Default)]
-struct Seen {
+struct LoopMeasurements {
     events: u64,
     /// From the moment at which an event was due until the decision on it was taken in, in µs.
     decisions_us: Vec<u32>,
 }
 
-type Decided = (RequestId, Result<Decision, Fault>, Provenance, Instant);
+type TimedDecision = (RequestId, Result<Decision, Fault>, Provenance, Instant);
 
 /// An agent without a process.
-struct Agent {
+struct BenchAgent {
     session: SessionId,
     said: u64,
     /// When what it says is the end of a prompt.
@@ -53,19 +53,19 @@ struct Agent {
 }
 
 /// A run with its agents, on one loop like the real one.
-struct Loop {
-    scribe: Scribe,
+struct BenchLoop {
+    scribe: BenchRecorder,
     router: Arc<Router>,
-    agents: Vec<Agent>,
+    agents: Vec<BenchAgent>,
     /// When whom speaks next.
     next: BinaryHeap<Reverse<(Instant, usize)>>,
-    decided: (mpsc::Sender<Decided>, mpsc::Receiver<Decided>),
+    decided: (mpsc::Sender<TimedDecision>, mpsc::Receiver<TimedDecision>),
     from: Instant,
     to: Instant,
-    seen: Seen,
+    seen: LoopMeasurements,
 }
 
-impl Loop {
+impl BenchLoop {
     fn new(
         journal: Journal,
         run: &RunId,
@@ -74,7 +74,7 @@ impl Loop {
         from: Instant,
         to: Instant,
     ) -> Self {
-        let mut scribe = Scribe::new(run, journal);
+        let mut scribe = BenchRecorder::new(run, journal);
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow(phases)),
@@ -93,11 +93,11 @@ impl Loop {
             decided: mpsc::channel(RESULTS),
             from,
             to,
-            seen: Seen::default(),
+            seen: LoopMeasurements::default(),
         }
     }
 
-    async fn go(mut self) -> (Seen, Scribe) {
+    async fn go(mut self) -> (LoopMeasurements, BenchRecorder) {
         let mut caused = Instant::now();
         while Instant::now() < self.to {
             for intent in self.scribe.commit().await {
@@ -124,7 +124,7 @@ impl Loop {
         (self.seen, self.scribe)
     }
 
-    fn decided(&mut self, (request, result, label, caused): Decided) -> Instant {
+    fn decided(&mut self, (request, result, label, caused): TimedDecision) -> Instant {
         self.scribe.take(Input::Decided { request, result, label: Box::new(label) });
         if caused >= self.from {
             self.seen.decisions_us.push(caused.elapsed().as_micros().try_into().unwrap_or(u32::MAX));
@@ -172,12 +172,12 @@ impl Loop {
             Action::Place { .. } | Action::Notify(_) => return,
             Action::Spawn(spec) => {
                 let session = spec.session.clone();
-                self.agents.push(Agent { session, said: 0, prompt_ends: 0, is_working: false });
+                self.agents.push(BenchAgent { session, said: 0, prompt_ends: 0, is_working: false });
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.scribe.take(Input::Agent { session: spec.session, event: ready });
                 let capabilities =
                     Capabilities { compacts: true, interrupts: true, ..Capabilities::default() };
-                Outcome::Spawned { group: 1, started: 1, capabilities }
+                ActionOutcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, .. } => {
                 if let Some(who) = self.agents.iter().position(|agent| agent.session == session) {
@@ -189,16 +189,16 @@ impl Loop {
                     agent.prompt_ends = agent.said + PROMPT_EVENTS.0 + chance % PROMPT_EVENTS.1;
                     self.next.push(Reverse((Instant::now() + offset, who)));
                 }
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.scribe.take(Input::SessionEnded { session, exit });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
-            Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
-            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
+            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             Action::WriteHandoff { path, .. } => {
                 let summary = String::new();
                 let artifact = ArtifactRef {
@@ -208,9 +208,9 @@ impl Loop {
                     bytes: 1,
                     summary,
                 };
-                Outcome::HandoffWritten { path, artifact, index: None }
+                ActionOutcome::HandoffWritten { path, artifact, index: None }
             }
-            other => Outcome::Failed { error: format!("{} is not part of this", other.name()) },
+            other => ActionOutcome::Failed { error: format!("{} is not part of this", other.name()) },
         };
         self.scribe.take(Input::Outcome { action: id, outcome });
     }
@@ -285,7 +285,7 @@ fn workflow(phases: usize) -> Workflow {
         name: "scale".into(),
         goal: "Hold many at once.".into(),
         roles: [("executor".into(), role)].into(),
-        limits: Limits { split_depth: 0, parallel: phases as u32, ..Limits::default() },
+        limits: RunLimits { split_depth: 0, parallel: phases as u32, ..RunLimits::default() },
         phases: (1..=phases).map(phase).collect(),
         ..Workflow::default()
     }
@@ -307,7 +307,7 @@ fn usage() -> (Duration, u64) {
 }
 
 /// A row of the table.
-struct Row {
+struct ScaleResult {
     what: String,
     events_s: f64,
     cpu_us: f64,
@@ -316,7 +316,7 @@ struct Row {
     session_kib: f64,
 }
 
-async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> Row {
+async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> ScaleResult {
     let dir = tempfile::tempdir().expect("a folder");
     let workspace = dir.path().join("work");
     std::fs::create_dir(&workspace).expect("a folder");
@@ -333,7 +333,7 @@ async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> Row {
         let begin = Instant::now() + Duration::from_millis(4 * n as u64);
         loops.spawn(async move {
             tokio::time::sleep_until(begin).await;
-            Loop::new(journal, &RunId::new(format!("r{n}")), phases, router, from, to).go().await
+            BenchLoop::new(journal, &RunId::new(format!("r{n}")), phases, router, from, to).go().await
         });
     }
     tokio::time::sleep_until(from).await;
@@ -348,7 +348,7 @@ async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> Row {
     let at = |percent: usize| {
         f64::from(decisions.get(decisions.len() * percent / 100).copied().unwrap_or(0)) / 1000.0
     };
-    Row {
+    ScaleResult {
         what: format!("{runs} x {phases}"),
         events_s: events as f64 / MEASURED.as_secs_f64(),
         cpu_us: (cpu_to - cpu_from).as_micros() as f64 / events as f64,

@@ -4,21 +4,21 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_core::{Action, Input, Intent, JournaledInput, Run, RunId, Seq, UnixMs};
-use baton_store::{Durability, Entry, Journal};
+use baton_store::{Durability, Journal, JournalEntry};
 use tokio::sync::oneshot;
 
 /// Holds a run and its journal together, as the scribe of the runtime does.
-pub(crate) struct Scribe {
+pub(crate) struct BenchRecorder {
     run: Run,
     pub(crate) id: RunId,
     journal: Journal,
     seq: Seq,
-    pub(crate) batch: Vec<Entry>,
+    pub(crate) batch: Vec<JournalEntry>,
     is_durable: bool,
     due: Vec<Intent>,
 }
 
-impl Scribe {
+impl BenchRecorder {
     pub(crate) fn new(id: &RunId, journal: Journal) -> Self {
         let (run, batch, due) = (Run::new(), Vec::new(), Vec::new());
         Self { run, id: id.clone(), journal, seq: Seq(0), batch, is_durable: false, due }
@@ -32,12 +32,12 @@ impl Scribe {
         self.seq = seq;
         self.is_durable |=
             !matches!(stamped.input, Input::Agent { .. } | Input::Decided { .. } | Input::Tick);
-        self.batch.push(Entry::Input(stamped));
+        self.batch.push(JournalEntry::Input(stamped));
         for intent in intents {
             if !matches!(intent.action, Action::Notify(_)) {
                 self.is_durable |= intent.action.is_durable();
                 self.seq = self.seq.next();
-                self.batch.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+                self.batch.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
                 self.due.push(intent);
             }
         }

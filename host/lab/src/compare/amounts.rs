@@ -1,6 +1,6 @@
 //! Numbers of a verdict as people read them. Knows nothing of what they are numbers of.
 
-use super::Interval;
+use super::ConfidenceInterval;
 
 /// "1.3×", from the share by which it is more.
 pub(super) fn times(share: f64) -> String {
@@ -36,7 +36,7 @@ pub(super) fn points(share: f64) -> String {
 }
 
 /// A digit after the point where the numbers would else say nothing.
-pub(super) fn digits(of: &Interval) -> usize {
+pub(super) fn digits(of: &ConfidenceInterval) -> usize {
     let least =
         [of.lower.abs(), of.upper.abs(), of.upper - of.lower].into_iter().fold(f64::INFINITY, f64::min);
     usize::from(least < 1.0)

@@ -4,36 +4,36 @@ use std::cmp::Reverse;
 
 use baton_core::RunId;
 
-use super::effects::{Two, Value, moments};
-use super::metrics::{self, Spec};
-use super::options::{ArmSample, Design, Looks, Options};
+use super::effects::{ArmComparison, UnitValue, moments};
+use super::metrics::{self, MetricSpec};
+use super::options::{AnalysisSchedule, ArmSample, CompareOptions, ComparisonDesign};
 use super::{
-    ArmValue, Better, Checked, Comparison, Effect, Guardrail, Metric, MetricScale, Pairing, Role, arms,
-    notes, verdict,
+    ArmValue, BetterDirection, CheckResult, Comparison, Effect, Guardrail, Metric, MetricRole, MetricScale,
+    PairingGain, arms, notes, verdict,
 };
-use crate::measure::{Completion, Measures};
-use crate::stats::{NotYet, StatsError, holm};
+use crate::measure::{CompletionBasis, RunMetrics};
+use crate::stats::{InsufficientData, StatsError, holm};
 
 /// Compares each arm with the first, which is control. The same samples and options always give the same value.
-pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
+pub fn compare(samples: &[ArmSample], options: &CompareOptions) -> Comparison {
     let counted = arms::arms(samples, options);
     let order = arrivals(samples);
     let mut pairings = Vec::new();
     let mut found: Vec<Metric> = Vec::new();
-    let completion = Completion::of(samples.iter().flat_map(|sample| &sample.measures));
+    let completion = CompletionBasis::of(samples.iter().flat_map(|sample| &sample.measures));
     for spec in metrics::all(completion) {
         let spec = &spec;
-        let values: Vec<Vec<Value>> =
+        let values: Vec<Vec<UnitValue>> =
             samples.iter().zip(&order).map(|(sample, order)| values(spec, sample, order, options)).collect();
         let is_known = values.iter().flatten().any(|value| value.tested.is_some());
-        if spec.role == Role::Secondary && !is_known {
+        if spec.role == MetricRole::Secondary && !is_known {
             continue;
         }
         found.push(metric(spec, samples, &values, options, &mut pairings));
     }
-    adjust(&mut found, Role::Primary);
-    adjust(&mut found, Role::Secondary);
-    adjust(&mut found, Role::Guardrail);
+    adjust(&mut found, MetricRole::Primary);
+    adjust(&mut found, MetricRole::Secondary);
+    adjust(&mut found, MetricRole::Guardrail);
     let mut comparison = Comparison {
         title: options.title.clone(),
         verdict: verdict::none(),
@@ -63,15 +63,15 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
 }
 
 /// For each candidate, whether every run came to the very same as its partner of control; who decided is not compared.
-fn identical(samples: &[ArmSample], options: &Options) -> Vec<bool> {
+fn identical(samples: &[ArmSample], options: &CompareOptions) -> Vec<bool> {
     let Some((control, candidates)) = samples.split_first() else { return Vec::new() };
-    let came_to = |run: &Measures| Measures {
+    let came_to = |run: &RunMetrics| RunMetrics {
         run: RunId::new(""),
         assignments: Vec::new(),
         policies: Vec::new(),
         ..run.clone()
     };
-    let is_paired = options.design == Design::PairedBySeed;
+    let is_paired = options.design == ComparisonDesign::PairedBySeed;
     let is_identical = |candidate: &ArmSample| {
         let pairs = || control.measures.iter().zip(&candidate.measures);
         let sizes = (control.measures.len(), candidate.measures.len());
@@ -95,12 +95,12 @@ fn arrivals(samples: &[ArmSample]) -> Vec<Vec<u64>> {
 }
 
 /// The values of an arm, in the order of arrival; pairs stay in the order of their seeds.
-fn values(spec: &Spec, sample: &ArmSample, order: &[u64], options: &Options) -> Vec<Value> {
+fn values(spec: &MetricSpec, sample: &ArmSample, order: &[u64], options: &CompareOptions) -> Vec<UnitValue> {
     let is_log = spec.scale == MetricScale::LogRatio;
-    let of = |run: &Measures, arrived: u64| {
+    let of = |run: &RunMetrics, arrived: u64| {
         let known = arms::is_known(run, options).then(|| (spec.value)(run)).flatten();
         let objectives = f64::from(run.objectives.max(1));
-        Value {
+        UnitValue {
             arrived,
             unit: arms::unit_of(run, options),
             tested: known
@@ -109,24 +109,29 @@ fn values(spec: &Spec, sample: &ArmSample, order: &[u64], options: &Options) -> 
             share: known.map(|value| (value / objectives).clamp(0.0, 1.0)),
         }
     };
-    let mut values: Vec<Value> = sample.measures.iter().zip(order).map(|(run, at)| of(run, *at)).collect();
+    let mut values: Vec<UnitValue> =
+        sample.measures.iter().zip(order).map(|(run, at)| of(run, *at)).collect();
     match options.design {
         // Seeds have no time: the i-th of each arm came together.
-        Design::PairedBySeed => (0_u64..).zip(&mut values).for_each(|(index, value)| value.arrived = index),
-        Design::Independent | Design::ClusteredByTask => values.sort_by_key(|value| value.arrived),
+        ComparisonDesign::PairedBySeed => {
+            (0_u64..).zip(&mut values).for_each(|(index, value)| value.arrived = index)
+        }
+        ComparisonDesign::Independent | ComparisonDesign::ClusteredByTask => {
+            values.sort_by_key(|value| value.arrived)
+        }
     }
     values
 }
 
 fn metric(
-    spec: &Spec,
+    spec: &MetricSpec,
     samples: &[ArmSample],
-    values: &[Vec<Value>],
-    options: &Options,
-    pairings: &mut Vec<Pairing>,
+    values: &[Vec<UnitValue>],
+    options: &CompareOptions,
+    pairings: &mut Vec<PairingGain>,
 ) -> Metric {
     let is_log = spec.scale == MetricScale::LogRatio;
-    let arm = |(sample, values): (&ArmSample, &Vec<Value>)| {
+    let arm = |(sample, values): (&ArmSample, &Vec<UnitValue>)| {
         let moments = moments(values).unwrap_or_default();
         let (mean, deviation) = (moments.mean(), moments.variance().sqrt());
         ArmValue {
@@ -139,13 +144,13 @@ fn metric(
     };
     let mut effects = Vec::new();
     for (sample, candidate) in samples.iter().zip(values).skip(1) {
-        let two = Two { spec, options, control: &values[0], candidate };
+        let two = ArmComparison { spec, options, control: &values[0], candidate };
         effects.push(effect(&two, &samples[0].arm, &sample.arm));
-        if options.design == Design::PairedBySeed
-            && spec.role == Role::Primary
+        if options.design == ComparisonDesign::PairedBySeed
+            && spec.role == MetricRole::Primary
             && let Some(worth) = two.worth()
         {
-            pairings.push(Pairing {
+            pairings.push(PairingGain {
                 arm: sample.arm.clone(),
                 metric: spec.id.to_owned(),
                 pairs: worth.pairs,
@@ -166,7 +171,7 @@ fn metric(
     }
 }
 
-fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
+fn effect(two: &ArmComparison<'_>, control: &str, arm: &str) -> Effect {
     let unanswered = Effect {
         arm: arm.to_owned(),
         n: 0,
@@ -181,7 +186,7 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
     };
     let numbers = match two.numbers() {
         Ok(numbers) => numbers,
-        Err(StatsError::NotYet(NotYet::NoVariance { .. })) => {
+        Err(StatsError::NotYet(InsufficientData::NoVariance { .. })) => {
             return Effect { cannot_judge: Some(same_in_all(two, control, arm)), ..unanswered };
         }
         Err(error) => return Effect { not_yet: Some(why(&error, two, control, arm)), ..unanswered },
@@ -194,7 +199,7 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
         let why = "the values lie too far apart to be compared".to_owned();
         return Effect { cannot_judge: Some(why), ..unanswered };
     }
-    let has_path = two.spec.role == Role::Primary && two.options.looks == Looks::AnyTime;
+    let has_path = two.spec.role == MetricRole::Primary && two.options.looks == AnalysisSchedule::AnyTime;
     Effect {
         n: numbers.n,
         method: numbers.method.to_owned(),
@@ -208,9 +213,9 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
 
 /// Which arm does not vary. A mean that never varies says nothing of how far chance alone could move it, so that no number of
 /// units like these tells more.
-fn same_in_all(two: &Two<'_>, control: &str, candidate: &str) -> String {
+fn same_in_all(two: &ArmComparison<'_>, control: &str, candidate: &str) -> String {
     let unit = two.options.design.unit();
-    let constant = |values: &[Value], name: &str| {
+    let constant = |values: &[UnitValue], name: &str| {
         let moments = moments(values).unwrap_or_default();
         (moments.variance() == 0.0).then(|| (name.to_owned(), moments.n()))
     };
@@ -219,7 +224,10 @@ fn same_in_all(two: &Two<'_>, control: &str, candidate: &str) -> String {
         ([Some(_), Some(_)], _) => {
             format!("{control} and {candidate} each did the same in all their {unit}s")
         }
-        ([Some((one, n)), None] | [None, Some((one, n))], Design::Independent | Design::ClusteredByTask) => {
+        (
+            [Some((one, n)), None] | [None, Some((one, n))],
+            ComparisonDesign::Independent | ComparisonDesign::ClusteredByTask,
+        ) => {
             format!("{one} did the same in all {n} {unit}s")
         }
         _ => format!("{candidate} differs from {control} by the same in every {unit}"),
@@ -227,18 +235,18 @@ fn same_in_all(two: &Two<'_>, control: &str, candidate: &str) -> String {
 }
 
 /// What is missing, with the names of the arms.
-fn why(error: &StatsError, two: &Two<'_>, control: &str, candidate: &str) -> String {
+fn why(error: &StatsError, two: &ArmComparison<'_>, control: &str, candidate: &str) -> String {
     let unit = two.options.design.unit();
-    let known = |values: &[Value]| moments(values).unwrap_or_default().n();
+    let known = |values: &[UnitValue]| moments(values).unwrap_or_default().n();
     match error.not_yet() {
-        Some(NotYet::TooFew { n, needed, .. }) => {
+        Some(InsufficientData::TooFew { n, needed, .. }) => {
             let are = if needed == 1 { "is" } else { "are" };
             let runs = |n: u64| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
             match two.options.design {
-                Design::PairedBySeed => {
+                ComparisonDesign::PairedBySeed => {
                     format!("{} with an outcome in both arms, and {needed} {are} needed", runs(n))
                 }
-                Design::Independent | Design::ClusteredByTask => format!(
+                ComparisonDesign::Independent | ComparisonDesign::ClusteredByTask => format!(
                     "{control} has {} with an outcome and {candidate} has {}; each needs {needed}",
                     runs(known(two.control)),
                     known(two.candidate)
@@ -250,7 +258,7 @@ fn why(error: &StatsError, two: &Two<'_>, control: &str, candidate: &str) -> Str
 }
 
 /// Holm over all outcomes of a role and all candidates: who looks at twenty finds one by chance.
-fn adjust(metrics: &mut [Metric], role: Role) {
+fn adjust(metrics: &mut [Metric], role: MetricRole) {
     let mut effects: Vec<&mut Effect> = metrics
         .iter_mut()
         .filter(|metric| metric.role == role)
@@ -264,22 +272,22 @@ fn adjust(metrics: &mut [Metric], role: Role) {
     }
 }
 
-fn guardrails(metrics: &[Metric], options: &Options) -> Vec<Guardrail> {
+fn guardrails(metrics: &[Metric], options: &CompareOptions) -> Vec<Guardrail> {
     let mut guardrails = Vec::new();
-    for metric in metrics.iter().filter(|metric| metric.role == Role::Guardrail) {
+    for metric in metrics.iter().filter(|metric| metric.role == MetricRole::Guardrail) {
         for effect in &metric.effects {
             let worse = effect.absolute.map(|points| match metric.better {
-                Better::Up => points.map(|end| -end),
-                Better::Down | Better::Neither => points,
+                BetterDirection::Up => points.map(|end| -end),
+                BetterDirection::Down | BetterDirection::Neither => points,
             });
             // Turned round, the ends have changed places.
             let least = worse.map(|worse| worse.lower.min(worse.upper));
             // Three guardrails are three chances of a false alarm: the level is that of all of them.
             let holds = effect.p_adjusted.is_some_and(|p| p <= options.alpha);
             let checked = match least {
-                None => Checked::TooEarly,
-                Some(least) if holds && least > options.guardrail_margin => Checked::Alarm,
-                Some(_) => Checked::Ok,
+                None => CheckResult::TooEarly,
+                Some(least) if holds && least > options.guardrail_margin => CheckResult::Alarm,
+                Some(_) => CheckResult::Ok,
             };
             guardrails.push(Guardrail {
                 metric: metric.id.clone(),

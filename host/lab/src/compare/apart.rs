@@ -2,14 +2,14 @@
 //! and those of the larger arm that have no counterpart yet are in its mean and not in the effect.
 
 use super::amounts::points;
-use super::options::Options;
+use super::options::CompareOptions;
 use super::{Effect, Metric, MetricScale};
 
 /// Shares that are closer than this read alike.
 const READS_ALIKE: f64 = 0.005;
 
 /// How far the shown means are apart, beside an effect that says something else.
-pub(super) struct Apart<'a> {
+pub(super) struct MeanDiscrepancy<'a> {
     metric: &'a Metric,
     effect: &'a Effect,
     /// Units of control and of the candidate.
@@ -19,7 +19,7 @@ pub(super) struct Apart<'a> {
 }
 
 /// Nothing where the effect is what the means say.
-pub(super) fn of<'a>(metric: &'a Metric, effect: &'a Effect) -> Option<Apart<'a>> {
+pub(super) fn of<'a>(metric: &'a Metric, effect: &'a Effect) -> Option<MeanDiscrepancy<'a>> {
     let (control, candidate) = (metric.arms.first()?, metric.arms.iter().find(|arm| arm.arm == effect.arm)?);
     let (a, b) = (control.mean?, candidate.mean?);
     let (difference, shown) = match (effect.relative, metric.scale) {
@@ -28,12 +28,12 @@ pub(super) fn of<'a>(metric: &'a Metric, effect: &'a Effect) -> Option<Apart<'a>
         _ => return None,
     };
     let is_apart = (difference - shown).abs() > READS_ALIKE;
-    is_apart.then_some(Apart { metric, effect, n: (control.n, candidate.n), difference })
+    is_apart.then_some(MeanDiscrepancy { metric, effect, n: (control.n, candidate.n), difference })
 }
 
-impl Apart<'_> {
+impl MeanDiscrepancy<'_> {
     /// "35 pairs by order of arrival; over all 37 and 35 runs the shares differ by 2.2 points"
-    pub(super) fn words(&self, options: &Options) -> String {
+    pub(super) fn words(&self, options: &CompareOptions) -> String {
         let Self { metric, effect, n: (control, candidate), difference } = self;
         let (unit, pairs, much) = (options.design.unit(), effect.n / 2, points(*difference));
         let (what, much) = match metric.scale {

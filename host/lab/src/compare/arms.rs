@@ -2,54 +2,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::options::{ArmSample, Design, Options, Unfinished};
-use super::{Allocation, Arm, Attrition, Checked};
+use super::options::{ArmSample, CompareOptions, ComparisonDesign, UnfinishedHandling};
+use super::{Allocation, ArmSummary, Attrition, CheckResult};
 use crate::experiment::enrol::place_of;
-use crate::measure::{Failures, Measures, PolicyCounts, Standing};
+use crate::measure::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
 use crate::stats::{betting, srm};
 
 /// Level at which missing outcomes are called uneven: lower than that of outcomes, since it stops a verdict.
 const ATTRITION_ALPHA: f64 = 0.01;
 
 /// What is counted once: the unit that chance gave its arm, or the task.
-pub(super) fn unit_of(run: &Measures, options: &Options) -> String {
+pub(super) fn unit_of(run: &RunMetrics, options: &CompareOptions) -> String {
     let hashed = || {
         let experiment = options.experiment.as_ref()?;
         run.assignments.iter().find(|one| one.experiment == *experiment).map(|one| one.unit.clone())
     };
     match options.design {
-        Design::ClusteredByTask => run.task.to_string(),
-        Design::Independent => hashed().unwrap_or_else(|| run.run.to_string()),
-        Design::PairedBySeed => run.run.to_string(),
+        ComparisonDesign::ClusteredByTask => run.task.to_string(),
+        ComparisonDesign::Independent => hashed().unwrap_or_else(|| run.run.to_string()),
+        ComparisonDesign::PairedBySeed => run.run.to_string(),
     }
 }
 
 /// Whether what a run came to counts.
-pub(super) fn is_known(run: &Measures, options: &Options) -> bool {
+pub(super) fn is_known(run: &RunMetrics, options: &CompareOptions) -> bool {
     match (run.standing, options.unfinished) {
         // Somebody stopped it: that is what it came to.
-        (Standing::Done | Standing::Unfinished | Standing::Stopped, _) => true,
-        (Standing::Waiting | Standing::Running, unfinished) => unfinished == Unfinished::AsTheyStand,
+        (RunResult::Done | RunResult::Unfinished | RunResult::Stopped, _) => true,
+        (RunResult::Waiting | RunResult::Running, unfinished) => {
+            unfinished == UnfinishedHandling::AsTheyStand
+        }
     }
 }
 
 /// Whether a run has no outcome until a person answers it.
-fn is_waiting(run: &Measures, options: &Options) -> bool {
-    run.standing == Standing::Waiting && !is_known(run, options)
+fn is_waiting(run: &RunMetrics, options: &CompareOptions) -> bool {
+    run.standing == RunResult::Waiting && !is_known(run, options)
 }
 
 /// The counts of each arm.
-pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
+pub(super) fn arms(samples: &[ArmSample], options: &CompareOptions) -> Vec<ArmSummary> {
     let weights: f64 = samples.iter().map(|sample| sample.weight.max(0.0)).sum();
     let of = |sample: &ArmSample| {
-        let mut standings: BTreeMap<Standing, u64> = BTreeMap::new();
+        let mut standings: BTreeMap<RunResult, u64> = BTreeMap::new();
         for run in &sample.measures {
             *standings.entry(run.standing).or_default() += 1;
         }
         let runs = sample.measures.iter();
         let known = runs.clone().filter(|run| is_known(run, options)).count() as u64;
         let counted = sample.measures.len() as u64;
-        let sum = |of: fn(&Measures) -> u32| -> u64 {
+        let sum = |of: fn(&RunMetrics) -> u32| -> u64 {
             runs.clone().filter(|run| is_known(run, options)).map(|run| u64::from(of(run))).sum()
         };
         let place = place_of(options.experiment.as_ref(), &sample.arm);
@@ -61,7 +63,7 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
         let of_asked = |of: fn(&PolicyCounts) -> u64| {
             asked.as_ref().map(|asked| asked.iter().flatten().map(|asked| of(asked)).sum())
         };
-        Arm {
+        ArmSummary {
             name: sample.arm.clone(),
             policy: sample.policy.clone(),
             component: sample.component.clone(),
@@ -90,28 +92,28 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
 }
 
 /// The failures of an arm's policy; none where it answered every question.
-fn failures(asked: &[Vec<&PolicyCounts>]) -> Option<Failures> {
-    let mut sum = Failures::default();
+fn failures(asked: &[Vec<&PolicyCounts>]) -> Option<PolicyFailures> {
+    let mut sum = PolicyFailures::default();
     asked.iter().flatten().for_each(|asked| sum.add(&asked.failures));
     (sum.times > 0).then_some(sum)
 }
 
 /// What chance gave out in each arm: runs of one assigned unit are one draw.
-fn drawn(sample: &ArmSample, options: &Options) -> u64 {
-    let per_run = Options { design: Design::Independent, ..options.clone() };
+fn drawn(sample: &ArmSample, options: &CompareOptions) -> u64 {
+    let per_run = CompareOptions { design: ComparisonDesign::Independent, ..options.clone() };
     let units: BTreeSet<String> = sample.measures.iter().map(|run| unit_of(run, &per_run)).collect();
     let invalid: BTreeSet<&str> = sample.invalid.iter().map(|one| one.unit.as_str()).collect();
     (units.len() + invalid.iter().filter(|unit| !units.contains(**unit)).count()) as u64
 }
 
 /// Whether the arms got the shares that they were to get.
-pub(super) fn allocation(samples: &[ArmSample], arms: &[Arm], options: &Options) -> Allocation {
+pub(super) fn allocation(samples: &[ArmSample], arms: &[ArmSummary], options: &CompareOptions) -> Allocation {
     let observed: Vec<u64> = samples.iter().map(|sample| drawn(sample, options)).collect();
     let total = observed.iter().sum::<u64>() as f64;
     let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
     let expected = shares.iter().map(|share| share * total).collect();
     let none = |observed, expected, words: &str| Allocation {
-        checked: Checked::NotChecked,
+        checked: CheckResult::NotChecked,
         words: words.to_owned(),
         observed,
         expected,
@@ -134,9 +136,9 @@ pub(super) fn allocation(samples: &[ArmSample], arms: &[Arm], options: &Options)
         } else {
             "the arms did not get the shares that they were to get".to_owned()
         };
-        (Checked::Alarm, format!("{}: {was}.", what.collect::<Vec<_>>().join(", ")))
+        (CheckResult::Alarm, format!("{}: {was}.", what.collect::<Vec<_>>().join(", ")))
     } else {
-        (Checked::Ok, "The arms got the shares that they were to get.".to_owned())
+        (CheckResult::Ok, "The arms got the shares that they were to get.".to_owned())
     };
     Allocation {
         checked,
@@ -149,7 +151,7 @@ pub(super) fn allocation(samples: &[ArmSample], arms: &[Arm], options: &Options)
 }
 
 /// Whether each candidate lacks outcomes as often as control does.
-pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
+pub(super) fn attrition(samples: &[ArmSample], options: &CompareOptions) -> Attrition {
     let known = |sample: &ArmSample| -> Vec<f64> {
         let runs = sample.measures.iter().map(|run| f64::from(u8::from(is_known(run, options))));
         runs.chain(sample.invalid.iter().map(|_| 0.0)).collect()
@@ -159,7 +161,7 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
         format!("{gone} of {}", of.len())
     };
     let Some((control, candidates)) = samples.split_first() else {
-        return Attrition { checked: Checked::NotChecked, words: "There are no arms.".to_owned() };
+        return Attrition { checked: CheckResult::NotChecked, words: "There are no arms.".to_owned() };
     };
     let base = known(control);
     for candidate in candidates {
@@ -173,7 +175,7 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
                 missing(&base),
                 control.arm
             );
-            return Attrition { checked: Checked::Alarm, words };
+            return Attrition { checked: CheckResult::Alarm, words };
         }
     }
     let gone: usize =
@@ -189,5 +191,5 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
             if waiting == 1 { "waits" } else { "wait" }
         ),
     };
-    Attrition { checked: Checked::Ok, words }
+    Attrition { checked: CheckResult::Ok, words }
 }

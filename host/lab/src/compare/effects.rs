@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::metrics::{OBJECTIVES, Spec};
-use super::options::{Design, Looks, Options};
-use super::{Interval, MetricScale, Point};
-use crate::stats::fixed::Fixed;
-use crate::stats::paired::Pairing;
-use crate::stats::sequential::Sequential;
+use super::metrics::{MetricSpec, OBJECTIVES};
+use super::options::{AnalysisSchedule, CompareOptions, ComparisonDesign};
+use super::{ConfidenceInterval, MetricScale, SequencePoint};
+use crate::stats::fixed::WelchTest;
+use crate::stats::paired::PairedMoments;
+use crate::stats::sequential::ConfidenceSequence;
 use crate::stats::{
-    Estimate, Guard, Moments, NotYet, Result, Running, Scale, Side, StatsError, betting, paired,
+    ArmSide, DataRequirements, EffectScale, Estimate, InsufficientData, MethodResult, Moments,
+    RunningMoments, StatsError, betting, paired,
 };
 
 /// An outcome of a run. Runs are in order of their arrival.
 #[derive(Clone, Debug)]
-pub(super) struct Value {
+pub(super) struct UnitValue {
     /// Place in the order of arrival over all arms.
     pub(super) arrived: u64,
     /// What is counted once.
@@ -27,64 +28,66 @@ pub(super) struct Value {
 
 /// An effect in numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers {
+pub(super) struct EffectEstimate {
     /// Units that it rests on: of both arms, or pairs.
     pub(super) n: u64,
-    pub(super) absolute: Option<Interval>,
-    pub(super) relative: Option<Interval>,
+    pub(super) absolute: Option<ConfidenceInterval>,
+    pub(super) relative: Option<ConfidenceInterval>,
     pub(super) p: f64,
     pub(super) method: &'static str,
     /// The effect over time, where the method gives it by the way.
-    path: Vec<Point>,
+    path: Vec<SequencePoint>,
 }
 
-impl Numbers {
-    pub(super) fn shown(&self) -> Option<Interval> {
+impl EffectEstimate {
+    pub(super) fn shown(&self) -> Option<ConfidenceInterval> {
         self.relative.or(self.absolute)
     }
 
-    fn point(&self) -> Option<Point> {
-        let Interval { value, lower, upper } = self.shown()?;
-        Some(Point { n: self.n, value, lower, upper })
+    fn point(&self) -> Option<SequencePoint> {
+        let ConfidenceInterval { value, lower, upper } = self.shown()?;
+        Some(SequencePoint { n: self.n, value, lower, upper })
     }
 }
 
 /// What pairs are worth.
-pub(super) struct Worth {
+pub(super) struct VarianceReduction {
     pub(super) pairs: u64,
     pub(super) correlation: Option<f64>,
     pub(super) saving: f64,
 }
 
 /// A comparison of two arms on one outcome.
-pub(super) struct Two<'a> {
-    pub(super) spec: &'a Spec,
-    pub(super) options: &'a Options,
-    pub(super) control: &'a [Value],
-    pub(super) candidate: &'a [Value],
+pub(super) struct ArmComparison<'a> {
+    pub(super) spec: &'a MetricSpec,
+    pub(super) options: &'a CompareOptions,
+    pub(super) control: &'a [UnitValue],
+    pub(super) candidate: &'a [UnitValue],
 }
 
-impl Two<'_> {
+impl ArmComparison<'_> {
     /// The effect.
-    pub(super) fn numbers(&self) -> Result<Numbers> {
+    pub(super) fn numbers(&self) -> MethodResult<EffectEstimate> {
         if self.spec.scale == MetricScale::Proportion {
             return self.proportion();
         }
         match self.means() {
-            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.spec.id == OBJECTIVES => {
-                match self.is_alike() && self.options.looks == Looks::Once {
+            Err(StatsError::NotYet(InsufficientData::NoVariance { .. })) if self.spec.id == OBJECTIVES => {
+                match self.is_alike() && self.options.looks == AnalysisSchedule::Once {
                     true => self.alike_shares(),
                     // An arm that finishes everything has no variance. A bet needs none, and is exact for shares.
                     false => self.shares(),
                 }
             }
-            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.is_alike() => Ok(self.alike()),
+            Err(StatsError::NotYet(InsufficientData::NoVariance { .. })) if self.is_alike() => {
+                Ok(self.alike())
+            }
             numbers => numbers,
         }
     }
 
     /// The effect as units came, at no more than so many moments.
-    pub(super) fn path(&self, most: usize) -> Vec<Point> {
+    pub(super) fn path(&self, most: usize) -> Vec<SequencePoint> {
         let whole = match self.numbers() {
             Ok(numbers) if numbers.path.is_empty() => numbers,
             Ok(numbers) => return numbers.path,
@@ -100,10 +103,10 @@ impl Two<'_> {
             .filter(|(index, _)| (arrivals.len() - 1 - index).is_multiple_of(every));
         moments
             .filter_map(|(_, until)| {
-                let upto = |values: &'_ [Value]| values.partition_point(|value| value.arrived <= *until);
+                let upto = |values: &'_ [UnitValue]| values.partition_point(|value| value.arrived <= *until);
                 let (control, candidate) =
                     (&self.control[..upto(self.control)], &self.candidate[..upto(self.candidate)]);
-                let then = Two { control, candidate, ..*self }.means().ok()?;
+                let then = ArmComparison { control, candidate, ..*self }.means().ok()?;
                 // A share of control's mean and a difference are not drawn in one line.
                 (then.relative.is_some() == whole.relative.is_some()).then(|| then.point())?
             })
@@ -111,43 +114,50 @@ impl Two<'_> {
     }
 
     /// What the pairing saves, where there is one.
-    pub(super) fn worth(&self) -> Option<Worth> {
+    pub(super) fn worth(&self) -> Option<VarianceReduction> {
         let found = paired::pairs(&self.pairs(|value| value.tested)).ok()?;
         let spread = (found.control.variance() * found.candidate.variance()).sqrt();
         let apart = found.control.variance() + found.candidate.variance() - found.differences.variance();
         let correlation = (spread > 0.0).then(|| (apart / (2.0 * spread)).clamp(-1.0, 1.0));
-        Some(Worth { pairs: found.differences.n(), correlation, saving: found.saving })
+        Some(VarianceReduction { pairs: found.differences.n(), correlation, saving: found.saving })
     }
 
-    fn guard(&self) -> Guard {
-        Guard { min_per_arm: self.options.min_per_arm, needs_variance: true }
+    fn guard(&self) -> DataRequirements {
+        DataRequirements { min_per_arm: self.options.min_per_arm, needs_variance: true }
     }
 
     fn is_paired(&self) -> bool {
-        self.options.design == Design::PairedBySeed
+        self.options.design == ComparisonDesign::PairedBySeed
     }
 
     /// The i-th of both arms, where both are known.
-    fn pairs(&self, of: impl Fn(&Value) -> Option<f64>) -> Vec<(f64, f64)> {
+    fn pairs(&self, of: impl Fn(&UnitValue) -> Option<f64>) -> Vec<(f64, f64)> {
         let both = self.control.iter().zip(self.candidate);
         both.filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect()
     }
 
-    fn two_sample(&self, control: &Moments, candidate: &Moments, scale: Scale) -> Result<Estimate> {
-        let Options { alpha, n_star, looks, .. } = *self.options;
+    fn two_sample(
+        &self,
+        control: &Moments,
+        candidate: &Moments,
+        scale: EffectScale,
+    ) -> MethodResult<Estimate> {
+        let CompareOptions { alpha, n_star, looks, .. } = *self.options;
         let guard = self.guard();
         match looks {
-            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.two_sample(control, candidate),
-            Looks::Once => Fixed { alpha, scale, guard }.two_sample(control, candidate),
+            AnalysisSchedule::AnyTime => {
+                ConfidenceSequence { alpha, n_star, scale, guard }.two_sample(control, candidate)
+            }
+            AnalysisSchedule::Once => WelchTest { alpha, scale, guard }.two_sample(control, candidate),
         }
     }
 
-    fn paired(&self, pairs: &Pairing, scale: Scale) -> Result<Estimate> {
-        let Options { alpha, n_star, looks, .. } = *self.options;
+    fn paired(&self, pairs: &PairedMoments, scale: EffectScale) -> MethodResult<Estimate> {
+        let CompareOptions { alpha, n_star, looks, .. } = *self.options;
         let guard = self.guard();
         match looks {
-            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.paired(pairs),
-            Looks::Once => Fixed { alpha, scale, guard }.paired(pairs),
+            AnalysisSchedule::AnyTime => ConfidenceSequence { alpha, n_star, scale, guard }.paired(pairs),
+            AnalysisSchedule::Once => WelchTest { alpha, scale, guard }.paired(pairs),
         }
     }
 
@@ -158,10 +168,10 @@ impl Two<'_> {
         self.is_paired() && is_enough && pairs.iter().all(|(a, b)| a == b)
     }
 
-    fn alike(&self) -> Numbers {
-        let none = Interval { value: 0.0, lower: 0.0, upper: 0.0 };
+    fn alike(&self) -> EffectEstimate {
+        let none = ConfidenceInterval { value: 0.0, lower: 0.0, upper: 0.0 };
         let is_log = self.spec.scale == MetricScale::LogRatio;
-        Numbers {
+        EffectEstimate {
             n: self.pairs(|value| value.tested).len() as u64,
             absolute: (!is_log).then_some(none),
             relative: Some(none),
@@ -173,14 +183,14 @@ impl Two<'_> {
 
     /// As many objectives in both of every pair. That no pair of `n` differs bounds how often one would, by the exact interval of Clopper
     /// and Pearson (Biometrika 26, 1934): 1 − (α/2)^(1/n). A pair that differs does so by all objectives at most.
-    fn alike_shares(&self) -> Result<Numbers> {
+    fn alike_shares(&self) -> MethodResult<EffectEstimate> {
         let n = self.pairs(|value| value.tested).len() as u64;
         let often = 1.0 - (self.options.alpha / 2.0).powf(1.0 / n.max(1) as f64);
         let base = Moments::of(&clusters(self.control, |value| value.share))?.mean();
-        let around = |end: f64| Interval { value: 0.0, lower: -end, upper: end };
+        let around = |end: f64| ConfidenceInterval { value: 0.0, lower: -end, upper: end };
         let of_control = (base > 0.0).then(|| often / base);
         let mean = moments(self.control)?.mean();
-        Ok(Numbers {
+        Ok(EffectEstimate {
             n,
             absolute: Some(around(of_control.map_or(often, |share| share * mean))),
             relative: of_control.map(around),
@@ -190,15 +200,15 @@ impl Two<'_> {
         })
     }
 
-    fn means(&self) -> Result<Numbers> {
+    fn means(&self) -> MethodResult<EffectEstimate> {
         let (difference, share) = if self.is_paired() { self.paired_means()? } else { self.arm_means()? };
         let method = match (self.options.looks, self.is_paired()) {
-            (Looks::AnyTime, false) => "asymptotic confidence sequence of two means",
-            (Looks::AnyTime, true) => "asymptotic confidence sequence of differences within pairs",
-            (Looks::Once, false) => "Welch's t, one look",
-            (Looks::Once, true) => "paired t, one look",
+            (AnalysisSchedule::AnyTime, false) => "asymptotic confidence sequence of two means",
+            (AnalysisSchedule::AnyTime, true) => "asymptotic confidence sequence of differences within pairs",
+            (AnalysisSchedule::Once, false) => "Welch's t, one look",
+            (AnalysisSchedule::Once, true) => "paired t, one look",
         };
-        let numbers = |absolute: Option<Estimate>, relative: Option<Estimate>, by: Estimate| Numbers {
+        let numbers = |absolute: Option<Estimate>, relative: Option<Estimate>, by: Estimate| EffectEstimate {
             n: by.n,
             absolute: absolute.map(interval),
             relative: relative.map(interval),
@@ -217,37 +227,37 @@ impl Two<'_> {
     }
 
     /// The difference, which is what is tested, and the same as a share of control's mean where control has one.
-    fn arm_means(&self) -> Result<(Estimate, Option<Estimate>)> {
+    fn arm_means(&self) -> MethodResult<(Estimate, Option<Estimate>)> {
         let (control, candidate) = (moments(self.control)?, moments(self.candidate)?);
-        let difference = self.two_sample(&control, &candidate, Scale::Difference)?;
-        Ok((difference, self.two_sample(&control, &candidate, Scale::Relative).ok()))
+        let difference = self.two_sample(&control, &candidate, EffectScale::Difference)?;
+        Ok((difference, self.two_sample(&control, &candidate, EffectScale::Relative).ok()))
     }
 
-    fn paired_means(&self) -> Result<(Estimate, Option<Estimate>)> {
+    fn paired_means(&self) -> MethodResult<(Estimate, Option<Estimate>)> {
         let pairs = self.pairs(|value| value.tested);
         if pairs.is_empty() {
             let needed = self.options.min_per_arm.max(2);
-            return Err(NotYet::TooFew { side: Side::Candidate, n: 0, needed }.into());
+            return Err(InsufficientData::TooFew { side: ArmSide::Candidate, n: 0, needed }.into());
         }
         let pairs = &paired::pairs(&pairs)?;
-        let difference = self.paired(pairs, Scale::Difference)?;
-        Ok((difference, self.paired(pairs, Scale::Relative).ok()))
+        let difference = self.paired(pairs, EffectScale::Difference)?;
+        Ok((difference, self.paired(pairs, EffectScale::Relative).ok()))
     }
 
     /// Shares of units, as differences in points: rare as they may be.
-    fn proportion(&self) -> Result<Numbers> {
-        if self.options.looks == Looks::Once {
+    fn proportion(&self) -> MethodResult<EffectEstimate> {
+        if self.options.looks == AnalysisSchedule::Once {
             match self.means() {
                 // Rarely or never: the t test has nothing to go by.
-                Err(StatsError::NotYet(NotYet::NoVariance { .. })) => {}
-                numbers => return numbers.map(|numbers| Numbers { relative: None, ..numbers }),
+                Err(StatsError::NotYet(InsufficientData::NoVariance { .. })) => {}
+                numbers => return numbers.map(|numbers| EffectEstimate { relative: None, ..numbers }),
             }
         }
         self.bets(|value| value.tested, "betting on runs in the order of their arrival")
     }
 
     /// Objectives done, as shares of those that there are.
-    fn shares(&self) -> Result<Numbers> {
+    fn shares(&self) -> MethodResult<EffectEstimate> {
         let mut numbers = self.bets(
             |value| value.share,
             "betting on the share of objectives done, since an arm does not vary",
@@ -257,7 +267,7 @@ impl Two<'_> {
             let of_control = |end: f64| end / base;
             numbers.relative = numbers.absolute.map(|points| points.map(of_control));
             for point in &mut numbers.path {
-                let Point { value, lower, upper, .. } = *point;
+                let SequencePoint { value, lower, upper, .. } = *point;
                 (point.value, point.lower, point.upper) =
                     (of_control(value), of_control(lower), of_control(upper));
             }
@@ -272,7 +282,7 @@ impl Two<'_> {
             let of_a_run = moments(self.candidate)?.mean() / done;
             numbers.absolute = numbers.absolute.map(|share| share.map(|end| end * of_a_run));
             for point in &mut numbers.path {
-                let Point { value, lower, upper, .. } = *point;
+                let SequencePoint { value, lower, upper, .. } = *point;
                 (point.value, point.lower, point.upper) =
                     (of_a_run * value, of_a_run * lower, of_a_run * upper);
             }
@@ -280,16 +290,20 @@ impl Two<'_> {
         Ok(numbers)
     }
 
-    fn bets(&self, of: impl Fn(&Value) -> Option<f64> + Copy, method: &'static str) -> Result<Numbers> {
+    fn bets(
+        &self,
+        of: impl Fn(&UnitValue) -> Option<f64> + Copy,
+        method: &'static str,
+    ) -> MethodResult<EffectEstimate> {
         let (control, candidate): (Vec<f64>, Vec<f64>) = if self.is_paired() {
             self.pairs(of).into_iter().unzip()
         } else {
             (clusters(self.control, of), clusters(self.candidate, of))
         };
-        let Options { alpha, path_points, .. } = *self.options;
+        let CompareOptions { alpha, path_points, .. } = *self.options;
         let found = betting::two_arms(&control, &candidate, (0.0, 1.0), alpha, path_points)?;
         let absolute = Some(interval(found.estimate));
-        Ok(Numbers {
+        Ok(EffectEstimate {
             n: found.estimate.n,
             absolute,
             relative: None,
@@ -300,19 +314,19 @@ impl Two<'_> {
     }
 }
 
-fn interval(of: Estimate) -> Interval {
-    Interval { value: of.value, lower: of.lower, upper: of.upper }
+fn interval(of: Estimate) -> ConfidenceInterval {
+    ConfidenceInterval { value: of.value, lower: of.lower, upper: of.upper }
 }
 
 /// The mean of each unit, in the order of its first run.
-fn clusters(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
+fn clusters(values: &[UnitValue], of: impl Fn(&UnitValue) -> Option<f64>) -> Vec<f64> {
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut means: Vec<Running> = Vec::new();
+    let mut means: Vec<RunningMoments> = Vec::new();
     for value in values {
         // What is not a finite number was not measured.
         let Some(number) = of(value).filter(|number| number.is_finite()) else { continue };
         let index = *place.entry(&value.unit).or_insert_with(|| {
-            means.push(Running::default());
+            means.push(RunningMoments::default());
             means.len() - 1
         });
         let _always_finite = means[index].push(number);
@@ -321,6 +335,6 @@ fn clusters(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
 }
 
 /// Moments of an arm, one value a unit.
-pub(super) fn moments(values: &[Value]) -> Result<Moments> {
+pub(super) fn moments(values: &[UnitValue]) -> MethodResult<Moments> {
     Moments::of(&clusters(values, |value| value.tested))
 }

@@ -1,13 +1,13 @@
 //! What a reader of a comparison has to know besides its numbers, in whole sentences. Computes nothing.
 
-use super::options::{Design, Looks, Options};
-use super::{Arm, Comparison, Metric, Role, apart};
-use crate::measure::{Completion, Standing};
+use super::options::{AnalysisSchedule, CompareOptions, ComparisonDesign};
+use super::{ArmSummary, Comparison, Metric, MetricRole, apart};
+use crate::measure::{CompletionBasis, RunResult};
 
 /// All of them, in the order in which they are read.
-pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
+pub(super) fn of(comparison: &Comparison, options: &CompareOptions) -> Vec<String> {
     let mut notes = Vec::new();
-    if options.looks == Looks::Once {
+    if options.looks == AnalysisSchedule::Once {
         notes.push(
             "The number of units was fixed beforehand, so the intervals hold for this one look; look again only at new units."
                 .to_owned(),
@@ -21,16 +21,16 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
         notes.extend(of_arm(arm, options));
     }
     let sizes: Vec<usize> = comparison.arms.iter().map(|arm| arm.assigned as usize).collect();
-    if options.design == Design::PairedBySeed && sizes.windows(2).any(|two| two[0] != two[1]) {
+    if options.design == ComparisonDesign::PairedBySeed && sizes.windows(2).any(|two| two[0] != two[1]) {
         notes.push(
             "The arms have different numbers of runs; those without a partner are in no pair.".to_owned(),
         );
     }
     match options.design {
-        Design::PairedBySeed => notes.extend(comparison.metrics.iter().flat_map(partly_paired)),
-        Design::Independent | Design::ClusteredByTask => {
+        ComparisonDesign::PairedBySeed => notes.extend(comparison.metrics.iter().flat_map(partly_paired)),
+        ComparisonDesign::Independent | ComparisonDesign::ClusteredByTask => {
             // A guardrail says it in its own sentence.
-            let metrics = comparison.metrics.iter().filter(|metric| metric.role != Role::Guardrail);
+            let metrics = comparison.metrics.iter().filter(|metric| metric.role != MetricRole::Guardrail);
             notes.extend(metrics.flat_map(|metric| {
                 metric.effects.iter().filter_map(|effect| {
                     let pairs = apart::of(metric, effect)?.words(options);
@@ -43,27 +43,27 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
 }
 
 /// That claims count, where they do.
-fn claimed(completion: Completion) -> Option<&'static str> {
+fn claimed(completion: CompletionBasis) -> Option<&'static str> {
     match completion {
-        Completion::Checked => None,
-        Completion::Claimed => Some(
+        CompletionBasis::Checked => None,
+        CompletionBasis::Claimed => Some(
             "No objective of these runs has a check, so what agents claim is counted. With a `verify` command in the workflow, \
              only what was checked counts.",
         ),
-        Completion::Mixed => Some(
+        CompletionBasis::Mixed => Some(
             "Some of these workflows have no check: in their runs what agents claim is counted, and in the others only what was checked.",
         ),
     }
 }
 
 /// "control: done 12 of 14 objectives (9 checked, 3 claimed only)."
-fn done(arm: &Arm) -> String {
-    let Arm { name, objectives, checked, claimed, .. } = arm;
+fn done(arm: &ArmSummary) -> String {
+    let ArmSummary { name, objectives, checked, claimed, .. } = arm;
     let done = checked + claimed;
     format!("{name}: done {done} of {objectives} objectives ({checked} checked, {claimed} claimed only).")
 }
 
-fn of_arm(arm: &Arm, options: &Options) -> Vec<String> {
+fn of_arm(arm: &ArmSummary, options: &CompareOptions) -> Vec<String> {
     let mut notes = Vec::new();
     let name = &arm.name;
     if arm.swapped > 0 {
@@ -72,7 +72,9 @@ fn of_arm(arm: &Arm, options: &Options) -> Vec<String> {
             "In {n} of the runs of {name} somebody changed the policy on the way; they count for {name} all the same."
         ));
     }
-    if let Some(n) = arm.standings.get(&Standing::Stopped).filter(|_| options.looks == Looks::AnyTime) {
+    if let Some(n) =
+        arm.standings.get(&RunResult::Stopped).filter(|_| options.looks == AnalysisSchedule::AnyTime)
+    {
         notes.push(format!(
             "Of the runs of {name} somebody stopped {n}; they count with what was finished until then, and anew if they are \
              resumed."
@@ -92,7 +94,7 @@ fn of_arm(arm: &Arm, options: &Options) -> Vec<String> {
 }
 
 /// "The component of growth was asked 412 questions in 30 runs and decided none of them; its runs went as they would have without it."
-fn left(arm: &Arm) -> Option<String> {
+fn left(arm: &ArmSummary) -> Option<String> {
     let (asked, decided, exposed) = (arm.asked?, arm.decided?, arm.exposed?);
     let failed = arm.failures.as_ref().map_or(0, |failures| failures.times);
     // Where it failed each time, that is said with its failures.
@@ -113,7 +115,7 @@ fn counted(n: u64, thing: &str) -> String {
 
 /// "The component of bad was asked 42 questions in 14 runs and failed on all of them (it trapped 42 times); resilience answered in
 /// its place."
-fn failed(arm: &Arm) -> Option<String> {
+fn failed(arm: &ArmSummary) -> Option<String> {
     let (failures, asked, exposed) = (arm.failures.as_ref()?, arm.asked?, arm.exposed?);
     let times = match failures.times == asked {
         true if asked == 1 => "it".to_owned(),

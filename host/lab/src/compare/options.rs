@@ -4,7 +4,7 @@ use baton_core::Digest;
 use baton_core::ids::ExperimentId;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Measures;
+use crate::measure::RunMetrics;
 use crate::stats::{MIN_PER_ARM, sequential, srm};
 
 /// The runs of one arm.
@@ -19,14 +19,14 @@ pub struct ArmSample {
     /// Its weight; those of all arms need not sum to 1.
     pub weight: f64,
     /// What its runs came to, in the order in which they began. Paired by seed, the i-th of each arm has the i-th seed.
-    pub measures: Vec<Measures>,
+    pub measures: Vec<RunMetrics>,
     /// Units that got the arm and of which nothing can be said, with the reason.
-    pub invalid: Vec<Invalid>,
+    pub invalid: Vec<InvalidUnit>,
 }
 
 /// A unit without an outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Invalid {
+pub struct InvalidUnit {
     /// Which.
     pub unit: String,
     /// Why.
@@ -36,7 +36,7 @@ pub struct Invalid {
 /// How units are put beside each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Design {
+pub enum ComparisonDesign {
     /// Each unit got its arm by chance. Runs of one assigned unit count once.
     Independent,
     /// The i-th unit of each arm met the same world.
@@ -45,22 +45,22 @@ pub enum Design {
     ClusteredByTask,
 }
 
-impl Design {
+impl ComparisonDesign {
     /// In a few words.
     pub const fn name(self) -> &'static str {
         match self {
-            Design::Independent => "independent runs",
-            Design::PairedBySeed => "pairs with the same seed",
-            Design::ClusteredByTask => "runs clustered by task",
+            ComparisonDesign::Independent => "independent runs",
+            ComparisonDesign::PairedBySeed => "pairs with the same seed",
+            ComparisonDesign::ClusteredByTask => "runs clustered by task",
         }
     }
 
     /// What is counted: "run", "pair", "task".
     pub const fn unit(self) -> &'static str {
         match self {
-            Design::Independent => "run",
-            Design::PairedBySeed => "pair",
-            Design::ClusteredByTask => "task",
+            ComparisonDesign::Independent => "run",
+            ComparisonDesign::PairedBySeed => "pair",
+            ComparisonDesign::ClusteredByTask => "task",
         }
     }
 }
@@ -68,19 +68,19 @@ impl Design {
 /// Who may look when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Looks {
+pub enum AnalysisSchedule {
     /// Anybody, at any time: confidence sequences and betting.
     AnyTime,
     /// Once, at a number of units that was fixed beforehand: t and exact tests.
     Once,
 }
 
-impl Looks {
+impl AnalysisSchedule {
     /// What an interval is called: "CS" holds at any time, "CI" for one look.
     pub const fn interval(self) -> &'static str {
         match self {
-            Looks::AnyTime => "CS",
-            Looks::Once => "CI",
+            AnalysisSchedule::AnyTime => "CS",
+            AnalysisSchedule::Once => "CI",
         }
     }
 }
@@ -88,7 +88,7 @@ impl Looks {
 /// What becomes of units that are still at work or wait for somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unfinished {
+pub enum UnfinishedHandling {
     /// They are listed as not yet known.
     NotYetKnown,
     /// They count as they stand: nobody waits for them any more.
@@ -97,17 +97,17 @@ pub enum Unfinished {
 
 /// What was agreed on before anybody looked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct CompareOptions {
     /// What is compared.
     pub title: String,
     /// The experiment, which says what was hashed for each run.
     pub experiment: Option<ExperimentId>,
     /// How units are put beside each other.
-    pub design: Design,
+    pub design: ComparisonDesign,
     /// Who may look when.
-    pub looks: Looks,
+    pub looks: AnalysisSchedule,
     /// What becomes of unfinished units.
-    pub unfinished: Unfinished,
+    pub unfinished: UnfinishedHandling,
     /// How often a difference may be reported where there is none.
     pub alpha: f64,
     /// Chance of finding what is there, for the number of units that would settle it.
@@ -130,14 +130,14 @@ pub struct Options {
     pub path_points: usize,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CompareOptions {
+    fn default() -> CompareOptions {
+        CompareOptions {
             title: String::new(),
             experiment: None,
-            design: Design::Independent,
-            looks: Looks::AnyTime,
-            unfinished: Unfinished::NotYetKnown,
+            design: ComparisonDesign::Independent,
+            looks: AnalysisSchedule::AnyTime,
+            unfinished: UnfinishedHandling::NotYetKnown,
             alpha: 0.05,
             power: 0.8,
             n_star: sequential::DEFAULT_N_STAR,

@@ -7,18 +7,25 @@ use std::collections::BTreeMap;
 
 use baton_core::{Digest, RunId, UnixMs};
 
-use super::words::{Also, Question, Situation, say};
+use super::words::{PrimaryOutcome, RecommendationInput, SecondaryFindings, say};
 use super::*;
-use crate::measure::{Completion, Measures};
+use crate::measure::{CompletionBasis, RunMetrics};
 
 /// (value, lower, upper) as shares, whether it is settled, and what is missing.
-fn known(value: f64, lower: f64, upper: f64, is_settled: bool, margin: f64, more: Option<u64>) -> Question {
-    let shown = Interval { value, lower, upper };
-    Question::Known { shown, of_little: None, is_settled, margin, more }
+fn known(
+    value: f64,
+    lower: f64,
+    upper: f64,
+    is_settled: bool,
+    margin: f64,
+    more: Option<u64>,
+) -> PrimaryOutcome {
+    let shown = ConfidenceInterval { value, lower, upper };
+    PrimaryOutcome::Known { shown, of_little: None, is_settled, margin, more }
 }
 
-fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
-    Situation {
+fn situation(objectives: PrimaryOutcome, tokens: PrimaryOutcome) -> RecommendationInput<'static> {
+    RecommendationInput {
         control: "control",
         candidate: "eager",
         unit: "run",
@@ -33,16 +40,16 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         waiting: None,
         objectives,
         tokens,
-        also: Also::default(),
-        completion: Completion::Checked,
+        also: SecondaryFindings::default(),
+        completion: CompletionBasis::Checked,
     }
 }
 
-fn work(value: f64, lower: f64, upper: f64, is_settled: bool) -> Question {
+fn work(value: f64, lower: f64, upper: f64, is_settled: bool) -> PrimaryOutcome {
     known(value, lower, upper, is_settled, 0.05, Some(40))
 }
 
-fn price(value: f64, lower: f64, upper: f64, is_settled: bool) -> Question {
+fn price(value: f64, lower: f64, upper: f64, is_settled: bool) -> PrimaryOutcome {
     known(value, lower, upper, is_settled, 0.10, Some(40))
 }
 
@@ -56,19 +63,20 @@ fn every_situation_has_its_advice_and_its_words() {
     let cheap = || price(-0.2, -0.3, -0.1, true);
     let level = || price(0.01, -0.05, 0.06, false);
     let vague = || price(0.3, -0.1, 0.8, false);
-    let none = || Question::NotYet { why: "eager has 7 runs with an outcome, and 20 are needed".to_owned() };
-    let unjudged = || Question::CannotBeJudged {
+    let none =
+        || PrimaryOutcome::NotYet { why: "eager has 7 runs with an outcome, and 20 are needed".to_owned() };
+    let unjudged = || PrimaryOutcome::CannotBeJudged {
         why: "control did the same in all 35 runs".to_owned(),
         means: Some((57_412.0, 63_500.0)),
     };
-    let of_nothing = || Question::Known {
-        shown: Interval { value: 2.4, lower: 1.9, upper: 2.9 },
+    let of_nothing = || PrimaryOutcome::Known {
+        shown: ConfidenceInterval { value: 2.4, lower: 1.9, upper: 2.9 },
         of_little: Some(0.0),
         is_settled: true,
         margin: 0.05,
         more: None,
     };
-    let table: Vec<(Situation<'_>, Advice, &str)> = vec![
+    let table: Vec<(RecommendationInput<'_>, Advice, &str)> = vec![
         (
             situation(more(), vague()),
             Advice::KeepRunning,
@@ -137,7 +145,7 @@ fn every_situation_has_its_advice_and_its_words() {
             "Too early to say: eager has 7 runs with an outcome, and 20 are needed.",
         ),
         (
-            situation(more(), Question::NotMeasured),
+            situation(more(), PrimaryOutcome::NotMeasured),
             Advice::Ship,
             "eager finishes 6 % more objectives (95 % CS 1 to 11), tokens not known; ship it.",
         ),
@@ -182,12 +190,12 @@ fn every_situation_has_its_advice_and_its_words() {
              tokens (0.95 to 1.06); ship it.",
         ),
         (
-            Situation { runs: 0, ..situation(none(), none()) },
+            RecommendationInput { runs: 0, ..situation(none(), none()) },
             Advice::KeepRunning,
             "There are no runs yet, so there is nothing to say.",
         ),
         (
-            Situation {
+            RecommendationInput {
                 broken: Some("control got 300, eager got 150: wrong.".to_owned()),
                 ..situation(more(), level())
             },
@@ -195,23 +203,29 @@ fn every_situation_has_its_advice_and_its_words() {
             "Do not read the numbers: control got 300, eager got 150: wrong.",
         ),
         (
-            Situation { alarms: vec!["Faults: worse by 9 points.".to_owned()], ..situation(more(), level()) },
+            RecommendationInput {
+                alarms: vec!["Faults: worse by 9 points.".to_owned()],
+                ..situation(more(), level())
+            },
             Advice::KeepControl,
             "eager does harm; keep control.",
         ),
         (
-            Situation { attrition: Some("Outcomes are missing.".to_owned()), ..situation(more(), level()) },
+            RecommendationInput {
+                attrition: Some("Outcomes are missing.".to_owned()),
+                ..situation(more(), level())
+            },
             Advice::KeepRunning,
             "Do not decide yet: outcomes are missing.",
         ),
         (
-            Situation { any_time: false, interval: "CI", ..situation(open(), level()) },
+            RecommendationInput { any_time: false, interval: "CI", ..situation(open(), level()) },
             Advice::KeepRunning,
             "eager finishes 2 % more objectives so far (95 % CI −9 to 13), at 1.01× tokens (0.95 to 1.06); not settled: 40 more \
              runs, fixed beforehand, would settle it.",
         ),
         (
-            Situation { any_time: false, interval: "CI", ..situation(more(), level()) },
+            RecommendationInput { any_time: false, interval: "CI", ..situation(more(), level()) },
             Advice::Try,
             "eager finishes 6 % more objectives (95 % CI 1 to 11), at 1.01× tokens (0.95 to 1.06); try it on real work.",
         ),
@@ -225,15 +239,15 @@ fn every_situation_has_its_advice_and_its_words() {
     }
 }
 
-fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> Measures {
+fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> RunMetrics {
     let completed = (0..4).filter(|objective| roll(*objective) % 100 < done).count() as u32;
-    Measures {
+    RunMetrics {
         run: RunId::new(format!("{arm}-{index}")),
         workflow: "w".to_owned(),
         task: Digest::of(index.to_string()),
         assignments: Vec::new(),
         started_at: UnixMs(index),
-        standing: if completed == 4 { Standing::Done } else { Standing::Unfinished },
+        standing: if completed == 4 { RunResult::Done } else { RunResult::Unfinished },
         objectives: 4,
         checkable: 4,
         completed,
@@ -285,7 +299,7 @@ fn sample(arm: &str, seed: u64, runs: u64, done: u64) -> ArmSample {
 #[test]
 fn nobody_ships_where_nothing_differs_however_often_they_look() {
     // M5. 60 experiments that end the first time they would be stopped; of 60 at 5 % more than 9 are wrong once in 1000.
-    let options = Options { path_points: 1, ..Options::default() };
+    let options = CompareOptions { path_points: 1, ..CompareOptions::default() };
     let mut wrong = 0;
     for seed in 0..60 {
         let is_wrong = [40, 80, 140].into_iter().any(|runs| {
@@ -304,7 +318,7 @@ fn nobody_ships_where_nothing_differs_however_often_they_look() {
 
 #[test]
 fn a_better_arm_is_found_and_a_worse_one_is_not_shipped() {
-    let options = Options::default();
+    let options = CompareOptions::default();
     let better = compare(&[sample("control", 1, 200, 60), sample("eager", 2, 200, 85)], &options);
     assert_eq!(better.verdict.decision, Advice::Ship, "{:?}", better.verdict);
     let worse = compare(&[sample("control", 1, 200, 85), sample("eager", 2, 200, 60)], &options);
@@ -318,7 +332,8 @@ fn a_better_arm_is_found_and_a_worse_one_is_not_shipped() {
 
 #[test]
 fn arms_that_finish_everything_are_compared_all_the_same() {
-    let found = compare(&[sample("control", 1, 300, 100), sample("eager", 2, 300, 100)], &Options::default());
+    let found =
+        compare(&[sample("control", 1, 300, 100), sample("eager", 2, 300, 100)], &CompareOptions::default());
     let effect = &found.metrics[0].effects[0];
     assert!(effect.method.contains("betting"), "{effect:?}");
     assert_eq!(effect.relative.unwrap().value, 0.0);
@@ -333,7 +348,7 @@ fn runs_of_one_task_count_once() {
             run.task = Digest::of(format!("{} {}", arm.arm, index / 4));
         }
     }
-    let options = Options { design: Design::ClusteredByTask, ..Options::default() };
+    let options = CompareOptions { design: ComparisonDesign::ClusteredByTask, ..CompareOptions::default() };
     let found = compare(&repeated, &options);
     assert_eq!(found.metrics[0].arms[0].n, 30);
     for arm in &mut repeated {
@@ -346,19 +361,20 @@ fn runs_of_one_task_count_once() {
 #[test]
 fn nothing_is_dropped_in_silence() {
     let mut arms = [sample("control", 1, 30, 60), sample("eager", 2, 30, 60)];
-    arms[1].measures[29].standing = Standing::Running;
-    arms[1].invalid.push(Invalid { unit: "eager-99".to_owned(), reason: "no journal".to_owned() });
-    let found = compare(&arms, &Options::default());
+    arms[1].measures[29].standing = RunResult::Running;
+    arms[1].invalid.push(InvalidUnit { unit: "eager-99".to_owned(), reason: "no journal".to_owned() });
+    let found = compare(&arms, &CompareOptions::default());
     let eager = &found.arms[1];
     assert_eq!((eager.assigned, eager.known, eager.not_yet_known, eager.invalid.len()), (31, 29, 1, 1));
     assert!(found.attrition.words.contains("2 units"), "{:?}", found.attrition);
-    let as_they_stand = Options { unfinished: Unfinished::AsTheyStand, ..Options::default() };
+    let as_they_stand =
+        CompareOptions { unfinished: UnfinishedHandling::AsTheyStand, ..CompareOptions::default() };
     assert_eq!(compare(&arms, &as_they_stand).arms[1].known, 30);
     // Most of one arm: no verdict.
     for run in &mut arms[1].measures {
-        run.standing = Standing::Running;
+        run.standing = RunResult::Running;
     }
-    assert_eq!(compare(&arms, &Options::default()).attrition.checked, Checked::Alarm);
+    assert_eq!(compare(&arms, &CompareOptions::default()).attrition.checked, CheckResult::Alarm);
 }
 
 #[test]
@@ -367,10 +383,10 @@ fn runs_that_wait_for_a_person_come_before_the_numbers() {
     let mut arms = [sample("control", 1, 30, 60), sample("eager", 2, 30, 60)];
     for (arm, waiting) in arms.iter_mut().zip([3, 5]) {
         for run in &mut arm.measures[..waiting] {
-            run.standing = Standing::Waiting;
+            run.standing = RunResult::Waiting;
         }
     }
-    let found = compare(&arms, &Options::default());
+    let found = compare(&arms, &CompareOptions::default());
     assert_eq!((found.arms[0].waiting.len(), found.arms[1].waiting.len()), (3, 5));
     assert_eq!(found.arms[1].waiting[0], arms[1].measures[0].run.to_string());
     let first = &found.verdict.words[0];
@@ -383,18 +399,19 @@ fn runs_that_wait_for_a_person_come_before_the_numbers() {
     assert_eq!(found.verdict.decision, Advice::KeepRunning);
     assert!(found.attrition.words.contains("8 of them wait for a person's answer."), "{:?}", found.attrition);
     // As they stand they have an outcome, and one of very many changes nothing.
-    let as_they_stand = Options { unfinished: Unfinished::AsTheyStand, ..Options::default() };
+    let as_they_stand =
+        CompareOptions { unfinished: UnfinishedHandling::AsTheyStand, ..CompareOptions::default() };
     let found = compare(&arms, &as_they_stand);
     assert!(found.arms.iter().all(|arm| arm.waiting.is_empty()), "{:?}", found.arms);
     let mut many = [sample("control", 1, 30, 60), sample("eager", 2, 30, 60)];
-    many[1].measures[0].standing = Standing::Waiting;
-    let found = compare(&many, &Options::default());
+    many[1].measures[0].standing = RunResult::Waiting;
+    let found = compare(&many, &CompareOptions::default());
     assert!(!found.verdict.words[0].contains("wait"), "{:?}", found.verdict);
 }
 
 #[test]
 fn odd_samples_are_said_in_words() {
-    let options = Options::default();
+    let options = CompareOptions::default();
     assert_eq!(compare(&[], &options).verdict.decision, Advice::StopBroken);
     let one = compare(&[sample("control", 1, 30, 60)], &options);
     assert!(one.verdict.words[0].contains("only arm"), "{:?}", one.verdict);
@@ -424,8 +441,12 @@ fn odd_samples_are_said_in_words() {
 
 #[test]
 fn pairing_is_measured() {
-    let options =
-        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let options = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        looks: AnalysisSchedule::Once,
+        randomised: false,
+        ..CompareOptions::default()
+    };
     let (control, mut eager) = (sample("control", 1, 200, 60), sample("eager", 1, 200, 70));
     for run in control.measures.iter().chain(&eager.measures) {
         assert!(run.lead_turns.is_empty());
@@ -434,7 +455,7 @@ fn pairing_is_measured() {
     control.measures.iter_mut().step_by(2).for_each(|run| run.lead_turns = vec![1 + run.turns]);
     eager.measures.iter_mut().take(80).enumerate().for_each(|(n, run)| run.lead_turns = vec![n as u32 % 3]);
     let found = compare(&[control, eager], &options);
-    assert_eq!(found.allocation.checked, Checked::NotChecked);
+    assert_eq!(found.allocation.checked, CheckResult::NotChecked);
     let pairing = &found.pairings[0];
     assert!(
         pairing.pairs == 200 && pairing.correlation.unwrap() > 0.5 && pairing.saving > 0.3,
@@ -450,8 +471,12 @@ fn pairing_is_measured() {
 
 #[test]
 fn a_verdict_names_no_secondary_outcome_that_differs_by_next_to_nothing() {
-    let options =
-        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let options = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        looks: AnalysisSchedule::Once,
+        randomised: false,
+        ..CompareOptions::default()
+    };
     let found = |longer: u64| {
         let (control, mut eager) = (sample("control", 1, 200, 60), sample("eager", 1, 200, 60));
         // A little more for each, so that it is certain however little it is.

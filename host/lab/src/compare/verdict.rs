@@ -3,11 +3,14 @@
 
 use super::amounts::{self, points};
 use super::metrics::{OBJECTIVES, TOKENS};
-use super::options::{Design, Looks, Options};
-use super::words::{self, Also, Question, Situation};
-use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict, apart};
-use crate::stats::power::Goal;
-use crate::stats::sequential::Sequential;
+use super::options::{AnalysisSchedule, CompareOptions, ComparisonDesign};
+use super::words::{self, PrimaryOutcome, RecommendationInput, SecondaryFindings};
+use super::{
+    Advice, BetterDirection, CheckResult, Comparison, ConfidenceInterval, Effect, Metric, MetricRole,
+    Recommendation, apart,
+};
+use crate::stats::power::PowerGoal;
+use crate::stats::sequential::ConfidenceSequence;
 
 /// Secondary outcomes that a verdict names, of those that are not worse.
 const ALSO_MAX: usize = 3;
@@ -17,18 +20,22 @@ const WAITING_SHARE: f64 = 0.05;
 const NORMAL_95: f64 = 1.959_964;
 
 /// Before there is one.
-pub(super) fn none() -> Verdict {
-    Verdict { arm: None, decision: Advice::KeepRunning, words: Vec::new(), more_units: None }
+pub(super) fn none() -> Recommendation {
+    Recommendation { arm: None, decision: Advice::KeepRunning, words: Vec::new(), more_units: None }
 }
 
 /// Where there is no candidate.
-pub(super) fn nothing(comparison: &Comparison) -> Verdict {
+pub(super) fn nothing(comparison: &Comparison) -> Recommendation {
     let words = words::no_candidate(comparison.arms.first().map(|arm| arm.name.as_str()));
-    Verdict { arm: None, decision: Advice::StopBroken, words, more_units: None }
+    Recommendation { arm: None, decision: Advice::StopBroken, words, more_units: None }
 }
 
 /// The verdict on each candidate. `identical` says of each whether it came to the very same as control.
-pub(super) fn of(comparison: &Comparison, identical: &[bool], options: &Options) -> Vec<Verdict> {
+pub(super) fn of(
+    comparison: &Comparison,
+    identical: &[bool],
+    options: &CompareOptions,
+) -> Vec<Recommendation> {
     let Some(control) = comparison.arms.first() else { return Vec::new() };
     comparison
         .arms
@@ -39,15 +46,15 @@ pub(super) fn of(comparison: &Comparison, identical: &[bool], options: &Options)
             let alarms = comparison
                 .guardrails
                 .iter()
-                .filter(|one| one.arm == arm.name && one.checked == Checked::Alarm);
-            let is_alarm = |checked| checked == Checked::Alarm;
-            let situation = Situation {
+                .filter(|one| one.arm == arm.name && one.checked == CheckResult::Alarm);
+            let is_alarm = |checked| checked == CheckResult::Alarm;
+            let situation = RecommendationInput {
                 control: &control.name,
                 candidate: &arm.name,
                 unit: comparison.design.unit(),
                 interval: comparison.looks.interval(),
                 percent: (100.0 * (1.0 - comparison.alpha)).round(),
-                any_time: comparison.looks == Looks::AnyTime,
+                any_time: comparison.looks == AnalysisSchedule::AnyTime,
                 runs: comparison.arms.iter().map(|arm| arm.assigned).sum(),
                 broken: is_alarm(comparison.allocation.checked).then(|| comparison.allocation.words.clone()),
                 identical: identical.get(index).copied().unwrap_or_default(),
@@ -79,7 +86,13 @@ fn waiting(comparison: &Comparison, control: &str, candidate: &str) -> Option<St
     })
 }
 
-fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, options: &Options) -> Question {
+fn question(
+    comparison: &Comparison,
+    id: &str,
+    candidate: usize,
+    margin: f64,
+    options: &CompareOptions,
+) -> PrimaryOutcome {
     let metric = comparison.metrics.iter().find(|metric| metric.id == id);
     let effect = metric.and_then(|metric| metric.effects.get(candidate));
     // Agents that report no tokens never will: the verdict then rests on what is known.
@@ -87,11 +100,11 @@ fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, op
         |index: usize| metric.and_then(|metric| metric.arms.get(index)).is_some_and(|arm| arm.n > 0);
     let has_outcomes = comparison.arms.iter().all(|arm| arm.known >= options.min_per_arm);
     if id == TOKENS && has_outcomes && !(is_measured(0) && is_measured(candidate + 1)) {
-        return Question::NotMeasured;
+        return PrimaryOutcome::NotMeasured;
     }
     if let Some(why) = effect.and_then(|effect| effect.cannot_judge.as_ref()) {
         let mean = |index: usize| metric.and_then(|metric| metric.arms.get(index)?.mean);
-        return Question::CannotBeJudged { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
+        return PrimaryOutcome::CannotBeJudged { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
     }
     let mean = metric.and_then(|metric| metric.arms.first()?.mean).unwrap_or(0.0);
     let known = |effect: &Effect| {
@@ -102,11 +115,11 @@ fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, op
     };
     let Some((p, shown, of_little)) = effect.and_then(known) else {
         let why = effect.and_then(|effect| effect.not_yet.clone());
-        return Question::NotYet { why: why.unwrap_or_else(|| "there is no outcome yet".to_owned()) };
+        return PrimaryOutcome::NotYet { why: why.unwrap_or_else(|| "there is no outcome yet".to_owned()) };
     };
     if of_little.is_some() && !(has_any(metric, 0) || has_any(metric, candidate + 1)) {
         let why = "neither arm has finished any".to_owned();
-        return Question::CannotBeJudged { why, means: None };
+        return PrimaryOutcome::CannotBeJudged { why, means: None };
     }
     let is_settled = p.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
     let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
@@ -117,7 +130,7 @@ fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, op
         Some(absolute) => more(absolute, n, of_control, options),
         None => more(shown, n, margin, options),
     };
-    Question::Known { shown, of_little, is_settled, margin, more }
+    PrimaryOutcome::Known { shown, of_little, is_settled, margin, more }
 }
 
 /// Whether the mean of an arm is above 0.
@@ -126,30 +139,31 @@ fn has_any(metric: Option<&Metric>, arm: usize) -> bool {
 }
 
 /// Units that an effect rests on.
-fn units(metric: &Metric, candidate: usize, options: &Options) -> Option<f64> {
+fn units(metric: &Metric, candidate: usize, options: &CompareOptions) -> Option<f64> {
     let (control, other) = (metric.arms.first()?.n, metric.arms.get(candidate + 1)?.n);
-    let is_paired = options.design == Design::PairedBySeed;
+    let is_paired = options.design == ComparisonDesign::PairedBySeed;
     Some(if is_paired { control.min(other) } else { control + other } as f64)
 }
 
 /// Units that are still missing until the interval leaves 0 on the side where it is, or lies within the margin: whichever is
 /// sooner. None where neither is in sight.
-fn more(shown: Interval, n: f64, margin: f64, options: &Options) -> Option<u64> {
+fn more(shown: ConfidenceInterval, n: f64, margin: f64, options: &CompareOptions) -> Option<u64> {
     let half = (shown.upper - shown.lower) / 2.0;
     if half <= 0.0 || n < 2.0 {
         return None;
     }
-    let sequence = Sequential { alpha: options.alpha, n_star: options.n_star, ..Sequential::default() };
+    let sequence =
+        ConfidenceSequence { alpha: options.alpha, n_star: options.n_star, ..ConfidenceSequence::default() };
     let errors = match options.looks {
-        Looks::AnyTime => sequence.boundary(n).ok()?,
-        Looks::Once => NORMAL_95,
+        AnalysisSchedule::AnyTime => sequence.boundary(n).ok()?,
+        AnalysisSchedule::Once => NORMAL_95,
     };
     let variance = (half / errors).powi(2) * n;
-    let goal = |power| Goal { alpha: options.alpha, power };
+    let goal = |power| PowerGoal { alpha: options.alpha, power };
     let needed = |effect: f64, power: f64| match options.looks {
-        Looks::AnyTime => sequence.units_needed(effect, variance, power).ok(),
+        AnalysisSchedule::AnyTime => sequence.units_needed(effect, variance, power).ok(),
         // `in_all` takes the variance of a unit in two arms of the same size; ours has the four of it already.
-        Looks::Once => goal(power).in_all(effect, variance / 4.0).ok(),
+        AnalysisSchedule::Once => goal(power).in_all(effect, variance / 4.0).ok(),
     };
     let different = needed(shown.value.abs(), options.power);
     let same = Some(margin - shown.value.abs()).filter(|room| *room > 0.0).and_then(|room| needed(room, 0.5));
@@ -161,8 +175,8 @@ fn more(shown: Interval, n: f64, margin: f64, options: &Options) -> Option<u64> 
 
 /// Secondary outcomes whose difference is settled and may be as large as matters, in a few words each. None that is worse is
 /// left out.
-fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Also {
-    let secondary = comparison.metrics.iter().filter(|metric| metric.role == Role::Secondary);
+fn also(comparison: &Comparison, candidate: usize, margin: f64) -> SecondaryFindings {
+    let secondary = comparison.metrics.iter().filter(|metric| metric.role == MetricRole::Secondary);
     let settled = secondary.filter_map(|metric| {
         let effect = metric.effects.get(candidate)?;
         let shown = effect.shown()?;
@@ -173,26 +187,31 @@ fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Also {
     let (worse, others): (Vec<_>, Vec<_>) = settled.partition(|(is_worse, _)| *is_worse);
     let words = |of: Vec<(bool, String)>| of.into_iter().map(|(_, words)| words);
     let cut = others.len().saturating_sub(ALSO_MAX);
-    Also { worse: words(worse).collect(), others: words(others).take(ALSO_MAX).collect(), cut }
+    SecondaryFindings { worse: words(worse).collect(), others: words(others).take(ALSO_MAX).collect(), cut }
 }
 
 /// Whether it is worse, and in words.
-fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> (bool, String) {
+fn also_one(metric: &Metric, effect: &Effect, shown: ConfidenceInterval) -> (bool, String) {
     let name = metric.name.to_lowercase();
     let much = match effect.relative {
         Some(share) => amounts::percent_change(share.value),
         None => format!("{} {}", amounts::signed(shown.value), metric.unit),
     };
     let (is_worse, judged) = match (metric.better, shown.value > 0.0) {
-        (Better::Up, true) | (Better::Down, false) => (false, ", better"),
-        (Better::Up, false) | (Better::Down, true) => (true, ""),
-        (Better::Neither, _) => (false, ""),
+        (BetterDirection::Up, true) | (BetterDirection::Down, false) => (false, ", better"),
+        (BetterDirection::Up, false) | (BetterDirection::Down, true) => (true, ""),
+        (BetterDirection::Neither, _) => (false, ""),
     };
     (is_worse, format!("{name} {much}{judged}"))
 }
 
 /// What a guardrail came to, in a sentence.
-pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, options: &Options) -> String {
+pub(super) fn guardrail(
+    metric: &Metric,
+    effect: &Effect,
+    checked: CheckResult,
+    options: &CompareOptions,
+) -> String {
     let name = &metric.name;
     let Some(shown) = effect.absolute else {
         if let Some(why) = &effect.cannot_judge {
@@ -201,7 +220,8 @@ pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, opti
         let why = effect.not_yet.clone().unwrap_or_else(|| "there is no outcome yet".to_owned());
         return format!("{name}: too early to say: {why}.");
     };
-    let apart = if options.design == Design::PairedBySeed { None } else { apart::of(metric, effect) };
+    let apart =
+        if options.design == ComparisonDesign::PairedBySeed { None } else { apart::of(metric, effect) };
     let pairs = apart.map(|apart| format!(" in {}", apart.words(options))).unwrap_or_default();
     let much = format!(
         "{} points ({:.0} % {} {} to {})",
@@ -212,9 +232,9 @@ pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, opti
         points(shown.upper)
     ) + &pairs;
     match checked {
-        Checked::Alarm => format!("{name}: {} is worse by {much}.", effect.arm),
+        CheckResult::Alarm => format!("{name}: {} is worse by {much}.", effect.arm),
         // Its own interval says harm, and all guardrails together do not yet.
-        _ if shown.excludes_zero() && (metric.better == Better::Up) == (shown.value < 0.0) => {
+        _ if shown.excludes_zero() && (metric.better == BetterDirection::Up) == (shown.value < 0.0) => {
             format!(
                 "{name}: {} may be worse, by {much}; not certain, since every guardrail is a chance of a false alarm.",
                 effect.arm

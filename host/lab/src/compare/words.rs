@@ -2,14 +2,14 @@
 //! reader is told to do; pure, and tested situation by situation.
 
 use super::amounts::{amount, counted, digits, factor, number, round_up, times};
-use super::{Advice, Interval, Verdict};
-use crate::measure::Completion;
+use super::{Advice, ConfidenceInterval, Recommendation};
+use crate::measure::CompletionBasis;
 
 /// So many times the units there are, and what is asked for is another experiment, not more of this one.
 const OUT_OF_REACH: u64 = 10;
 
 /// Everything that the verdict on one candidate rests on.
-pub(super) struct Situation<'a> {
+pub(super) struct RecommendationInput<'a> {
     pub(super) control: &'a str,
     pub(super) candidate: &'a str,
     /// "run", "pair", "task".
@@ -32,17 +32,17 @@ pub(super) struct Situation<'a> {
     pub(super) attrition: Option<String>,
     /// Runs that wait for a person, where they are enough to change what the numbers say.
     pub(super) waiting: Option<String>,
-    pub(super) objectives: Question,
-    pub(super) tokens: Question,
+    pub(super) objectives: PrimaryOutcome,
+    pub(super) tokens: PrimaryOutcome,
     /// Settled secondary outcomes.
-    pub(super) also: Also,
+    pub(super) also: SecondaryFindings,
     /// What objectives count.
-    pub(super) completion: Completion,
+    pub(super) completion: CompletionBasis,
 }
 
 /// Settled secondary outcomes, in a few words each.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Also {
+pub(super) struct SecondaryFindings {
     /// All that got worse.
     pub(super) worse: Vec<String>,
     /// The first of the others.
@@ -53,7 +53,7 @@ pub(super) struct Also {
 
 /// A primary outcome.
 #[derive(Clone, Debug)]
-pub(super) enum Question {
+pub(super) enum PrimaryOutcome {
     /// There is no answer.
     NotYet { why: String },
     /// Nobody measures it.
@@ -62,12 +62,18 @@ pub(super) enum Question {
     CannotBeJudged { why: String, means: Option<(f64, f64)> },
     /// Share of control by which the candidate differs; of a control that has nothing, or too little to be a divisor, the
     /// difference itself, beside control's mean.
-    Known { shown: Interval, of_little: Option<f64>, is_settled: bool, margin: f64, more: Option<u64> },
+    Known {
+        shown: ConfidenceInterval,
+        of_little: Option<f64>,
+        is_settled: bool,
+        margin: f64,
+        more: Option<u64>,
+    },
 }
 
 /// Where a primary outcome stands, from the side of the candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stands {
+enum OutcomeConclusion {
     Better,
     Worse,
     /// Any difference is within the margin.
@@ -79,37 +85,41 @@ enum Stands {
     Unjudged,
 }
 
-impl Question {
-    fn shown(&self) -> Option<Interval> {
+impl PrimaryOutcome {
+    fn shown(&self) -> Option<ConfidenceInterval> {
         match self {
-            Question::NotYet { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
-            Question::Known { shown, .. } => Some(*shown),
+            PrimaryOutcome::NotYet { .. }
+            | PrimaryOutcome::NotMeasured
+            | PrimaryOutcome::CannotBeJudged { .. } => None,
+            PrimaryOutcome::Known { shown, .. } => Some(*shown),
         }
     }
 
     fn more(&self) -> Option<u64> {
         match self {
-            Question::NotYet { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
-            Question::Known { more, .. } => *more,
+            PrimaryOutcome::NotYet { .. }
+            | PrimaryOutcome::NotMeasured
+            | PrimaryOutcome::CannotBeJudged { .. } => None,
+            PrimaryOutcome::Known { more, .. } => *more,
         }
     }
 
-    fn stands(&self, more_is_better: bool) -> Option<Stands> {
+    fn stands(&self, more_is_better: bool) -> Option<OutcomeConclusion> {
         let (shown, is_settled, margin) = match self {
-            Question::NotYet { .. } => return None,
+            PrimaryOutcome::NotYet { .. } => return None,
             // What nobody knows speaks neither for nor against.
-            Question::NotMeasured => return Some(Stands::Same),
-            Question::CannotBeJudged { .. } => return Some(Stands::Unjudged),
-            Question::Known { shown, is_settled, margin, .. } => (shown, is_settled, margin),
+            PrimaryOutcome::NotMeasured => return Some(OutcomeConclusion::Same),
+            PrimaryOutcome::CannotBeJudged { .. } => return Some(OutcomeConclusion::Unjudged),
+            PrimaryOutcome::Known { shown, is_settled, margin, .. } => (shown, is_settled, margin),
         };
         let (least, most) =
             if more_is_better { (shown.lower, shown.upper) } else { (-shown.upper, -shown.lower) };
         Some(match () {
-            () if least > -margin && most < *margin => Stands::Same,
-            () if *is_settled && least > 0.0 => Stands::Better,
-            () if *is_settled && most < 0.0 => Stands::Worse,
-            () if least > -margin => Stands::NotWorse,
-            () => Stands::Open,
+            () if least > -margin && most < *margin => OutcomeConclusion::Same,
+            () if *is_settled && least > 0.0 => OutcomeConclusion::Better,
+            () if *is_settled && most < 0.0 => OutcomeConclusion::Worse,
+            () if least > -margin => OutcomeConclusion::NotWorse,
+            () => OutcomeConclusion::Open,
         })
     }
 }
@@ -124,14 +134,14 @@ pub(super) fn no_candidate(control: Option<&str>) -> Vec<String> {
 }
 
 /// What to do, and why.
-pub(super) fn say(of: &Situation<'_>) -> Verdict {
+pub(super) fn say(of: &RecommendationInput<'_>) -> Recommendation {
     let (decision, more_units, mut words) = advise(of);
     let rests_on_outcomes =
         decision != Advice::StopBroken && of.runs > 0 && of.alarms.is_empty() && !of.identical;
     if rests_on_outcomes {
         words.extend(unjudged(of));
     }
-    let Also { worse, others, cut } = &of.also;
+    let SecondaryFindings { worse, others, cut } = &of.also;
     if decision != Advice::StopBroken && !worse.is_empty() {
         let weigh = match decision {
             Advice::Ship => " Weigh that before you ship it.",
@@ -148,24 +158,24 @@ pub(super) fn say(of: &Situation<'_>) -> Verdict {
     if rests_on_outcomes && of.objectives.shown().is_some() {
         words.extend(claimed(of.completion).map(str::to_owned));
     }
-    Verdict { arm: Some(of.candidate.to_owned()), decision, words, more_units }
+    Recommendation { arm: Some(of.candidate.to_owned()), decision, words, more_units }
 }
 
 /// That the objectives rest on claims, where they do.
-fn claimed(completion: Completion) -> Option<&'static str> {
+fn claimed(completion: CompletionBasis) -> Option<&'static str> {
     match completion {
-        Completion::Checked => None,
-        Completion::Claimed => {
+        CompletionBasis::Checked => None,
+        CompletionBasis::Claimed => {
             Some("No objective of these runs has a check: they count as agents claim them.")
         }
-        Completion::Mixed => Some("Runs of workflows without a check count as agents claim them."),
+        CompletionBasis::Mixed => Some("Runs of workflows without a check count as agents claim them."),
     }
 }
 
-type Said = (Advice, Option<u64>, Vec<String>);
+type AdviceText = (Advice, Option<u64>, Vec<String>);
 
-fn advise(of: &Situation<'_>) -> Said {
-    let Situation { control, candidate, .. } = of;
+fn advise(of: &RecommendationInput<'_>) -> AdviceText {
+    let RecommendationInput { control, candidate, .. } = of;
     if let Some(why) = &of.broken {
         let words = vec![
             format!("Do not read the numbers: {}", lower_first(why, control, candidate)),
@@ -219,7 +229,7 @@ fn advise(of: &Situation<'_>) -> Said {
     let (Some(work), Some(price)) = (of.objectives.stands(true), of.tokens.stands(false)) else {
         return too_early(of);
     };
-    if work == Stands::Unjudged {
+    if work == OutcomeConclusion::Unjudged {
         let words = vec![
             format!("Nothing can be said of what {candidate} finishes; keep {control}."),
             "Look at the runs first (`baton report`): work that comes to the same every time compares nothing."
@@ -242,46 +252,54 @@ fn advise(of: &Situation<'_>) -> Said {
     };
     let times = of.tokens.shown().map(|shown| times(shown.value)).unwrap_or_default();
     match (work, price) {
-        (Stands::Better, Stands::Worse) => settled(
+        (OutcomeConclusion::Better, OutcomeConclusion::Worse) => settled(
             better,
             &format!("{ship} if that is worth {times} the tokens, else keep {control}"),
             "More work for more tokens is yours to weigh: more runs would not settle it.".to_owned(),
         ),
-        (Stands::Better, Stands::Open) => unsettled(of, &result, Open::Tokens),
-        (Stands::Better, Stands::Unjudged) => {
+        (OutcomeConclusion::Better, OutcomeConclusion::Open) => unsettled(of, &result, OpenOutcome::Tokens),
+        (OutcomeConclusion::Better, OutcomeConclusion::Unjudged) => {
             settled(better, &format!("{ship} if its tokens suit you, else keep {control}"), next)
         }
-        (Stands::Same, Stands::Unjudged) => settled(
+        (OutcomeConclusion::Same, OutcomeConclusion::Unjudged) => settled(
             Advice::KeepControl,
             &format!("keep {control}: there is no difference that matters in what it finishes"),
             stop,
         ),
-        (Stands::Better, _) => settled(better, ship, next),
-        (Stands::Worse, Stands::Better) => settled(
+        (OutcomeConclusion::Better, _) => settled(better, ship, next),
+        (OutcomeConclusion::Worse, OutcomeConclusion::Better) => settled(
             Advice::KeepControl,
             &format!("keep {control}"),
             "It saves tokens by finishing less. Ship it only where unfinished work does not matter."
                 .to_owned(),
         ),
-        (Stands::Worse, _) => settled(Advice::KeepControl, &format!("keep {control}"), stop),
-        (Stands::Same | Stands::NotWorse, Stands::Better) => settled(better, ship, next),
-        (Stands::Same, Stands::Worse) => settled(Advice::KeepControl, &format!("keep {control}"), stop),
-        (Stands::Same, Stands::Same) => settled(
+        (OutcomeConclusion::Worse, _) => settled(Advice::KeepControl, &format!("keep {control}"), stop),
+        (OutcomeConclusion::Same | OutcomeConclusion::NotWorse, OutcomeConclusion::Better) => {
+            settled(better, ship, next)
+        }
+        (OutcomeConclusion::Same, OutcomeConclusion::Worse) => {
+            settled(Advice::KeepControl, &format!("keep {control}"), stop)
+        }
+        (OutcomeConclusion::Same, OutcomeConclusion::Same) => settled(
             Advice::KeepControl,
             &format!("keep {control}: there is no difference that matters"),
             format!(
                 "More runs would not change this. If you like {candidate} for another reason, nothing here speaks against it."
             ),
         ),
-        (Stands::Same, _) => unsettled(of, &result, Open::Tokens),
-        (Stands::NotWorse | Stands::Open | Stands::Unjudged, _) => unsettled(of, &result, Open::Objectives),
+        (OutcomeConclusion::Same, _) => unsettled(of, &result, OpenOutcome::Tokens),
+        (OutcomeConclusion::NotWorse | OutcomeConclusion::Open | OutcomeConclusion::Unjudged, _) => {
+            unsettled(of, &result, OpenOutcome::Objectives)
+        }
     }
 }
 
-fn too_early(of: &Situation<'_>) -> Said {
+fn too_early(of: &RecommendationInput<'_>) -> AdviceText {
     let why = [&of.objectives, &of.tokens].into_iter().find_map(|question| match question {
-        Question::NotYet { why } => Some(why.as_str()),
-        Question::Known { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
+        PrimaryOutcome::NotYet { why } => Some(why.as_str()),
+        PrimaryOutcome::Known { .. }
+        | PrimaryOutcome::NotMeasured
+        | PrimaryOutcome::CannotBeJudged { .. } => None,
     });
     let next = if of.any_time {
         "Keep running, and look again when more of them are done."
@@ -294,11 +312,11 @@ fn too_early(of: &Situation<'_>) -> Said {
 }
 
 /// Names each primary outcome that cannot be judged, with what is known of it.
-fn unjudged(of: &Situation<'_>) -> Vec<String> {
-    let Situation { control, candidate, .. } = of;
+fn unjudged(of: &RecommendationInput<'_>) -> Vec<String> {
+    let RecommendationInput { control, candidate, .. } = of;
     let outcomes = [("Objectives", "objectives", &of.objectives), ("Tokens", "tokens", &of.tokens)];
     let unjudged = outcomes.into_iter().filter_map(|(name, unit, question)| {
-        let Question::CannotBeJudged { why, means } = question else { return None };
+        let PrimaryOutcome::CannotBeJudged { why, means } = question else { return None };
         let means = means.map(|(a, b)| {
             format!(" ({} {unit} a run of {control}, {} of {candidate})", amount(a), amount(b))
         });
@@ -316,17 +334,17 @@ fn unjudged(of: &Situation<'_>) -> Vec<String> {
 
 /// Which primary outcome is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenOutcome {
     Objectives,
     Tokens,
 }
 
 /// The question that is open, and what it would take.
-fn unsettled(of: &Situation<'_>, result: &str, open: Open) -> Said {
-    let Situation { control, candidate, unit, .. } = of;
+fn unsettled(of: &RecommendationInput<'_>, result: &str, open: OpenOutcome) -> AdviceText {
+    let RecommendationInput { control, candidate, unit, .. } = of;
     let (open, what, other) = match open {
-        Open::Objectives => (&of.objectives, "how much it finishes", settled_tokens(of)),
-        Open::Tokens => (&of.tokens, "what it costs", settled_objectives(of)),
+        OpenOutcome::Objectives => (&of.objectives, "how much it finishes", settled_tokens(of)),
+        OpenOutcome::Tokens => (&of.tokens, "what it costs", settled_objectives(of)),
     };
     let more = open.more();
     let out_of_reach = more.is_none_or(|more| more > of.runs.max(1).saturating_mul(OUT_OF_REACH));
@@ -357,16 +375,16 @@ fn unsettled(of: &Situation<'_>, result: &str, open: Open) -> Said {
 }
 
 /// What to do with tokens that are settled, where objectives are not and never will be.
-fn settled_tokens(of: &Situation<'_>) -> Option<String> {
-    let Situation { control, candidate, .. } = of;
+fn settled_tokens(of: &RecommendationInput<'_>) -> Option<String> {
+    let RecommendationInput { control, candidate, .. } = of;
     let times = times(of.tokens.shown()?.value);
     let difference = "the difference in objectives is too small to be found this way";
     match of.tokens.stands(false)? {
-        Stands::Better => {
+        OutcomeConclusion::Better => {
             let fewer = -of.objectives.shown()?.lower;
             let fewer = match of.objectives {
                 _ if fewer <= 0.0 => format!("no fewer objectives than {control}"),
-                Question::Known { of_little: Some(_), .. } => {
+                PrimaryOutcome::Known { of_little: Some(_), .. } => {
                     format!("up to {} fewer objectives a run", number(fewer, 1))
                 }
                 _ => format!("up to {} % fewer objectives", number(100.0 * fewer, 0)),
@@ -376,17 +394,20 @@ fn settled_tokens(of: &Situation<'_>) -> Option<String> {
                  may finish {fewer}, else keep {control}: {difference}."
             ))
         }
-        Stands::Worse => Some(format!(
+        OutcomeConclusion::Worse => Some(format!(
             "Tokens are settled: {candidate} takes {times} those of {control}. If so many runs are too many, keep {control}: {difference}."
         )),
-        Stands::Same | Stands::NotWorse | Stands::Open | Stands::Unjudged => None,
+        OutcomeConclusion::Same
+        | OutcomeConclusion::NotWorse
+        | OutcomeConclusion::Open
+        | OutcomeConclusion::Unjudged => None,
     }
 }
 
 /// What to do with objectives that are settled, where tokens are not and never will be.
-fn settled_objectives(of: &Situation<'_>) -> Option<String> {
-    let Situation { control, candidate, .. } = of;
-    (of.objectives.stands(true)? == Stands::Better).then(|| {
+fn settled_objectives(of: &RecommendationInput<'_>) -> Option<String> {
+    let RecommendationInput { control, candidate, .. } = of;
+    (of.objectives.stands(true)? == OutcomeConclusion::Better).then(|| {
         format!(
             "Objectives are settled: {candidate} finishes more. If so many runs are too many, take {candidate} where its tokens do not \
              matter, else keep {control}: the difference in tokens is too small to be found this way."
@@ -395,15 +416,15 @@ fn settled_objectives(of: &Situation<'_>) -> Option<String> {
 }
 
 /// "eager finishes 6 % more objectives (95 % CS 1 to 11), at 1.3× tokens".
-fn result(of: &Situation<'_>, work: Stands) -> String {
-    let Situation { control, candidate, interval, percent, .. } = of;
+fn result(of: &RecommendationInput<'_>, work: OutcomeConclusion) -> String {
+    let RecommendationInput { control, candidate, interval, percent, .. } = of;
     let Some(objectives) = of.objectives.shown() else { return String::new() };
     let hundred = |share: f64| 100.0 * share;
     let ends = objectives.map(hundred);
     let digits = digits(&ends);
     let (value, lower, upper) =
         (number(ends.value, digits), number(ends.lower, digits), number(ends.upper, digits));
-    if let Question::Known { of_little: Some(mean), .. } = of.objectives {
+    if let PrimaryOutcome::Known { of_little: Some(mean), .. } = of.objectives {
         let [value, lower, upper] = [objectives.value, objectives.lower, objectives.upper];
         let more = if value < 0.0 { "fewer" } else { "more" };
         let has = match number(mean, 1) {
@@ -420,7 +441,12 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
             price_of(of)
         );
     }
-    let so_far = if matches!(work, Stands::Better | Stands::Worse | Stands::Same) { "" } else { " so far" };
+    let so_far =
+        if matches!(work, OutcomeConclusion::Better | OutcomeConclusion::Worse | OutcomeConclusion::Same) {
+            ""
+        } else {
+            " so far"
+        };
     let size = number(ends.value.abs(), digits);
     let much = match () {
         () if value == number(0.0, digits) => format!("as many objectives as {control}"),
@@ -435,9 +461,11 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
 }
 
 /// "at 1.3× tokens (1.2 to 1.5)".
-fn price_of(of: &Situation<'_>) -> String {
+fn price_of(of: &RecommendationInput<'_>) -> String {
     match of.tokens.shown() {
-        None if matches!(of.tokens, Question::CannotBeJudged { .. }) => "tokens cannot be judged".to_owned(),
+        None if matches!(of.tokens, PrimaryOutcome::CannotBeJudged { .. }) => {
+            "tokens cannot be judged".to_owned()
+        }
         None => "tokens not known".to_owned(),
         Some(tokens) if tokens.lower == tokens.upper && tokens.value == 0.0 => {
             "at the same tokens".to_owned()

@@ -7,7 +7,7 @@ use baton_core::observation::{
 };
 use baton_core::{ObjectiveId, Seq, TextBlob};
 
-use super::dice::Dice;
+use super::dice::QuestionRng;
 use super::views;
 
 /// What a tool would print that reads a file about agents.
@@ -15,7 +15,7 @@ const PRINTED: &str =
     "error: prompt is too long: context window exceeded; usage limit reached, rate limit, 429";
 
 /// A tool prints something, after everything else.
-pub(super) fn a_tool_prints(question: &PolicyRequest, _: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn a_tool_prints(question: &PolicyRequest, _: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Assess(seen) = &mut changed.ask else { return None };
     if seen.signals.len() >= views::SIGNALS {
@@ -40,7 +40,7 @@ pub(super) fn a_tool_prints(question: &PolicyRequest, _: &mut Dice) -> Option<Po
 }
 
 /// A session whose occupancy is known is fuller.
-pub(super) fn more_tokens(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn more_tokens(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let session = match &mut changed.ask {
         PolicyQuery::Assess(seen) => &mut seen.session,
@@ -53,7 +53,7 @@ pub(super) fn more_tokens(question: &PolicyRequest, dice: &mut Dice) -> Option<P
 }
 
 /// One objective that was open is done.
-pub(super) fn one_done(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn one_done(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Split(seen) = &mut changed.ask else { return None };
     let open = seen.objectives.iter_mut().filter(|objective| objective.status != ObjectiveStatus::Done);
@@ -72,7 +72,7 @@ pub(super) fn one_done(question: &PolicyRequest, dice: &mut Dice) -> Option<Poli
 }
 
 /// There is an objective more, and it is done.
-pub(super) fn one_done_more(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn one_done_more(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let (objectives, phase) = match &mut changed.ask {
         PolicyQuery::Split(seen) => (&mut seen.objectives, &mut seen.phase),
@@ -93,7 +93,7 @@ pub(super) fn one_done_more(question: &PolicyRequest, dice: &mut Dice) -> Option
 }
 
 /// The table has more turns.
-pub(super) fn larger_base(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn larger_base(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Budget(seen) = &mut changed.ask else { return None };
     seen.base_turns = Some(seen.base_turns? + 1 + dice.number32(views::TURNS));
@@ -101,7 +101,7 @@ pub(super) fn larger_base(question: &PolicyRequest, dice: &mut Dice) -> Option<P
 }
 
 /// A document has a secret more in it, or names a file more that is gone.
-pub(super) fn worse_document(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn worse_document(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
     match dice.coin() {
@@ -112,7 +112,7 @@ pub(super) fn worse_document(question: &PolicyRequest, dice: &mut Dice) -> Optio
 }
 
 /// There were more commits since.
-pub(super) fn more_commits(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn more_commits(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
     seen.commits_since = seen.commits_since.checked_add(1 + dice.number32(1000))?;
@@ -120,7 +120,7 @@ pub(super) fn more_commits(question: &PolicyRequest, dice: &mut Dice) -> Option<
 }
 
 /// An experiment says something that no policy of today knows.
-pub(super) fn unknown_attribute(question: &PolicyRequest, dice: &mut Dice) -> Option<PolicyRequest> {
+pub(super) fn unknown_attribute(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let key = format!("x-conformance-{}", dice.number(u64::MAX));
     attributes(&mut changed.ask).push((key, dice.line(40)));

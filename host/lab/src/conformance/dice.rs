@@ -16,7 +16,7 @@ const LONG_ONE_IN: usize = 4;
 
 /// How much there is in a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum QuestionSize {
     /// Every list and text is empty.
     Empty,
     /// A few entries, short texts.
@@ -28,8 +28,16 @@ pub(super) enum Size {
 }
 
 /// Half of the questions are small: there, what went wrong is seen at once.
-const SIZES: [Size; 8] =
-    [Size::Empty, Size::Small, Size::Small, Size::Small, Size::Small, Size::Usual, Size::Usual, Size::Huge];
+const SIZES: [QuestionSize; 8] = [
+    QuestionSize::Empty,
+    QuestionSize::Small,
+    QuestionSize::Small,
+    QuestionSize::Small,
+    QuestionSize::Small,
+    QuestionSize::Usual,
+    QuestionSize::Usual,
+    QuestionSize::Huge,
+];
 
 /// What texts are made of: characters of one to four bytes, marks and joiners, both directions, line ends, what has a
 /// meaning in markdown, JSON or a prompt, and the words that policies look for.
@@ -85,21 +93,22 @@ const PIECES: [&str; 48] = [
 ];
 
 /// Throws for one question, or for one change of it.
-pub(super) struct Dice {
+pub(super) struct QuestionRng {
     chance: ChaCha8Rng,
     /// How much the question is to hold.
-    pub(super) size: Size,
+    pub(super) size: QuestionSize,
     room_bytes: usize,
 }
 
-impl Dice {
+impl QuestionRng {
     /// For the `index`th question of a seed; `use_for` keeps apart what is thrown for different ends.
     pub(super) fn new(seed: u64, index: u64, use_for: u64) -> Self {
         let mut key = [0; 32];
         for (place, number) in [seed, index, use_for].into_iter().enumerate() {
             key[place * 8..][..8].copy_from_slice(&number.to_le_bytes());
         }
-        let mut dice = Self { chance: ChaCha8Rng::from_seed(key), size: Size::Small, room_bytes: ROOM_BYTES };
+        let mut dice =
+            Self { chance: ChaCha8Rng::from_seed(key), size: QuestionSize::Small, room_bytes: ROOM_BYTES };
         dice.size = dice.pick(&SIZES);
         dice
     }
@@ -145,11 +154,11 @@ impl Dice {
     pub(super) fn count(&mut self, cap: usize) -> usize {
         let size = self.size;
         match size {
-            Size::Empty => 0,
-            Size::Small => self.below(4).min(cap),
-            Size::Usual => self.below(13).min(cap),
-            Size::Huge if self.coin() => cap,
-            Size::Huge => self.below(cap + 1),
+            QuestionSize::Empty => 0,
+            QuestionSize::Small => self.below(4).min(cap),
+            QuestionSize::Usual => self.below(13).min(cap),
+            QuestionSize::Huge if self.coin() => cap,
+            QuestionSize::Huge => self.below(cap + 1),
         }
     }
 
@@ -161,11 +170,11 @@ impl Dice {
     pub(super) fn text(&mut self, cap: usize) -> String {
         let size = self.size;
         let bytes = match size {
-            Size::Empty => 0,
-            Size::Small => self.below(41),
-            Size::Usual => self.below(201),
-            Size::Huge if self.once_in(LONG_ONE_IN) => cap,
-            Size::Huge => self.below(101),
+            QuestionSize::Empty => 0,
+            QuestionSize::Small => self.below(41),
+            QuestionSize::Usual => self.below(201),
+            QuestionSize::Huge if self.once_in(LONG_ONE_IN) => cap,
+            QuestionSize::Huge => self.below(101),
         };
         let bytes = bytes.min(cap).min(self.room_bytes);
         let mut text = String::new();

@@ -3,7 +3,7 @@
 use baton_core::observation::{PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, QueryFacts};
 use baton_core::{DurationMs, UnixMs};
 
-use super::dice::Dice;
+use super::dice::QuestionRng;
 use super::generate::{LATEST_MS, QUOTA_CAUSES, STALENESS};
 use super::views;
 
@@ -17,7 +17,7 @@ const PAST_HANDOFFS: usize = 8;
 const MODEL_BYTES: usize = 64;
 const PATH_BYTES: usize = 300;
 
-pub(super) fn facts(dice: &mut Dice) -> QueryFacts {
+pub(super) fn facts(dice: &mut QuestionRng) -> QueryFacts {
     QueryFacts {
         past_sessions: dice.list(PAST_SESSIONS, past_session),
         turns_taken: dice.list(TURNS_TAKEN, turn_taken),
@@ -27,7 +27,7 @@ pub(super) fn facts(dice: &mut Dice) -> QueryFacts {
     }
 }
 
-fn past_session(dice: &mut Dice) -> PastSession {
+fn past_session(dice: &mut QuestionRng) -> PastSession {
     PastSession {
         id: "s1".to_owned(),
         agent: dice.line(40),
@@ -41,7 +41,7 @@ fn past_session(dice: &mut Dice) -> PastSession {
     }
 }
 
-fn turn_taken(dice: &mut Dice) -> PastTurn {
+fn turn_taken(dice: &mut QuestionRng) -> PastTurn {
     PastTurn {
         ordinal: dice.number32(u32::MAX),
         ended_at_ms: UnixMs(dice.number(LATEST_MS)),
@@ -53,7 +53,7 @@ fn turn_taken(dice: &mut Dice) -> PastTurn {
     }
 }
 
-fn past_compaction(dice: &mut Dice) -> PastCompaction {
+fn past_compaction(dice: &mut QuestionRng) -> PastCompaction {
     PastCompaction {
         session: "s1".to_owned(),
         turn: dice.number32(u32::MAX),
@@ -64,7 +64,7 @@ fn past_compaction(dice: &mut Dice) -> PastCompaction {
     }
 }
 
-fn past_wait(dice: &mut Dice) -> PastWait {
+fn past_wait(dice: &mut QuestionRng) -> PastWait {
     PastWait {
         cause: dice.pick(QUOTA_CAUSES),
         began_at_ms: UnixMs(dice.number(LATEST_MS)),
@@ -72,7 +72,7 @@ fn past_wait(dice: &mut Dice) -> PastWait {
     }
 }
 
-fn past_handoff(dice: &mut Dice) -> PastHandoff {
+fn past_handoff(dice: &mut QuestionRng) -> PastHandoff {
     PastHandoff {
         path: dice.line(PATH_BYTES),
         session: "s1".to_owned(),

@@ -8,14 +8,14 @@ use baton_core::observation::{
     ContextItemKind, EntryPointKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation,
     HandoffReference, LessonKind, LessonView, ObjectiveNote, OffloadingObservation, OmittedCounts,
     PolicyQuery, PolicyRequest, PromptKind, RecoveryObservation, ReportedHandoffView, ReviewObservation,
-    SessionObservation, SessionState, SplitGroup, SplitLimits, SplitRequest, SplitTrigger,
+    SessionObservation, SessionState, SplitGroup, SplitLimits, SplitRequestView, SplitTrigger,
     SplittingObservation, TextId, TurnUsage, VerificationView, WithheldCounts,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, TextBlob, UnixMs};
 use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
-use super::dice::Dice;
+use super::dice::QuestionRng;
 use super::facts::facts;
 use super::views::{self, every};
 
@@ -80,7 +80,7 @@ pub(super) const LATEST_MS: u64 = 4_102_444_800_000;
 
 /// The `index`th question of a seed about this.
 pub(super) fn question(seed: u64, index: u64, capability: Capability) -> PolicyRequest {
-    let dice = &mut Dice::new(seed, index, 0);
+    let dice = &mut QuestionRng::new(seed, index, 0);
     let (ask, texts) = match capability {
         Capability::Exhaustion => {
             let (seen, window) = assess(dice);
@@ -137,7 +137,7 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> PolicyR
 }
 
 /// What an agent wrote for its successor.
-fn reported_handoff(dice: &mut Dice, bytes: usize, files: usize) -> ReportedHandoffView {
+fn reported_handoff(dice: &mut QuestionRng, bytes: usize, files: usize) -> ReportedHandoffView {
     ReportedHandoffView {
         session: dice.maybe(|_| "s7".to_owned()),
         current_state: dice.text(bytes),
@@ -147,7 +147,7 @@ fn reported_handoff(dice: &mut Dice, bytes: usize, files: usize) -> ReportedHand
     }
 }
 
-fn assess(dice: &mut Dice) -> (SessionObservation, String) {
+fn assess(dice: &mut QuestionRng) -> (SessionObservation, String) {
     let occasion = dice.pick(OCCASIONS);
     let state = match occasion {
         AssessTrigger::SessionEnded => SessionState::Ended,
@@ -196,7 +196,7 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
     (seen, window)
 }
 
-fn compaction(dice: &mut Dice) -> CompactionObservation {
+fn compaction(dice: &mut QuestionRng) -> CompactionObservation {
     let session = views::session(dice, SessionState::Idle);
     let progress = views::progress(dice);
     let depth = dice.number32(views::DEPTH);
@@ -209,7 +209,7 @@ fn compaction(dice: &mut Dice) -> CompactionObservation {
 }
 
 /// What a policy said of a session: any verdict, in words of any length that it may have.
-fn assessment(dice: &mut Dice, verdict: Verdict) -> Assessment {
+fn assessment(dice: &mut QuestionRng, verdict: Verdict) -> Assessment {
     Assessment {
         verdict,
         evidence: Vec::new(),
@@ -218,7 +218,7 @@ fn assessment(dice: &mut Dice, verdict: Verdict) -> Assessment {
     }
 }
 
-fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
+fn recovery(dice: &mut QuestionRng) -> (RecoveryObservation, String) {
     let (mut session, window) = assess(dice);
     if session.occasion != AssessTrigger::SessionEnded && dice.number32(3) > 0 {
         session.occasion = AssessTrigger::PromptEnded;
@@ -241,7 +241,7 @@ fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
     (RecoveryObservation { session, assessment, completion, other_roles }, window)
 }
 
-fn offloading(dice: &mut Dice) -> OffloadingObservation {
+fn offloading(dice: &mut QuestionRng) -> OffloadingObservation {
     let session = views::session(dice, SessionState::Idle);
     let progress = views::progress(dice);
     let depth = dice.number32(views::DEPTH);
@@ -260,7 +260,7 @@ fn offloading(dice: &mut Dice) -> OffloadingObservation {
 }
 
 /// Without the files of its objectives, which a question about turns does not have.
-fn scope(dice: &mut Dice) -> SplittingObservation {
+fn scope(dice: &mut QuestionRng) -> SplittingObservation {
     let occasion = dice.pick(SPLIT_OCCASIONS);
     let objectives = views::objectives(dice);
     let progress = views::progress_of(dice, &objectives);
@@ -290,7 +290,7 @@ fn scope(dice: &mut Dice) -> SplittingObservation {
 }
 
 /// Groups of what is open; agents forget some, name some twice, and make others up.
-fn request(dice: &mut Dice, open: Vec<ObjectiveId>) -> SplitRequest {
+fn request(dice: &mut QuestionRng, open: Vec<ObjectiveId>) -> SplitRequestView {
     let count = 1 + dice.count(views::OBJECTIVES - 1);
     let mut groups: Vec<SplitGroup> =
         (0..count).map(|_| SplitGroup { title: dice.text(REPORT_BYTES), objectives: Vec::new() }).collect();
@@ -304,10 +304,10 @@ fn request(dice: &mut Dice, open: Vec<ObjectiveId>) -> SplitRequest {
     for group in groups.iter_mut().filter(|group| group.objectives.is_empty()) {
         group.objectives.push(ObjectiveId::new("made-up"));
     }
-    SplitRequest { groups, rationale: dice.text(REPORT_BYTES) }
+    SplitRequestView { groups, rationale: dice.text(REPORT_BYTES) }
 }
 
-fn attempt(dice: &mut Dice) -> Attempt {
+fn attempt(dice: &mut QuestionRng) -> Attempt {
     Attempt {
         approach: dice.text(REPORT_BYTES),
         outcome: dice.text(REPORT_BYTES),
@@ -315,7 +315,7 @@ fn attempt(dice: &mut Dice) -> Attempt {
     }
 }
 
-fn handoff(dice: &mut Dice) -> HandoffObservation {
+fn handoff(dice: &mut QuestionRng) -> HandoffObservation {
     let kind = dice.pick(KINDS);
     let state = dice.pick(&[SessionState::Starting, SessionState::Idle, SessionState::Ended]);
     let mut objectives = views::objectives(dice);
@@ -356,7 +356,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         patterns: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
         commands: dice.list(COMMANDS, |dice| CommandRunView {
             line: dice.line(COMMAND_BYTES),
-            failed: dice.maybe(Dice::coin),
+            failed: dice.maybe(QuestionRng::coin),
             times: dice.number32(u32::MAX),
         }),
         reads: dice
@@ -402,7 +402,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
     }
 }
 
-fn newest_handoff(dice: &mut Dice) -> HandoffReference {
+fn newest_handoff(dice: &mut QuestionRng) -> HandoffReference {
     HandoffReference {
         path: "docs/handoffs/20-3.md".to_owned(),
         staleness: dice.pick(STALENESS),
@@ -414,7 +414,7 @@ fn newest_handoff(dice: &mut Dice) -> HandoffReference {
     }
 }
 
-fn beyond(dice: &mut Dice) -> OmittedCounts {
+fn beyond(dice: &mut QuestionRng) -> OmittedCounts {
     OmittedCounts {
         changed_files: dice.number32(BEYOND),
         attempts: dice.number32(BEYOND),
@@ -424,7 +424,7 @@ fn beyond(dice: &mut Dice) -> OmittedCounts {
     }
 }
 
-fn withheld(dice: &mut Dice) -> WithheldCounts {
+fn withheld(dice: &mut QuestionRng) -> WithheldCounts {
     WithheldCounts {
         attempts: dice.number32(RECORDS as u32),
         decisions: dice.number32(RECORDS as u32),
@@ -435,14 +435,14 @@ fn withheld(dice: &mut Dice) -> WithheldCounts {
     }
 }
 
-fn conflict(dice: &mut Dice) -> ConflictView {
+fn conflict(dice: &mut QuestionRng) -> ConflictView {
     ConflictView {
         with_phase: dice.maybe(|_| PhaseId::new("20b")),
         files: dice.list(CONFLICT_FILES, |dice| dice.line(PATH_BYTES)),
     }
 }
 
-fn changed_file(dice: &mut Dice) -> ChangedFileView {
+fn changed_file(dice: &mut QuestionRng) -> ChangedFileView {
     let exists = !dice.once_in(4);
     ChangedFileView {
         path: format!("src/{}", dice.line(PATH_BYTES)),
@@ -453,12 +453,12 @@ fn changed_file(dice: &mut Dice) -> ChangedFileView {
     }
 }
 
-fn handoff_texts(dice: &mut Dice) -> Vec<String> {
+fn handoff_texts(dice: &mut QuestionRng) -> Vec<String> {
     vec![dice.text_of_host(TAIL_BYTES), dice.text_of_host(FINDINGS_BYTES)]
 }
 
 /// What is missing is named in the document, since that is where the host has it from.
-fn review(dice: &mut Dice) -> (ReviewObservation, String) {
+fn review(dice: &mut QuestionRng) -> (ReviewObservation, String) {
     let open_objectives = views::open_ids(&views::objectives(dice));
     let missing_files: Vec<String> = (0..dice.count(MISSING))
         .map(|place| format!("src/{}/gone-{place}.rs", dice.pick(&FOLDERS)))

@@ -9,11 +9,11 @@ use baton_core::{ObjectiveId, Seq};
 use baton_engine::PolicyAnswer;
 
 use super::change;
-use super::dice::Dice;
+use super::dice::QuestionRng;
 use super::quoted;
 
 /// A rule: what holds, why, and how it is found out.
-pub(super) struct Rule {
+pub(super) struct ConformanceRule {
     /// For programs.
     pub(super) name: &'static str,
     /// Decisions that it judges.
@@ -22,21 +22,21 @@ pub(super) struct Rule {
     pub(super) says: &'static str,
     /// What goes wrong where it does not.
     pub(super) because: &'static str,
-    pub(super) test: Test,
+    pub(super) test: RuleTest,
 }
 
 /// How a rule is found out.
-pub(super) enum Test {
+pub(super) enum RuleTest {
     /// By a question and what became of it.
-    One(fn(&PolicyRequest, &PolicyAnswer) -> Held),
+    One(fn(&PolicyRequest, &PolicyAnswer) -> RuleResult),
     /// By putting the same question again.
     Again,
     /// By putting a question that differs in one thing, where it can, and holding the second decision to the first.
     Changed {
         /// The other question.
-        change: fn(&PolicyRequest, &mut Dice) -> Option<PolicyRequest>,
+        change: fn(&PolicyRequest, &mut QuestionRng) -> Option<PolicyRequest>,
         /// Of the other question, the decision on the first, and that on the other.
-        holds: fn(&PolicyRequest, &Decision, &Decision) -> Held,
+        holds: fn(&PolicyRequest, &Decision, &Decision) -> RuleResult,
         /// Whether it is broken by abstaining from one of the two alone: who decides must not hang on the change either.
         for_abstaining: bool,
     },
@@ -44,7 +44,7 @@ pub(super) enum Test {
 
 /// What a rule says of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum RuleResult {
     Yes,
     /// It is broken, and how.
     No(String),
@@ -53,92 +53,92 @@ pub(super) enum Held {
 }
 
 use Capability::{Budgeting, Compaction, Completion, Exhaustion, Handoff, Prompting, Review, Splitting};
-use Held::{No, NotAsked, Yes};
+use RuleResult::{No, NotAsked, Yes};
 
 const ANY: &[Capability] = &Capability::ALL;
 
-fn unless(broken: bool, how: impl FnOnce() -> String) -> Held {
+fn unless(broken: bool, how: impl FnOnce() -> String) -> RuleResult {
     if broken { No(how()) } else { Yes }
 }
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[ConformanceRule] = &[
+    ConformanceRule {
         name: "no-trap",
         about: ANY,
         says: "no question makes it trap",
         because: "a trap is a decision that the next policy in the chain has to make",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Err(fault @ (Fault::Trap { .. } | Fault::Unloadable { .. })) => No(format!("it {fault}")),
             _ => Yes,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "within-limits",
         about: ANY,
         says: "no question takes more fuel, memory or time than there is",
         because: "what takes longest is what a long run asks, so it fails where it is needed most",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Err(fault @ (Fault::OutOfFuel { .. } | Fault::OutOfMemory { .. } | Fault::Watchdog { .. })) => {
                 No(format!("it {fault}"))
             }
             _ => Yes,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "under-caps",
         about: ANY,
         says: "no answer is longer than its cap",
         because: "an answer over its cap is thrown away whole, and with it everything that is in it",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Err(fault @ Fault::TooLarge { .. }) => No(format!("it {fault}")),
             _ => Yes,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "well-formed",
         about: ANY,
         says: "every answer is of a form that the contract has",
         because: "what cannot be read as an answer is none",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Err(fault @ Fault::Invalid { .. }) => No(format!("it {fault}")),
             _ => Yes,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "same-again",
         about: ANY,
         says: "the same question gets the same answer, for the same fuel",
         because: "a run that does not replay exactly is no evidence of anything",
-        test: Test::Again,
+        test: RuleTest::Again,
     },
-    Rule {
+    ConformanceRule {
         name: "makes-sense",
         about: ANY,
         says: "every decision is one that a run can follow",
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
-        test: Test::One(|question, result| match result {
+        test: RuleTest::One(|question, result| match result {
             Ok(Some(decision)) => validate_decision(&question.ask, decision).map_or_else(No, |()| Yes),
             _ => NotAsked,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "gives-reason",
         about: ANY,
         says: "every decision has a reason",
         because: "it is all that a person is shown of why",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Ok(Some(decision)) => {
                 unless(decision.reason().trim().is_empty(), || "its reason is empty".to_owned())
             }
             _ => NotAsked,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "real-evidence",
         about: &[Exhaustion, Completion],
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
-        test: Test::One(|question, result| match (&question.ask, result) {
+        test: RuleTest::One(|question, result| match (&question.ask, result) {
             (PolicyQuery::Assess(seen), Ok(Some(Decision::Assess(answer)))) => {
                 real_evidence(&seen.signals, &answer.evidence)
             }
@@ -148,12 +148,12 @@ pub(super) const RULES: &[Rule] = &[
             _ => NotAsked,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "deaf-to-tools",
         about: &[Exhaustion],
         says: "what a tool prints changes no verdict",
         because: "a file that says \"prompt is too long\" is no reason to end the session that reads it",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::a_tool_prints,
             holds: |_, before, after| match (before, after) {
                 (Decision::Assess(before), Decision::Assess(after)) => {
@@ -164,23 +164,23 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: true,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "unknown-attributes",
         about: ANY,
         says: "an attribute that no contract defines changes nothing",
         because: "a later host may add one, and a policy built before it must decide as it did",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::unknown_attribute,
             holds: |_, before, after| unless(before != after, || "its decision is another one".to_owned()),
             for_abstaining: true,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "quotes-others",
         about: &[Prompting, Handoff],
         says: "nothing that an agent, a tool or a committer wrote begins a line of a prompt or a document",
         because: "whoever writes a gotcha or a commit would give orders to the next agent",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: quoted::somebody_orders,
             holds: |_, _, after| match after {
                 Decision::Brief(brief) => quotes([&brief.prompt]),
@@ -190,12 +190,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "full-stays-full",
         about: &[Exhaustion],
         says: "more tokens used never take an exhaustion or a warning back",
         because: "a session that is fuller is not better off",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::more_tokens,
             holds: |_, before, after| match (before, after) {
                 (Decision::Assess(before), Decision::Assess(after)) => {
@@ -211,12 +211,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "room-stays-needed",
         about: &[Compaction],
         says: "more tokens used never turn making room into keeping",
         because: "a context that had to shrink has to shrink all the more when it is fuller",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::more_tokens,
             holds: |_, before, after| match (before, after) {
                 (Decision::Compaction(before), Decision::Compaction(after)) => {
@@ -228,12 +228,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "done-stays-done",
         about: &[Splitting],
         says: "an objective that is done comes back in no part",
         because: "work that is done would be done again, by an agent that does not know of it",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::one_done,
             holds: |question, _, after| match (&question.ask, after) {
                 (PolicyQuery::Split(seen), Decision::Split(after)) => {
@@ -249,12 +249,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "done-adds-nothing",
         about: &[Splitting, Budgeting],
         says: "an objective more that is done already makes no scope larger",
         because: "what is done needs no session, no turns and no split",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::one_done_more,
             holds: |_, before, after| match (before, after) {
                 (Decision::Split(before), Decision::Split(after)) => {
@@ -270,12 +270,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "more-turns-for-more",
         about: &[Budgeting],
         says: "a larger base never gets fewer turns",
         because: "a mode that is to be more thorough would be less so",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::larger_base,
             holds: |_, before, after| match (before, after) {
                 (Decision::Budget(before), Decision::Budget(after)) => {
@@ -287,12 +287,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "score-adds-up",
         about: &[Review],
         says: "a score is 100 less what its findings cost",
         because: "the contract says so, and a person reads the findings to see what would raise it",
-        test: Test::One(|_, result| match result {
+        test: RuleTest::One(|_, result| match result {
             Ok(Some(Decision::Review(review))) => {
                 let costs = review.findings.iter().fold(0u32, |sum, f| sum.saturating_add(f.cost));
                 let score = 100u32.saturating_sub(costs);
@@ -303,12 +303,12 @@ pub(super) const RULES: &[Rule] = &[
             _ => NotAsked,
         }),
     },
-    Rule {
+    ConformanceRule {
         name: "worse-is-no-better",
         about: &[Review],
         says: "a secret or a missing file more never scores higher",
         because: "a handoff that got worse would be accepted",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::worse_document,
             holds: |_, before, after| match (before, after) {
                 (Decision::Review(before), Decision::Review(after)) => {
@@ -320,12 +320,12 @@ pub(super) const RULES: &[Rule] = &[
             for_abstaining: false,
         },
     },
-    Rule {
+    ConformanceRule {
         name: "no-younger",
         about: &[Review],
         says: "commits more since a handoff never make it fresher",
         because: "a successor would trust what is no longer so",
-        test: Test::Changed {
+        test: RuleTest::Changed {
             change: change::more_commits,
             holds: |_, before, after| match (before, after) {
                 (Decision::Review(before), Decision::Review(after)) => {
@@ -339,7 +339,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn quotes<const N: usize>(texts: [&String; N]) -> Held {
+fn quotes<const N: usize>(texts: [&String; N]) -> RuleResult {
     match texts.into_iter().find_map(|text| quoted::ordered(text)) {
         Some(line) => No(format!("it passes on as a line of its own what another one wrote: {line:?}")),
         None => Yes,
@@ -355,7 +355,7 @@ fn became(before: &Verdict, after: &Verdict) -> String {
     format!("the verdict was {}, and is {}", before.name(), after.name())
 }
 
-fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> Held {
+fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> RuleResult {
     let is_known = |seq: Seq| signals.iter().any(|signal| signal.seq == seq);
     for evidence in evidence {
         if evidence.channel == SignalSource::ToolOutput {

@@ -8,12 +8,12 @@ use baton_core::observation::{PolicyQuery, PolicyRequest, QueryFacts};
 use baton_engine::{DecisionLimits, Evaluation};
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
-use super::rules::{Held, RULES};
+use super::ConformancePlan;
+use super::rules::{RULES, RuleResult};
 
 /// What a policy was found to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ConformanceReport {
     /// Digest of the component.
     pub component: Digest,
     /// Digest of its settings.
@@ -31,10 +31,10 @@ pub struct Report {
     /// What was asked.
     pub functions: Vec<FunctionReport>,
     /// What one decision may use.
-    pub limits: Bounds,
+    pub limits: ReportedLimits,
 }
 
-impl Report {
+impl ConformanceReport {
     /// It was asked everything and broke nothing.
     pub fn is_fit(&self) -> bool {
         self.broken().next().is_none() && self.asked == self.wanted
@@ -100,7 +100,7 @@ pub struct FunctionReport {
 
 /// What one decision may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct ReportedLimits {
     /// Fuel.
     pub fuel: u64,
     /// Linear memory.
@@ -111,7 +111,7 @@ pub struct Bounds {
     pub watchdog_ms: u64,
 }
 
-impl From<&DecisionLimits> for Bounds {
+impl From<&DecisionLimits> for ReportedLimits {
     fn from(limits: &DecisionLimits) -> Self {
         let DecisionLimits { fuel, memory_bytes, output_bytes, watchdog_ms, .. } = *limits;
         Self { fuel, memory_bytes, output_bytes, watchdog_ms }
@@ -126,26 +126,26 @@ pub struct Counterexample {
     /// How the rule was broken.
     pub why: String,
     /// The question.
-    pub question: Kept,
+    pub question: InlineQuestion,
     /// Its answer.
-    pub answer: Answer,
+    pub answer: QuestionResult,
     /// The question that differs in one thing, where the rule compares two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Kept>,
+    pub changed: Option<InlineQuestion>,
     /// The second answer, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_answer: Option<Answer>,
+    pub second_answer: Option<QuestionResult>,
 }
 
 impl Counterexample {
     pub(super) fn new(index: u64, why: String, question: &PolicyRequest, answer: &Evaluation) -> Self {
-        let (question, answer) = (Kept::from(question), Answer::from(answer));
+        let (question, answer) = (InlineQuestion::from(question), QuestionResult::from(answer));
         Self { index, why, question, answer, changed: None, second_answer: None }
     }
 
     pub(super) fn and(mut self, changed: Option<&PolicyRequest>, second: &Evaluation) -> Self {
-        self.changed = changed.map(Kept::from);
-        self.second_answer = Some(Answer::from(second));
+        self.changed = changed.map(InlineQuestion::from);
+        self.second_answer = Some(QuestionResult::from(second));
         self
     }
 
@@ -158,7 +158,7 @@ impl Counterexample {
 
 /// A question with its texts in it: a [`PolicyRequest`] itself keeps them by reference alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct InlineQuestion {
     /// What is asked.
     pub ask: PolicyQuery,
     /// The texts that it names.
@@ -168,15 +168,15 @@ pub struct Kept {
     pub facts: QueryFacts,
 }
 
-impl From<&PolicyRequest> for Kept {
+impl From<&PolicyRequest> for InlineQuestion {
     fn from(question: &PolicyRequest) -> Self {
         let texts = question.texts.iter().map(|text| text.body().unwrap_or_default().to_owned());
         Self { ask: question.ask.clone(), texts: texts.collect(), facts: question.facts.clone() }
     }
 }
 
-impl From<Kept> for PolicyRequest {
-    fn from(kept: Kept) -> Self {
+impl From<InlineQuestion> for PolicyRequest {
+    fn from(kept: InlineQuestion) -> Self {
         let texts = kept.texts.into_iter().map(Into::into).collect();
         PolicyRequest { ask: kept.ask, texts, facts: kept.facts }
     }
@@ -184,7 +184,7 @@ impl From<Kept> for PolicyRequest {
 
 /// What became of a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct QuestionResult {
     /// The decision; absent where it abstained or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -195,7 +195,7 @@ pub struct Answer {
     pub fuel: u64,
 }
 
-impl From<&Evaluation> for Answer {
+impl From<&Evaluation> for QuestionResult {
     fn from(evaluation: &Evaluation) -> Self {
         let (decision, fault) = match evaluation.result.clone() {
             Ok(decision) => (decision, None),
@@ -207,31 +207,31 @@ impl From<&Evaluation> for Answer {
 
 /// What was found so far. Two of them merge to the same whole in whichever order.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ConformanceTally {
     asked: u64,
     pub(super) faults: u64,
-    rules: BTreeMap<usize, Found>,
-    functions: BTreeMap<&'static str, Work>,
+    rules: BTreeMap<usize, RuleTally>,
+    functions: BTreeMap<&'static str, FunctionTally>,
 }
 
 #[derive(Default)]
-struct Found {
+struct RuleTally {
     asked: u64,
     broken: u64,
     smallest: Option<(usize, Counterexample)>,
 }
 
 #[derive(Clone, Copy)]
-struct Work {
+struct FunctionTally {
     questions: u64,
     abstained: u64,
     worst_fuel: u64,
     worst_question: u64,
 }
 
-impl Work {
+impl FunctionTally {
     /// Of two that took as much, the earlier question counts.
-    fn merge(&mut self, other: Work) {
+    fn merge(&mut self, other: FunctionTally) {
         self.questions += other.questions;
         self.abstained += other.abstained;
         let worse = (other.worst_fuel, std::cmp::Reverse(other.worst_question))
@@ -242,7 +242,7 @@ impl Work {
     }
 }
 
-impl Found {
+impl RuleTally {
     fn keep(&mut self, bytes: usize, example: Counterexample) {
         let smaller =
             self.smallest.as_ref().is_none_or(|(most, kept)| (bytes, example.index) < (*most, kept.index));
@@ -252,7 +252,7 @@ impl Found {
     }
 }
 
-impl Tally {
+impl ConformanceTally {
     /// A question of the seed was put.
     pub(super) fn answered(&mut self, index: u64, question: &PolicyRequest, evaluation: &Evaluation) {
         self.asked += 1;
@@ -263,25 +263,31 @@ impl Tally {
     /// A question was put, of the seed or made of one.
     pub(super) fn worked(&mut self, index: u64, question: &PolicyRequest, evaluation: &Evaluation) {
         let abstained = u64::from(matches!(evaluation.result, Ok(None)));
-        let work = Work { questions: 1, abstained, worst_fuel: evaluation.fuel, worst_question: index };
+        let work =
+            FunctionTally { questions: 1, abstained, worst_fuel: evaluation.fuel, worst_question: index };
         self.add_work(question.ask.function(), work);
     }
 
     /// An answer was held to the rule at this place.
-    pub(super) fn note(&mut self, place: usize, held: Held, example: impl FnOnce(String) -> Counterexample) {
-        if held == Held::NotAsked {
+    pub(super) fn note(
+        &mut self,
+        place: usize,
+        held: RuleResult,
+        example: impl FnOnce(String) -> Counterexample,
+    ) {
+        if held == RuleResult::NotAsked {
             return;
         }
         let rule = self.rules.entry(place).or_default();
         rule.asked += 1;
-        if let Held::No(why) = held {
+        if let RuleResult::No(why) = held {
             rule.broken += 1;
             let example = example(why);
             rule.keep(example.bytes(), example);
         }
     }
 
-    pub(super) fn merge(&mut self, other: Tally) {
+    pub(super) fn merge(&mut self, other: ConformanceTally) {
         self.asked += other.asked;
         self.faults += other.faults;
         for (place, found) in other.rules {
@@ -297,18 +303,18 @@ impl Tally {
         }
     }
 
-    fn add_work(&mut self, function: &'static str, work: Work) {
+    fn add_work(&mut self, function: &'static str, work: FunctionTally) {
         self.functions.entry(function).and_modify(|known| known.merge(work)).or_insert(work);
     }
 
     pub(super) fn into_report(
         mut self,
-        plan: Plan,
-        limits: Bounds,
+        plan: ConformancePlan,
+        limits: ReportedLimits,
         component: &Digest,
         settings: &Digest,
         engine: &Digest,
-    ) -> Report {
+    ) -> ConformanceReport {
         let rules = RULES.iter().enumerate().map(|(place, rule)| {
             let found = self.rules.remove(&place).unwrap_or_default();
             let concerns =
@@ -330,7 +336,7 @@ impl Tally {
             worst_fuel: work.worst_fuel,
             worst_question: work.worst_question,
         });
-        Report {
+        ConformanceReport {
             component: component.clone(),
             settings: settings.clone(),
             engine: engine.clone(),

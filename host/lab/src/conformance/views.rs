@@ -9,7 +9,7 @@ use baton_core::observation::{
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 
-use super::dice::Dice;
+use super::dice::QuestionRng;
 
 /// Declares all variants of an enum. One that is missing does not compile, so that no question leaves it out.
 macro_rules! every {
@@ -78,7 +78,7 @@ const HTTP: [u16; 9] = [0, 200, 400, 402, 413, 429, 500, 529, u16::MAX];
 const EXITS: [i32; 8] = [0, 1, 53, 129, 130, 143, i32::MAX, i32::MIN];
 const DEATHS: [i32; 6] = [1, 2, 6, 9, 11, 15];
 
-pub(super) fn session(dice: &mut Dice, state: SessionState) -> SessionView {
+pub(super) fn session(dice: &mut QuestionRng, state: SessionState) -> SessionView {
     let prompts = dice.number32(u32::MAX);
     let recent = turns(dice, prompts);
     let last = recent.last().map_or(0, |turn| turn.ordinal);
@@ -117,15 +117,15 @@ pub(super) fn session(dice: &mut Dice, state: SessionState) -> SessionView {
 }
 
 /// What agents say of their windows is not to be relied on, so it may be any number.
-fn tokens(dice: &mut Dice) -> u64 {
+fn tokens(dice: &mut QuestionRng) -> u64 {
     if dice.once_in(4) { dice.number(u64::MAX) } else { dice.number(2 * 200_000) }
 }
 
-pub(super) fn window(dice: &mut Dice) -> u64 {
+pub(super) fn window(dice: &mut QuestionRng) -> u64 {
     if dice.coin() { 200_000 } else { dice.number(WINDOW_TOKENS) }
 }
 
-fn exit(dice: &mut Dice) -> ProcessExit {
+fn exit(dice: &mut QuestionRng) -> ProcessExit {
     match dice.below(3) {
         0 => ProcessExit { code: None, signal: Some(dice.pick(&DEATHS)), by_host: dice.coin() },
         1 => ProcessExit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
@@ -134,7 +134,7 @@ fn exit(dice: &mut Dice) -> ProcessExit {
 }
 
 /// The newest turns: their ordinals go on by one, their prompts by one or not at all, up to that of the session.
-pub(super) fn turns(dice: &mut Dice, prompts: u32) -> Vec<TurnView> {
+pub(super) fn turns(dice: &mut QuestionRng, prompts: u32) -> Vec<TurnView> {
     let count = u32::try_from(dice.count(RECENT)).unwrap_or(0);
     let before = dice.number32(TURNS);
     let mut prompt = prompts.saturating_sub(count).max(1);
@@ -154,7 +154,7 @@ pub(super) fn turns(dice: &mut Dice, prompts: u32) -> Vec<TurnView> {
     (1..=count).map(|n| turn(before + n)).collect()
 }
 
-pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> PhaseView {
+pub(super) fn phase(dice: &mut QuestionRng, progress: ProgressView, depth: u32) -> PhaseView {
     PhaseView {
         id: PhaseId::new(["20", "20a", "20a-a", "20a-a-b", "20a-a-b-c"][depth.min(DEPTH) as usize]),
         title: dice.line(TEXT_BYTES),
@@ -173,7 +173,7 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         accept: dice
             .maybe(|dice| dice.pick(&[EvidenceKind::Checked, EvidenceKind::Reported, EvidenceKind::Answer])),
         check: dice.maybe(|_| "cargo test".to_owned()),
-        check_passed: dice.maybe(Dice::coin),
+        check_passed: dice.maybe(QuestionRng::coin),
         depends_on: dice.number32(TRIES),
         origin: origin(dice),
         complex: dice.coin(),
@@ -182,7 +182,7 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
     }
 }
 
-fn origin(dice: &mut Dice) -> OriginView {
+fn origin(dice: &mut QuestionRng) -> OriginView {
     match dice.below(5) {
         0 => OriginView::Workflow,
         1 => OriginView::Split,
@@ -192,19 +192,19 @@ fn origin(dice: &mut Dice) -> OriginView {
     }
 }
 
-fn iteration(dice: &mut Dice) -> IterationView {
+fn iteration(dice: &mut QuestionRng) -> IterationView {
     let at_most = 1 + dice.number32(TRIES);
     IterationView { ordinal: 1 + dice.number32(at_most - 1), at_most }
 }
 
 /// Of a phase whose objectives are not listed.
-pub(super) fn progress(dice: &mut Dice) -> ProgressView {
+pub(super) fn progress(dice: &mut QuestionRng) -> ProgressView {
     let most = (OBJECTIVES / 3) as u32;
     let (done, open, failed) = (dice.number32(most), dice.number32(most), dice.number32(most));
     ProgressView { done, open, failed, done_by_session: dice.number32(done) }
 }
 
-pub(super) fn progress_of(dice: &mut Dice, objectives: &[ObjectiveView]) -> ProgressView {
+pub(super) fn progress_of(dice: &mut QuestionRng, objectives: &[ObjectiveView]) -> ProgressView {
     let count = |wanted: &[ObjectiveStatus]| {
         objectives.iter().filter(|objective| wanted.contains(&objective.status)).count() as u32
     };
@@ -218,14 +218,14 @@ pub(super) fn progress_of(dice: &mut Dice, objectives: &[ObjectiveView]) -> Prog
 }
 
 /// At least one: a phase without any is refused before a run.
-pub(super) fn objectives(dice: &mut Dice) -> Vec<ObjectiveView> {
+pub(super) fn objectives(dice: &mut QuestionRng) -> Vec<ObjectiveView> {
     let count = dice.count(OBJECTIVES).max(1);
     // Some phases are all open, some all done.
     let statuses = if dice.once_in(4) { &[dice.pick(STATUSES)] } else { STATUSES };
     (0..count).map(|place| objective(dice, place, statuses)).collect()
 }
 
-fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> ObjectiveView {
+fn objective(dice: &mut QuestionRng, place: usize, statuses: &[ObjectiveStatus]) -> ObjectiveView {
     ObjectiveView {
         id: id(dice, place),
         description: dice.text(TEXT_BYTES),
@@ -234,7 +234,7 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
         files: dice.number32(100),
         expected_files: Vec::new(),
         check: dice.maybe(|_| "sh check.sh".to_owned()),
-        check_passed: dice.maybe(Dice::coin),
+        check_passed: dice.maybe(QuestionRng::coin),
         reported: dice.maybe(|dice| {
             let status = dice.pick(statuses);
             StatusReportView {
@@ -258,19 +258,19 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
 }
 
 /// What became of the files of the objectives that a prompt is about.
-pub(super) fn look_at(dice: &mut Dice, objectives: &mut [ObjectiveView], focus: &[ObjectiveId]) {
+pub(super) fn look_at(dice: &mut QuestionRng, objectives: &mut [ObjectiveView], focus: &[ObjectiveId]) {
     for objective in objectives.iter_mut().filter(|objective| focus.contains(&objective.id)) {
         objective.expected_files = dice.list(EXPECTED_FILES, expected_file);
     }
 }
 
-fn expected_file(dice: &mut Dice) -> ExpectedFileView {
+fn expected_file(dice: &mut QuestionRng) -> ExpectedFileView {
     let state = dice.pick(&FILE_STATES);
     ExpectedFileView { path: dice.line(PATH_BYTES), state }
 }
 
 /// The files of every objective of a scope, as a question about splitting has them. Most objectives keep to one folder of a few.
-pub(super) fn name_files(dice: &mut Dice, objectives: &mut [ObjectiveView]) {
+pub(super) fn name_files(dice: &mut QuestionRng, objectives: &mut [ObjectiveView]) {
     let root = dice.pick(&["", "src/", "crates/core/"]);
     let folders = 1 + dice.below(FOLDERS.len());
     for objective in objectives {
@@ -291,7 +291,7 @@ pub(super) fn name_files(dice: &mut Dice, objectives: &mut [ObjectiveView]) {
 }
 
 /// Unique by its place; from one character to forty, as a workflow file allows.
-fn id(dice: &mut Dice, place: usize) -> ObjectiveId {
+fn id(dice: &mut QuestionRng, place: usize) -> ObjectiveId {
     let short = format!("o{place}");
     ObjectiveId::new(match dice.below(4) {
         0 => format!("test-parser.{place}"),
@@ -307,7 +307,7 @@ pub(super) fn open_ids(objectives: &[ObjectiveView]) -> Vec<ObjectiveId> {
 }
 
 /// Signals, and the window with their texts one after the other.
-pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String) {
+pub(super) fn signals(dice: &mut QuestionRng, prompts: u32) -> (Vec<SignalView>, String) {
     let mut window = String::new();
     let mut seq = dice.number(1 << 40);
     let signals = (0..dice.count(SIGNALS)).map(|_| {
@@ -332,7 +332,7 @@ pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String
     (signals, window)
 }
 
-pub(super) fn git(dice: &mut Dice) -> Option<GitView> {
+pub(super) fn git(dice: &mut QuestionRng) -> Option<GitView> {
     dice.maybe(|dice| GitView {
         branch: dice.maybe(|dice| dice.line(120)),
         commits_since: dice.number32(u32::MAX),
@@ -341,12 +341,12 @@ pub(super) fn git(dice: &mut Dice) -> Option<GitView> {
 }
 
 /// A number of which 0 would mean that there is none.
-pub(super) fn counted(dice: &mut Dice, most: u32) -> Option<u32> {
+pub(super) fn counted(dice: &mut QuestionRng, most: u32) -> Option<u32> {
     Some(dice.number32(most)).filter(|number| *number > 0)
 }
 
 /// Pairs for experiments, of which a policy knows none.
-pub(super) fn attributes(dice: &mut Dice) -> Attributes {
+pub(super) fn attributes(dice: &mut QuestionRng) -> Attributes {
     dice.list(6, |dice| (format!("x-{}", dice.number(u64::MAX)), dice.line(40)))
 }
 

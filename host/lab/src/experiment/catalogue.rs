@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use baton_core::ids::ExperimentId;
 
-use super::definition::{Definition, ExperimentError, checked_name};
+use super::definition::{ExperimentDefinition, ExperimentError, checked_name};
 
 /// A definition is a few kilobytes; what is larger was not written by this program.
 const DEFINITION_BYTES_MAX: u64 = 1 << 20;
@@ -25,34 +25,34 @@ const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 
 /// The experiments of a state root.
 #[derive(Clone, Debug)]
-pub struct Experiments {
+pub struct ExperimentStore {
     root: PathBuf,
 }
 
 /// Nobody else changes a definition while this is held.
 #[derive(Debug)]
-pub struct Held {
+pub struct ExperimentStoreLock {
     _file: File,
 }
 
-impl Experiments {
+impl ExperimentStore {
     /// Those below this state root. Makes nothing.
     pub fn below(state_root: &Path) -> Self {
         Self { root: state_root.join("experiments") }
     }
 
     /// Takes the right to change definitions; given back when it is dropped, or when the process is gone.
-    pub fn hold(&self) -> Result<Held, ExperimentError> {
+    pub fn hold(&self) -> Result<ExperimentStoreLock, ExperimentError> {
         make_folder(&self.root)?;
         let path = self.root.join("lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(io("open", &path))?;
         file.lock().map_err(io("lock", &path))?;
-        Ok(Held { _file: file })
+        Ok(ExperimentStoreLock { _file: file })
     }
 
     /// All of them by name; one that cannot be read says why.
-    pub fn all(&self) -> Vec<(String, Result<Definition, ExperimentError>)> {
+    pub fn all(&self) -> Vec<(String, Result<ExperimentDefinition, ExperimentError>)> {
         let Ok(folders) = std::fs::read_dir(&self.root) else { return Vec::new() };
         let mut names: Vec<String> = folders
             .flatten()
@@ -64,7 +64,7 @@ impl Experiments {
     }
 
     /// The one of this name.
-    pub fn read(&self, name: &str) -> Result<Definition, ExperimentError> {
+    pub fn read(&self, name: &str) -> Result<ExperimentDefinition, ExperimentError> {
         checked_name(name).map_err(ExperimentError::Refused)?;
         let path = self.folder(name).join(DEFINITION);
         let text = match read_bounded(&path, DEFINITION_BYTES_MAX) {
@@ -74,7 +74,7 @@ impl Experiments {
             read => read.map_err(io("read", &path))?,
         };
         let broken = |why: String| ExperimentError::Broken { path: path.clone(), why };
-        let definition: Definition =
+        let definition: ExperimentDefinition =
             serde_json::from_slice(&text).map_err(|error| broken(error.to_string()))?;
         definition.check().map_err(broken)?;
         if definition.name.as_str() != name {
@@ -84,7 +84,7 @@ impl Experiments {
     }
 
     /// The one of this name, if there is one.
-    pub fn find(&self, name: &str) -> Result<Option<Definition>, ExperimentError> {
+    pub fn find(&self, name: &str) -> Result<Option<ExperimentDefinition>, ExperimentError> {
         match self.read(name) {
             Err(ExperimentError::NoSuch { .. }) => Ok(None),
             read => read.map(Some),
@@ -100,7 +100,11 @@ impl Experiments {
     }
 
     /// Writes it, whole or not at all. Whoever changes one holds it.
-    pub fn write(&self, definition: &Definition, _held: &Held) -> Result<(), ExperimentError> {
+    pub fn write(
+        &self,
+        definition: &ExperimentDefinition,
+        _held: &ExperimentStoreLock,
+    ) -> Result<(), ExperimentError> {
         definition.check().map_err(ExperimentError::Refused)?;
         let folder = self.folder(definition.name.as_str());
         make_folder(&folder)?;
@@ -111,7 +115,12 @@ impl Experiments {
     }
 
     /// Keeps a component, so that an arm stays what it was.
-    pub fn keep(&self, name: &ExperimentId, bytes: &[u8], _held: &Held) -> Result<Digest, ExperimentError> {
+    pub fn keep(
+        &self,
+        name: &ExperimentId,
+        bytes: &[u8],
+        _held: &ExperimentStoreLock,
+    ) -> Result<Digest, ExperimentError> {
         let folder = self.folder(name.as_str()).join(COMPONENTS);
         make_folder(&folder)?;
         let digest = Digest::of(bytes);

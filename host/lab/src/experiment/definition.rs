@@ -12,7 +12,7 @@ use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, UnixMs};
 use serde::{Deserialize, Serialize};
 
-use crate::compare::Options;
+use crate::compare::CompareOptions;
 
 /// Version of the file. A file of another one is refused, and says so.
 pub const SCHEMA: u32 = 1;
@@ -70,7 +70,7 @@ pub enum ExperimentError {
 /// An experiment with all its versions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct ExperimentDefinition {
     /// [`SCHEMA`].
     pub schema: u32,
     /// What it is called.
@@ -82,7 +82,7 @@ pub struct Definition {
     /// What gets an arm.
     pub unit: UnitKind,
     /// The bucket versions, the first one first; only the last one may take units.
-    pub versions: Vec<Version>,
+    pub versions: Vec<ExperimentVersion>,
 }
 
 /// What gets an arm.
@@ -109,30 +109,30 @@ impl UnitKind {
 /// One bucketing: other components or weights are another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Version {
+pub struct ExperimentVersion {
     /// From 1.
     pub version: u32,
     /// When it began to take units.
     pub started_at: UnixMs,
     /// Whether it still does.
-    pub state: State,
+    pub state: VersionState,
     /// The part of all units that takes part.
     pub coverage: f64,
     /// What the arms decide; everything else is decided as the workflow says.
     pub decides: Vec<Capability>,
     /// Control comes first.
-    pub arms: Vec<Arm>,
+    pub arms: Vec<ExperimentArm>,
     /// Which runs it is about.
     #[serde(default)]
-    pub only: Only,
+    pub only: RunTargeting,
     /// How it is judged.
-    pub analysis: Analysis,
+    pub analysis: AnalysisPlan,
 }
 
 /// Whether a version takes units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "is", deny_unknown_fields)]
-pub enum State {
+pub enum VersionState {
     /// It does.
     Running,
     /// A person ended it.
@@ -154,7 +154,7 @@ pub enum State {
 /// One alternative.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Arm {
+pub struct ExperimentArm {
     /// What it is called.
     pub name: ArmName,
     /// What was written for it; kept for people.
@@ -179,7 +179,7 @@ pub struct Arm {
 /// Which runs an experiment is about; all of them where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Only {
+pub struct RunTargeting {
     /// Those of this workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
@@ -191,7 +191,7 @@ pub struct Only {
 /// How an experiment is judged; agreed on before anybody looked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Analysis {
+pub struct AnalysisPlan {
     /// How often it may find what is not there, however often anybody looks.
     pub alpha: f64,
     /// Objectives within this share of control's are no difference that matters.
@@ -202,21 +202,22 @@ pub struct Analysis {
     pub guardrail_margin: f64,
 }
 
-impl Default for Analysis {
+impl Default for AnalysisPlan {
     fn default() -> Self {
-        let Options { alpha, objectives_margin, tokens_margin, guardrail_margin, .. } = Options::default();
+        let CompareOptions { alpha, objectives_margin, tokens_margin, guardrail_margin, .. } =
+            CompareOptions::default();
         Self { alpha, objectives_margin, tokens_margin, guardrail_margin }
     }
 }
 
-impl Definition {
+impl ExperimentDefinition {
     /// The version that may take units.
-    pub fn current(&self) -> Option<&Version> {
+    pub fn current(&self) -> Option<&ExperimentVersion> {
         self.versions.last()
     }
 
     /// One of its versions.
-    pub fn version(&self, number: u32) -> Option<&Version> {
+    pub fn version(&self, number: u32) -> Option<&ExperimentVersion> {
         self.versions.iter().find(|version| version.version == number)
     }
 
@@ -248,7 +249,7 @@ impl Definition {
     }
 }
 
-impl Version {
+impl ExperimentVersion {
     fn check(&self) -> Result<(), String> {
         if self.arms.len() < 2 || self.arms.len() > ARMS_MAX {
             return Err(format!("it has {} arms; there must be 2 to {ARMS_MAX}", self.arms.len()));
@@ -273,7 +274,7 @@ impl Version {
         if self.coverage == 0.0 {
             return Err("coverage 0 takes nobody".to_owned());
         }
-        let Analysis { alpha, objectives_margin, tokens_margin, guardrail_margin } = self.analysis;
+        let AnalysisPlan { alpha, objectives_margin, tokens_margin, guardrail_margin } = self.analysis;
         within("alpha", alpha, 1e-6, 0.5)?;
         within("the margin of objectives", objectives_margin, 0.0, 1.0)?;
         within("the margin of tokens", tokens_margin, 0.0, 1.0)?;
@@ -282,11 +283,11 @@ impl Version {
 
     /// Whether it takes units.
     pub fn is_running(&self) -> bool {
-        self.state == State::Running
+        self.state == VersionState::Running
     }
 
     /// An arm by its name.
-    pub fn arm(&self, name: &ArmName) -> Option<&Arm> {
+    pub fn arm(&self, name: &ArmName) -> Option<&ExperimentArm> {
         self.arms.iter().find(|arm| arm.name == *name)
     }
 
@@ -306,8 +307,8 @@ impl Version {
     }
 
     /// In what another one differs, so that its units must not be counted with those of this one. Nothing where it is the same.
-    pub fn differs_from(&self, other: &Version) -> Option<String> {
-        let names = |version: &Version| {
+    pub fn differs_from(&self, other: &ExperimentVersion) -> Option<String> {
+        let names = |version: &ExperimentVersion| {
             version.arms.iter().map(|arm| arm.name.as_str().to_owned()).collect::<Vec<_>>().join(", ")
         };
         if names(self) != names(other) {

@@ -11,7 +11,7 @@ use baton_core::observation::Capability;
 use baton_core::workflow::{ConfigLayer, ConfigSource, PolicyChoice, PolicyLayer, PolicyScope};
 use baton_core::{Digest, Workflow};
 
-use super::definition::{Arm, Definition, UnitKind, Version};
+use super::definition::{ExperimentArm, ExperimentDefinition, ExperimentVersion, UnitKind};
 use crate::measure::task_of;
 
 /// Buckets of an assignment that was written down are found again to this; weights are written in full.
@@ -19,7 +19,7 @@ const SAME: f64 = 1e-9;
 
 /// A run that is about to begin.
 #[derive(Clone, Copy, Debug)]
-pub struct Work<'a> {
+pub struct AssignmentContext<'a> {
     /// What is to be done, with every layer that files lay.
     pub workflow: &'a Workflow,
     /// Where, canonical.
@@ -32,7 +32,7 @@ pub struct Work<'a> {
 
 /// Why a run takes no part in an experiment. None of it depends on the arm that it would get.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum IneligibilityReason {
     /// It takes no units any more.
     NotRunning,
     /// It is about another workflow.
@@ -57,51 +57,67 @@ pub enum Unfit {
     NotCovered,
 }
 
-impl Unfit {
+impl IneligibilityReason {
     /// Whether a person would wonder, so that `run` says a word about it.
     pub fn is_told(&self) -> bool {
-        matches!(self, Unfit::Narrower { .. } | Unfit::Taken { .. })
+        matches!(self, IneligibilityReason::Narrower { .. } | IneligibilityReason::Taken { .. })
     }
 }
 
-impl std::fmt::Display for Unfit {
+impl std::fmt::Display for IneligibilityReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::NotRunning => write!(f, "it takes no runs any more"),
-            Unfit::OtherWorkflow => write!(f, "it is about another workflow"),
-            Unfit::OtherWorkspace(folder) => write!(f, "it is about the folder {}", folder.display()),
-            Unfit::Narrower { place, capability } => {
+            IneligibilityReason::NotRunning => write!(f, "it takes no runs any more"),
+            IneligibilityReason::OtherWorkflow => write!(f, "it is about another workflow"),
+            IneligibilityReason::OtherWorkspace(folder) => {
+                write!(f, "it is about the folder {}", folder.display())
+            }
+            IneligibilityReason::Narrower { place, capability } => {
                 write!(f, "the workflow chooses a policy for {capability} in {place} itself")
             }
-            Unfit::Taken { by, capability } => {
+            IneligibilityReason::Taken { by, capability } => {
                 write!(f, "experiment {by}, which was started earlier, decides {capability} in it")
             }
-            Unfit::NotCovered => write!(f, "coverage leaves it out"),
+            IneligibilityReason::NotCovered => write!(f, "coverage leaves it out"),
         }
     }
 }
 
 /// A run that takes part.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Enrolled<'a> {
+pub struct ArmAssignment<'a> {
     /// What goes into its first input.
     pub assignment: Assignment,
     /// The version that it counts for.
-    pub version: &'a Version,
+    pub version: &'a ExperimentVersion,
     /// The arm.
-    pub arm: &'a Arm,
+    pub arm: &'a ExperimentArm,
     /// It was given to the run that this one is begun in place of.
     pub inherited: bool,
 }
 
 /// The arm of a unit: a function of the definition and the unit alone. None where coverage leaves it out.
-pub fn assign<'a>(definition: &'a Definition, version: &'a Version, unit: &str) -> Option<Enrolled<'a>> {
+pub fn assign<'a>(
+    definition: &'a ExperimentDefinition,
+    version: &'a ExperimentVersion,
+    unit: &str,
+) -> Option<ArmAssignment<'a>> {
     let bucket = bucketing::hash(&definition.seed, unit, definition.hash_version)?;
     let arm = version.arms.get(bucketing::choose(bucket, &version.ranges())?)?;
-    Some(Enrolled { assignment: assignment(definition, version, arm, unit), version, arm, inherited: false })
+    Some(ArmAssignment {
+        assignment: assignment(definition, version, arm, unit),
+        version,
+        arm,
+        inherited: false,
+    })
 }
 
-fn assignment(definition: &Definition, version: &Version, arm: &Arm, unit: &str) -> Assignment {
+fn assignment(
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    arm: &ExperimentArm,
+    unit: &str,
+) -> Assignment {
     Assignment {
         experiment: definition.name.clone(),
         version: version.version,
@@ -115,15 +131,15 @@ fn assignment(definition: &Definition, version: &Version, arm: &Arm, unit: &str)
 
 /// Gives a new run its arm, or says why it gets none. `taken` is what experiments before this one decide in the run.
 pub fn enrol<'a>(
-    definition: &'a Definition,
-    work: &Work<'_>,
+    definition: &'a ExperimentDefinition,
+    work: &AssignmentContext<'_>,
     taken: &[(String, Capability)],
-) -> Result<Enrolled<'a>, Unfit> {
-    let version = definition.current().ok_or(Unfit::NotRunning)?;
+) -> Result<ArmAssignment<'a>, IneligibilityReason> {
+    let version = definition.current().ok_or(IneligibilityReason::NotRunning)?;
     fits(version, work)?;
     if let Some((by, capability)) = taken.iter().find(|(_, capability)| version.decides.contains(capability))
     {
-        return Err(Unfit::Taken { by: by.clone(), capability: *capability });
+        return Err(IneligibilityReason::Taken { by: by.clone(), capability: *capability });
     }
     let before = work
         .inherited
@@ -133,7 +149,7 @@ pub fn enrol<'a>(
         && let Some(arm) = version.arm(&before.arm)
     {
         let assignment = assignment(definition, version, arm, &before.unit);
-        return Ok(Enrolled { assignment, version, arm, inherited: true });
+        return Ok(ArmAssignment { assignment, version, arm, inherited: true });
     }
     let task;
     let unit = match definition.unit {
@@ -143,23 +159,23 @@ pub fn enrol<'a>(
             &task
         }
     };
-    assign(definition, version, unit).ok_or(Unfit::NotCovered)
+    assign(definition, version, unit).ok_or(IneligibilityReason::NotCovered)
 }
 
 /// Whether a run is one that the experiment is about. An arm decides in the whole run or not at all: where a role or a phase
 /// chooses for itself what the arms decide, the run is left alone.
-pub fn fits(version: &Version, work: &Work<'_>) -> Result<(), Unfit> {
+pub fn fits(version: &ExperimentVersion, work: &AssignmentContext<'_>) -> Result<(), IneligibilityReason> {
     if !version.is_running() {
-        return Err(Unfit::NotRunning);
+        return Err(IneligibilityReason::NotRunning);
     }
     if version.only.workflow.as_ref().is_some_and(|name| *name != work.workflow.name) {
-        return Err(Unfit::OtherWorkflow);
+        return Err(IneligibilityReason::OtherWorkflow);
     }
     if let Some(folder) = version.only.workspace.as_ref().filter(|folder| *folder != work.workspace) {
-        return Err(Unfit::OtherWorkspace(folder.clone()));
+        return Err(IneligibilityReason::OtherWorkspace(folder.clone()));
     }
     match narrower(work.workflow, &version.decides).into_iter().next() {
-        Some((place, capability)) => Err(Unfit::Narrower { place, capability }),
+        Some((place, capability)) => Err(IneligibilityReason::Narrower { place, capability }),
         None => Ok(()),
     }
 }
@@ -178,7 +194,7 @@ pub fn narrower(workflow: &Workflow, decides: &[Capability]) -> Vec<(String, Cap
 }
 
 /// How a run names the component of an arm. It stands for these bytes alone, whatever lies in any file.
-pub fn reference(definition: &Definition, arm: &Arm) -> String {
+pub fn reference(definition: &ExperimentDefinition, arm: &ExperimentArm) -> String {
     format!("experiment:{}/{}@{}", definition.name, arm.name, arm.component)
 }
 
@@ -190,9 +206,9 @@ pub fn place_of(experiment: Option<&ExperimentId>, arm: &str) -> String {
 /// The arm, as the closest of the layers for the whole run: what files lay beneath it decides there only if the arm abstains. `over` says how
 /// the files name the same component, if it decides this there: the settings of the arm are laid over theirs.
 pub fn layer(
-    definition: &Definition,
-    version: &Version,
-    arm: &Arm,
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    arm: &ExperimentArm,
     over: impl Fn(Capability) -> Option<String>,
 ) -> PolicyLayer {
     let choice = PolicyChoice {
@@ -224,7 +240,11 @@ pub fn without_arms(mut workflow: Workflow) -> Workflow {
 }
 
 /// Why an assignment that was read from a journal cannot be what this version gave; nothing where it is.
-pub fn not_given(definition: &Definition, version: &Version, found: &Assignment) -> Option<String> {
+pub fn not_given(
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    found: &Assignment,
+) -> Option<String> {
     let Some(given) = assign(definition, version, &found.unit) else {
         return Some(format!("coverage leaves the unit {} out", found.unit));
     };
@@ -244,7 +264,11 @@ pub fn not_given(definition: &Definition, version: &Version, found: &Assignment)
 }
 
 /// What a run really began with where the arm should decide: another component, if it is one.
-pub fn other_component(version: &Version, arm: &Arm, pins: &[PolicyBinding]) -> Option<(Capability, Digest)> {
+pub fn other_component(
+    version: &ExperimentVersion,
+    arm: &ExperimentArm,
+    pins: &[PolicyBinding],
+) -> Option<(Capability, Digest)> {
     version.decides.iter().find_map(|capability| {
         let mut seats =
             pins.iter().rev().filter(|pin| pin.capability == *capability && pin.scope == PolicyScope::Run);

@@ -9,19 +9,19 @@ use baton_core::experiment::Assignment;
 use baton_core::ids::ExperimentId;
 use baton_core::input::PolicyBinding;
 use baton_core::{Input, RunId, Seq, UnixMs};
-use baton_store::{Entry, Journal, RunSummary, StateDir};
+use baton_store::{Journal, JournalEntry, RunSummary, StateDir};
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::Experiments;
+use super::catalogue::ExperimentStore;
 use super::definition::ExperimentError;
-use crate::measure::{Measures, measure};
+use crate::measure::{RunMetrics, measure};
 
 /// Of the remembered measures. It grows when a measure changes its meaning; older ones are then measured anew.
 const MEMORY_SCHEMA: u32 = 4;
 
 /// A run that takes part.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct ExperimentRun {
     /// Where.
     pub workspace: PathBuf,
     /// Which.
@@ -33,14 +33,14 @@ pub struct Record {
     /// Who decided what when it began.
     pub pins: Vec<PolicyBinding>,
     /// What it came to so far; why that cannot be told.
-    pub measures: Result<Measures, String>,
+    pub measures: Result<RunMetrics, String>,
 }
 
 /// Everything that is known of an experiment's runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Collected {
+pub struct CollectedRuns {
     /// Its runs, all versions, in the order in which they began.
-    pub records: Vec<Record>,
+    pub records: Vec<ExperimentRun>,
     /// Journals, and runs of them, that cannot be read: whether they take part nobody knows.
     pub unreadable: Vec<(PathBuf, String)>,
 }
@@ -48,44 +48,44 @@ pub struct Collected {
 /// What is remembered.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Memory {
+struct MetricsCache {
     schema: u32,
     /// By folder of the workspace's state, and run.
-    runs: BTreeMap<String, BTreeMap<RunId, Remembered>>,
+    runs: BTreeMap<String, BTreeMap<RunId, CachedRun>>,
 }
 
 /// What is remembered of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Remembered {
+struct CachedRun {
     started_at: UnixMs,
     /// Nothing of a run that takes no part: that never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    takes_part: Option<TakesPart>,
+    takes_part: Option<CachedParticipation>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TakesPart {
+struct CachedParticipation {
     assignment: Assignment,
     pins: Vec<PolicyBinding>,
     last_seq: Seq,
-    measures: Measures,
+    measures: RunMetrics,
 }
 
 /// Looks through the journals below a state root.
 pub fn collect(
     state_root: &Path,
-    experiments: &Experiments,
+    experiments: &ExperimentStore,
     name: &ExperimentId,
-) -> Result<Collected, ExperimentError> {
+) -> Result<CollectedRuns, ExperimentError> {
     let mut memory = experiments
         .read_cache(name)
-        .and_then(|bytes| serde_json::from_slice::<Memory>(&bytes).ok())
+        .and_then(|bytes| serde_json::from_slice::<MetricsCache>(&bytes).ok())
         .filter(|memory| memory.schema == MEMORY_SCHEMA)
         .unwrap_or_default();
-    let mut now = Memory { schema: MEMORY_SCHEMA, runs: BTreeMap::new() };
-    let (mut found, mut has_changed) = (Collected::default(), false);
+    let mut now = MetricsCache { schema: MEMORY_SCHEMA, runs: BTreeMap::new() };
+    let (mut found, mut has_changed) = (CollectedRuns::default(), false);
     for state in StateDir::all_below(state_root)? {
         let key = state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut known = memory.runs.remove(&key).unwrap_or_default();
@@ -108,7 +108,7 @@ pub fn collect(
             }
             if let Some((assignment, pins, measures)) = looked.takes_part {
                 let (workspace, started_at) = (state.workspace().to_owned(), run.started_at);
-                found.records.push(Record {
+                found.records.push(ExperimentRun {
                     workspace,
                     run: run.run,
                     started_at,
@@ -131,48 +131,51 @@ pub fn collect(
 
 /// What was found of one run.
 #[derive(Default)]
-struct Looked {
-    takes_part: Option<(Assignment, Vec<PolicyBinding>, Result<Measures, String>)>,
-    remember: Option<Remembered>,
+struct RunScan {
+    takes_part: Option<(Assignment, Vec<PolicyBinding>, Result<RunMetrics, String>)>,
+    remember: Option<CachedRun>,
     is_new: bool,
     unreadable: Option<String>,
 }
 
-fn look(journal: &Journal, run: &RunSummary, name: &ExperimentId, known: Option<Remembered>) -> Looked {
+fn look(journal: &Journal, run: &RunSummary, name: &ExperimentId, known: Option<CachedRun>) -> RunScan {
     let started_at = run.started_at;
     let (assignment, pins) = match known {
-        Some(Remembered { takes_part: None, .. }) => return Looked { remember: known, ..Looked::default() },
-        Some(Remembered { takes_part: Some(part), started_at }) => {
+        Some(CachedRun { takes_part: None, .. }) => return RunScan { remember: known, ..RunScan::default() },
+        Some(CachedRun { takes_part: Some(part), started_at }) => {
             if part.last_seq == run.last_seq {
                 let takes_part =
                     Some((part.assignment.clone(), part.pins.clone(), Ok(part.measures.clone())));
-                let remember = Some(Remembered { started_at, takes_part: Some(part) });
-                return Looked { takes_part, remember, ..Looked::default() };
+                let remember = Some(CachedRun { started_at, takes_part: Some(part) });
+                return RunScan { takes_part, remember, ..RunScan::default() };
             }
             (part.assignment, part.pins)
         }
         None => match began(journal, &run.run, name) {
             Ok(Some(began)) => began,
             Ok(None) => {
-                let remember = Some(Remembered { started_at, takes_part: None });
-                return Looked { remember, is_new: true, ..Looked::default() };
+                let remember = Some(CachedRun { started_at, takes_part: None });
+                return RunScan { remember, is_new: true, ..RunScan::default() };
             }
             Err(error) => {
-                return Looked { unreadable: Some(format!("run {}: {error}", run.run)), ..Looked::default() };
+                return RunScan {
+                    unreadable: Some(format!("run {}: {error}", run.run)),
+                    ..RunScan::default()
+                };
             }
         },
     };
     let measures = measure(journal, &run.run).map_err(|error| error.to_string());
-    let remember = measures.as_ref().ok().map(|measures| Remembered {
+    let remember = measures.as_ref().ok().map(|measures| CachedRun {
         started_at,
-        takes_part: Some(TakesPart {
+        takes_part: Some(CachedParticipation {
             assignment: assignment.clone(),
             pins: pins.clone(),
             last_seq: run.last_seq,
             measures: measures.clone(),
         }),
     });
-    Looked { takes_part: Some((assignment, pins, measures)), remember, is_new: true, unreadable: None }
+    RunScan { takes_part: Some((assignment, pins, measures)), remember, is_new: true, unreadable: None }
 }
 
 /// What the first entry of a run says of an experiment.
@@ -181,7 +184,7 @@ fn began(
     run: &RunId,
     name: &ExperimentId,
 ) -> Result<Option<(Assignment, Vec<PolicyBinding>)>, baton_store::StoreError> {
-    let Some(Entry::Input(stamped)) = journal.first(run)? else { return Ok(None) };
+    let Some(JournalEntry::Input(stamped)) = journal.first(run)? else { return Ok(None) };
     let Input::Started { assignments, pins, .. } = stamped.input else { return Ok(None) };
     let of = assignments.into_iter().find(|assignment| assignment.experiment == *name);
     Ok(of.map(|assignment| (assignment, pins)))

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Measures, Standing};
-use crate::stats::power::Goal;
+use crate::measure::{RunMetrics, RunResult};
+use crate::stats::power::PowerGoal;
 use crate::stats::{Moments, StatsError};
 
 /// What is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
-pub enum Sought {
+pub enum PowerQuestion {
     /// A share of units (finished runs, say) that is `baseline` and would become `baseline + effect`, both of 1.
     Share {
         /// Of control.
@@ -29,9 +29,9 @@ pub enum Sought {
 
 /// How many it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Needed {
+pub struct SampleSize {
     /// What was asked.
-    pub sought: Sought,
+    pub sought: PowerQuestion,
     /// Units in each of two equal arms, for one look.
     pub one_look_per_arm: u64,
     /// Units in both arms together, for one look.
@@ -41,20 +41,20 @@ pub struct Needed {
 }
 
 /// How many units it takes.
-pub fn needed(sought: Sought, goal: Goal) -> Result<Needed, StatsError> {
+pub fn needed(sought: PowerQuestion, goal: PowerGoal) -> Result<SampleSize, StatsError> {
     let (per_arm, any_time) = match sought {
-        Sought::Share { baseline, effect } => {
+        PowerQuestion::Share { baseline, effect } => {
             let candidate = baseline + effect;
             let middle = (baseline + candidate) / 2.0;
             let per_arm = goal.two_shares(baseline, candidate)?;
             (per_arm, goal.in_all_sequential(effect, middle * (1.0 - middle), None)?)
         }
-        Sought::Mean { sd, effect } => {
+        PowerQuestion::Mean { sd, effect } => {
             (goal.in_all(effect, sd * sd)? / 2.0, goal.in_all_sequential(effect, sd * sd, None)?)
         }
     };
     let up = |units: f64| units.ceil() as u64;
-    Ok(Needed {
+    Ok(SampleSize {
         sought,
         one_look_per_arm: up(per_arm),
         one_look_in_all: 2 * up(per_arm),
@@ -64,7 +64,7 @@ pub fn needed(sought: Sought, goal: Goal) -> Result<Needed, StatsError> {
 
 /// What runs came to so far, as far as it says how many more it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Past {
+pub struct PastRuns {
     /// Runs that are over.
     pub runs: u64,
     /// Share of them in which every objective is done.
@@ -78,18 +78,18 @@ pub struct Past {
 }
 
 /// Sums up runs that are over. Nothing of fewer than two: then there is no telling how much they differ.
-pub fn past<'a>(runs: impl IntoIterator<Item = &'a Measures>) -> Result<Option<Past>, StatsError> {
-    let over: Vec<&Measures> = runs.into_iter().filter(|run| run.standing.is_final()).collect();
+pub fn past<'a>(runs: impl IntoIterator<Item = &'a RunMetrics>) -> Result<Option<PastRuns>, StatsError> {
+    let over: Vec<&RunMetrics> = runs.into_iter().filter(|run| run.standing.is_final()).collect();
     if over.len() < 2 {
         return Ok(None);
     }
-    let finished = over.iter().filter(|run| run.standing == Standing::Done).count();
+    let finished = over.iter().filter(|run| run.standing == RunResult::Done).count();
     let objectives: Vec<f64> = over.iter().map(|run| f64::from(run.counted())).collect();
     let tokens: Vec<f64> =
         over.iter().filter(|run| run.tokens > 0).map(|run| (run.tokens as f64).ln()).collect();
     let objectives = Moments::of(&objectives)?;
     let ln_tokens_sd = if tokens.len() < 2 { 0.0 } else { Moments::of(&tokens)?.variance().sqrt() };
-    Ok(Some(Past {
+    Ok(Some(PastRuns {
         runs: over.len() as u64,
         finished: finished as f64 / over.len() as f64,
         objectives: objectives.mean(),

@@ -13,8 +13,8 @@ fn spec(given: &str) -> ArmSpec {
     ArmSpec::named(given).unwrap()
 }
 
-fn definition() -> Definition {
-    let arm = |name: &str| Arm {
+fn definition() -> ExperimentDefinition {
+    let arm = |name: &str| ExperimentArm {
         name: name.into(),
         reference: format!("{name}.wasm"),
         policy: name.to_owned(),
@@ -24,27 +24,27 @@ fn definition() -> Definition {
         grants: Default::default(),
         unchecked: false,
     };
-    Definition {
+    ExperimentDefinition {
         schema: 1,
         name: "split-v2".into(),
         seed: "split-v2".to_owned(),
         hash_version: 2,
         unit: UnitKind::Run,
-        versions: vec![Version {
+        versions: vec![ExperimentVersion {
             version: 1,
             started_at: UnixMs(1),
-            state: State::Running,
+            state: VersionState::Running,
             coverage: 1.0,
             decides: vec![Capability::Splitting, Capability::Handoff],
             arms: vec![arm("control"), arm("eager")],
-            only: Only::default(),
-            analysis: Analysis::default(),
+            only: RunTargeting::default(),
+            analysis: AnalysisPlan::default(),
         }],
     }
 }
 
-fn work<'a>(workflow: &'a Workflow, unit: &'a str) -> Work<'a> {
-    Work { workflow, workspace: std::path::Path::new("/w"), fresh_unit: unit, inherited: &[] }
+fn work<'a>(workflow: &'a Workflow, unit: &'a str) -> AssignmentContext<'a> {
+    AssignmentContext { workflow, workspace: std::path::Path::new("/w"), fresh_unit: unit, inherited: &[] }
 }
 
 // M5
@@ -87,7 +87,7 @@ fn arms_without_a_weight_share_what_the_others_leave() {
 #[test]
 fn a_definition_is_private_whole_and_strict() {
     let folder = tempfile::tempdir().unwrap();
-    let experiments = Experiments::below(folder.path());
+    let experiments = ExperimentStore::below(folder.path());
     assert!(experiments.all().is_empty());
     let held = experiments.hold().unwrap();
     experiments.write(&definition(), &held).unwrap();
@@ -121,7 +121,7 @@ fn a_definition_is_private_whole_and_strict() {
 #[test]
 fn a_component_that_was_changed_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let experiments = Experiments::below(folder.path());
+    let experiments = ExperimentStore::below(folder.path());
     let name = definition().name;
     let digest = experiments.keep(&name, b"\0asm", &experiments.hold().unwrap()).unwrap();
     assert_eq!(experiments.component(&name, &digest).unwrap(), b"\0asm");
@@ -159,7 +159,9 @@ fn whoever_begins_anew_keeps_unit_and_arm() {
         .find(|unit| assign(&definition, &definition.versions[0], unit).unwrap().arm != first.arm)
         .unwrap();
     let inherited = [first.assignment.clone()];
-    let again = enrol(&definition, &Work { inherited: &inherited, ..work(&workflow, &other) }, &[]).unwrap();
+    let again =
+        enrol(&definition, &AssignmentContext { inherited: &inherited, ..work(&workflow, &other) }, &[])
+            .unwrap();
     assert_eq!((again.assignment, again.inherited), (first.assignment, true));
 }
 
@@ -167,14 +169,17 @@ fn whoever_begins_anew_keeps_unit_and_arm() {
 #[test]
 fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
     let definition = definition();
-    let of = |definition: &Definition, workflow: &Workflow, taken: &[(String, Capability)]| {
+    let of = |definition: &ExperimentDefinition, workflow: &Workflow, taken: &[(String, Capability)]| {
         enrol(definition, &work(workflow, "unit-1"), taken).map(|_| ()).unwrap_err()
     };
     let choice = PolicyChoice { component: Some("/mine.wasm".to_owned()), ..PolicyChoice::default() };
     let mut narrow = Workflow::default();
     let layer = PolicyLayer { all: None, by_capability: [(Capability::Handoff, choice.clone())].into() };
     narrow.policies.phases.insert("10".into(), layer);
-    assert!(matches!(of(&definition, &narrow, &[]), Unfit::Narrower { capability: Capability::Handoff, .. }));
+    assert!(matches!(
+        of(&definition, &narrow, &[]),
+        IneligibilityReason::Narrower { capability: Capability::Handoff, .. }
+    ));
     // What the arms do not decide is nobody's concern.
     let mut elsewhere = Workflow::default();
     let layer = PolicyLayer { all: None, by_capability: [(Capability::Compaction, choice)].into() };
@@ -182,13 +187,13 @@ fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
     assert!(enrol(&definition, &work(&elsewhere, "unit-1"), &[]).is_ok());
 
     let taken = [("earlier".to_owned(), Capability::Splitting)];
-    assert!(matches!(of(&definition, &Workflow::default(), &taken), Unfit::Taken { .. }));
+    assert!(matches!(of(&definition, &Workflow::default(), &taken), IneligibilityReason::Taken { .. }));
     let mut other = definition.clone();
     other.versions[0].only.workflow = Some("nightly".to_owned());
-    assert_eq!(of(&other, &Workflow::default(), &[]), Unfit::OtherWorkflow);
+    assert_eq!(of(&other, &Workflow::default(), &[]), IneligibilityReason::OtherWorkflow);
     let mut stopped = definition.clone();
-    stopped.versions[0].state = State::Stopped { at: UnixMs(2), why: "enough".to_owned() };
-    assert_eq!(of(&stopped, &Workflow::default(), &[]), Unfit::NotRunning);
+    stopped.versions[0].state = VersionState::Stopped { at: UnixMs(2), why: "enough".to_owned() };
+    assert_eq!(of(&stopped, &Workflow::default(), &[]), IneligibilityReason::NotRunning);
 }
 
 // M5
@@ -230,6 +235,6 @@ fn another_arm_or_weight_is_another_version() {
     other.analysis.alpha = 0.01;
     assert!(other.differs_from(&version).unwrap().contains("alpha"));
     // When it began and how it stands is no part of what it is.
-    let later = Version { version: 2, started_at: UnixMs(9), ..version.clone() };
+    let later = ExperimentVersion { version: 2, started_at: UnixMs(9), ..version.clone() };
     assert_eq!(later.differs_from(&version), None);
 }

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::ids::ArmName;
 
-use super::definition::{Definition, UnitKind, Version};
+use super::definition::{ExperimentDefinition, ExperimentVersion, UnitKind};
 use super::enrol::{not_given, other_component};
-use super::outcomes::{Collected, Record};
-use crate::compare::{ArmSample, Design, Invalid, Options};
-use crate::measure::{Measures, Standing, add_asked};
+use super::outcomes::{CollectedRuns, ExperimentRun};
+use crate::compare::{ArmSample, CompareOptions, ComparisonDesign, InvalidUnit};
+use crate::measure::{RunMetrics, RunResult, add_asked};
 
 /// The units of one version of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Joined {
+pub struct ExperimentUnits {
     /// One sample an arm, control first.
     pub samples: Vec<ArmSample>,
     /// Runs that claim an arm that the experiment does not have.
-    pub strangers: Vec<Invalid>,
+    pub strangers: Vec<InvalidUnit>,
     /// Runs that were begun again, and count with what came in their place.
     pub replaced: u64,
     /// What a reader has to know besides.
@@ -26,7 +26,7 @@ pub struct Joined {
 
 /// Why a run cannot count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum ExclusionReason {
     /// What became of it cannot be read.
     Unreadable(String),
     /// The experiment would have given it something else: somebody wrote it by hand, or the dice are loaded.
@@ -37,30 +37,37 @@ pub enum Misfit {
     Duplicate,
 }
 
-impl std::fmt::Display for Misfit {
+impl std::fmt::Display for ExclusionReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Misfit::Unreadable(why) => write!(f, "its journal cannot be read: {why}"),
-            Misfit::NotGiven(why) => write!(f, "the experiment did not give it this arm: {why}"),
-            Misfit::OtherComponent(what) => write!(f, "what decided is not its arm's: {what}"),
-            Misfit::Duplicate => write!(f, "another run has the same unit, and was not begun in its place"),
+            ExclusionReason::Unreadable(why) => write!(f, "its journal cannot be read: {why}"),
+            ExclusionReason::NotGiven(why) => write!(f, "the experiment did not give it this arm: {why}"),
+            ExclusionReason::OtherComponent(what) => write!(f, "what decided is not its arm's: {what}"),
+            ExclusionReason::Duplicate => {
+                write!(f, "another run has the same unit, and was not begun in its place")
+            }
         }
     }
 }
 
 /// Joins what a version assigned to what became of it.
-pub fn join(definition: &Definition, version: &Version, collected: &Collected) -> Joined {
-    let mut arms: BTreeMap<&ArmName, (Vec<Measures>, Vec<Invalid>)> = BTreeMap::new();
-    let mut joined = Joined { samples: Vec::new(), strangers: Vec::new(), replaced: 0, notes: Vec::new() };
+pub fn join(
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    collected: &CollectedRuns,
+) -> ExperimentUnits {
+    let mut arms: BTreeMap<&ArmName, (Vec<RunMetrics>, Vec<InvalidUnit>)> = BTreeMap::new();
+    let mut joined =
+        ExperimentUnits { samples: Vec::new(), strangers: Vec::new(), replaced: 0, notes: Vec::new() };
     for unit in units(definition, version, collected) {
         let arm = version.arm(&unit.newest().assignment.arm).map(|arm| &arm.name);
         joined.replaced += unit.records.len() as u64 - 1;
         let (counted, why) = match (unit.misfit(definition, version), unit.measures()) {
             (Some(misfit), _) => (None, misfit.to_string()),
             (None, Ok(measures)) => (Some(measures), String::new()),
-            (None, Err(why)) => (None, Misfit::Unreadable(why).to_string()),
+            (None, Err(why)) => (None, ExclusionReason::Unreadable(why).to_string()),
         };
-        let invalid = || Invalid { unit: unit.newest().assignment.unit.clone(), reason: unit.said(&why) };
+        let invalid = || InvalidUnit { unit: unit.newest().assignment.unit.clone(), reason: unit.said(&why) };
         match (arm, counted) {
             (None, _) => joined.strangers.push(invalid()),
             (Some(arm), Some(measures)) => arms.entry(arm).or_default().0.push(measures),
@@ -83,55 +90,59 @@ pub fn join(definition: &Definition, version: &Version, collected: &Collected) -
 }
 
 /// How the samples are to be compared.
-pub fn options(definition: &Definition, version: &Version) -> Options {
+pub fn options(definition: &ExperimentDefinition, version: &ExperimentVersion) -> CompareOptions {
     let analysis = version.analysis;
-    Options {
+    CompareOptions {
         title: match definition.versions.len() {
             1 => definition.name.to_string(),
             _ => format!("{}, version {}", definition.name, version.version),
         },
         experiment: Some(definition.name.clone()),
         design: match definition.unit {
-            UnitKind::Run => Design::Independent,
-            UnitKind::Task => Design::ClusteredByTask,
+            UnitKind::Run => ComparisonDesign::Independent,
+            UnitKind::Task => ComparisonDesign::ClusteredByTask,
         },
         alpha: analysis.alpha,
         objectives_margin: analysis.objectives_margin,
         tokens_margin: analysis.tokens_margin,
         guardrail_margin: analysis.guardrail_margin,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
 /// The runs that are counted as one.
-struct Counted<'a> {
+struct UnitRuns<'a> {
     /// In the order in which they began; each but the last was set aside for the next.
-    records: Vec<&'a Record>,
+    records: Vec<&'a ExperimentRun>,
     is_duplicate: bool,
 }
 
-impl Counted<'_> {
-    fn newest(&self) -> &Record {
+impl UnitRuns<'_> {
+    fn newest(&self) -> &ExperimentRun {
         self.records[self.records.len() - 1]
     }
 
-    fn misfit(&self, definition: &Definition, version: &Version) -> Option<Misfit> {
+    fn misfit(
+        &self,
+        definition: &ExperimentDefinition,
+        version: &ExperimentVersion,
+    ) -> Option<ExclusionReason> {
         let found = &self.newest().assignment;
         if let Some(why) = not_given(definition, version, found) {
-            return Some(Misfit::NotGiven(why));
+            return Some(ExclusionReason::NotGiven(why));
         }
         let arm = version.arm(&found.arm)?;
         for record in &self.records {
             if let Some((capability, component)) = other_component(version, arm, &record.pins) {
                 let what = format!("{capability} began with {}", component.short());
-                return Some(Misfit::OtherComponent(what));
+                return Some(ExclusionReason::OtherComponent(what));
             }
         }
-        self.is_duplicate.then_some(Misfit::Duplicate)
+        self.is_duplicate.then_some(ExclusionReason::Duplicate)
     }
 
     /// What the last of them came to, at the price of all of them.
-    fn measures(&self) -> Result<Measures, String> {
+    fn measures(&self) -> Result<RunMetrics, String> {
         let mut whole = self.newest().measures.clone()?;
         whole.started_at = self.records[0].started_at;
         for before in &self.records[..self.records.len() - 1] {
@@ -172,13 +183,17 @@ impl Counted<'_> {
 
 /// Runs by unit. Where the run is the unit, a run that was stopped goes with the next one of its unit, which was begun in its place;
 /// where the task is, every run stands for itself and the comparison clusters them.
-fn units<'a>(definition: &Definition, version: &Version, collected: &'a Collected) -> Vec<Counted<'a>> {
+fn units<'a>(
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    collected: &'a CollectedRuns,
+) -> Vec<UnitRuns<'a>> {
     let of_version = collected.records.iter().filter(|record| record.assignment.version == version.version);
     if definition.unit == UnitKind::Task {
-        return of_version.map(|record| Counted { records: vec![record], is_duplicate: false }).collect();
+        return of_version.map(|record| UnitRuns { records: vec![record], is_duplicate: false }).collect();
     }
     let mut order: Vec<&str> = Vec::new();
-    let mut by_unit: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+    let mut by_unit: BTreeMap<&str, Vec<&ExperimentRun>> = BTreeMap::new();
     for record in of_version {
         let unit = record.assignment.unit.as_str();
         let records = by_unit.entry(unit).or_default();
@@ -189,21 +204,21 @@ fn units<'a>(definition: &Definition, version: &Version, collected: &'a Collecte
     }
     let counted = |unit: &str| {
         let records = by_unit.remove(unit).unwrap_or_default();
-        let was_replaced = |record: &&Record| {
-            record.measures.as_ref().is_ok_and(|measures| measures.standing == Standing::Stopped)
+        let was_replaced = |record: &&ExperimentRun| {
+            record.measures.as_ref().is_ok_and(|measures| measures.standing == RunResult::Stopped)
         };
         let is_duplicate = !records[..records.len() - 1].iter().all(was_replaced);
-        Counted { records, is_duplicate }
+        UnitRuns { records, is_duplicate }
     };
     order.into_iter().map(counted).collect()
 }
 
-fn notes(version: &Version, collected: &Collected, joined: &Joined) -> Vec<String> {
+fn notes(version: &ExperimentVersion, collected: &CollectedRuns, joined: &ExperimentUnits) -> Vec<String> {
     let mut notes = Vec::new();
-    if let super::State::Tripped { why, .. } = &version.state {
+    if let super::VersionState::Tripped { why, .. } = &version.state {
         notes.push(format!("A guardrail stopped enrolment: {why}. Runs that had begun went on."));
     }
-    if let super::State::Stopped { why, .. } = &version.state {
+    if let super::VersionState::Stopped { why, .. } = &version.state {
         notes.push(format!("It was stopped: {why}."));
     }
     if joined.replaced > 0 {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use baton_core::facts::{AgentEvent, Capabilities, SignalSource};
 use baton_core::workflow::AgentKind;
-use baton_streams::{Format, Stream};
+use baton_streams::{StreamDecoder, StreamFormat};
 
 use super::turns;
 use super::{ImportError, RecordedFile};
@@ -19,13 +19,14 @@ const LOOKED_AT_BYTES: usize = 512 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportFormat {
     /// What an agent prints.
-    Stream(Format),
+    Stream(StreamFormat),
     /// Plain JSONL of turns (`baton import --schema`).
     Turns,
 }
 
 /// The names that agents have in workflows, where they are not those of their formats.
-const ALIASES: [(&str, Format); 2] = [("rehearsal", Format::Acp), ("process", Format::Text)];
+const ALIASES: [(&str, StreamFormat); 2] =
+    [("rehearsal", StreamFormat::Acp), ("process", StreamFormat::Text)];
 /// The name of [`ImportFormat::Turns`].
 const TURNS: &str = "turns";
 
@@ -40,7 +41,7 @@ impl ImportFormat {
 
     /// All names, for messages.
     pub fn names() -> String {
-        let streams = Format::ALL.map(Format::name);
+        let streams = StreamFormat::ALL.map(StreamFormat::name);
         let aliases = ALIASES.map(|(name, _)| name);
         [streams.as_slice(), &aliases, &[TURNS]].concat().join(", ")
     }
@@ -48,12 +49,14 @@ impl ImportFormat {
     /// The agent of such a recording, as a run names it. Nobody ever starts it.
     pub(super) fn agent(self) -> AgentKind {
         let text = match self {
-            ImportFormat::Stream(Format::Claude) => return AgentKind::Claude,
-            ImportFormat::Stream(Format::CodexExec | Format::CodexAppServer) => return AgentKind::Codex,
-            ImportFormat::Stream(Format::Acp) => "acp:recording",
-            ImportFormat::Stream(Format::Opencode) => "process:opencode",
-            ImportFormat::Stream(Format::Gemini) => "process:gemini",
-            ImportFormat::Stream(Format::Text) | ImportFormat::Turns => "process:recording",
+            ImportFormat::Stream(StreamFormat::Claude) => return AgentKind::Claude,
+            ImportFormat::Stream(StreamFormat::CodexExec | StreamFormat::CodexAppServer) => {
+                return AgentKind::Codex;
+            }
+            ImportFormat::Stream(StreamFormat::Acp) => "acp:recording",
+            ImportFormat::Stream(StreamFormat::Opencode) => "process:opencode",
+            ImportFormat::Stream(StreamFormat::Gemini) => "process:gemini",
+            ImportFormat::Stream(StreamFormat::Text) | ImportFormat::Turns => "process:recording",
         };
         // Each of them is one word behind a kind.
         text.parse().unwrap_or(AgentKind::Rehearsal)
@@ -63,7 +66,7 @@ impl ImportFormat {
     /// tells more has the last word.
     pub(super) fn capabilities(self) -> Capabilities {
         match self {
-            ImportFormat::Stream(Format::Claude) => Capabilities {
+            ImportFormat::Stream(StreamFormat::Claude) => Capabilities {
                 reports_occupancy: true,
                 compacts: true,
                 takes_mcp: true,
@@ -71,17 +74,19 @@ impl ImportFormat {
                 interrupts: true,
                 reports_cost: true,
             },
-            ImportFormat::Stream(Format::CodexAppServer) => Capabilities {
+            ImportFormat::Stream(StreamFormat::CodexAppServer) => Capabilities {
                 reports_occupancy: true,
                 compacts: true,
                 takes_mcp: true,
                 interrupts: true,
                 ..Capabilities::default()
             },
-            ImportFormat::Stream(Format::Acp) => {
+            ImportFormat::Stream(StreamFormat::Acp) => {
                 Capabilities { takes_mcp: true, interrupts: true, ..Capabilities::default() }
             }
-            ImportFormat::Stream(Format::CodexExec | Format::Opencode | Format::Gemini | Format::Text)
+            ImportFormat::Stream(
+                StreamFormat::CodexExec | StreamFormat::Opencode | StreamFormat::Gemini | StreamFormat::Text,
+            )
             | ImportFormat::Turns => Capabilities::default(),
         }
     }
@@ -101,7 +106,7 @@ impl FromStr for ImportFormat {
             return Ok(ImportFormat::Turns);
         }
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, format)| *format);
-        match alias.map_or_else(|| name.parse::<Format>(), Ok) {
+        match alias.map_or_else(|| name.parse::<StreamFormat>(), Ok) {
             Ok(format) => Ok(ImportFormat::Stream(format)),
             Err(_) => Err(format!("the formats are {}", Self::names())),
         }
@@ -120,9 +125,9 @@ pub(super) fn detect(file: &RecordedFile<'_>) -> Result<ImportFormat, ImportErro
     if turns::looks_like_turns(beginning) {
         return Ok(ImportFormat::Turns);
     }
-    let mut fits: Vec<(Fit, Format)> = Format::ALL
+    let mut fits: Vec<(FormatFit, StreamFormat)> = StreamFormat::ALL
         .into_iter()
-        .filter(|format| *format != Format::Text)
+        .filter(|format| *format != StreamFormat::Text)
         .map(|format| (fit(format, beginning), format))
         .filter(|(fit, _)| fit.understood.0 > 0)
         .collect();
@@ -138,18 +143,18 @@ pub(super) fn detect(file: &RecordedFile<'_>) -> Result<ImportFormat, ImportErro
 /// How well a format fits; the best one is the least. Words that formats share make many of them understand a little of a
 /// stream, and only its own leaves nothing over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
+struct FormatFit {
     foreign: u64,
     understood: Reverse<u64>,
 }
 
-fn fit(format: Format, bytes: &[u8]) -> Fit {
+fn fit(format: StreamFormat, bytes: &[u8]) -> FormatFit {
     let mut events = Vec::new();
-    let mut stream = Stream::new(format.decoder());
+    let mut stream = StreamDecoder::new(format.decoder());
     stream.push(bytes, &mut events);
     stream.end(&mut events);
     let foreign = events.iter().filter(|event| is_foreign(event)).count() as u64;
-    Fit { foreign, understood: Reverse(events.len() as u64 - foreign) }
+    FormatFit { foreign, understood: Reverse(events.len() as u64 - foreign) }
 }
 
 /// What becomes of a line that is of another format.

@@ -8,7 +8,7 @@ use super::{Import, ImportError};
 
 /// What became of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum ImportOutcome {
     /// The run is in the journal.
     New,
     /// It was there already: the same recording has the same run.
@@ -32,11 +32,11 @@ impl Import {
     /// # Errors
     /// [`StoreError::Locked`](baton_store::StoreError::Locked) while a host works there, and those of writing. Nothing of
     /// the run is in the journal then.
-    pub fn keep(self, state: &StateDir) -> Result<Kept, ImportError> {
+    pub fn keep(self, state: &StateDir) -> Result<ImportOutcome, ImportError> {
         let _lock = state.lock()?;
         let journal = Journal::open(state)?;
         if has(&journal, &self.run)? {
-            return Ok(Kept::Already);
+            return Ok(ImportOutcome::Already);
         }
         for blob in self.blobs {
             journal.put_blob(blob)?;
@@ -59,7 +59,7 @@ impl Import {
             }
         }
         journal.append_wait(&self.run, self.played.entries, Durability::Durable)?;
-        Ok(Kept::New)
+        Ok(ImportOutcome::New)
     }
 }
 

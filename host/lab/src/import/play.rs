@@ -12,19 +12,19 @@ use baton_core::observation::{AssessTrigger, CompletionObservation, PolicyQuery}
 use baton_core::view::PhaseStatus;
 use baton_core::workflow::ImportedRecording;
 use baton_core::{
-    Action, ActionId, DurationMs, Input, Intent, JournaledInput, Outcome, RequestId, Run, Seq, SessionId,
-    UnixMs,
+    Action, ActionId, ActionOutcome, DurationMs, Input, Intent, JournaledInput, RequestId, Run, Seq,
+    SessionId, UnixMs,
 };
 use baton_engine::RoutedDecision;
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 use super::ImportError;
 use super::course;
-use super::report::{ImportNote, ImportReport, ImportedVerdict, Notes};
-use super::script::{Script, Told};
-use super::setting::{Judge, Setting};
+use super::report::{ImportNote, ImportNotes, ImportReport, ImportedVerdict};
+use super::script::{Timeline, TimelineEvent};
+use super::setting::{BuiltinDecider, ImportContext};
 
-pub(super) use effects::Document;
+pub(super) use effects::ImportedDocument;
 
 /// Time between two events of a recording that has no times.
 const SPACING: DurationMs = DurationMs::from_secs(1);
@@ -38,10 +38,10 @@ const ENTRIES_MAX: usize = 1_000_000;
 
 /// What a run came to that was made from a recording.
 #[derive(Debug)]
-pub(super) struct Played {
+pub(super) struct ImportedRun {
     pub(super) run: Run,
-    pub(super) entries: Vec<Entry>,
-    pub(super) documents: Vec<Document>,
+    pub(super) entries: Vec<JournalEntry>,
+    pub(super) documents: Vec<ImportedDocument>,
     pub(super) at: UnixMs,
     sessions: u32,
     prompts: u32,
@@ -49,11 +49,11 @@ pub(super) struct Played {
     decisions: u64,
     of_the_recording: u64,
     verdicts: Vec<ImportedVerdict>,
-    notes: Notes,
+    notes: ImportNotes,
     stopped: Option<ImportNote>,
 }
 
-impl Played {
+impl ImportedRun {
     /// Objectives that the recording shows: each prompt that was answered was one, and so is what was never finished.
     pub(super) fn objectives(&self) -> usize {
         let done = self.run.view(self.at).map_or(0, |view| view.objectives().0) as usize;
@@ -62,7 +62,7 @@ impl Played {
     }
 
     /// What there is to say of it.
-    pub(super) fn report(&self, script: &Script, imported: ImportedRecording) -> ImportReport {
+    pub(super) fn report(&self, script: &Timeline, imported: ImportedRecording) -> ImportReport {
         ImportReport {
             imported,
             status: self.run.status(),
@@ -89,13 +89,13 @@ impl Played {
 
 /// Plays a recording as the work on so many objectives.
 pub(super) fn play(
-    script: &Script,
-    setting: &Setting<'_>,
-    judge: &Judge,
+    script: &Timeline,
+    setting: &ImportContext<'_>,
+    judge: &BuiltinDecider,
     objectives: usize,
-) -> Result<Played, ImportError> {
+) -> Result<ImportedRun, ImportError> {
     let at = script.began_at().unwrap_or(setting.request.moment.at);
-    let mut player = Player {
+    let mut player = ImportPlayer {
         script,
         setting,
         judge,
@@ -109,7 +109,7 @@ pub(super) fn play(
         written: BTreeSet::new(),
         facts: WorkspaceFacts::default(),
         place: (0, 1),
-        played: Played {
+        played: ImportedRun {
             run: Run::new(),
             entries: Vec::new(),
             documents: Vec::new(),
@@ -120,7 +120,7 @@ pub(super) fn play(
             decisions: 0,
             of_the_recording: 0,
             verdicts: Vec::new(),
-            notes: Notes::default(),
+            notes: ImportNotes::default(),
             stopped: None,
         },
     };
@@ -129,10 +129,10 @@ pub(super) fn play(
     Ok(player.played)
 }
 
-struct Player<'p> {
-    script: &'p Script,
-    setting: &'p Setting<'p>,
-    judge: &'p Judge,
+struct ImportPlayer<'p> {
+    script: &'p Timeline,
+    setting: &'p ImportContext<'p>,
+    judge: &'p BuiltinDecider,
     /// What core wants, oldest first.
     wanted: VecDeque<Intent>,
     seq: Seq,
@@ -150,10 +150,10 @@ struct Player<'p> {
     facts: WorkspaceFacts,
     /// File and line of the newest event.
     place: (usize, u64),
-    played: Played,
+    played: ImportedRun,
 }
 
-impl<'p> Player<'p> {
+impl<'p> ImportPlayer<'p> {
     fn play_out(&mut self) -> Result<(), ImportError> {
         // A tick without anything recorded behind it moves a run on a few steps at most.
         let mut ticks_left = 8 + 4 * (self.script.sessions.len() + self.script.prompts());
@@ -204,7 +204,7 @@ impl<'p> Player<'p> {
     }
 
     /// The session at work, and its prompts that are still to come, if any are.
-    fn unprompted(&self) -> Option<&'p [Vec<Told>]> {
+    fn unprompted(&self) -> Option<&'p [Vec<TimelineEvent>]> {
         let session = &self.script.sessions[self.begun.checked_sub(1)?];
         session.prompts.get(self.prompt..).filter(|rest| !rest.is_empty())
     }
@@ -221,10 +221,10 @@ impl<'p> Player<'p> {
         };
         let intents = self.played.run.apply(&stamped).map_err(refused)?;
         self.seq = stamped.seq;
-        self.played.entries.push(Entry::Input(stamped));
+        self.played.entries.push(JournalEntry::Input(stamped));
         for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
             self.seq = self.seq.next();
-            let entry = Entry::Intent { seq: self.seq, at: self.played.at, intent: intent.clone() };
+            let entry = JournalEntry::Intent { seq: self.seq, at: self.played.at, intent: intent.clone() };
             self.played.entries.push(entry);
             self.wanted.push_back(intent);
         }
@@ -234,7 +234,7 @@ impl<'p> Player<'p> {
         }
     }
 
-    fn outcome(&mut self, action: ActionId, outcome: Outcome) -> Result<(), ImportError> {
+    fn outcome(&mut self, action: ActionId, outcome: ActionOutcome) -> Result<(), ImportError> {
         self.take(Input::Outcome { action, outcome })
     }
 
@@ -326,7 +326,7 @@ impl<'p> Player<'p> {
     }
 
     /// The next event of the recording.
-    fn upcoming(&self) -> Option<&'p Told> {
+    fn upcoming(&self) -> Option<&'p TimelineEvent> {
         match self.unprompted() {
             Some(prompts) => prompts.iter().flatten().next(),
             None => {

@@ -73,12 +73,12 @@ pub struct ImportNote {
 
 /// Notes as they are collected.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct ImportNotes {
     pub(super) kept: Vec<ImportNote>,
     pub(super) beyond: u64,
 }
 
-impl Notes {
+impl ImportNotes {
     /// One more; one that was made before at the same place is not made again.
     pub(super) fn add(&mut self, note: ImportNote) {
         if self.kept.contains(&note) {

@@ -11,7 +11,7 @@ const HELD_MAX: usize = 1024;
 
 /// An event, where it stands, and when it was.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct TimelineEvent {
     /// Line in its file, from 1.
     pub(super) line: u64,
     /// When, where the recording says.
@@ -22,15 +22,15 @@ pub(super) struct Told {
 
 /// An agent process with one context window.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct TimelineSession {
     /// Index of its file.
     pub(super) file: usize,
     /// Until it was ready.
-    pub(super) startup: Vec<Told>,
+    pub(super) startup: Vec<TimelineEvent>,
     /// The recording says when it was ready; where it was at work without a word of it, it was ready before.
     pub(super) is_ready_told: bool,
     /// Each to its end and what came behind it.
-    pub(super) prompts: Vec<Vec<Told>>,
+    pub(super) prompts: Vec<Vec<TimelineEvent>>,
     /// How it ended, where that is known.
     pub(super) exit: Option<ProcessExit>,
     /// Its last line.
@@ -39,9 +39,9 @@ pub(super) struct Session {
 
 /// Everything that happened.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct Timeline {
     /// In order.
-    pub(super) sessions: Vec<Session>,
+    pub(super) sessions: Vec<TimelineSession>,
     /// Names of the files.
     pub(super) files: Vec<String>,
     /// Lines in which a secret was masked.
@@ -49,7 +49,7 @@ pub(super) struct Script {
 }
 
 /// Reads the files of a recording.
-pub(super) fn read(files: &[RecordedFile<'_>], format: ImportFormat) -> Result<Script, ImportError> {
+pub(super) fn read(files: &[RecordedFile<'_>], format: ImportFormat) -> Result<Timeline, ImportError> {
     let (mut sessions, mut masked_lines) = (Vec::new(), 0);
     for (index, file) in files.iter().enumerate() {
         let masked = match format {
@@ -63,17 +63,17 @@ pub(super) fn read(files: &[RecordedFile<'_>], format: ImportFormat) -> Result<S
         masked_lines += masked;
     }
     let files = files.iter().map(|file| file.name.to_owned()).collect();
-    Ok(Script { sessions, files, masked_lines })
+    Ok(Timeline { sessions, files, masked_lines })
 }
 
-impl Script {
+impl Timeline {
     /// Prompts in all; at least one, since a run has an objective.
     pub(super) fn prompts(&self) -> usize {
         self.sessions.iter().map(|session| session.prompts.len()).sum::<usize>().max(1)
     }
 
     /// Everything that was told, in order.
-    pub(super) fn told(&self) -> impl Iterator<Item = &Told> {
+    pub(super) fn told(&self) -> impl Iterator<Item = &TimelineEvent> {
         self.sessions
             .iter()
             .flat_map(|session| session.startup.iter().chain(session.prompts.iter().flatten()))
@@ -90,10 +90,15 @@ impl Script {
     }
 }
 
-impl Session {
+impl TimelineSession {
     /// Cuts what was told into prompts. A new one begins where the agent is at work again after it had answered; an error
     /// that was told in between belongs to it.
-    pub(super) fn new(file: usize, told: Vec<Told>, exit: Option<ProcessExit>, last_line: u64) -> Self {
+    pub(super) fn new(
+        file: usize,
+        told: Vec<TimelineEvent>,
+        exit: Option<ProcessExit>,
+        last_line: u64,
+    ) -> Self {
         let at_work = told.iter().position(|told| is_work(&told.event));
         let ready = told.iter().position(|told| matches!(told.event, AgentEvent::Ready { .. }));
         let is_ready_told = ready.is_some_and(|ready| at_work.is_none_or(|at_work| ready < at_work));
@@ -116,8 +121,8 @@ impl Session {
     }
 }
 
-fn cut(told: Vec<Told>) -> Vec<Vec<Told>> {
-    let mut prompts: Vec<Vec<Told>> = Vec::new();
+fn cut(told: Vec<TimelineEvent>) -> Vec<Vec<TimelineEvent>> {
+    let mut prompts: Vec<Vec<TimelineEvent>> = Vec::new();
     let (mut prompt, mut held, mut has_ended) = (Vec::new(), Vec::new(), false);
     for told in told {
         let ends = matches!(told.event, AgentEvent::PromptEnded { .. });

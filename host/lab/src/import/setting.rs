@@ -8,13 +8,13 @@ use baton_core::input::PolicyBinding;
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{
-    Acceptance, AgentSource, ConfigSource, EXECUTOR, ImportedRecording, Limits, Objective, PhaseSpec,
-    PolicyScope, Role,
+    Acceptance, AgentSource, ConfigSource, EXECUTOR, ImportedRecording, Objective, PhaseSpec, PolicyScope,
+    Role, RunLimits,
 };
 use baton_core::{DurationMs, Input, ObjectiveId, PhaseId, RoleName, RunId, Workflow};
 use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, RoutedDecision, Router, builtin_bytes};
 
-use super::script::Script;
+use super::script::Timeline;
 use super::{ImportError, ImportFormat, ImportRequest};
 
 /// The one phase of an imported run, and the role of its agents. No table names turns for it.
@@ -28,15 +28,15 @@ const NO_HEARTBEAT: DurationMs = DurationMs::from_mins(100 * 365 * 24 * 60);
 const NAME_BYTES: usize = 60;
 
 /// What an imported run is about.
-pub(super) struct Setting<'a> {
+pub(super) struct ImportContext<'a> {
     pub(super) run: RunId,
     pub(super) format: ImportFormat,
     pub(super) request: &'a ImportRequest<'a>,
     pub(super) imported: &'a ImportedRecording,
-    pub(super) script: &'a Script,
+    pub(super) script: &'a Timeline,
 }
 
-impl Setting<'_> {
+impl ImportContext<'_> {
     /// The first input of the run, with so many objectives.
     pub(super) fn started(&self, objectives: usize, pins: Vec<PolicyBinding>) -> Input {
         let workflow = self.workflow(objectives);
@@ -65,14 +65,14 @@ impl Setting<'_> {
             name: name_of(first),
             goal: self.request.goal.map_or_else(|| format!("What {first} recorded."), str::to_owned),
             roles: BTreeMap::from(roles),
-            limits: Limits {
+            limits: RunLimits {
                 continuations: sessions,
                 retries: sessions,
                 nudges: at_most(self.script.prompts()),
                 agents: 1,
                 heartbeat: NO_HEARTBEAT,
                 backoff: DurationMs(0),
-                ..Limits::default()
+                ..RunLimits::default()
             },
             phases: vec![phase(objectives)],
             // Nobody can be asked for more than was recorded.
@@ -129,12 +129,12 @@ fn name_of(file: &str) -> String {
 }
 
 /// Answers questions: the built-in policy, with the router of every run.
-pub(super) struct Judge {
+pub(super) struct BuiltinDecider {
     router: Router,
     built_in: ConfiguredPolicy,
 }
 
-impl Judge {
+impl BuiltinDecider {
     pub(super) fn new(engine: &Engine) -> Result<Self, ImportError> {
         let cannot = |error: &dyn std::fmt::Display| ImportError::Policy(error.to_string());
         let policy = engine.load(BUILTIN_NAME, builtin_bytes()).map_err(|error| cannot(&error))?;

@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use baton_core::UnixMs;
 use baton_core::facts::{AgentEvent, TokenUsage};
 use baton_store::secrets::mask_line;
-use baton_streams::{Decoder, Format, MAX_LINE_BYTES, TerminalText};
+use baton_streams::{Decoder, MAX_LINE_BYTES, StreamFormat, TerminalText};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::detect::is_foreign;
-use super::script::{Session, Told};
+use super::script::{TimelineEvent, TimelineSession};
 use super::{ImportError, ImportFormat, RECORDING_BYTES_MAX, RecordedFile};
 
 /// A line of a file, in which no secret is left.
-pub(super) struct Line<'a> {
+pub(super) struct RecordedLine<'a> {
     /// From 1.
     pub(super) number: u64,
     /// Without its break.
@@ -29,7 +29,7 @@ pub(super) struct Line<'a> {
 pub(super) fn lines<'a>(
     file: &'a str,
     bytes: &'a [u8],
-) -> Result<impl Iterator<Item = Result<Line<'a>, ImportError>>, ImportError> {
+) -> Result<impl Iterator<Item = Result<RecordedLine<'a>, ImportError>>, ImportError> {
     if bytes.len() as u64 > RECORDING_BYTES_MAX {
         return Err(ImportError::TooLarge { file: file.to_owned(), bytes: bytes.len() as u64 });
     }
@@ -50,15 +50,15 @@ pub(super) fn lines<'a>(
         }
         let text = mask_line(text);
         let was_masked = matches!(text, Cow::Owned(_));
-        Ok(Line { number, text, was_masked })
+        Ok(RecordedLine { number, text, was_masked })
     }))
 }
 
 /// What a line may say about when it was printed; agents that say it say it in one of these ways.
 #[derive(Deserialize)]
-struct Stamp {
+struct LineTimestamps {
     #[serde(default)]
-    timestamp: Option<Written>,
+    timestamp: Option<LogTimestamp>,
     #[serde(default, rename = "emittedAtMs")]
     emitted_at_ms: Option<u64>,
 }
@@ -66,18 +66,18 @@ struct Stamp {
 /// A time as logs write it.
 #[derive(Clone, Copy, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Written {
+pub(super) enum LogTimestamp {
     /// Milliseconds since 1970.
     Ms(u64),
     /// RFC 3339.
     Text(#[schemars(with = "String")] Timestamp),
 }
 
-impl From<Written> for UnixMs {
-    fn from(written: Written) -> Self {
+impl From<LogTimestamp> for UnixMs {
+    fn from(written: LogTimestamp) -> Self {
         match written {
-            Written::Ms(ms) => UnixMs(ms),
-            Written::Text(at) => UnixMs(u64::try_from(at.as_millisecond()).unwrap_or_default()),
+            LogTimestamp::Ms(ms) => UnixMs(ms),
+            LogTimestamp::Text(at) => UnixMs(u64::try_from(at.as_millisecond()).unwrap_or_default()),
         }
     }
 }
@@ -86,14 +86,14 @@ impl From<Written> for UnixMs {
 pub(super) fn session(
     file: &RecordedFile<'_>,
     index: usize,
-    format: Format,
-) -> Result<(Session, u64), ImportError> {
+    format: StreamFormat,
+) -> Result<(TimelineSession, u64), ImportError> {
     let mut decoder = format.decoder();
     let (mut told, mut events, mut masked) = (Vec::new(), Vec::new(), 0);
     let (mut last, mut at, mut is_known) = (0, None, false);
     for line in lines(file.name, file.bytes)? {
-        let Line { number, text, was_masked } = line?;
-        let is_json = format != Format::Text && text.trim_start().starts_with('{');
+        let RecordedLine { number, text, was_masked } = line?;
+        let is_json = format != StreamFormat::Text && text.trim_start().starts_with('{');
         if is_json {
             whole(file, number, &text)?;
             at = stamped(&text).or(at);
@@ -101,7 +101,7 @@ pub(super) fn session(
         masked += u64::from(was_masked);
         decoder.line(text.as_bytes(), &mut events);
         is_known |= events.iter().any(|event| !is_foreign(event));
-        told.extend(events.drain(..).map(|event| Told { line: number, at, event }));
+        told.extend(events.drain(..).map(|event| TimelineEvent { line: number, at, event }));
         last = number;
     }
     // An agent that could not begin may have said so on its standard error alone.
@@ -113,9 +113,13 @@ pub(super) fn session(
         let format = ImportFormat::Stream(format);
         return Err(ImportError::NotOfFormat { file: file.name.to_owned(), format });
     }
-    told.extend(events.drain(..).map(|event| Told { line: last, at, event }));
-    if format == Format::Text {
-        told.extend(end_of_program(file, &told).into_iter().map(|event| Told { line: last, at, event }));
+    told.extend(events.drain(..).map(|event| TimelineEvent { line: last, at, event }));
+    if format == StreamFormat::Text {
+        told.extend(end_of_program(file, &told).into_iter().map(|event| TimelineEvent {
+            line: last,
+            at,
+            event,
+        }));
     }
     if let Some(stderr) = file.stderr {
         let mut terminal = TerminalText::new();
@@ -125,13 +129,13 @@ pub(super) fn session(
             terminal.line(line.text.as_bytes(), &mut events);
         }
         terminal.end(&mut events);
-        told.extend(events.drain(..).map(|event| Told { line: last, at, event }));
+        told.extend(events.drain(..).map(|event| TimelineEvent { line: last, at, event }));
     }
-    Ok((Session::new(index, told, file.exit, last), masked))
+    Ok((TimelineSession::new(index, told, file.exit, last), masked))
 }
 
 /// A program that knows no prompts has answered the one that it got when it ends; its driver says so, by its exit code.
-fn end_of_program(file: &RecordedFile<'_>, told: &[Told]) -> Vec<AgentEvent> {
+fn end_of_program(file: &RecordedFile<'_>, told: &[TimelineEvent]) -> Vec<AgentEvent> {
     let Some(exit) = file.exit else { return Vec::new() };
     let (stop_reason, is_error) = match (exit.code, exit.signal) {
         (Some(0), _) => ("completed".to_owned(), false),
@@ -159,6 +163,6 @@ fn whole(file: &RecordedFile<'_>, number: u64, text: &str) -> Result<(), ImportE
 }
 
 fn stamped(text: &str) -> Option<UnixMs> {
-    let stamp: Stamp = serde_json::from_str(text).ok()?;
+    let stamp: LineTimestamps = serde_json::from_str(text).ok()?;
     stamp.timestamp.map(UnixMs::from).or(stamp.emitted_at_ms.map(UnixMs))
 }

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::script::{Session, Told};
-use super::source::{self, Line, Written};
+use super::script::{TimelineEvent, TimelineSession};
+use super::source::{self, LogTimestamp, RecordedLine};
 use super::{ImportError, RecordedFile};
 use crate::without_place;
 
@@ -21,13 +21,13 @@ use crate::without_place;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A line of a log of turns, for `baton import --as turns`")]
-struct Entry {
+struct TurnLogEntry {
     /// Number of the turn in its session. It never goes back; lines with the same number are one turn. Where it is absent,
     /// every line is a turn of its own.
     turn: Option<u32>,
     /// When: RFC 3339 ("2026-02-12T10:30:00Z") or milliseconds since 1970. As for the line before where it is absent; where
     /// no line has one, times are made up, evenly spaced.
-    at: Option<Written>,
+    at: Option<LogTimestamp>,
     /// Name of the session. With another one a new session begins; as for the line before where it is absent.
     session: Option<String>,
     /// A prompt was sent before this turn; what it said is not used, and may be empty. Without it a session has one prompt,
@@ -56,9 +56,9 @@ struct Entry {
     /// Cost of this turn in US dollars.
     cost_usd: Option<f64>,
     /// An error, or a limit of the provider.
-    error: Option<Failure>,
+    error: Option<TurnError>,
     /// The context was made shorter after this turn.
-    compacted: Option<Shortened>,
+    compacted: Option<TurnCompaction>,
     /// The prompt was answered or broken off: the agent's own reason ("end_turn"). With `error` on the same line it is an
     /// error.
     stop: Option<String>,
@@ -69,7 +69,7 @@ struct Entry {
 /// An error, as the agent or its provider told it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Failure {
+struct TurnError {
     /// The agent's or provider's own code ("context_length_exceeded").
     #[serde(default)]
     code: String,
@@ -82,7 +82,7 @@ struct Failure {
     #[serde(default)]
     retrying: bool,
     /// When the limit resets.
-    resets_at: Option<Written>,
+    resets_at: Option<LogTimestamp>,
     /// Who said it: `provider-error` where it is absent.
     channel: Option<SignalSource>,
 }
@@ -90,7 +90,7 @@ struct Failure {
 /// A compaction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Shortened {
+struct TurnCompaction {
     /// Tokens before.
     before_tokens: Option<u64>,
     /// Tokens after.
@@ -102,7 +102,7 @@ struct Shortened {
 
 /// The JSON Schema of a line.
 pub fn schema() -> Value {
-    schemars::schema_for!(Entry).to_value()
+    schemars::schema_for!(TurnLogEntry).to_value()
 }
 
 /// Whether the first line has a key of this format, and none by which other formats are known.
@@ -120,15 +120,15 @@ pub(super) fn looks_like_turns(bytes: &[u8]) -> bool {
 pub(super) fn sessions(
     file: &RecordedFile<'_>,
     index: usize,
-    sessions: &mut Vec<Session>,
+    sessions: &mut Vec<TimelineSession>,
 ) -> Result<u64, ImportError> {
-    let mut reader = Reader { file: index, at: None, sessions, open: None };
+    let mut reader = TurnLogReader { file: index, at: None, sessions, open: None };
     let (mut masked, mut last) = (0, 0);
     for line in source::lines(file.name, file.bytes)? {
-        let Line { number, text, was_masked } = line?;
+        let RecordedLine { number, text, was_masked } = line?;
         let broken = |why: String| ImportError::Broken { file: file.name.to_owned(), line: number, why };
         let mut json = serde_json::Deserializer::from_str(&text);
-        let entry: Entry = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let entry: TurnLogEntry = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let at = error.path().to_string();
             let at = if at == "." { String::new() } else { format!("{at}: ") };
             broken(format!("{at}{}", without_place(&error.into_inner())))
@@ -149,9 +149,9 @@ pub(super) fn sessions(
 
 /// A session that is being read.
 #[derive(Default)]
-struct Open {
+struct OpenTurnSession {
     name: Option<String>,
-    told: Vec<Told>,
+    told: Vec<TimelineEvent>,
     turn_number: Option<u32>,
     /// The turn so far.
     turn: Option<(Option<u64>, TokenUsage)>,
@@ -162,15 +162,15 @@ struct Open {
     calls: u64,
 }
 
-struct Reader<'s> {
+struct TurnLogReader<'s> {
     file: usize,
     at: Option<UnixMs>,
-    sessions: &'s mut Vec<Session>,
-    open: Option<Open>,
+    sessions: &'s mut Vec<TimelineSession>,
+    open: Option<OpenTurnSession>,
 }
 
-impl Reader<'_> {
-    fn take(&mut self, line: u64, entry: Entry) -> Result<(), String> {
+impl TurnLogReader<'_> {
+    fn take(&mut self, line: u64, entry: TurnLogEntry) -> Result<(), String> {
         self.at = entry.at.map(UnixMs::from).or(self.at);
         let is_another = match (&self.open, &entry.session) {
             (Some(open), Some(name)) => open.name.as_ref() != Some(name),
@@ -180,7 +180,10 @@ impl Reader<'_> {
             self.finish(line.saturating_sub(1), None);
         }
         let (at, exit) = (self.at, entry.exit);
-        let open = self.open.get_or_insert_with(|| Open { name: entry.session.clone(), ..Open::default() });
+        let open = self.open.get_or_insert_with(|| OpenTurnSession {
+            name: entry.session.clone(),
+            ..OpenTurnSession::default()
+        });
         open.take(line, at, entry)?;
         if let Some(code) = exit {
             let exit = match code {
@@ -205,13 +208,14 @@ impl Reader<'_> {
             };
             open.say(line, at, AgentEvent::PromptEnded { stop_reason, is_error });
         }
-        self.sessions.push(Session::new(self.file, open.told, exit, line));
+        self.sessions.push(TimelineSession::new(self.file, open.told, exit, line));
     }
 }
 
-impl Open {
-    fn take(&mut self, line: u64, at: Option<UnixMs>, entry: Entry) -> Result<(), String> {
-        let Entry { turn, prompt, model, text, tool, reads, writes, tool_output_bytes, error, .. } = entry;
+impl OpenTurnSession {
+    fn take(&mut self, line: u64, at: Option<UnixMs>, entry: TurnLogEntry) -> Result<(), String> {
+        let TurnLogEntry { turn, prompt, model, text, tool, reads, writes, tool_output_bytes, error, .. } =
+            entry;
         if let (Some(number), Some(before)) = (turn, self.turn_number)
             && number < before
         {
@@ -293,7 +297,7 @@ impl Open {
         if let Some(error) = error {
             self.say(line, at, AgentEvent::Signal(error.into()));
         }
-        if let Some(Shortened { before_tokens, after_tokens, asked }) = entry.compacted {
+        if let Some(TurnCompaction { before_tokens, after_tokens, asked }) = entry.compacted {
             self.end_turn(line, at);
             let trigger = if asked { CompactionTrigger::Asked } else { CompactionTrigger::Auto };
             self.say(line, at, AgentEvent::Compacted { trigger, before_tokens, after_tokens });
@@ -316,12 +320,12 @@ impl Open {
     }
 
     fn say(&mut self, line: u64, at: Option<UnixMs>, event: AgentEvent) {
-        self.told.push(Told { line, at, event });
+        self.told.push(TimelineEvent { line, at, event });
     }
 }
 
-impl From<Failure> for ErrorSignal {
-    fn from(failure: Failure) -> Self {
+impl From<TurnError> for ErrorSignal {
+    fn from(failure: TurnError) -> Self {
         ErrorSignal {
             channel: failure.channel.unwrap_or(SignalSource::ProviderError),
             code: failure.code,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// The failures of one policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failures {
+pub struct PolicyFailures {
     /// Questions that it was asked and gave no answer to.
     pub times: u64,
     /// Those of them in which it trapped.
@@ -21,7 +21,7 @@ pub struct Failures {
     pub answered: BTreeMap<String, u64>,
 }
 
-impl Failures {
+impl PolicyFailures {
     /// Takes in those of the same policy elsewhere.
     pub fn add(&mut self, other: &Self) {
         self.times += other.times;
@@ -56,8 +56,8 @@ pub struct PolicyCounts {
     #[serde(default)]
     pub abstained: u64,
     /// Questions on which it failed.
-    #[serde(default, skip_serializing_if = "Failures::is_none")]
-    pub failures: Failures,
+    #[serde(default, skip_serializing_if = "PolicyFailures::is_none")]
+    pub failures: PolicyFailures,
 }
 
 impl PolicyCounts {
@@ -88,13 +88,13 @@ pub fn add_asked(all: &mut Vec<PolicyCounts>, other: &[PolicyCounts]) {
 
 /// Counts, and knows what arms laid over the run.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct PolicyCounter {
     /// What an arm decides, its component and settings, and what it is called.
     laid: Vec<(Capability, Digest, Digest, String)>,
     counted: Vec<PolicyCounts>,
 }
 
-impl Asking {
+impl PolicyCounter {
     /// Takes over what arms laid over a run that begins.
     pub(super) fn begins(&mut self, pins: &[PolicyBinding]) {
         let of_arms = pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment);
@@ -140,7 +140,7 @@ impl Asking {
             arm,
             decided: 0,
             abstained: 0,
-            failures: Failures::default(),
+            failures: PolicyFailures::default(),
         };
         let at = self.counted.iter().position(|known| known.is_same_policy(&new)).unwrap_or_else(|| {
             self.counted.push(new);

@@ -6,12 +6,12 @@ use baton_core::view::{ObjectiveSummary, PhaseOrigin, PhaseStatus, PhaseSummary,
 use baton_core::{PhaseId, Workflow};
 use serde::{Deserialize, Serialize};
 
-use super::Measures;
+use super::RunMetrics;
 
 /// What counts as an outcome in compared runs. It follows from their workflows and not from what came of them, so that no arm can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Completion {
+pub enum CompletionBasis {
     /// Objectives that were checked: every workflow has a check. What was claimed only is counted beside them.
     Checked,
     /// Objectives that agents claim to be done: no workflow has a check.
@@ -20,9 +20,9 @@ pub enum Completion {
     Mixed,
 }
 
-impl Completion {
+impl CompletionBasis {
     /// What counts in these runs.
-    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Measures>) -> Self {
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a RunMetrics>) -> Self {
         let (mut checked, mut claimed) = (false, false);
         for run in runs {
             match run.has_check() {
@@ -38,7 +38,7 @@ impl Completion {
     }
 }
 
-impl Measures {
+impl RunMetrics {
     /// Whether the run's workflow has a check of any objective.
     pub fn has_check(&self) -> bool {
         self.checkable > 0
@@ -55,7 +55,7 @@ impl Measures {
 
 /// Objectives of a run that are done, by what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Done {
+pub(super) struct CompletedObjectives {
     /// Objectives that have a check: a command of their own, or of their phase.
     pub(super) checkable: u32,
     /// Done and checked.
@@ -64,7 +64,7 @@ pub(super) struct Done {
     pub(super) claimed: u32,
 }
 
-impl Done {
+impl CompletedObjectives {
     /// Of the phases of the workflow; what was done in the parts of a split phase counts for the phase.
     pub(super) fn of(view: &RunView, workflow: &Workflow) -> Self {
         let mut counts = Self::default();
@@ -156,11 +156,11 @@ description = "Write e."
 "#;
 
     /// The run as it begins, changed by hand: what an engine would have to do for each of these is not what is counted here.
-    fn counted(change: impl FnOnce(&mut Vec<PhaseSummary>)) -> Done {
+    fn counted(change: impl FnOnce(&mut Vec<PhaseSummary>)) -> CompletedObjectives {
         let run = begun(WORKFLOW);
         let mut view = run.view(UnixMs(2_000)).unwrap();
         change(&mut view.phases);
-        Done::of(&view, run.workflow())
+        CompletedObjectives::of(&view, run.workflow())
     }
 
     /// What has a check of its own or of its phase has passed it.
@@ -181,12 +181,12 @@ description = "Write e."
     // M5
     #[test]
     fn what_has_a_check_counts_as_checked_once_its_phase_has_passed_and_the_rest_as_claimed() {
-        assert_eq!(counted(|_| {}), Done { checkable: 3, checked: 0, claimed: 0 });
+        assert_eq!(counted(|_| {}), CompletedObjectives { checkable: 3, checked: 0, claimed: 0 });
         let all = counted(|phases| phases.iter_mut().for_each(finish));
-        assert_eq!(all, Done { checkable: 3, checked: 3, claimed: 2 });
+        assert_eq!(all, CompletedObjectives { checkable: 3, checked: 3, claimed: 2 });
         // Its agent says that it is done, and the check of the phase has not passed.
         let before = counted(|phases| done(&mut phases[0].objectives[0], EvidenceKind::Reported));
-        assert_eq!(before, Done { checkable: 3, checked: 0, claimed: 1 });
+        assert_eq!(before, CompletedObjectives { checkable: 3, checked: 0, claimed: 1 });
     }
 
     // M5
@@ -200,11 +200,11 @@ description = "Write e."
             phases[0].split = 1;
             phases.push(part);
         };
-        assert_eq!(counted(split), Done { checkable: 3, checked: 1, claimed: 0 });
+        assert_eq!(counted(split), CompletedObjectives { checkable: 3, checked: 1, claimed: 0 });
         let merged = |phases: &mut Vec<PhaseSummary>| {
             split(phases);
             finish(&mut phases[0]);
         };
-        assert_eq!(counted(merged), Done { checkable: 3, checked: 2, claimed: 0 });
+        assert_eq!(counted(merged), CompletedObjectives { checkable: 3, checked: 2, claimed: 0 });
     }
 }

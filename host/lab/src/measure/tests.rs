@@ -41,16 +41,16 @@ pub(super) fn begun(workflow: &str) -> Run {
 }
 
 /// Feeds inputs and notices, as a run would give them.
-struct Story {
+struct MetricsHarness {
     run: Run,
-    measuring: Measuring,
+    measuring: MetricsFold,
     seq: Seq,
 }
 
-impl Story {
+impl MetricsHarness {
     fn new() -> Self {
         let run = begun(WORKFLOW);
-        Self { run, measuring: Measuring::new(), seq: Seq(1) }
+        Self { run, measuring: MetricsFold::new(), seq: Seq(1) }
     }
 
     fn tell(&mut self, notices: impl IntoIterator<Item = ProgressEvent>) {
@@ -84,7 +84,7 @@ impl Story {
         self.hear(Input::SessionEnded { session: SessionId::new(session), exit }, None);
     }
 
-    fn told(self) -> Measures {
+    fn told(self) -> RunMetrics {
         self.measuring.finish(&self.run, UnixMs(9_000)).unwrap()
     }
 }
@@ -135,7 +135,7 @@ fn compacted(session: &str) -> ProgressEvent {
 // M5
 #[test]
 fn an_exhaustion_is_foreseen_with_its_lead_or_missed() {
-    let mut story = Story::new();
+    let mut story = MetricsHarness::new();
     story.tell([starts("s1"), turn("s1", 4), warned("s1"), turn("s1", 5), warned("s1"), turn("s1", 7)]);
     story.says("s1", "prompt_too_long");
     story.tell([stopped("s1", "exhausted"), starts("s2"), turn("s2", 3)]);
@@ -145,21 +145,21 @@ fn an_exhaustion_is_foreseen_with_its_lead_or_missed() {
     let told = story.told();
     assert_eq!((told.exhaustions, told.missed, told.false_alarms), (2, 1, 0));
     assert_eq!(told.lead_turns, [3], "from the first warning");
-    assert_eq!((told.sessions, told.standing), (3, Standing::Running));
+    assert_eq!((told.sessions, told.standing), (3, RunResult::Running));
 }
 
 // M5
 #[test]
 fn an_alarm_is_false_only_where_nobody_made_room_and_the_session_is_over() {
-    let alarmed = |rest: &dyn Fn(&mut Story)| {
-        let mut story = Story::new();
+    let alarmed = |rest: &dyn Fn(&mut MetricsHarness)| {
+        let mut story = MetricsHarness::new();
         story.tell([starts("s1"), turn("s1", 2), warned("s1"), turn("s1", 3)]);
         rest(&mut story);
         story.told().false_alarms
     };
     assert_eq!(alarmed(&|_| {}), 0, "it is still at work");
     assert_eq!(alarmed(&|story| story.ends("s1")), 1);
-    let relieved = |story: &mut Story| {
+    let relieved = |story: &mut MetricsHarness| {
         story.tell([compacted("s1")]);
         story.ends("s1");
     };
@@ -177,7 +177,7 @@ fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
         done: 1,
         of: 2,
     };
-    let mut story = Story::new();
+    let mut story = MetricsHarness::new();
     story.tell([starts("s1"), turn("s1", 4), done(), turn("s1", 9), stopped("s1", "stalled")]);
     // One that ends as it should has wasted nothing.
     story.tell([starts("s2"), turn("s2", 6), done(), turn("s2", 7)]);
@@ -188,7 +188,7 @@ fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
 // M5
 #[test]
 fn a_file_that_a_later_session_writes_again_is_rework_once() {
-    let mut story = Story::new();
+    let mut story = MetricsHarness::new();
     story.tell([starts("s1")]);
     for path in ["a.rs", "b.rs", "a.rs"] {
         story.writes("s1", path);
@@ -238,7 +238,7 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
     };
     let trapped = fault(Fault::Trap { message: "unreachable".into() });
     let again = Provenance { faults: vec![trapped], ..label.clone() };
-    let mut story = Story::new();
+    let mut story = MetricsHarness::new();
     let result = Err(Fault::OutOfFuel { limit: 1 });
     story
         .hear(Input::Decided { request: RequestId(2), result: result.clone(), label: Box::new(again) }, None);
@@ -253,9 +253,9 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
         (one.asked(), one.decided, one.abstained, one.failures.clone())
     };
     let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
-    assert_eq!(of(&fell), (3, 0, 0, Failures { times: 3, trapped: 1, answered }));
-    assert_eq!(of(&decided), (2, 2, 0, Failures::default()));
-    assert_eq!(of(&quiet), (2, 0, 2, Failures::default()));
+    assert_eq!(of(&fell), (3, 0, 0, PolicyFailures { times: 3, trapped: 1, answered }));
+    assert_eq!(of(&decided), (2, 2, 0, PolicyFailures::default()));
+    assert_eq!(of(&quiet), (2, 0, 2, PolicyFailures::default()));
 }
 
 // M5
@@ -289,7 +289,7 @@ fn the_policy_of_an_arm_is_not_its_component_with_the_settings_of_a_file() {
         abstained: Vec::new(),
         behind: Vec::new(),
     };
-    let mut asking = super::asked::Asking::default();
+    let mut asking = super::asked::PolicyCounter::default();
     asking.begins(&[pin]);
     asking.count(&label(Capability::Splitting, &nine));
     asking.count(&label(Capability::Splitting, &three));

@@ -5,11 +5,11 @@ use baton_core::PhaseId;
 use baton_core::decision::{Decision, Verdict};
 use serde::Serialize;
 
-use crate::fate::{ContextId, Fate, Moment};
+use crate::fate::{ContextId, ContextOutcome, SessionMoment};
 
 /// How long before something another thing was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Lead {
+pub struct LeadTime {
     /// Turns that ended between.
     pub turns: u32,
     /// Tokens by which the window filled between, where that is known.
@@ -21,18 +21,18 @@ pub struct Lead {
 /// A policy and one context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "class", rename_all = "kebab-case")]
-pub enum Alarm {
+pub enum WarningOutcome {
     /// It warned, and the context was used up.
     Hit {
         /// From the first warning until then.
-        lead: Lead,
+        lead: LeadTime,
     },
     /// The context was used up without a warning.
     Miss,
     /// It warned, and the session ended without that, and nobody had intervened.
     FalseAlarm {
         /// From the first warning until then.
-        lead: Lead,
+        lead: LeadTime,
     },
     /// It did not warn, and there was nothing to warn of.
     Quiet,
@@ -43,22 +43,22 @@ pub enum Alarm {
     },
 }
 
-impl Alarm {
+impl WarningOutcome {
     /// Sets a first warning, where there was one, beside what then happened.
-    pub fn of(warned: Option<Moment>, fate: Fate, then: Moment) -> Self {
-        let lead = warned.map(|warned| Lead::between(warned, then));
+    pub fn of(warned: Option<SessionMoment>, fate: ContextOutcome, then: SessionMoment) -> Self {
+        let lead = warned.map(|warned| LeadTime::between(warned, then));
         match (fate, lead) {
-            (Fate::Exhausted, Some(lead)) => Self::Hit { lead },
-            (Fate::Exhausted, None) => Self::Miss,
-            (Fate::Ended, Some(lead)) => Self::FalseAlarm { lead },
-            (Fate::Ended, None) => Self::Quiet,
-            (Fate::Censored { .. }, lead) => Self::Censored { warned: lead.is_some() },
+            (ContextOutcome::Exhausted, Some(lead)) => Self::Hit { lead },
+            (ContextOutcome::Exhausted, None) => Self::Miss,
+            (ContextOutcome::Ended, Some(lead)) => Self::FalseAlarm { lead },
+            (ContextOutcome::Ended, None) => Self::Quiet,
+            (ContextOutcome::Censored { .. }, lead) => Self::Censored { warned: lead.is_some() },
         }
     }
 }
 
-impl Lead {
-    fn between(warned: Moment, then: Moment) -> Self {
+impl LeadTime {
+    fn between(warned: SessionMoment, then: SessionMoment) -> Self {
         Self {
             turns: then.turns.saturating_sub(warned.turns),
             tokens: warned.used_tokens.zip(then.used_tokens).map(|(from, to)| to.saturating_sub(from)),
@@ -79,7 +79,7 @@ pub(crate) fn warns(answer: Option<&Decision>) -> bool {
 
 /// A context of a run, with the warnings of both policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Context {
+pub struct ContextWarnings {
     /// Which.
     #[serde(flatten)]
     pub id: ContextId,
@@ -87,21 +87,22 @@ pub struct Context {
     pub phase: PhaseId,
     /// What became of it.
     #[serde(flatten)]
-    pub fate: Fate,
+    pub fate: ContextOutcome,
     /// Turns when it did.
     pub turns: u32,
     /// What the run's own policies said.
-    pub recorded: Alarm,
+    pub recorded: WarningOutcome,
     /// What the candidate says; absent where it was not asked about the context.
-    pub candidate: Option<Alarm>,
+    pub candidate: Option<WarningOutcome>,
     /// The candidate had left the course of the run before: its warnings are exact for this trace, which it would not have met.
     pub off_course: bool,
 }
 
-impl Context {
+impl ContextWarnings {
     /// Whether anybody learns something from it: where all were quiet and nothing happened, nobody does.
     pub(crate) fn is_telling(&self) -> bool {
-        let is_quiet = |alarm: Alarm| matches!(alarm, Alarm::Quiet | Alarm::Censored { .. });
+        let is_quiet =
+            |alarm: WarningOutcome| matches!(alarm, WarningOutcome::Quiet | WarningOutcome::Censored { .. });
         !is_quiet(self.recorded)
             || self.candidate.is_some_and(|said| !is_quiet(said) || said != self.recorded)
     }
@@ -112,7 +113,7 @@ pub(crate) fn keep_telling<T>(
     kept: &mut Vec<T>,
     one: T,
     room: usize,
-    context: impl Fn(&T) -> &Context,
+    context: impl Fn(&T) -> &ContextWarnings,
 ) -> bool {
     if kept.len() < room {
         kept.push(one);
@@ -129,7 +130,7 @@ pub(crate) fn keep_telling<T>(
 
 /// Sums over contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Alarms {
+pub struct WarningStats {
     /// Warned of, and used up.
     pub hits: u64,
     /// Used up without a warning.
@@ -152,11 +153,11 @@ pub struct Alarms {
     pub hits_with_tokens: u64,
 }
 
-impl Alarms {
+impl WarningStats {
     /// One context more.
-    pub fn count(&mut self, alarm: &Alarm) {
+    pub fn count(&mut self, alarm: &WarningOutcome) {
         match alarm {
-            Alarm::Hit { lead } => {
+            WarningOutcome::Hit { lead } => {
                 self.hits += 1;
                 self.lead_turns += u64::from(lead.turns);
                 self.lead_ms += lead.ms;
@@ -165,10 +166,10 @@ impl Alarms {
                     self.hits_with_tokens += 1;
                 }
             }
-            Alarm::Miss => self.misses += 1,
-            Alarm::FalseAlarm { .. } => self.false_alarms += 1,
-            Alarm::Quiet => self.quiet += 1,
-            Alarm::Censored { warned } => {
+            WarningOutcome::Miss => self.misses += 1,
+            WarningOutcome::FalseAlarm { .. } => self.false_alarms += 1,
+            WarningOutcome::Quiet => self.quiet += 1,
+            WarningOutcome::Censored { warned } => {
                 self.censored += 1;
                 self.censored_warned += u64::from(*warned);
             }
@@ -190,24 +191,24 @@ impl Alarms {
     }
 
     /// Exhaustions that were warned of, of all exhaustions.
-    pub fn warned_of(&self) -> Rate {
-        Rate::of(self.hits, self.hits + self.misses)
+    pub fn warned_of(&self) -> BinomialRate {
+        BinomialRate::of(self.hits, self.hits + self.misses)
     }
 
     /// Contexts that were not used up and were warned of all the same, of all that were not used up.
-    pub fn false_alarm_rate(&self) -> Rate {
-        Rate::of(self.false_alarms, self.false_alarms + self.quiet)
+    pub fn false_alarm_rate(&self) -> BinomialRate {
+        BinomialRate::of(self.false_alarms, self.false_alarms + self.quiet)
     }
 
     /// Warnings that came true, of all of which one can know.
-    pub fn came_true(&self) -> Rate {
-        Rate::of(self.hits, self.hits + self.false_alarms)
+    pub fn came_true(&self) -> BinomialRate {
+        BinomialRate::of(self.hits, self.hits + self.false_alarms)
     }
 }
 
 /// A share of a count, with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Rate {
+pub struct BinomialRate {
     /// How many.
     pub of: u64,
     /// Of how many.
@@ -218,7 +219,7 @@ pub struct Rate {
     pub interval: (f64, f64),
 }
 
-impl Rate {
+impl BinomialRate {
     /// The share with the score interval of E. B. Wilson ("Probable inference, the law of succession, and statistical inference",
     /// Journal of the American Statistical Association 22, 1927): every share that a test at the 5 % level would not
     /// rule out. Contexts of one run are alike, so it is too narrow where few runs gave many contexts.
@@ -243,39 +244,58 @@ mod tests {
     use crate::fate::Censoring;
     use baton_core::UnixMs;
 
-    fn moment(at: u64, turns: u32, used: u64) -> Moment {
-        Moment { at: UnixMs(at), turns, used_tokens: Some(used) }
+    fn moment(at: u64, turns: u32, used: u64) -> SessionMoment {
+        SessionMoment { at: UnixMs(at), turns, used_tokens: Some(used) }
     }
 
     #[test]
     fn a_warning_is_held_to_what_then_happened() {
         let (warned, then) = (moment(1_000, 3, 70_000), moment(61_000, 8, 100_000));
-        let lead = Lead { turns: 5, tokens: Some(30_000), ms: 60_000 };
-        let censored = Fate::Censored { because: Censoring::Compacted };
-        assert_eq!(Alarm::of(Some(warned), Fate::Exhausted, then), Alarm::Hit { lead });
-        assert_eq!(Alarm::of(None, Fate::Exhausted, then), Alarm::Miss);
-        assert_eq!(Alarm::of(Some(warned), Fate::Ended, then), Alarm::FalseAlarm { lead });
-        assert_eq!(Alarm::of(None, Fate::Ended, then), Alarm::Quiet);
-        assert_eq!(Alarm::of(Some(warned), censored, then), Alarm::Censored { warned: true });
-        assert_eq!(Alarm::of(None, censored, then), Alarm::Censored { warned: false });
+        let lead = LeadTime { turns: 5, tokens: Some(30_000), ms: 60_000 };
+        let censored = ContextOutcome::Censored { because: Censoring::Compacted };
+        assert_eq!(
+            WarningOutcome::of(Some(warned), ContextOutcome::Exhausted, then),
+            WarningOutcome::Hit { lead }
+        );
+        assert_eq!(WarningOutcome::of(None, ContextOutcome::Exhausted, then), WarningOutcome::Miss);
+        assert_eq!(
+            WarningOutcome::of(Some(warned), ContextOutcome::Ended, then),
+            WarningOutcome::FalseAlarm { lead }
+        );
+        assert_eq!(WarningOutcome::of(None, ContextOutcome::Ended, then), WarningOutcome::Quiet);
+        assert_eq!(
+            WarningOutcome::of(Some(warned), censored, then),
+            WarningOutcome::Censored { warned: true }
+        );
+        assert_eq!(WarningOutcome::of(None, censored, then), WarningOutcome::Censored { warned: false });
     }
 
     #[test]
     fn what_is_telling_is_kept_before_what_is_not() {
-        let context = |turns: u32, recorded: Alarm, candidate: Option<Alarm>| Context {
-            id: crate::fate::ContextId { session: "s1".into(), context: turns },
-            phase: "build".into(),
-            fate: Fate::Ended,
-            turns,
-            recorded,
-            candidate,
-            off_course: false,
+        let context =
+            |turns: u32, recorded: WarningOutcome, candidate: Option<WarningOutcome>| ContextWarnings {
+                id: crate::fate::ContextId { session: "s1".into(), context: turns },
+                phase: "build".into(),
+                fate: ContextOutcome::Ended,
+                turns,
+                recorded,
+                candidate,
+                off_course: false,
+            };
+        let quiet = |turns: u32| context(turns, WarningOutcome::Quiet, Some(WarningOutcome::Quiet));
+        let warned = |turns: u32| {
+            context(turns, WarningOutcome::Quiet, Some(WarningOutcome::Censored { warned: true }))
         };
-        let quiet = |turns: u32| context(turns, Alarm::Quiet, Some(Alarm::Quiet));
-        let warned = |turns: u32| context(turns, Alarm::Quiet, Some(Alarm::Censored { warned: true }));
         let (mut kept, mut left_out) = (Vec::new(), 0);
-        let came =
-            [quiet(1), context(2, Alarm::Miss, None), quiet(3), warned(4), quiet(5), warned(6), warned(7)];
+        let came = [
+            quiet(1),
+            context(2, WarningOutcome::Miss, None),
+            quiet(3),
+            warned(4),
+            quiet(5),
+            warned(6),
+            warned(7),
+        ];
         for one in came {
             left_out += u64::from(keep_telling(&mut kept, one, 3, |one| one));
         }
@@ -292,19 +312,22 @@ mod tests {
             (0, 20, 0.0, 0.1611),
             (1, 29, 0.0061, 0.1718),
         ] {
-            let rate = Rate::of(of, all);
+            let rate = BinomialRate::of(of, all);
             assert!((rate.interval.0 - from).abs() < 5e-5 && (rate.interval.1 - to).abs() < 5e-5, "{rate:?}");
         }
-        assert_eq!(Rate::of(0, 0).share, None);
+        assert_eq!(BinomialRate::of(0, 0).share, None);
     }
 
     #[test]
     fn sums_add_up() {
         let (warned, then) = (moment(0, 1, 10), moment(10, 4, 30));
-        let mut sums = Alarms::default();
-        for (warned, fate) in [(Some(warned), Fate::Exhausted), (None, Fate::Exhausted), (None, Fate::Ended)]
-        {
-            sums.count(&Alarm::of(warned, fate, then));
+        let mut sums = WarningStats::default();
+        for (warned, fate) in [
+            (Some(warned), ContextOutcome::Exhausted),
+            (None, ContextOutcome::Exhausted),
+            (None, ContextOutcome::Ended),
+        ] {
+            sums.count(&WarningOutcome::of(warned, fate, then));
         }
         let mut twice = sums;
         twice.add(&sums);

@@ -7,7 +7,7 @@ use baton_core::observation::PolicyRequest;
 use baton_engine::{ConfiguredPolicy, PolicyAnswer, ReusedInstance, StatefulPolicyError, validate_answer};
 
 /// Answers questions.
-pub trait Asking: Sync {
+pub trait CandidateEvaluator: Sync {
     /// How many can be asked at a time.
     fn lanes(&self) -> usize;
 
@@ -24,19 +24,19 @@ pub trait Asking: Sync {
 }
 
 /// A fresh instance for each question, as in a live run.
-pub struct Fresh<'p> {
+pub struct FreshEvaluator<'p> {
     policy: &'p ConfiguredPolicy,
     lanes: usize,
 }
 
-impl<'p> Fresh<'p> {
+impl<'p> FreshEvaluator<'p> {
     /// So many at a time.
     pub fn new(policy: &'p ConfiguredPolicy, lanes: usize) -> Self {
         Self { policy, lanes: lanes.max(1) }
     }
 }
 
-impl Asking for Fresh<'_> {
+impl CandidateEvaluator for FreshEvaluator<'_> {
     fn lanes(&self) -> usize {
         self.lanes
     }
@@ -47,11 +47,11 @@ impl Asking for Fresh<'_> {
 }
 
 /// An instance a lane, kept from question to question.
-pub struct Kept<'p> {
+pub struct ReusingEvaluator<'p> {
     lanes: Vec<Mutex<ReusedInstance<'p>>>,
 }
 
-impl<'p> Kept<'p> {
+impl<'p> ReusingEvaluator<'p> {
     /// So many instances, or as many as leave the policy places for fresh ones; none where that is none.
     pub fn new(policy: &'p ConfiguredPolicy, lanes: usize) -> Option<Self> {
         let lanes = lanes.min(policy.most_kept());
@@ -59,7 +59,7 @@ impl<'p> Kept<'p> {
     }
 }
 
-impl Asking for Kept<'_> {
+impl CandidateEvaluator for ReusingEvaluator<'_> {
     fn lanes(&self) -> usize {
         self.lanes.len()
     }
@@ -78,7 +78,7 @@ impl Asking for Kept<'_> {
 }
 
 /// A function of the question, in one lane.
-impl<F: Fn(&PolicyRequest) -> PolicyAnswer + Sync> Asking for F {
+impl<F: Fn(&PolicyRequest) -> PolicyAnswer + Sync> CandidateEvaluator for F {
     fn lanes(&self) -> usize {
         1
     }

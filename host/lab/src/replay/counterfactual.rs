@@ -13,12 +13,12 @@ use baton_engine::{PolicyAnswer, StatefulPolicyError};
 use baton_store::Journal;
 use rayon::prelude::*;
 
-use super::alarms::{Alarm, Alarms, Context, keep_telling, warns};
-use super::asking::Asking;
-use super::course::{About, Course, Tried};
-use super::walk::{Event, walk};
+use super::alarms::{ContextWarnings, WarningOutcome, WarningStats, keep_telling, warns};
+use super::asking::CandidateEvaluator;
+use super::course::{OnPolicyTracker, QueryContext, TrialResult};
+use super::walk::{RunEvent, walk};
 use crate::LabError;
-use crate::fate::{ContextId, Moment, Over};
+use crate::fate::{ClosedContext, ContextId, SessionMoment};
 
 /// Events of a portion: enough that handing it over costs nothing beside it.
 const PORTION: usize = 512;
@@ -28,7 +28,7 @@ const PORTIONS: usize = 2;
 
 /// What is asked of a replay.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReplayOptions {
     /// What is put to the candidate; the rest is counted.
     pub decides: BTreeSet<Capability>,
     /// Differences, departures and contexts that are kept of each run to be shown.
@@ -39,15 +39,15 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterfactual {
     /// Its answers beside the recorded ones.
-    pub tried: Tried,
+    pub tried: TrialResult,
     /// Contexts, as many as are kept: those that say something first to come.
-    pub contexts: Vec<Context>,
+    pub contexts: Vec<ContextWarnings>,
     /// How many more there are.
     pub contexts_beyond: u64,
     /// What the warnings of the run's own policies came to.
-    pub recorded: Alarms,
+    pub recorded: WarningStats,
     /// What those of the candidate come to; absent where it is not asked about exhaustion.
-    pub candidate: Option<Alarms>,
+    pub candidate: Option<WarningStats>,
     /// Contexts in which the candidate had left the course of the run before they were over.
     pub off_course_contexts: u64,
     /// Questions of the run, whether they were put to the candidate or not.
@@ -72,15 +72,15 @@ pub enum ReplayError {
 pub fn counterfactual(
     journal: &Journal,
     run: &RunId,
-    asked: &Asked,
-    candidate: &dyn Asking,
+    asked: &ReplayOptions,
+    candidate: &dyn CandidateEvaluator,
 ) -> Result<Counterfactual, ReplayError> {
     if candidate.lanes() == 1 {
         return in_place(journal, run, asked, candidate);
     }
-    let mut account = Account::new(asked);
+    let mut account = CounterfactualFold::new(asked);
     thread::scope(|scope| {
-        let (portions, read) = sync_channel::<Vec<Event>>(PORTIONS);
+        let (portions, read) = sync_channel::<Vec<RunEvent>>(PORTIONS);
         let reader = scope.spawn(move || {
             let mut portion = Vec::with_capacity(PORTION);
             walk(journal, run, |event| {
@@ -112,10 +112,10 @@ pub fn counterfactual(
 fn in_place(
     journal: &Journal,
     run: &RunId,
-    asked: &Asked,
-    candidate: &dyn Asking,
+    asked: &ReplayOptions,
+    candidate: &dyn CandidateEvaluator,
 ) -> Result<Counterfactual, ReplayError> {
-    let mut account = Account::new(asked);
+    let mut account = CounterfactualFold::new(asked);
     let mut remembers = None;
     walk(journal, run, |event| match ask(&event, asked, candidate, 0) {
         Ok(answer) => {
@@ -135,13 +135,13 @@ fn in_place(
 
 /// The answer, where the event is a question for the candidate.
 fn ask(
-    event: &Event,
-    asked: &Asked,
-    candidate: &dyn Asking,
+    event: &RunEvent,
+    asked: &ReplayOptions,
+    candidate: &dyn CandidateEvaluator,
     lane: usize,
 ) -> Result<Option<PolicyAnswer>, StatefulPolicyError> {
     match event {
-        Event::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
+        RunEvent::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
         }
         _ => Ok(None),
@@ -150,9 +150,9 @@ fn ask(
 
 /// The answers to those events of a portion that are questions for the candidate, each lane on a thread of its own.
 fn ask_all(
-    portion: &[Event],
-    asked: &Asked,
-    candidate: &dyn Asking,
+    portion: &[RunEvent],
+    asked: &ReplayOptions,
+    candidate: &dyn CandidateEvaluator,
 ) -> Result<Vec<Option<PolicyAnswer>>, StatefulPolicyError> {
     let of_a_lane = portion.len().div_ceil(candidate.lanes()).max(1);
     let parts: Result<Vec<Vec<_>>, StatefulPolicyError> = portion
@@ -165,43 +165,43 @@ fn ask_all(
 
 /// The warnings of a context that is not over.
 #[derive(Default)]
-struct Warned {
-    recorded: Option<Moment>,
-    candidate: Option<Moment>,
-    about: About,
+struct FirstWarnings {
+    recorded: Option<SessionMoment>,
+    candidate: Option<SessionMoment>,
+    about: QueryContext,
 }
 
 /// Sets answers beside each other, in the order of the run.
-struct Account {
-    course: Course,
-    warned: BTreeMap<ContextId, Warned>,
+struct CounterfactualFold {
+    course: OnPolicyTracker,
+    warned: BTreeMap<ContextId, FirstWarnings>,
     kept: usize,
     found: Counterfactual,
 }
 
-impl Account {
-    fn new(asked: &Asked) -> Self {
+impl CounterfactualFold {
+    fn new(asked: &ReplayOptions) -> Self {
         let about_exhaustion = asked.decides.contains(&Capability::Exhaustion);
         Self {
-            course: Course::new(asked.decides.iter().copied(), asked.kept),
+            course: OnPolicyTracker::new(asked.decides.iter().copied(), asked.kept),
             warned: BTreeMap::new(),
             kept: asked.kept,
             found: Counterfactual {
-                tried: Tried::default(),
+                tried: TrialResult::default(),
                 contexts: Vec::new(),
                 contexts_beyond: 0,
-                recorded: Alarms::default(),
-                candidate: about_exhaustion.then(Alarms::default),
+                recorded: WarningStats::default(),
+                candidate: about_exhaustion.then(WarningStats::default),
                 off_course_contexts: 0,
                 questions: 0,
             },
         }
     }
 
-    fn take(&mut self, event: Event, answer: Option<PolicyAnswer>) {
+    fn take(&mut self, event: RunEvent, answer: Option<PolicyAnswer>) {
         match event {
-            Event::Over(over) => self.over(over),
-            Event::Met(met, context) => {
+            RunEvent::Over(over) => self.over(over),
+            RunEvent::Met(met, context) => {
                 self.found.questions += 1;
                 if let Some((context, put)) = context {
                     let warned = self.warned.entry(context).or_default();
@@ -228,19 +228,19 @@ impl Account {
         }
     }
 
-    fn over(&mut self, over: Over) {
-        let Over { context, phase, fate, then } = over;
+    fn over(&mut self, over: ClosedContext) {
+        let ClosedContext { context, phase, fate, then } = over;
         let mut warned = self.warned.remove(&context).unwrap_or_default();
         // Of a context about which nobody was asked, no more is known than its phase.
         if warned.about.phases.is_empty() {
             warned.about.phases.push(phase.clone());
         }
-        let recorded = Alarm::of(warned.recorded, fate, then);
+        let recorded = WarningOutcome::of(warned.recorded, fate, then);
         self.found.recorded.count(&recorded);
         let candidate = match &mut self.found.candidate {
             // A context about which nobody was asked anything is as quiet for one as for the other.
             Some(sums) => {
-                let alarm = Alarm::of(warned.candidate, fate, then);
+                let alarm = WarningOutcome::of(warned.candidate, fate, then);
                 sums.count(&alarm);
                 Some(alarm)
             }
@@ -249,7 +249,7 @@ impl Account {
         let off_course = self.course.has_left(&warned.about);
         self.found.off_course_contexts += u64::from(off_course);
         let context =
-            Context { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
+            ContextWarnings { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
         let is_one_left_out = keep_telling(&mut self.found.contexts, context, self.kept, |one| one);
         self.found.contexts_beyond += u64::from(is_one_left_out);
     }

@@ -11,7 +11,7 @@ use baton_engine::PolicyAnswer;
 
 /// What came of the questions of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MatchCounts {
     /// The same answer, to the letter.
     pub same: u64,
     /// Another answer after which the host does the same.
@@ -24,7 +24,7 @@ pub struct Tally {
     pub abstained: u64,
 }
 
-impl Tally {
+impl MatchCounts {
     /// Questions that were put.
     pub fn asked(&self) -> u64 {
         self.same + self.other_words + self.differs + self.faults + self.abstained
@@ -42,7 +42,7 @@ impl Tally {
     }
 }
 
-impl std::iter::Sum for Tally {
+impl std::iter::Sum for MatchCounts {
     fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
         tallies.fold(Self::default(), |sum, one| Self {
             same: sum.same + one.same,
@@ -56,16 +56,16 @@ impl std::iter::Sum for Tally {
 
 /// The questions of one function, by whether they came on the candidate's course.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Function {
+pub struct FunctionMatches {
     /// Before the candidate would have made the host do something else in the phase.
-    pub on_course: Tally,
+    pub on_course: MatchCounts,
     /// After it. The question is a real one all the same, but not one that this candidate would have met.
-    pub off_course: Tally,
+    pub off_course: MatchCounts,
     /// Not put: the candidate was not to be asked this.
     pub not_asked: u64,
 }
 
-impl Function {
+impl FunctionMatches {
     /// Takes in what came of the same function elsewhere.
     pub(crate) fn add(&mut self, other: &Self) {
         self.on_course = [self.on_course, other.on_course].into_iter().sum();
@@ -76,7 +76,7 @@ impl Function {
 
 /// A question after which the candidate makes the host do something else, or that it does not answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
+pub struct DecisionDifference {
     /// The recorded decision.
     pub seq: Seq,
     /// About which phase; absent where nobody waited for the answer any more.
@@ -95,7 +95,7 @@ pub struct Difference {
 
 /// Where the candidate would have made the host do something else in a phase for the first time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct FirstDivergence {
     /// In which phase.
     pub phase: PhaseId,
     /// The recorded decision.
@@ -110,15 +110,15 @@ pub struct Departure {
 
 /// What came of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tried {
+pub struct TrialResult {
     /// By `interface.function`.
-    pub functions: BTreeMap<&'static str, Function>,
+    pub functions: BTreeMap<&'static str, FunctionMatches>,
     /// The first differences, in the order of the run; one on the candidate's course is kept rather than one off it.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DecisionDifference>,
     /// How many more there are.
     pub differences_beyond: u64,
     /// Where it leaves the course of a phase, as many as there are of `differences` at most.
-    pub departures: Vec<Departure>,
+    pub departures: Vec<FirstDivergence>,
     /// How many more phases it leaves.
     pub departures_beyond: u64,
     /// Questions on its course from which it abstained, by the component that had decided them.
@@ -127,14 +127,14 @@ pub struct Tried {
 
 /// What a question was about.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct QueryContext {
     /// The phase, then those that it is a part of, from the inside out.
     pub(crate) phases: Vec<PhaseId>,
     /// The phase reviews or brings together what others made.
     pub(crate) is_of_others_work: bool,
 }
 
-impl About {
+impl QueryContext {
     /// Of an open question of a run.
     pub(crate) fn of(run: &Run, request: RequestId) -> Self {
         Self {
@@ -146,11 +146,11 @@ impl About {
 
 /// A recorded question with its answer, and what it was about.
 #[derive(Clone, Debug)]
-pub(crate) struct Met {
+pub(crate) struct RecordedQuery {
     /// Where the answer stands.
     pub(crate) seq: Seq,
     /// What it was about.
-    pub(crate) about: About,
+    pub(crate) about: QueryContext,
     /// What was asked.
     pub(crate) question: PolicyRequest,
     /// What was answered.
@@ -160,7 +160,7 @@ pub(crate) struct Met {
 }
 
 /// Follows a candidate beside a recorded run. Keeps some differences, however long the run was.
-pub(crate) struct Course {
+pub(crate) struct OnPolicyTracker {
     decides: BTreeSet<Capability>,
     differences_kept: usize,
     /// Phases in which the candidate would have made the host do something else.
@@ -169,10 +169,10 @@ pub(crate) struct Course {
     left_within: BTreeSet<PhaseId>,
     /// The outermost of them.
     left_outermost: BTreeSet<PhaseId>,
-    found: Tried,
+    found: TrialResult,
 }
 
-impl Course {
+impl OnPolicyTracker {
     /// Before the first question. Those of `decides` alone are put; so many differences are kept to be shown.
     pub(crate) fn new(decides: impl IntoIterator<Item = Capability>, differences_kept: usize) -> Self {
         let decides = decides.into_iter().collect();
@@ -182,7 +182,7 @@ impl Course {
             left: BTreeSet::new(),
             left_within: BTreeSet::new(),
             left_outermost: BTreeSet::new(),
-            found: Tried::default(),
+            found: TrialResult::default(),
         }
     }
 
@@ -194,8 +194,8 @@ impl Course {
     /// Whether the candidate has left the course on which this was asked: in the phase, in one that it is a part of, or in one
     /// whose work it goes on from. That are the parts of a phase, for itself and for those who review them or bring them
     /// together, and what the workflow had done before. Parts do not go on from each other.
-    pub(crate) fn has_left(&self, about: &About) -> bool {
-        let About { phases, is_of_others_work } = about;
+    pub(crate) fn has_left(&self, about: &QueryContext) -> bool {
+        let QueryContext { phases, is_of_others_work } = about;
         let (Some(phase), Some(outermost)) = (phases.first(), phases.last()) else { return false };
         let parent = phases.get(1).filter(|_| *is_of_others_work);
         phases.iter().any(|phase| self.left.contains(phase))
@@ -215,7 +215,7 @@ impl Course {
     }
 
     /// Sets its answer beside the recorded one.
-    pub(crate) fn set_beside(&mut self, met: Met, candidate: PolicyAnswer) {
+    pub(crate) fn set_beside(&mut self, met: RecordedQuery, candidate: PolicyAnswer) {
         let off_course = self.has_left(&met.about);
         let agreement = DecisionMatch::of(&met.question.ask, &met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
@@ -233,25 +233,34 @@ impl Course {
             self.leave(&met.about.phases);
             let function = met.question.ask.function();
             let (recorded, candidate) = (recorded.reason().to_owned(), candidate.reason().to_owned());
-            let departure = Departure { phase: phase.clone(), seq: met.seq, function, recorded, candidate };
+            let departure =
+                FirstDivergence { phase: phase.clone(), seq: met.seq, function, recorded, candidate };
             match self.found.departures.len() < self.differences_kept {
                 true => self.found.departures.push(departure),
                 false => self.found.departures_beyond += 1,
             }
         }
         if let Some(candidate) = candidate.transpose().filter(|_| agreement.is_otherwise()) {
-            let Met { seq, question, recorded, label, .. } = met;
-            self.keep(Difference { seq, phase, question, recorded, label: *label, candidate, off_course });
+            let RecordedQuery { seq, question, recorded, label, .. } = met;
+            self.keep(DecisionDifference {
+                seq,
+                phase,
+                question,
+                recorded,
+                label: *label,
+                candidate,
+                off_course,
+            });
         }
     }
 
     /// What came of it.
-    pub(crate) fn finish(self) -> Tried {
+    pub(crate) fn finish(self) -> TrialResult {
         self.found
     }
 
     /// Keeps a difference while there is room; one on course takes the place of one that is not.
-    fn keep(&mut self, difference: Difference) {
+    fn keep(&mut self, difference: DecisionDifference) {
         let kept = &mut self.found.differences;
         if kept.len() < self.differences_kept {
             return kept.push(difference);
@@ -274,9 +283,9 @@ mod tests {
     /// Asks on in a course that was left in the first of these: whether the second is off it.
     fn is_off(left: &[&str], asked: &[&str], is_of_others_work: bool) -> bool {
         let phases = |ids: &[&str]| ids.iter().map(|id| PhaseId::new(*id)).collect::<Vec<_>>();
-        let mut course = Course::new([], 0);
+        let mut course = OnPolicyTracker::new([], 0);
         course.leave(&phases(left));
-        course.has_left(&About { phases: phases(asked), is_of_others_work })
+        course.has_left(&QueryContext { phases: phases(asked), is_of_others_work })
     }
 
     #[test]

@@ -9,17 +9,17 @@ use baton_engine::{ConfiguredPolicy, PolicyAnswer, StatefulPolicyError};
 use baton_store::{ArtifactStore, Journal};
 use rayon::prelude::*;
 
-use super::alarms::{Alarms, Context, keep_telling};
-use super::asking::{Asking, Fresh, Kept};
-use super::counterfactual::{Asked, Counterfactual, ReplayError, counterfactual};
-use super::course::{Departure, Difference, Function};
+use super::alarms::{ContextWarnings, WarningStats, keep_telling};
+use super::asking::{CandidateEvaluator, FreshEvaluator, ReusingEvaluator};
+use super::counterfactual::{Counterfactual, ReplayError, ReplayOptions, counterfactual};
+use super::course::{DecisionDifference, FirstDivergence, FunctionMatches};
 
 /// Runs that are handed out at a time, for each thread: their results wait for each other to be taken in the order of the runs.
 const RUNS_A_THREAD: usize = 4;
 
 /// A run, and where it is recorded.
 #[derive(Clone)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// The journal that has it.
     pub journal: Journal,
     /// Which run.
@@ -30,27 +30,27 @@ pub struct Recorded {
 
 /// What came of a candidate on several runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Each run in short, in the order in which they were named.
-    pub runs: Vec<RunSums>,
+    pub runs: Vec<RunReplaySummary>,
     /// By `interface.function`.
-    pub functions: BTreeMap<&'static str, Function>,
+    pub functions: BTreeMap<&'static str, FunctionMatches>,
     /// The first differences, in order; of each run those on the candidate's course first.
-    pub differences: Vec<(RunId, Difference)>,
+    pub differences: Vec<(RunId, DecisionDifference)>,
     /// How many more there are.
     pub differences_beyond: u64,
     /// Where the candidate would first have made the host do something else, phase by phase.
-    pub departures: Vec<(RunId, Departure)>,
+    pub departures: Vec<(RunId, FirstDivergence)>,
     /// How many more there are.
     pub departures_beyond: u64,
     /// Contexts, with the warnings of both; those that tell something before those that do not.
-    pub contexts: Vec<(RunId, Context)>,
+    pub contexts: Vec<(RunId, ContextWarnings)>,
     /// How many more there are.
     pub contexts_beyond: u64,
     /// What the warnings of the runs' own policies came to.
-    pub recorded: Alarms,
+    pub recorded: WarningStats,
     /// What those of the candidate come to; absent where it is not asked about exhaustion.
-    pub candidate: Option<Alarms>,
+    pub candidate: Option<WarningStats>,
     /// Contexts in which the candidate had left the course of the run before they were over.
     pub off_course_contexts: u64,
     /// Questions, whether they were put to the candidate or not.
@@ -63,7 +63,7 @@ pub struct Replayed {
 
 /// One run of several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunSums {
+pub struct RunReplaySummary {
     /// Which.
     pub run: RunId,
     /// Its questions.
@@ -75,14 +75,14 @@ pub struct RunSums {
     /// Answers off it.
     pub off_course: u64,
     /// What the warnings of its own policies came to.
-    pub recorded: Alarms,
+    pub recorded: WarningStats,
     /// What those of the candidate come to.
-    pub candidate: Option<Alarms>,
+    pub candidate: Option<WarningStats>,
 }
 
 /// How the candidate is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instances {
+pub enum InstanceMode {
     /// A fresh instance for each question, as in a live run.
     Fresh,
     /// Kept from question to question, as long as no answer differs from that of a fresh one.
@@ -94,16 +94,16 @@ pub enum Instances {
 /// # Errors
 /// Those of reading a run.
 pub fn replay(
-    runs: &[Recorded],
-    asked: &Asked,
+    runs: &[RecordedRun],
+    asked: &ReplayOptions,
     candidate: &ConfiguredPolicy,
-    instances: Instances,
-) -> Result<Replayed, ReplayError> {
+    instances: InstanceMode,
+) -> Result<ReplayResult, ReplayError> {
     let lanes = rayon::current_num_threads();
-    let fresh = Fresh::new(candidate, lanes);
+    let fresh = FreshEvaluator::new(candidate, lanes);
     let kept = match instances {
-        Instances::Fresh => None,
-        Instances::Kept => Kept::new(candidate, lanes),
+        InstanceMode::Fresh => None,
+        InstanceMode::Kept => ReusingEvaluator::new(candidate, lanes),
     };
     let Some(kept) = kept else { return replay_with(runs, asked, &fresh) };
     match replay_with(runs, asked, &kept) {
@@ -111,7 +111,7 @@ pub fn replay(
             // What it said before rests on what it remembered, so nothing of it is used.
             drop(kept);
             let replayed = replay_with(runs, asked, &fresh)?;
-            Ok(Replayed { remembers: Some(remembers), ..replayed })
+            Ok(ReplayResult { remembers: Some(remembers), ..replayed })
         }
         other => other,
     }
@@ -122,19 +122,21 @@ pub fn replay(
 /// # Errors
 /// Those of reading a run, and [`ReplayError::Remembers`].
 pub fn replay_with(
-    runs: &[Recorded],
-    asked: &Asked,
-    candidate: &dyn Asking,
-) -> Result<Replayed, ReplayError> {
-    let mut replayed = Replayed::default();
-    if let [Recorded { journal, run, .. }] = runs {
+    runs: &[RecordedRun],
+    asked: &ReplayOptions,
+    candidate: &dyn CandidateEvaluator,
+) -> Result<ReplayResult, ReplayError> {
+    let mut replayed = ReplayResult::default();
+    if let [RecordedRun { journal, run, .. }] = runs {
         replayed.take(run, counterfactual(journal, run, asked, candidate)?, asked.kept);
     } else {
         // Each run on a thread of its own: nothing is handed from one to the other.
         for some in runs.chunks(RUNS_A_THREAD * rayon::current_num_threads()) {
             let found: Vec<_> = some
                 .par_iter()
-                .map(|Recorded { journal, run, .. }| counterfactual(journal, run, asked, &OwnLane(candidate)))
+                .map(|RecordedRun { journal, run, .. }| {
+                    counterfactual(journal, run, asked, &PerThreadEvaluator(candidate))
+                })
                 .collect();
             for (one, found) in some.iter().zip(found) {
                 replayed.take(&one.run, found?, asked.kept);
@@ -147,9 +149,9 @@ pub fn replay_with(
 }
 
 /// Asks in the lane of the thread that it is on.
-struct OwnLane<'a>(&'a dyn Asking);
+struct PerThreadEvaluator<'a>(&'a dyn CandidateEvaluator);
 
-impl Asking for OwnLane<'_> {
+impl CandidateEvaluator for PerThreadEvaluator<'_> {
     fn lanes(&self) -> usize {
         1
     }
@@ -159,11 +161,11 @@ impl Asking for OwnLane<'_> {
     }
 }
 
-impl Replayed {
+impl ReplayResult {
     /// Takes in one run more, and keeps no more than `kept` of anything.
     fn take(&mut self, run: &RunId, found: Counterfactual, kept: usize) {
         let Counterfactual { tried, contexts, contexts_beyond, recorded, candidate, .. } = found;
-        let mut sums = RunSums {
+        let mut sums = RunReplaySummary {
             run: run.clone(),
             questions: found.questions,
             on_course: 0,

@@ -4,20 +4,20 @@ use baton_core::RunId;
 use baton_engine::Engine;
 use rayon::prelude::*;
 
-use super::several::Recorded;
-use super::witnesses::{Shelf, Witnesses};
-use crate::{Divergence, LabError, Reevaluated, verify};
+use super::several::RecordedRun;
+use super::witnesses::{PolicyLoadCache, RecordedPolicies};
+use crate::{CoreDivergence, LabError, PolicyReplayResult, verify};
 
 /// What a run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
+pub struct VerificationSummary {
     /// Inputs and intents that folded as recorded; or the first that did not.
-    pub refold: Result<(u64, u64), Divergence>,
+    pub refold: Result<(u64, u64), CoreDivergence>,
     /// Whether its policies decide today what they decided then.
-    pub decisions: Reevaluated,
+    pub decisions: PolicyReplayResult,
 }
 
-impl Verified {
+impl VerificationSummary {
     /// Everything came out the same.
     pub fn is_exact(&self) -> bool {
         self.refold.is_ok() && self.decisions.differences == 0
@@ -31,12 +31,15 @@ impl Verified {
 
 /// Verifies runs with those who decided in them, in the order in which they are named. One that cannot be read does not keep
 /// the others from it.
-pub fn verify_all(runs: &[Recorded], engine: &Engine) -> Vec<(RunId, Result<Verified, LabError>)> {
-    let shelf = Shelf::default();
+pub fn verify_all(
+    runs: &[RecordedRun],
+    engine: &Engine,
+) -> Vec<(RunId, Result<VerificationSummary, LabError>)> {
+    let shelf = PolicyLoadCache::default();
     runs.par_iter()
-        .map(|Recorded { journal, run, artifacts }| {
-            let witnesses = Witnesses::new(engine.clone(), journal, artifacts.clone(), shelf.clone());
-            let verified = verify(journal, run, witnesses).map(|verification| Verified {
+        .map(|RecordedRun { journal, run, artifacts }| {
+            let witnesses = RecordedPolicies::new(engine.clone(), journal, artifacts.clone(), shelf.clone());
+            let verified = verify(journal, run, witnesses).map(|verification| VerificationSummary {
                 refold: verification.refold.map(|folded| (folded.inputs, folded.intents)),
                 decisions: verification.decisions,
             });

@@ -8,35 +8,35 @@ use std::ops::ControlFlow;
 use baton_core::action::Action;
 use baton_core::observation::PolicyQuery;
 use baton_core::{Input, Intent, JournaledInput, Run, RunId};
-use baton_store::{Entries, Journal, Sealed, SealedIntent};
+use baton_store::{EncodedEntry, EncodedIntent, Journal, JournalEntries};
 
-use super::course::{About, Met};
+use super::course::{QueryContext, RecordedQuery};
 use crate::LabError;
-use crate::fate::{ContextId, Fates, Moment, Over};
-use crate::pairing::Pairing;
+use crate::fate::{ClosedContext, ContextId, ContextTracker, SessionMoment};
+use crate::pairing::RequestMatcher;
 
 /// What comes next in a run.
-pub(crate) enum Event {
+pub(crate) enum RunEvent {
     /// A question with its recorded answer; where it was about a context that is not over, with that and the moment at which it
     /// was put.
-    Met(Box<Met>, Option<(ContextId, Moment)>),
+    Met(Box<RecordedQuery>, Option<(ContextId, SessionMoment)>),
     /// A context is over.
-    Over(Over),
+    Over(ClosedContext),
 }
 
 /// Where a question was put.
 #[derive(Default)]
-struct Put {
-    about: About,
-    context: Option<(ContextId, Moment)>,
+struct PendingQuery {
+    about: QueryContext,
+    context: Option<(ContextId, SessionMoment)>,
 }
 
-struct Walk {
-    pairing: Pairing<Put>,
+struct RunReader {
+    pairing: RequestMatcher<PendingQuery>,
     run: Run,
     /// What core wanted after the last input, as far as the journal has not come to it.
     wanted: VecDeque<Intent>,
-    fates: Fates,
+    fates: ContextTracker,
 }
 
 /// Walks through a run and tells what it comes by, until whoever is told has had enough.
@@ -46,22 +46,22 @@ struct Walk {
 pub(crate) fn walk(
     journal: &Journal,
     run: &RunId,
-    mut tell: impl FnMut(Event) -> ControlFlow<()>,
+    mut tell: impl FnMut(RunEvent) -> ControlFlow<()>,
 ) -> Result<(), LabError> {
     let mut entries = journal.read(run)?;
-    let mut walk = Walk::new(run.clone());
+    let mut walk = RunReader::new(run.clone());
     let mut is_empty = true;
     while let Some(sealed) = entries.next_sealed() {
         is_empty = false;
         match sealed? {
-            Sealed::Intent(sealed) => walk.intent(&sealed, &mut entries)?,
-            Sealed::Input(stamped) => {
+            EncodedEntry::Intent(sealed) => walk.intent(&sealed, &mut entries)?,
+            EncodedEntry::Input(stamped) => {
                 if let Some(met) = walk.input(stamped)?
                     && tell(met).is_break()
                 {
                     return Ok(());
                 }
-                if walk.fates.over().try_for_each(|over| tell(Event::Over(over))).is_break() {
+                if walk.fates.over().try_for_each(|over| tell(RunEvent::Over(over))).is_break() {
                     return Ok(());
                 }
             }
@@ -71,33 +71,38 @@ pub(crate) fn walk(
         return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
     }
     // Nobody is asked after this: it makes no difference who has had enough.
-    let _ = walk.fates.end().try_for_each(|over| tell(Event::Over(over)));
+    let _ = walk.fates.end().try_for_each(|over| tell(RunEvent::Over(over)));
     Ok(())
 }
 
-impl Walk {
+impl RunReader {
     fn new(run: RunId) -> Self {
-        Self { pairing: Pairing::new(run), run: Run::new(), wanted: VecDeque::new(), fates: Fates::default() }
+        Self {
+            pairing: RequestMatcher::new(run),
+            run: Run::new(),
+            wanted: VecDeque::new(),
+            fates: ContextTracker::default(),
+        }
     }
 
-    fn intent(&mut self, sealed: &SealedIntent, entries: &mut Entries) -> Result<(), LabError> {
+    fn intent(&mut self, sealed: &EncodedIntent, entries: &mut JournalEntries) -> Result<(), LabError> {
         let intent = match self.wanted.pop_front().filter(|wanted| sealed.is_written_as(wanted)) {
             Some(wanted) => wanted,
             // An earlier version wrote it, or wanted something else: the journal has the word.
             None => entries.open(sealed)?,
         };
         let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
-        let about = About::of(&self.run, request);
+        let about = QueryContext::of(&self.run, request);
         let context = match question.ask {
             PolicyQuery::Assess(_) => about.phases.first().and_then(|phase| self.fates.of_phase(phase)),
             _ => None,
         };
-        self.pairing.put(request, question, Put { about, context });
+        self.pairing.put(request, question, PendingQuery { about, context });
         Ok(())
     }
 
     /// Gives back the question that it answers.
-    fn input(&mut self, stamped: JournaledInput) -> Result<Option<Event>, LabError> {
+    fn input(&mut self, stamped: JournaledInput) -> Result<Option<RunEvent>, LabError> {
         let intents = self.run.apply(&stamped).map_err(|why| LabError::Refused {
             run: self.pairing.run().clone(),
             seq: stamped.seq,
@@ -109,7 +114,7 @@ impl Walk {
             _ => None,
         };
         let intents = intents?;
-        let answered = answered.map(|(question, Put { about, context })| {
+        let answered = answered.map(|(question, PendingQuery { about, context })| {
             (question, about, context.filter(|(context, _)| self.fates.is_open(context)))
         });
         self.fates.take(&stamped, &intents);
@@ -121,6 +126,6 @@ impl Walk {
         else {
             return Ok(None);
         };
-        Ok(Some(Event::Met(Box::new(Met { seq, about, question, recorded, label }), context)))
+        Ok(Some(RunEvent::Met(Box::new(RecordedQuery { seq, about, question, recorded, label }), context)))
     }
 }

@@ -21,14 +21,14 @@ use baton_engine::{
 };
 use baton_store::{ArtifactStore, Journal};
 
-use crate::reevaluate::{Answer, Witness};
+use crate::reevaluate::{DecisionReplayer, ReplayedAnswer};
 
 /// Components that are kept compiled. A run has a handful; where somebody put in place more, they are loaded again.
 const LOADED_MAX: usize = 64;
 
 /// What a component was pinned with.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct BoundPolicy {
     policy: String,
     component: Digest,
     settings: Digest,
@@ -36,42 +36,42 @@ struct Known {
 }
 
 /// Whom to ask: the digests, and what of the grants makes a difference beside what was shown.
-type Key = (Digest, Digest, bool, Option<u64>, Option<u32>);
+type LoadKey = (Digest, Digest, bool, Option<u64>, Option<u32>);
 
 /// Asks again whoever decided in a run.
-pub struct Witnesses<'j> {
+pub struct RecordedPolicies<'j> {
     engine: Engine,
     built_in: Digest,
     journal: &'j Journal,
     artifacts: Option<ArtifactStore>,
     /// Everybody who was pinned, with different grants each, the newest last.
-    known: Vec<Known>,
+    known: Vec<BoundPolicy>,
     /// Those who are shown artifacts: each witness shows them others.
-    own: Loads,
-    shelf: Shelf,
+    own: PolicyLoads,
+    shelf: PolicyLoadCache,
 }
 
 /// Components that were loaded, for the witnesses of several runs. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Shelf(Arc<Mutex<Loads>>);
+pub struct PolicyLoadCache(Arc<Mutex<PolicyLoads>>);
 
-type Loads = BTreeMap<Key, Result<Loaded, String>>;
+type PolicyLoads = BTreeMap<LoadKey, Result<ReplayPolicy, String>>;
 
 #[derive(Clone)]
-struct Loaded {
+struct ReplayPolicy {
     configured: ConfiguredPolicy,
-    shown: Arc<Shown>,
+    shown: Arc<RecordedArtifacts>,
 }
 
 /// The artifacts that one decision was shown.
 #[derive(Default)]
-struct Shown {
+struct RecordedArtifacts {
     store: Option<ArtifactStore>,
     listed: Mutex<Vec<(String, Digest)>>,
     is_missing: AtomicBool,
 }
 
-impl Shown {
+impl RecordedArtifacts {
     /// From now on these.
     fn show(&self, artifacts: &BTreeMap<String, Digest>) {
         let listed = artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
@@ -80,7 +80,7 @@ impl Shown {
     }
 }
 
-impl ArtifactSource for Shown {
+impl ArtifactSource for RecordedArtifacts {
     fn list(&self) -> Vec<(String, Digest)> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -99,18 +99,23 @@ impl ArtifactSource for Shown {
     }
 }
 
-impl<'j> Witnesses<'j> {
+impl<'j> RecordedPolicies<'j> {
     /// Of the runs of a journal; artifacts are shown where their store is given. The shelf belongs to the engine: whoever is on it
     /// is not loaded again.
-    pub fn new(engine: Engine, journal: &'j Journal, artifacts: Option<ArtifactStore>, shelf: Shelf) -> Self {
+    pub fn new(
+        engine: Engine,
+        journal: &'j Journal,
+        artifacts: Option<ArtifactStore>,
+        shelf: PolicyLoadCache,
+    ) -> Self {
         let built_in = Digest::of(builtin_bytes());
-        Self { engine, built_in, journal, artifacts, known: Vec::new(), own: Loads::new(), shelf }
+        Self { engine, built_in, journal, artifacts, known: Vec::new(), own: PolicyLoads::new(), shelf }
     }
 
     fn learn(&mut self, pins: &[PolicyBinding]) {
         for link in pins.iter().flat_map(PolicyBinding::links) {
             let BindingLink { policy, component, settings, grants, .. } = link;
-            let known = Known { policy, component, settings, grants };
+            let known = BoundPolicy { policy, component, settings, grants };
             // The newest last: whoever has just been put in place is asked next.
             self.known.retain(|other| *other != known);
             self.known.push(known);
@@ -119,12 +124,12 @@ impl<'j> Witnesses<'j> {
 
     /// Asks with each of the grants that it was pinned with, the newest first, until it comes out as recorded. The label does not
     /// say which of them it had, and hardly ever were there two.
-    fn ask(&mut self, question: &PolicyRequest, asked: &Whom<'_>) -> Answer {
-        let mut candidates: Vec<Known> =
+    fn ask(&mut self, question: &PolicyRequest, asked: &PolicyIdentity<'_>) -> ReplayedAnswer {
+        let mut candidates: Vec<BoundPolicy> =
             self.known.iter().rev().filter(|known| asked.is(known)).cloned().collect();
         if candidates.is_empty() && asked.policy == BUILTIN_NAME && *asked.component == self.built_in {
             // It stands behind every other, pinned or not, and is part of the host.
-            candidates.extend(asked.settings.map(|settings| Known {
+            candidates.extend(asked.settings.map(|settings| BoundPolicy {
                 policy: BUILTIN_NAME.to_owned(),
                 component: asked.component.clone(),
                 settings: settings.clone(),
@@ -139,7 +144,7 @@ impl<'j> Witnesses<'j> {
             }
             last.get_or_insert(answer);
         }
-        last.unwrap_or_else(|| Answer::Impossible {
+        last.unwrap_or_else(|| ReplayedAnswer::Impossible {
             why: format!(
                 "nobody pinned {} to the component {} with these settings",
                 asked.policy,
@@ -148,12 +153,17 @@ impl<'j> Witnesses<'j> {
         })
     }
 
-    fn ask_known(&mut self, question: &PolicyRequest, asked: &Whom<'_>, known: &Known) -> Answer {
+    fn ask_known(
+        &mut self,
+        question: &PolicyRequest,
+        asked: &PolicyIdentity<'_>,
+        known: &BoundPolicy,
+    ) -> ReplayedAnswer {
         let loaded = self.load(asked.policy, known);
         let loaded = loaded.and_then(|first| Ok((first, self.links(asked.behind)?)));
         let (first, behind) = match loaded {
             Ok(loaded) => loaded,
-            Err(why) => return Answer::Unavailable { why },
+            Err(why) => return ReplayedAnswer::Unavailable { why },
         };
         first.shown.show(asked.artifacts);
         let next = behind.iter().map(|link| link.configured.clone()).collect();
@@ -161,7 +171,7 @@ impl<'j> Witnesses<'j> {
         let mut shown = behind.iter().map(|link| &link.shown).chain([&first.shown]);
         if shown.any(|shown| shown.is_missing.load(Ordering::Relaxed)) {
             let why = format!("an artifact that {} was shown is no longer kept", asked.policy);
-            return Answer::Unavailable { why };
+            return ReplayedAnswer::Unavailable { why };
         }
         let is_same_engine = asked.engine == self.engine.digest();
         if let Some(why) = differs_behind(asked.behind, &evaluation.behind, is_same_engine) {
@@ -173,13 +183,13 @@ impl<'j> Witnesses<'j> {
             _ => evaluation.result,
         };
         match is_same_engine {
-            true => Answer::Given { result, fuel: evaluation.fuel },
-            false => Answer::OtherEngine { result },
+            true => ReplayedAnswer::Given { result, fuel: evaluation.fuel },
+            false => ReplayedAnswer::OtherEngine { result },
         }
     }
 
     /// The policies behind a layer, as far as it asked them, in the order of the chain; each is shown what it was shown.
-    fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<Loaded>, String> {
+    fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<ReplayPolicy>, String> {
         let mut by_place: BTreeMap<u32, &LinkRecord> = BTreeMap::new();
         for record in records {
             by_place.entry(record.place).or_insert(record);
@@ -193,8 +203,8 @@ impl<'j> Witnesses<'j> {
         Ok(links)
     }
 
-    fn link(&mut self, record: &LinkRecord) -> Result<Loaded, String> {
-        let is_it = |known: &&Known| {
+    fn link(&mut self, record: &LinkRecord) -> Result<ReplayPolicy, String> {
+        let is_it = |known: &&BoundPolicy| {
             known.policy == record.policy
                 && known.component == record.component
                 && known.settings == record.settings
@@ -202,7 +212,7 @@ impl<'j> Witnesses<'j> {
         let known = self.known.iter().rev().find(is_it).cloned();
         let is_built_in = record.policy == BUILTIN_NAME && record.component == self.built_in;
         let known = known.or_else(|| {
-            is_built_in.then(|| Known {
+            is_built_in.then(|| BoundPolicy {
                 policy: BUILTIN_NAME.to_owned(),
                 component: record.component.clone(),
                 settings: record.settings.clone(),
@@ -213,8 +223,8 @@ impl<'j> Witnesses<'j> {
         self.load(&record.policy, &known)
     }
 
-    fn load(&mut self, name: &str, known: &Known) -> Result<Loaded, String> {
-        let Known { component, settings, grants, .. } = known;
+    fn load(&mut self, name: &str, known: &BoundPolicy) -> Result<ReplayPolicy, String> {
+        let BoundPolicy { component, settings, grants, .. } = known;
         let reads = !grants.artifacts.is_empty();
         let key = (component.clone(), settings.clone(), reads, grants.fuel, grants.memory_mib);
         let mut shelf;
@@ -239,8 +249,8 @@ fn load(
     journal: &Journal,
     artifacts: Option<ArtifactStore>,
     name: &str,
-    known: &Known,
-) -> Result<Loaded, String> {
+    known: &BoundPolicy,
+) -> Result<ReplayPolicy, String> {
     let blob = |what: &str, digest: &Digest| match journal.blob(digest) {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => Err(format!("the {what} of {name}, {}, is not in the journal", digest.short())),
@@ -257,24 +267,28 @@ fn load(
         Err(_) if name == BUILTIN_NAME => BTreeMap::new(),
         Err(why) => return Err(why),
     };
-    let shown = Arc::new(Shown { store: artifacts, ..Shown::default() });
+    let shown = Arc::new(RecordedArtifacts { store: artifacts, ..RecordedArtifacts::default() });
     let granted = Granted::of(&known.grants, Arc::clone(&shown) as Arc<dyn ArtifactSource>);
     let policy = engine.load_granted(name, &component, granted).map_err(|error| error.to_string())?;
     let configured = policy.configure(&settings).map_err(|error| error.to_string())?;
     if *configured.settings_digest() != known.settings {
         return Err(format!("{name} has other settings now than {}", known.settings.short()));
     }
-    Ok(Loaded { configured, shown })
+    Ok(ReplayPolicy { configured, shown })
 }
 
 /// What came out otherwise behind a layer than it is recorded.
-fn differs_behind(recorded: &[LinkRecord], now: &[LinkRecord], compares_fuel: bool) -> Option<Answer> {
+fn differs_behind(
+    recorded: &[LinkRecord],
+    now: &[LinkRecord],
+    compares_fuel: bool,
+) -> Option<ReplayedAnswer> {
     let is_watchdog = |record: &LinkRecord| {
         matches!(&record.outcome, LinkOutcome::Failed { fault: Fault::Watchdog { .. } })
     };
     if recorded.iter().chain(now).any(is_watchdog) {
         let why = "the watchdog stopped a policy behind a layer, which says something of that moment alone";
-        return Some(Answer::Unavailable { why: why.to_owned() });
+        return Some(ReplayedAnswer::Unavailable { why: why.to_owned() });
     }
     // The places count from the first that was asked, so only their order is the same.
     let is_same = |recorded: &LinkRecord, now: &LinkRecord| {
@@ -289,11 +303,11 @@ fn differs_behind(recorded: &[LinkRecord], now: &[LinkRecord], compares_fuel: bo
         None => &recorded.iter().chain(now).last()?.policy,
     };
     let why = format!("what it asked of {name}, which stands behind it, came out otherwise");
-    Some(Answer::OtherBehind { why })
+    Some(ReplayedAnswer::OtherBehind { why })
 }
 
 /// Who is asked, as a label or a fault names it.
-struct Whom<'a> {
+struct PolicyIdentity<'a> {
     policy: &'a str,
     component: &'a Digest,
     settings: Option<&'a Digest>,
@@ -304,26 +318,28 @@ struct Whom<'a> {
     behind: &'a [LinkRecord],
 }
 
-impl Whom<'_> {
-    fn is(&self, known: &Known) -> bool {
+impl PolicyIdentity<'_> {
+    fn is(&self, known: &BoundPolicy) -> bool {
         known.policy == self.policy
             && known.component == *self.component
             && self.settings.is_none_or(|settings| known.settings == *settings)
     }
 
     /// Whether no other grants need to be tried.
-    fn came_out_as(&self, answer: &Answer) -> bool {
+    fn came_out_as(&self, answer: &ReplayedAnswer) -> bool {
         match answer {
-            Answer::Given { result, fuel } => {
+            ReplayedAnswer::Given { result, fuel } => {
                 self.fuel.is_none_or(|recorded| recorded == *fuel) && result.as_ref().err() == self.fault
             }
-            Answer::OtherEngine { result } => result.as_ref().err() == self.fault,
-            Answer::OtherBehind { .. } | Answer::Impossible { .. } | Answer::Unavailable { .. } => false,
+            ReplayedAnswer::OtherEngine { result } => result.as_ref().err() == self.fault,
+            ReplayedAnswer::OtherBehind { .. }
+            | ReplayedAnswer::Impossible { .. }
+            | ReplayedAnswer::Unavailable { .. } => false,
         }
     }
 }
 
-impl Witness for Witnesses<'_> {
+impl DecisionReplayer for RecordedPolicies<'_> {
     fn sees(&mut self, stamped: &JournaledInput) {
         match &stamped.input {
             Input::Started { pins, .. } => {
@@ -335,13 +351,15 @@ impl Witness for Witnesses<'_> {
         }
     }
 
-    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> Answer {
+    fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> ReplayedAnswer {
         let (Some(component), Some(settings)) = (&label.component, &label.settings) else {
-            return Answer::Impossible { why: format!("the label of {} names no settings", label.policy) };
+            return ReplayedAnswer::Impossible {
+                why: format!("the label of {} names no settings", label.policy),
+            };
         };
         self.ask(
             question,
-            &Whom {
+            &PolicyIdentity {
                 policy: &label.policy,
                 component,
                 settings: Some(settings),
@@ -354,10 +372,15 @@ impl Witness for Witnesses<'_> {
         )
     }
 
-    fn fault(&mut self, question: &PolicyRequest, label: &Provenance, record: &FaultRecord) -> Answer {
+    fn fault(
+        &mut self,
+        question: &PolicyRequest,
+        label: &Provenance,
+        record: &FaultRecord,
+    ) -> ReplayedAnswer {
         self.ask(
             question,
-            &Whom {
+            &PolicyIdentity {
                 policy: &record.policy,
                 component: &record.component,
                 settings: record.settings.as_ref(),
@@ -375,10 +398,10 @@ impl Witness for Witnesses<'_> {
         question: &PolicyRequest,
         label: &Provenance,
         record: &AbstentionRecord,
-    ) -> Answer {
+    ) -> ReplayedAnswer {
         self.ask(
             question,
-            &Whom {
+            &PolicyIdentity {
                 policy: &record.policy,
                 component: &record.component,
                 settings: Some(&record.settings),

@@ -15,11 +15,11 @@ use baton_core::observation::{ContextItem, ContextItemKind, PromptKind};
 use baton_core::workflow::AgentKind;
 use baton_core::{DurationMs, ObjectiveId};
 
-use super::dice::Dice;
+use super::dice::SimRng;
 use super::model::Model;
 
-pub(super) use parts::{Act, Around, AtFull, Manner, Step};
-use words::Voice;
+pub(super) use parts::{AgentProfile, FullWindowBehavior, SimAgentAction, SimAgentStep, SimContext};
+use words::ErrorStyle;
 
 /// Bytes of a token, as everybody guesses; the rehearsal agent counts the same.
 const BYTES_PER_TOKEN: f64 = 4.0;
@@ -40,7 +40,7 @@ const ENDS_MS: u64 = 400;
 
 /// A prompt that is worked on.
 #[derive(Clone, Debug)]
-struct Job {
+struct PromptJob {
     kind: PromptKind,
     focus: Vec<ObjectiveId>,
     at: usize,
@@ -56,12 +56,12 @@ struct Job {
 
 /// An agent at work.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct SimAgent {
     pub(super) spec: SpawnSpec,
     /// What it was about to do before the newest prompt or interruption, it does not do any more.
     pub(super) epoch: u32,
-    manner: Manner,
-    voice: Voice,
+    manner: AgentProfile,
+    voice: ErrorStyle,
     window: f64,
     start: f64,
     used: f64,
@@ -71,17 +71,23 @@ pub(super) struct Agent {
     /// Turns until it knows its way.
     settling: f64,
     is_silent: bool,
-    job: Option<Job>,
+    job: Option<PromptJob>,
     offers: bool,
     offered: BTreeMap<String, u64>,
     calls: u64,
     files_read: u64,
 }
 
-impl Agent {
-    pub(super) fn new(spec: SpawnSpec, manner: Manner, window: f64, offers: bool, model: &Model) -> Self {
+impl SimAgent {
+    pub(super) fn new(
+        spec: SpawnSpec,
+        manner: AgentProfile,
+        window: f64,
+        offers: bool,
+        model: &Model,
+    ) -> Self {
         let start = model.context.start_tokens.min(window * 0.9);
-        let voice = Voice::of(&spec.agent);
+        let voice = ErrorStyle::of(&spec.agent);
         Self {
             spec,
             epoch: 0,
@@ -122,8 +128,8 @@ impl Agent {
         kind: PromptKind,
         focus: &[ObjectiveId],
         text_bytes: u64,
-        around: &mut Around<'_>,
-    ) -> Step {
+        around: &mut SimContext<'_>,
+    ) -> SimAgentStep {
         self.epoch += 1;
         self.prompts += 1;
         self.used += text_bytes as f64 / BYTES_PER_TOKEN;
@@ -153,7 +159,7 @@ impl Agent {
         } else {
             0.0
         };
-        self.job = Some(Job {
+        self.job = Some(PromptJob {
             kind,
             focus,
             at: 0,
@@ -164,17 +170,25 @@ impl Agent {
         });
         if self.is_silent {
             let session = format!("{}/{}", self.spec.session, self.prompts);
-            let mut dice = Dice::of(around.seed, "wakes", &session);
+            let mut dice = SimRng::of(around.seed, "wakes", &session);
             if !dice.chance(model.trouble.wakes) {
-                return Step { next: Some(self.silence(&mut dice, model)), ..Step::default() };
+                return SimAgentStep {
+                    next: Some(self.silence(&mut dice, model)),
+                    ..SimAgentStep::default()
+                };
             }
             self.is_silent = false;
         }
-        Step { next: Some(self.pause(around)), ..Step::default() }
+        SimAgentStep { next: Some(self.pause(around)), ..SimAgentStep::default() }
     }
 
     /// What a prompt is really about: what a check found wrong, whatever objective the host has put in focus for it.
-    fn meant(&self, kind: PromptKind, focus: &[ObjectiveId], around: &mut Around<'_>) -> Vec<ObjectiveId> {
+    fn meant(
+        &self,
+        kind: PromptKind,
+        focus: &[ObjectiveId],
+        around: &mut SimContext<'_>,
+    ) -> Vec<ObjectiveId> {
         if matches!(kind, PromptKind::Reviewing | PromptKind::Merging) {
             return focus.to_vec();
         }
@@ -187,38 +201,38 @@ impl Agent {
     }
 
     /// It is told to stop what it does.
-    pub(super) fn interrupted(&mut self) -> Step {
+    pub(super) fn interrupted(&mut self) -> SimAgentStep {
         self.epoch += 1;
         self.job = None;
-        let mut step = Step::default();
-        step.after(DurationMs(ENDS_MS), Act::Say(words::prompt_ended("cancelled", false)));
+        let mut step = SimAgentStep::default();
+        step.after(DurationMs(ENDS_MS), SimAgentAction::Say(words::prompt_ended("cancelled", false)));
         step
     }
 
     /// It is told to end.
-    pub(super) fn ended(&mut self) -> Step {
+    pub(super) fn ended(&mut self) -> SimAgentStep {
         self.epoch += 1;
         self.job = None;
-        let mut step = Step::default();
+        let mut step = SimAgentStep::default();
         step.after(
             DurationMs(ENDS_MS),
-            Act::Exit(ProcessExit { code: Some(0), signal: None, by_host: true }),
+            SimAgentAction::Exit(ProcessExit { code: Some(0), signal: None, by_host: true }),
         );
         step
     }
 
     /// The host asks it to compact.
-    pub(super) fn compacts(&mut self, around: &mut Around<'_>) -> Step {
+    pub(super) fn compacts(&mut self, around: &mut SimContext<'_>) -> SimAgentStep {
         self.epoch += 1;
         let name = format!("{}/{}/{}", self.spec.session, self.prompts, self.compactions);
-        let mut dice = Dice::of(around.seed, "compaction", &name);
+        let mut dice = SimRng::of(around.seed, "compaction", &name);
         let (takes, fails) =
             (dice.seconds(around.model.compaction.seconds, 0.3), dice.chance(around.model.compaction.fails));
-        let mut step = Step::default();
+        let mut step = SimAgentStep::default();
         step.say(AgentEvent::Compacting);
         if fails {
             let text = "Not enough messages to compact.".to_owned();
-            step.after(takes, Act::Say(AgentEvent::CompactionFailed { text }));
+            step.after(takes, SimAgentAction::Say(AgentEvent::CompactionFailed { text }));
         } else {
             self.shorten(CompactionTrigger::Asked, takes, around.model, &mut step);
         }
@@ -233,10 +247,10 @@ impl Agent {
     }
 
     /// One turn, or what keeps it from one.
-    pub(super) fn turn(&mut self, around: &mut Around<'_>) -> Step {
-        let Some(job) = &self.job else { return Step::default() };
+    pub(super) fn turn(&mut self, around: &mut SimContext<'_>) -> SimAgentStep {
+        let Some(job) = &self.job else { return SimAgentStep::default() };
         self.is_silent = false;
-        let mut step = Step::default();
+        let mut step = SimAgentStep::default();
         if self.spec.turn_ceiling > 0 && self.turns >= self.spec.turn_ceiling {
             return self.ends(step, "max_turn_requests", false);
         }
@@ -248,7 +262,7 @@ impl Agent {
             job.focus.get(job.at).or(job.focus.last()).cloned().unwrap_or_else(|| ObjectiveId::new(""));
         let ordinal = around.worked.entry(about.clone()).or_default();
         *ordinal += 1;
-        let mut dice = Dice::of(around.seed, "turn", &format!("{about}/{ordinal}"));
+        let mut dice = SimRng::of(around.seed, "turn", &format!("{about}/{ordinal}"));
         let model = around.model;
         let trouble = [
             dice.chance(model.trouble.stalls),
@@ -265,7 +279,7 @@ impl Agent {
                 step.say(words::last_words());
                 step.after(
                     DurationMs(1),
-                    Act::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }),
+                    SimAgentAction::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }),
                 );
                 return step;
             }
@@ -276,7 +290,8 @@ impl Agent {
             _ => {}
         }
         let writes = dice.amount(model.context.turn_tokens, model.context.turn_spread);
-        if self.manner.at_full == AtFull::Compacts && self.used >= model.exhaustion.compacts_at * self.window
+        if self.manner.at_full == FullWindowBehavior::Compacts
+            && self.used >= model.exhaustion.compacts_at * self.window
         {
             let takes = dice.seconds(model.compaction.seconds, 0.3);
             step.say(AgentEvent::Compacting);
@@ -301,12 +316,12 @@ impl Agent {
     /// A turn that takes place.
     fn works(
         &mut self,
-        mut step: Step,
+        mut step: SimAgentStep,
         about: &ObjectiveId,
         writes: u64,
-        around: &mut Around<'_>,
-        dice: &mut Dice,
-    ) -> Step {
+        around: &mut SimContext<'_>,
+        dice: &mut SimRng,
+    ) -> SimAgentStep {
         let model = around.model;
         self.turns += 1;
         let tools = dice.count(model.context.tools_per_turn).min(TOOLS_MAX);
@@ -351,7 +366,7 @@ impl Agent {
                     tokens,
                 };
                 self.offered.insert(item.id.clone(), tokens);
-                step.after(DurationMs(0), Act::Offer(item));
+                step.after(DurationMs(0), SimAgentAction::Offer(item));
             } else {
                 self.used += tokens as f64;
             }
@@ -375,27 +390,27 @@ impl Agent {
     /// No turn fits any more.
     fn is_full(
         &mut self,
-        mut step: Step,
+        mut step: SimAgentStep,
         about: &ObjectiveId,
-        around: &mut Around<'_>,
-        dice: &mut Dice,
-    ) -> Step {
+        around: &mut SimContext<'_>,
+        dice: &mut SimRng,
+    ) -> SimAgentStep {
         match self.manner.at_full {
-            AtFull::Error | AtFull::Compacts => {
+            FullWindowBehavior::Error | FullWindowBehavior::Compacts => {
                 let (events, reason) = self.voice.exhausted(self.used as u64, self.window as u64);
                 events.into_iter().for_each(|event| step.say(event));
                 self.ends(step, reason, true)
             }
-            AtFull::Text => {
+            FullWindowBehavior::Text => {
                 step.say(self.voice.exhausted_in_words());
                 self.ends(step, "end_turn", false)
             }
-            AtFull::Silence => {
+            FullWindowBehavior::Silence => {
                 // It does not wake up by itself.
                 self.is_silent = true;
                 step
             }
-            AtFull::Forgets => {
+            FullWindowBehavior::Forgets => {
                 self.used = (self.window * CUT_TO).max(self.start);
                 self.compactions += 1;
                 around.ground.work(&self.spec.tree, about, |piece| {
@@ -411,18 +426,24 @@ impl Agent {
     }
 
     /// The prompt ends, for whatever reason.
-    fn ends(&mut self, mut step: Step, reason: &str, is_error: bool) -> Step {
+    fn ends(&mut self, mut step: SimAgentStep, reason: &str, is_error: bool) -> SimAgentStep {
         self.job = None;
         step.say(words::prompt_ended(reason, is_error));
         step
     }
 
-    fn silence(&mut self, dice: &mut Dice, model: &Model) -> DurationMs {
+    fn silence(&mut self, dice: &mut SimRng, model: &Model) -> DurationMs {
         self.is_silent = true;
         dice.seconds(model.trouble.stall_minutes * 60.0, 1.0)
     }
 
-    fn shorten(&mut self, trigger: CompactionTrigger, takes: DurationMs, model: &Model, step: &mut Step) {
+    fn shorten(
+        &mut self,
+        trigger: CompactionTrigger,
+        takes: DurationMs,
+        model: &Model,
+        step: &mut SimAgentStep,
+    ) {
         let before = self.used;
         self.used = self.start + (before - self.start).max(0.0) * model.compaction.remains;
         self.compactions += 1;
@@ -431,9 +452,12 @@ impl Agent {
             output_tokens: SUMMARY_TOKENS,
             cost_microusd: self.capabilities().reports_cost.then(|| self.cost(SUMMARY_TOKENS, model)),
         };
-        step.after(takes, Act::Say(AgentEvent::Billing(billed)));
+        step.after(takes, SimAgentAction::Say(AgentEvent::Billing(billed)));
         let (before_tokens, after_tokens) = (Some(before as u64), Some(self.used as u64));
-        step.after(takes, Act::Say(AgentEvent::Compacted { trigger, before_tokens, after_tokens }));
+        step.after(
+            takes,
+            SimAgentAction::Say(AgentEvent::Compacted { trigger, before_tokens, after_tokens }),
+        );
     }
 
     /// In millionths of a dollar.
@@ -441,9 +465,9 @@ impl Agent {
         (self.used * model.price.input_usd + output_tokens as f64 * model.price.output_usd).round() as u64
     }
 
-    fn pause(&self, around: &Around<'_>) -> DurationMs {
+    fn pause(&self, around: &SimContext<'_>) -> DurationMs {
         let name = format!("{}/{}", self.spec.session, self.turns);
-        Dice::of(around.seed, "pause", &name)
+        SimRng::of(around.seed, "pause", &name)
             .seconds(around.model.work.turn_seconds, around.model.work.seconds_spread)
     }
 }

@@ -11,9 +11,9 @@ use rand::{RngExt as _, SeedableRng as _};
 
 /// A stream of chance.
 #[derive(Debug)]
-pub(super) struct Dice(ChaCha8Rng);
+pub(super) struct SimRng(ChaCha8Rng);
 
-impl Dice {
+impl SimRng {
     /// The stream of one concern about one thing.
     pub(super) fn of(seed: u64, concern: &str, about: &str) -> Self {
         let name = Digest::of(format!("baton simulate 1\n{seed}\n{concern}\n{about}"));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn streams_are_what_their_names_say() {
-        let draw = |seed, concern, about| Dice::of(seed, concern, about).unit();
+        let draw = |seed, concern, about| SimRng::of(seed, concern, about).unit();
         assert_eq!(draw(1, "work", "a"), draw(1, "work", "a"));
         assert_ne!(draw(1, "work", "a"), draw(2, "work", "a"));
         assert_ne!(draw(1, "work", "a"), draw(1, "works", "a"));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn distributions_have_the_moments_that_they_say() {
-        let mut dice = Dice::of(7, "moments", "");
+        let mut dice = SimRng::of(7, "moments", "");
         let n = 20_000;
         let logs: Vec<f64> = (0..n).map(|_| dice.lognormal(100.0, 0.5).ln()).collect();
         let mean = logs.iter().sum::<f64>() / f64::from(n);

@@ -11,11 +11,11 @@ mod samples;
 use std::collections::BTreeMap;
 
 use baton_core::{Run, RunId};
-use baton_store::{Entry, Journal};
+use baton_store::{Journal, JournalEntry};
 
 use super::model::Model;
 use crate::LabError;
-use samples::Samples;
+use samples::FitSamples;
 
 /// Observations that a median needs: below that its spread is anybody's guess.
 pub const SIZES_MIN: u64 = 10;
@@ -65,25 +65,25 @@ const CHANCES: [(&str, &str, u64); 11] = [
 
 /// Gathers what journals show.
 #[derive(Debug, Default)]
-pub struct Fitter {
-    samples: Samples,
+pub struct ModelFitter {
+    samples: FitSamples,
     runs: u64,
 }
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fitted {
+pub struct FittedModel {
     /// The numbers: fitted ones, and defaults for the rest.
     pub model: Model,
     /// Runs that it was fitted from.
     pub runs: u64,
     /// Of every number that was looked for: what it rests on.
-    pub basis: BTreeMap<&'static str, Basis>,
+    pub basis: BTreeMap<&'static str, FitSupport>,
 }
 
 /// What a number rests on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Basis {
+pub struct FitSupport {
     /// Observations.
     pub n: u64,
     /// Of what.
@@ -92,7 +92,7 @@ pub struct Basis {
     pub enough: bool,
 }
 
-impl Fitter {
+impl ModelFitter {
     /// Before the first run.
     pub fn new() -> Self {
         Self::default()
@@ -113,16 +113,16 @@ impl Fitter {
     /// The same from entries; gives how many inputs there were.
     ///
     /// # Errors
-    /// As for [`Fitter::take`].
+    /// As for [`ModelFitter::take`].
     pub fn take_entries(
         &mut self,
         run: &RunId,
-        entries: impl Iterator<Item = Result<Entry, LabError>>,
+        entries: impl Iterator<Item = Result<JournalEntry, LabError>>,
     ) -> Result<u64, LabError> {
         let (mut folded, mut inputs) = (Run::new(), 0);
-        let mut of_run = samples::OfRun::default();
+        let mut of_run = samples::RunSamples::default();
         for entry in entries {
-            let Entry::Input(stamped) = entry? else { continue };
+            let JournalEntry::Input(stamped) = entry? else { continue };
             let refused = |why: String| LabError::Refused { run: run.clone(), seq: stamped.seq, why };
             let intents = folded.apply(&stamped).map_err(|why| refused(why.to_string()))?;
             of_run.take(&mut self.samples, &stamped, &intents);
@@ -136,9 +136,9 @@ impl Fitter {
     }
 
     /// The model.
-    pub fn finish(self) -> Fitted {
+    pub fn finish(self) -> FittedModel {
         let Self { samples, runs } = self;
-        let mut fitted = Fitted { model: Model::default(), runs, basis: BTreeMap::new() };
+        let mut fitted = FittedModel { model: Model::default(), runs, basis: BTreeMap::new() };
         for (key, spread, what) in SIZES {
             fitted.size(key, spread, what, samples.sizes(key), SIZES_MIN);
         }
@@ -178,11 +178,11 @@ impl Fitter {
     }
 }
 
-impl Fitted {
+impl FittedModel {
     /// The model as a file, with what each number rests on.
     pub fn to_toml(&self) -> String {
-        let remark = |(key, basis): (&&'static str, &Basis)| {
-            let Basis { n, what, enough } = basis;
+        let remark = |(key, basis): (&&'static str, &FitSupport)| {
+            let FitSupport { n, what, enough } = basis;
             let words = match enough {
                 true => format!("Fitted: n = {n} {what}"),
                 false => format!("Not enough data (n = {n} {what}): the default is kept"),
@@ -226,6 +226,6 @@ impl Fitted {
         if let (true, Some(param)) = (enough && value.is_finite(), bounds) {
             self.model.set(key, value.clamp(param.least, param.most));
         }
-        self.basis.insert(key, Basis { n, what, enough });
+        self.basis.insert(key, FitSupport { n, what, enough });
     }
 }

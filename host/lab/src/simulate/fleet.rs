@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::{Arm, Model, SimulateError, Simulated, simulate};
+use super::{Model, SimulateError, SimulatedArm, SimulatedRun, simulate};
 
 /// What came of a fleet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fleet {
+pub struct SimulationBatch {
     /// By arm, in the order of the arms; within an arm by seed.
-    pub arms: Vec<Vec<Simulated>>,
+    pub arms: Vec<Vec<SimulatedRun>>,
     /// It was stopped before all were simulated. Only seeds that every arm has are in it.
     pub stopped: bool,
 }
@@ -22,16 +22,16 @@ pub struct Fleet {
 /// # Errors
 /// Those of [`simulate`]; the first of them by arm and seed.
 pub fn fleet(
-    arms: &[Arm],
+    arms: &[SimulatedArm],
     model: &Model,
     first: u64,
     seeds: u64,
     told: impl Fn(u64, u64) + Sync,
     stop: &AtomicBool,
-) -> Result<Fleet, SimulateError> {
+) -> Result<SimulationBatch, SimulateError> {
     let all = seeds * arms.len() as u64;
     let done = AtomicU64::new(0);
-    let of_seed = |seed: u64| -> Result<Option<Vec<Simulated>>, SimulateError> {
+    let of_seed = |seed: u64| -> Result<Option<Vec<SimulatedRun>>, SimulateError> {
         let mut runs = Vec::with_capacity(arms.len());
         for arm in arms {
             if stop.load(Ordering::Relaxed) {
@@ -44,7 +44,7 @@ pub fn fleet(
     };
     let range: Vec<u64> = (first..first.saturating_add(seeds)).collect();
     let simulated: Vec<_> = range.into_par_iter().map(of_seed).collect();
-    let mut fleet = Fleet { arms: arms.iter().map(|_| Vec::new()).collect(), stopped: false };
+    let mut fleet = SimulationBatch { arms: arms.iter().map(|_| Vec::new()).collect(), stopped: false };
     for of_seed in simulated {
         match of_seed? {
             None => fleet.stopped = true,

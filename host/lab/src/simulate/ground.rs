@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts};
-use baton_core::{Action, Digest, ObjectiveId, Outcome, PhaseId, Workflow, WorktreeName};
+use baton_core::{Action, ActionOutcome, Digest, ObjectiveId, PhaseId, Workflow, WorktreeName};
 
-use super::dice::Dice;
+use super::dice::SimRng;
 use super::model::Model;
 
 /// Times that one landing meets a workspace that has moved: people stop typing at some time.
@@ -14,7 +14,7 @@ const MOVES_MAX: u32 = 3;
 
 /// Where the work on an objective stands in a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct ObjectiveWork {
     /// Turns of it that are done and not lost.
     pub(super) turns: f64,
     /// It was finished, rightly or wrongly.
@@ -25,8 +25,8 @@ pub(super) struct Piece {
 
 /// What lies in a tree.
 #[derive(Clone, Debug, Default)]
-struct Place {
-    pieces: BTreeMap<ObjectiveId, Piece>,
+struct SimWorktree {
+    pieces: BTreeMap<ObjectiveId, ObjectiveWork>,
     merged: BTreeSet<WorktreeName>,
     /// A merge of this tree stands open in it; resolved, or not.
     open: Option<(WorktreeName, bool)>,
@@ -35,18 +35,18 @@ struct Place {
 
 /// All trees of a run.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct WorkspaceModel {
     git: bool,
     files: BTreeMap<ObjectiveId, Vec<String>>,
-    trees: BTreeMap<WorktreeName, Place>,
-    commits: Vec<BTreeMap<ObjectiveId, Piece>>,
+    trees: BTreeMap<WorktreeName, SimWorktree>,
+    commits: Vec<BTreeMap<ObjectiveId, ObjectiveWork>>,
     checkpoints: BTreeMap<WorktreeName, String>,
     landed: BTreeSet<WorktreeName>,
     /// What lay there when a phase began.
-    baselines: BTreeMap<PhaseId, BTreeMap<ObjectiveId, Piece>>,
+    baselines: BTreeMap<PhaseId, BTreeMap<ObjectiveId, ObjectiveWork>>,
 }
 
-impl Ground {
+impl WorkspaceModel {
     pub(super) fn new(workflow: &Workflow, git: bool) -> Self {
         let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
         Self {
@@ -54,7 +54,7 @@ impl Ground {
             files: objectives
                 .map(|objective| (objective.id.clone(), files_of(&objective.id, &objective.files)))
                 .collect(),
-            trees: BTreeMap::from([(WorktreeName::workspace(), Place::default())]),
+            trees: BTreeMap::from([(WorktreeName::workspace(), SimWorktree::default())]),
             commits: Vec::new(),
             checkpoints: BTreeMap::new(),
             landed: BTreeSet::new(),
@@ -68,7 +68,7 @@ impl Ground {
     }
 
     /// How the work on an objective stands where somebody works.
-    pub(super) fn piece(&self, tree: &WorktreeName, objective: &ObjectiveId) -> Piece {
+    pub(super) fn piece(&self, tree: &WorktreeName, objective: &ObjectiveId) -> ObjectiveWork {
         self.trees.get(tree).and_then(|place| place.pieces.get(objective)).copied().unwrap_or_default()
     }
 
@@ -77,7 +77,7 @@ impl Ground {
         &mut self,
         tree: &WorktreeName,
         objective: &ObjectiveId,
-        change: impl FnOnce(&mut Piece),
+        change: impl FnOnce(&mut ObjectiveWork),
     ) {
         if let Some(place) = self.trees.get_mut(tree) {
             change(place.pieces.entry(objective.clone()).or_default());
@@ -91,7 +91,7 @@ impl Ground {
 
     /// A session resolved the merge that stands open there, where one does.
     pub(super) fn resolve(&mut self, tree: &WorktreeName) {
-        if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
+        if let Some(SimWorktree { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
         }
     }
@@ -107,7 +107,7 @@ impl Ground {
         baseline: bool,
         expected: &[String],
         tree: &WorktreeName,
-    ) -> Outcome {
+    ) -> ActionOutcome {
         let none = BTreeMap::new();
         let now = self.trees.get(tree).map_or(&none, |place| &place.pieces);
         if baseline {
@@ -117,7 +117,7 @@ impl Ground {
         let written = now.iter().filter(|(_, piece)| piece.version > 0);
         let there: BTreeSet<String> =
             written.clone().flat_map(|(objective, _)| self.files(objective)).collect();
-        let differs = |objective: &ObjectiveId, piece: &Piece| {
+        let differs = |objective: &ObjectiveId, piece: &ObjectiveWork| {
             before.get(objective).map_or(0, |before| before.version) != piece.version
         };
         let changed: Vec<ChangedFile> = written
@@ -145,40 +145,40 @@ impl Ground {
         };
         let missing = expected.iter().filter(|path| !there.contains(*path)).cloned().collect();
         let files = u32::try_from(there.len()).unwrap_or(u32::MAX);
-        Outcome::Assessed {
+        ActionOutcome::Assessed {
             facts: WorkspaceFacts { git, files, changed, changed_beyond: 0, missing, written: Vec::new() },
         }
     }
 
     /// Performs what is done with trees. An error says what could not be done.
-    pub(super) fn perform(&mut self, action: &Action, dice: &mut Dice, model: &Model) -> Outcome {
+    pub(super) fn perform(&mut self, action: &Action, dice: &mut SimRng, model: &Model) -> ActionOutcome {
         let done = match action {
             Action::Checkpoint { tree, joining, .. } => self.checkpoint(tree, joining),
             Action::Branch { tree, base, .. } => self.branch(tree, base),
             Action::Commit { tree, files, .. } => self.commit(tree, files),
             Action::Restore { .. } => {
                 let (changed, gone, added) = Default::default();
-                Ok(Outcome::Restored { changed, gone, added })
+                Ok(ActionOutcome::Restored { changed, gone, added })
             }
             Action::Merge { tree, into, .. } => self.merge(tree, into, dice, model),
             Action::Unmerge { tree, .. } => {
                 if let Some(place) = self.trees.get_mut(tree) {
                     place.open = None;
                 }
-                Ok(Outcome::Unmerged)
+                Ok(ActionOutcome::Unmerged)
             }
             Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, model),
             other => Err(format!("{} has nothing to do with trees", other.name())),
         };
-        done.unwrap_or_else(|error| Outcome::Failed { error })
+        done.unwrap_or_else(|error| ActionOutcome::Failed { error })
     }
 
-    fn place(&mut self, tree: &WorktreeName) -> Result<&mut Place, String> {
+    fn place(&mut self, tree: &WorktreeName) -> Result<&mut SimWorktree, String> {
         self.trees.get_mut(tree).ok_or_else(|| format!("there is no tree {tree}"))
     }
 
     /// Nobody changes a tree after it was committed here, so that the tree is the commit.
-    fn commit(&mut self, tree: &WorktreeName, files: &[String]) -> Result<Outcome, String> {
+    fn commit(&mut self, tree: &WorktreeName, files: &[String]) -> Result<ActionOutcome, String> {
         let place = self.place(tree)?;
         match place.open {
             Some((_, false)) => return Ok(conflicted()),
@@ -188,40 +188,45 @@ impl Ground {
             place.pieces.iter().filter(|(_, piece)| piece.version > 0).map(|(id, _)| id.clone()).collect();
         let there: BTreeSet<String> = written.iter().flat_map(|objective| self.files(objective)).collect();
         let missing = files.iter().filter(|path| !there.contains(*path)).cloned().collect();
-        Ok(Outcome::Committed { commit: "3".repeat(40), missing, ignored: Vec::new(), unseen: Vec::new() })
+        Ok(ActionOutcome::Committed {
+            commit: "3".repeat(40),
+            missing,
+            ignored: Vec::new(),
+            unseen: Vec::new(),
+        })
     }
 
-    fn checkpoint(&mut self, tree: &WorktreeName, joining: &WorktreeName) -> Result<Outcome, String> {
+    fn checkpoint(&mut self, tree: &WorktreeName, joining: &WorktreeName) -> Result<ActionOutcome, String> {
         if !self.git {
-            return Ok(Outcome::Checkpointed { base: None });
+            return Ok(ActionOutcome::Checkpointed { base: None });
         }
         if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
-            return Ok(Outcome::Checkpointed { base: Some(base.clone()) });
+            return Ok(ActionOutcome::Checkpointed { base: Some(base.clone()) });
         }
         let pieces = self.place(tree)?.pieces.clone();
         let base = format!("{:040x}", self.commits.len());
         self.commits.push(pieces.clone());
         self.checkpoints.insert(joining.clone(), base.clone());
         self.landed.remove(joining);
-        self.trees.insert(joining.clone(), Place { pieces, ..Place::default() });
-        Ok(Outcome::Checkpointed { base: Some(base) })
+        self.trees.insert(joining.clone(), SimWorktree { pieces, ..SimWorktree::default() });
+        Ok(ActionOutcome::Checkpointed { base: Some(base) })
     }
 
-    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<Outcome, String> {
+    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<ActionOutcome, String> {
         let commit = usize::from_str_radix(base, 16).ok().and_then(|n| self.commits.get(n));
         let pieces = commit.ok_or_else(|| format!("{base} is no commit"))?.clone();
         self.landed.remove(tree);
-        self.trees.entry(tree.clone()).or_insert(Place { pieces, ..Place::default() });
-        Ok(Outcome::Branched)
+        self.trees.entry(tree.clone()).or_insert(SimWorktree { pieces, ..SimWorktree::default() });
+        Ok(ActionOutcome::Branched)
     }
 
     fn merge(
         &mut self,
         tree: &WorktreeName,
         into: &WorktreeName,
-        dice: &mut Dice,
+        dice: &mut SimRng,
         model: &Model,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ActionOutcome, String> {
         let pieces = self.place(tree)?.pieces.clone();
         let place = self.place(into)?;
         if !place.merged.contains(tree) {
@@ -238,7 +243,7 @@ impl Ground {
             take_over(&mut place.pieces, &pieces);
             place.merged.insert(tree.clone());
         }
-        Ok(Outcome::Merged { commit: "1".repeat(40), files: count(&pieces) })
+        Ok(ActionOutcome::Merged { commit: "1".repeat(40), files: count(&pieces) })
     }
 
     fn land(
@@ -246,12 +251,12 @@ impl Ground {
         tree: &WorktreeName,
         into: &WorktreeName,
         merged: &[WorktreeName],
-        dice: &mut Dice,
+        dice: &mut SimRng,
         model: &Model,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ActionOutcome, String> {
         let commit = "2".repeat(40);
         if self.landed.contains(tree) {
-            return Ok(Outcome::Landed { commit, committed: true, files: 0 });
+            return Ok(ActionOutcome::Landed { commit, committed: true, files: 0 });
         }
         let target = self.place(into)?.pieces.clone();
         let place = self.place(tree)?;
@@ -264,7 +269,7 @@ impl Ground {
                 place.open = (!fits).then(|| (into.clone(), false));
                 let ours = std::mem::replace(&mut place.pieces, target);
                 take_over(&mut place.pieces, &ours);
-                return Ok(if fits { Outcome::Updated } else { conflicted() });
+                return Ok(if fits { ActionOutcome::Updated } else { conflicted() });
             }
             None => {}
         }
@@ -275,12 +280,12 @@ impl Ground {
             self.trees.remove(gone);
             self.landed.insert(gone.clone());
         }
-        Ok(Outcome::Landed { commit, committed: true, files })
+        Ok(ActionOutcome::Landed { commit, committed: true, files })
     }
 }
 
 /// What is newer takes the place of what is there.
-fn take_over(there: &mut BTreeMap<ObjectiveId, Piece>, from: &BTreeMap<ObjectiveId, Piece>) {
+fn take_over(there: &mut BTreeMap<ObjectiveId, ObjectiveWork>, from: &BTreeMap<ObjectiveId, ObjectiveWork>) {
     for (objective, piece) in from {
         let held = there.entry(objective.clone()).or_default();
         if piece.version > held.version || piece.turns > held.turns {
@@ -289,7 +294,7 @@ fn take_over(there: &mut BTreeMap<ObjectiveId, Piece>, from: &BTreeMap<Objective
     }
 }
 
-fn count(pieces: &BTreeMap<ObjectiveId, Piece>) -> u32 {
+fn count(pieces: &BTreeMap<ObjectiveId, ObjectiveWork>) -> u32 {
     u32::try_from(pieces.values().filter(|piece| piece.version > 0).count()).unwrap_or(u32::MAX)
 }
 
@@ -298,6 +303,6 @@ fn files_of(objective: &ObjectiveId, named: &[String]) -> Vec<String> {
     if named.is_empty() { vec![format!("src/{objective}.rs")] } else { named.to_vec() }
 }
 
-fn conflicted() -> Outcome {
-    Outcome::Conflicted { files: vec!["src/lib.rs".to_owned()] }
+fn conflicted() -> ActionOutcome {
+    ActionOutcome::Conflicted { files: vec!["src/lib.rs".to_owned()] }
 }

@@ -4,11 +4,11 @@
 
 mod file;
 
-pub use file::{ModelError, Problem};
+pub use file::{ModelDiagnostic, ModelError};
 
 /// Whether a default was seen or supposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ParamSource {
     /// Read off recordings of real agents, or their documentation; the text says which.
     Measured(&'static str),
     /// A plausible number that nobody has measured: fit it before you believe what depends on it.
@@ -17,7 +17,7 @@ pub enum Source {
 
 /// One number of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Param {
+pub struct ModelParam {
     /// `section.key`, as in the file.
     pub key: &'static str,
     /// What it means, with its unit.
@@ -29,7 +29,7 @@ pub struct Param {
     /// Its greatest value.
     pub most: f64,
     /// Where the default comes from.
-    pub source: Source,
+    pub source: ParamSource,
 }
 
 /// One line a number: name, default, bounds, source, meaning.
@@ -55,7 +55,7 @@ macro_rules! model {
 
         impl Model {
             /// Every number, in the order of the file.
-            pub const PARAMS: &'static [Param] = &[$($(Param {
+            pub const PARAMS: &'static [ModelParam] = &[$($(ModelParam {
                 key: concat!(stringify!($section), ".", stringify!($key)),
                 doc: $doc, default: $default, least: $least, most: $most, source: $source,
             },)*)*];
@@ -72,7 +72,7 @@ macro_rules! model {
                 None
             }
 
-            /// Changes a number by its key. Bounds are the caller's to hold: `Param` names them.
+            /// Changes a number by its key. Bounds are the caller's to hold: `ModelParam` names them.
             pub fn set(&mut self, key: &str, value: f64) -> bool {
                 $($(if key == concat!(stringify!($section), ".", stringify!($key)) {
                     self.$section.$key = value;
@@ -84,10 +84,10 @@ macro_rules! model {
     };
 }
 
-use Source::{Assumed, Measured};
+use ParamSource::{Assumed, Measured};
 
-const CLAUDE_2_1: Source = Measured("recordings of Claude Code 2.1.330");
-const REHEARSAL: Source = Measured("the built-in rehearsal agent");
+const CLAUDE_2_1: ParamSource = Measured("recordings of Claude Code 2.1.330");
+const REHEARSAL: ParamSource = Measured("the built-in rehearsal agent");
 
 model! {
     /// How a context window fills. Sizes of turns and tool results are lognormal: a median, and the standard deviation of the logarithm as the spread.

@@ -12,15 +12,15 @@ use baton_core::{
     SessionId, UnixMs, Workflow, WorktreeName,
 };
 use baton_engine::Router;
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
-use super::crew::{Act, Agent, Around, Manner, Step};
-use super::dice::Dice;
-use super::ground::Ground;
+use super::crew::{AgentProfile, SimAgent, SimAgentAction, SimAgentStep, SimContext};
+use super::dice::SimRng;
+use super::ground::WorkspaceModel;
 use super::model::Model;
-use super::quota::Limits;
-use super::{Arm, Ends, FindPolicy, SimulateError, Simulated};
-use crate::measure::Measuring;
+use super::quota::QuotaOutages;
+use super::{PolicyLookup, SimulateError, SimulatedArm, SimulatedRun, SimulationEnd};
+use crate::measure::MetricsFold;
 
 /// When every simulated run begins: 2026-01-01, a Thursday.
 const BEGINS: UnixMs = UnixMs(1_767_225_600_000);
@@ -31,13 +31,13 @@ const TICK_FLOOR: DurationMs = DurationMs(20);
 
 /// What happens at a time.
 #[derive(Debug)]
-enum Due {
+enum SimEvent {
     /// The host hears this.
     Take(Box<Input>),
     /// The host gets to this intent.
     Perform(Box<Intent>),
     /// An agent does this, if nothing has changed its mind.
-    Act(SessionId, u32, Act),
+    Act(SessionId, u32, SimAgentAction),
     /// An agent begins its next turn, likewise.
     Turn(SessionId, u32),
     /// A person looks at this question.
@@ -45,26 +45,26 @@ enum Due {
 }
 
 /// A run and everything around it.
-pub(super) struct World<'a> {
+pub(super) struct SimWorld<'a> {
     arm: &'a str,
     seed: u64,
     model: &'a Model,
     workflow: &'a Workflow,
     asked: Vec<ObjectiveId>,
     router: Router,
-    loaded: &'a FindPolicy,
+    loaded: &'a PolicyLookup,
     /// How often a pin had changed when the router last followed.
     followed: u64,
     run: Run,
     now: UnixMs,
     seq: Seq,
     inputs: u64,
-    queue: BTreeMap<(UnixMs, u64), Due>,
+    queue: BTreeMap<(UnixMs, u64), SimEvent>,
     order: u64,
-    ground: Ground,
-    limits: Limits,
-    manner: Manner,
-    agents: BTreeMap<SessionId, Agent>,
+    ground: WorkspaceModel,
+    limits: QuotaOutages,
+    manner: AgentProfile,
+    agents: BTreeMap<SessionId, SimAgent>,
     worked: BTreeMap<ObjectiveId, u32>,
     /// How often something was drawn that happens again and again: names the stream of the next time.
     times: BTreeMap<String, u32>,
@@ -74,12 +74,17 @@ pub(super) struct World<'a> {
     patience: f64,
     reports: u64,
     idle_ticks: u32,
-    measuring: Measuring,
-    entries: Option<Vec<Entry>>,
+    measuring: MetricsFold,
+    entries: Option<Vec<JournalEntry>>,
 }
 
-impl<'a> World<'a> {
-    pub(super) fn new(arm: &'a Arm, model: &'a Model, seed: u64, keep: bool) -> Result<Self, SimulateError> {
+impl<'a> SimWorld<'a> {
+    pub(super) fn new(
+        arm: &'a SimulatedArm,
+        model: &'a Model,
+        seed: u64,
+        keep: bool,
+    ) -> Result<Self, SimulateError> {
         let ends = BEGINS + days(model);
         let workflow = &arm.workflow;
         let phases = workflow.phases.iter();
@@ -98,9 +103,9 @@ impl<'a> World<'a> {
             inputs: 0,
             queue: BTreeMap::new(),
             order: 0,
-            ground: Ground::new(workflow, model.merge.git >= 0.5),
-            limits: Limits::draw(seed, model, BEGINS, ends),
-            manner: Manner::of(seed, model),
+            ground: WorkspaceModel::new(workflow, model.merge.git >= 0.5),
+            limits: QuotaOutages::draw(seed, model, BEGINS, ends),
+            manner: AgentProfile::of(seed, model),
             agents: BTreeMap::new(),
             worked: BTreeMap::new(),
             times: BTreeMap::new(),
@@ -111,13 +116,13 @@ impl<'a> World<'a> {
             patience: model.person.patience,
             reports: 0,
             idle_ticks: 0,
-            measuring: Measuring::new(),
+            measuring: MetricsFold::new(),
             entries: keep.then(Vec::new),
         })
     }
 
     /// From the first input to where nothing moves any more, or a bound is met.
-    pub(super) fn go(mut self, arm: &Arm) -> Result<Simulated, SimulateError> {
+    pub(super) fn go(mut self, arm: &SimulatedArm) -> Result<SimulatedRun, SimulateError> {
         let mut workflow = self.workflow.clone();
         if workflow.limits.agents == 0 {
             workflow.limits.agents = self.model.host.agents as u32;
@@ -139,16 +144,16 @@ impl<'a> World<'a> {
         })?;
         let ends = loop {
             if self.inputs >= self.model.host.inputs as u64 {
-                break Ends::TooManyInputs;
+                break SimulationEnd::TooManyInputs;
             }
             if self.now.since(BEGINS) >= days(self.model) {
-                break Ends::TooLong;
+                break SimulationEnd::TooLong;
             }
             if self.idle_ticks > IDLE_TICKS_MAX {
-                break Ends::NoProgress;
+                break SimulationEnd::NoProgress;
             }
             if !self.step()? {
-                break if self.run.ending().is_some() { Ends::Over } else { Ends::Waiting };
+                break if self.run.ending().is_some() { SimulationEnd::Over } else { SimulationEnd::Waiting };
             }
         };
         let workspace = WorktreeName::workspace();
@@ -160,10 +165,10 @@ impl<'a> World<'a> {
         };
         let measures = self.measuring.finish(&self.run, self.now).ok_or_else(nothing)?;
         let ends = match (ends, self.run.status()) {
-            (Ends::Waiting, RunStatus::Running) => Ends::NoProgress,
+            (SimulationEnd::Waiting, RunStatus::Running) => SimulationEnd::NoProgress,
             (ends, _) => ends,
         };
-        Ok(Simulated {
+        Ok(SimulatedRun {
             seed: self.seed,
             measures,
             right,
@@ -195,22 +200,22 @@ impl<'a> World<'a> {
         Ok(true)
     }
 
-    fn happen(&mut self, due: Due) -> Result<(), SimulateError> {
+    fn happen(&mut self, due: SimEvent) -> Result<(), SimulateError> {
         match due {
-            Due::Take(input) => self.take(*input),
-            Due::Perform(intent) => {
+            SimEvent::Take(input) => self.take(*input),
+            SimEvent::Perform(intent) => {
                 self.perform(*intent);
                 Ok(())
             }
-            Due::Act(session, epoch, act) => self.act(session, epoch, act),
-            Due::Turn(session, epoch) => {
+            SimEvent::Act(session, epoch, act) => self.act(session, epoch, act),
+            SimEvent::Turn(session, epoch) => {
                 let is_current = self.agents.get(&session).is_some_and(|agent| agent.epoch == epoch);
                 if is_current {
                     self.with_agent(&session, |agent, around| agent.turn(around));
                 }
                 Ok(())
             }
-            Due::Person(question) => self.person(question),
+            SimEvent::Person(question) => self.person(question),
         }
     }
 
@@ -234,7 +239,7 @@ impl<'a> World<'a> {
         self.idle_ticks *= u32::from(intents.is_empty());
         let at = stamped.at;
         if let Some(entries) = &mut self.entries {
-            entries.push(Entry::Input(stamped));
+            entries.push(JournalEntry::Input(stamped));
         }
         for intent in intents {
             if matches!(intent.action, Action::Notify(_)) {
@@ -242,33 +247,33 @@ impl<'a> World<'a> {
             }
             self.seq = self.seq.next();
             if let Some(entries) = &mut self.entries {
-                entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+                entries.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
             }
-            self.after(DurationMs(0), Due::Perform(Box::new(intent)));
+            self.after(DurationMs(0), SimEvent::Perform(Box::new(intent)));
         }
         Ok(())
     }
 
-    fn after(&mut self, after: DurationMs, due: Due) {
+    fn after(&mut self, after: DurationMs, due: SimEvent) {
         self.order += 1;
         self.queue.insert((self.now + after, self.order), due);
     }
 
-    fn act(&mut self, session: SessionId, epoch: u32, act: Act) -> Result<(), SimulateError> {
+    fn act(&mut self, session: SessionId, epoch: u32, act: SimAgentAction) -> Result<(), SimulateError> {
         // An agent that was told to end ends, whatever else it was told since.
-        let is_end = matches!(&act, Act::Exit(exit) if exit.by_host);
+        let is_end = matches!(&act, SimAgentAction::Exit(exit) if exit.by_host);
         if !self.agents.get(&session).is_some_and(|agent| is_end || agent.epoch == epoch) {
             return Ok(());
         }
         match act {
-            Act::Say(event) => self.take(Input::Agent { session, event }),
-            Act::Offer(item) => self.take(Input::Offered { session, item }),
-            Act::Report(report) => {
+            SimAgentAction::Say(event) => self.take(Input::Agent { session, event }),
+            SimAgentAction::Offer(item) => self.take(Input::Offered { session, item }),
+            SimAgentAction::Report(report) => {
                 self.reports += 1;
                 let digest = baton_core::Digest::of(format!("report {}", self.reports));
                 self.take(Input::Reported { session: Some(session), digest, report })
             }
-            Act::Exit(exit) => {
+            SimAgentAction::Exit(exit) => {
                 self.agents.remove(&session);
                 self.take(Input::SessionEnded { session, exit })
             }
@@ -279,10 +284,10 @@ impl<'a> World<'a> {
     fn with_agent(
         &mut self,
         session: &SessionId,
-        does: impl FnOnce(&mut Agent, &mut Around<'_>) -> Step,
+        does: impl FnOnce(&mut SimAgent, &mut SimContext<'_>) -> SimAgentStep,
     ) -> Option<()> {
         let agent = self.agents.get_mut(session)?;
-        let mut around = Around {
+        let mut around = SimContext {
             seed: self.seed,
             model: self.model,
             ground: &mut self.ground,
@@ -292,13 +297,13 @@ impl<'a> World<'a> {
             asked: &self.asked,
             found: &mut self.found,
         };
-        let Step { acts, next } = does(agent, &mut around);
+        let SimAgentStep { acts, next } = does(agent, &mut around);
         let epoch = agent.epoch;
         for (after, act) in acts {
-            self.after(after, Due::Act(session.clone(), epoch, act));
+            self.after(after, SimEvent::Act(session.clone(), epoch, act));
         }
         if let Some(next) = next {
-            self.after(next.max(DurationMs(1)), Due::Turn(session.clone(), epoch));
+            self.after(next.max(DurationMs(1)), SimEvent::Turn(session.clone(), epoch));
         }
         Some(())
     }
@@ -328,10 +333,10 @@ impl<'a> World<'a> {
     }
 
     /// The stream of chance of the next time that something happens.
-    fn dice(&mut self, concern: &str, about: &str) -> Dice {
+    fn dice(&mut self, concern: &str, about: &str) -> SimRng {
         let times = self.times.entry(format!("{concern} {about}")).or_default();
         *times += 1;
-        Dice::of(self.seed, concern, &format!("{about}/{times}"))
+        SimRng::of(self.seed, concern, &format!("{about}/{times}"))
     }
 }
 

@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::{finite, level};
-use super::sequential::Point;
-use super::{Estimate, NotYet, Result, Side, StatsError};
+use super::sequential::SequencePoint;
+use super::{ArmSide, Estimate, InsufficientData, MethodResult, StatsError};
 
 /// The part of the wealth that is at stake at most: a half, so that no single value can ruin.
 const AT_STAKE: f64 = 0.5;
@@ -19,21 +19,21 @@ const CELLS: u16 = 1000;
 
 /// The bets: λ_t = √(2 ln(2/α) / (σ²_{t−1} t ln(1 + t))), from what was seen before t.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Bets {
+struct BettingFractions {
     twice_ln: f64,
     t: f64,
     sum: f64,
     deviations: f64,
 }
 
-impl Bets {
-    fn new(alpha: f64) -> Result<Bets> {
+impl BettingFractions {
+    fn new(alpha: f64) -> MethodResult<BettingFractions> {
         let twice_ln = 2.0 * (2.0 / level("alpha", alpha)?).ln();
-        Ok(Bets { twice_ln, t: 0.0, sum: 0.5, deviations: 0.25 })
+        Ok(BettingFractions { twice_ln, t: 0.0, sum: 0.5, deviations: 0.25 })
     }
 
     /// The bet on the next value, which is looked at only for the bets after it.
-    fn next(&mut self, value: f64) -> Result<f64> {
+    fn next(&mut self, value: f64) -> MethodResult<f64> {
         finite("a value", value)?;
         if !(0.0..=1.0).contains(&value) {
             return Err(StatsError::OutOfRange { what: "a value", value, must: "from 0 to 1" });
@@ -49,13 +49,13 @@ impl Bets {
 
 /// The wealth of two gamblers, one who bets on more than the null's mean and one who bets on less, each with half of the money.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Capital {
+struct BettingCapital {
     ln_more: f64,
     ln_less: f64,
 }
 
-impl Capital {
-    const START: Capital = Capital { ln_more: 0.0, ln_less: 0.0 };
+impl BettingCapital {
+    const START: BettingCapital = BettingCapital { ln_more: 0.0, ln_less: 0.0 };
 
     fn take(&mut self, value: f64, bet: f64, mean: f64) {
         // At mean 0 or 1 the stake is not limited: the quotient is infinite and the bet is what it was.
@@ -71,22 +71,27 @@ impl Capital {
 
 /// The evidence against one mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Martingale {
+pub struct BettingMartingale {
     mean: f64,
-    bets: Bets,
-    capital: Capital,
+    bets: BettingFractions,
+    capital: BettingCapital,
     ln_peak: f64,
 }
 
-impl Martingale {
+impl BettingMartingale {
     /// Against the mean `mean`, between 0 and 1; bets that do best at level `alpha`.
-    pub fn new(mean: f64, alpha: f64) -> Result<Martingale> {
+    pub fn new(mean: f64, alpha: f64) -> MethodResult<BettingMartingale> {
         level("the mean of the null", mean)?;
-        Ok(Martingale { mean, bets: Bets::new(alpha)?, capital: Capital::START, ln_peak: f64::NEG_INFINITY })
+        Ok(BettingMartingale {
+            mean,
+            bets: BettingFractions::new(alpha)?,
+            capital: BettingCapital::START,
+            ln_peak: f64::NEG_INFINITY,
+        })
     }
 
     /// Takes one value from 0 to 1.
-    pub fn push(&mut self, value: f64) -> Result<()> {
+    pub fn push(&mut self, value: f64) -> MethodResult<()> {
         let bet = self.bets.next(value)?;
         self.capital.take(value, bet, self.mean);
         self.ln_peak = self.ln_peak.max(self.capital.ln_hedged());
@@ -127,25 +132,32 @@ impl Martingale {
 
 /// The means that are not rejected: the hedged confidence sequence.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hedged {
-    bets: Bets,
+pub struct HedgedConfidenceSequence {
+    bets: BettingFractions,
     ln_threshold: f64,
-    cells: Vec<Capital>,
+    cells: Vec<BettingCapital>,
     lower: f64,
     upper: f64,
     sum: f64,
 }
 
-impl Hedged {
+impl HedgedConfidenceSequence {
     /// Wrong at most as often as `alpha`, over all time.
-    pub fn new(alpha: f64) -> Result<Hedged> {
-        let cells = vec![Capital::START; usize::from(CELLS) + 1];
+    pub fn new(alpha: f64) -> MethodResult<HedgedConfidenceSequence> {
+        let cells = vec![BettingCapital::START; usize::from(CELLS) + 1];
         let ln_threshold = -level("alpha", alpha)?.ln();
-        Ok(Hedged { bets: Bets::new(alpha)?, ln_threshold, cells, lower: 0.0, upper: 1.0, sum: 0.0 })
+        Ok(HedgedConfidenceSequence {
+            bets: BettingFractions::new(alpha)?,
+            ln_threshold,
+            cells,
+            lower: 0.0,
+            upper: 1.0,
+            sum: 0.0,
+        })
     }
 
     /// Takes one value from 0 to 1.
-    pub fn push(&mut self, value: f64) -> Result<()> {
+    pub fn push(&mut self, value: f64) -> MethodResult<()> {
         let bet = self.bets.next(value)?;
         self.sum += value;
         let step = 1.0 / f64::from(CELLS);
@@ -186,7 +198,7 @@ impl Hedged {
 
 /// What a sequence of bounded values says of its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Betting {
+pub struct BettingEstimate {
     /// Values.
     pub n: u64,
     /// Their mean.
@@ -206,8 +218,9 @@ pub struct Betting {
 }
 
 /// Bets on values from 0 to 1 against the mean `null`.
-pub fn bet(values: &[f64], null: f64, alpha: f64) -> Result<Betting> {
-    let (mut martingale, mut hedged) = (Martingale::new(null, alpha)?, Hedged::new(alpha)?);
+pub fn bet(values: &[f64], null: f64, alpha: f64) -> MethodResult<BettingEstimate> {
+    let (mut martingale, mut hedged) =
+        (BettingMartingale::new(null, alpha)?, HedgedConfidenceSequence::new(alpha)?);
     let mut rejected_at = None;
     for value in values {
         martingale.push(*value)?;
@@ -217,10 +230,10 @@ pub fn bet(values: &[f64], null: f64, alpha: f64) -> Result<Betting> {
         }
     }
     if values.is_empty() {
-        return Err(NotYet::TooFew { side: Side::Candidate, n: 0, needed: 1 }.into());
+        return Err(InsufficientData::TooFew { side: ArmSide::Candidate, n: 0, needed: 1 }.into());
     }
     let (lower, upper) = hedged.interval();
-    Ok(Betting {
+    Ok(BettingEstimate {
         n: hedged.n(),
         mean: hedged.mean(),
         lower,
@@ -234,7 +247,7 @@ pub fn bet(values: &[f64], null: f64, alpha: f64) -> Result<Betting> {
 
 /// Two arms, unit for unit in the order of their arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TwoArms {
+pub struct TwoArmBettingEstimate {
     /// Pairs that were bet on.
     pub pairs: u64,
     /// Units without a counterpart yet.
@@ -242,7 +255,7 @@ pub struct TwoArms {
     /// Difference of the means, in the unit of the values.
     pub estimate: Estimate,
     /// The same over time.
-    pub path: Vec<Point>,
+    pub path: Vec<SequencePoint>,
 }
 
 /// The difference of two means of values between `least` and `most`: the i-th unit of one arm meets the i-th of the other, and
@@ -253,7 +266,7 @@ pub fn two_arms(
     (least, most): (f64, f64),
     alpha: f64,
     points: usize,
-) -> Result<TwoArms> {
+) -> MethodResult<TwoArmBettingEstimate> {
     let range = finite("the range of the values", most - least)?;
     if range <= 0.0 {
         return Err(StatsError::OutOfRange {
@@ -264,8 +277,8 @@ pub fn two_arms(
     }
     let pairs = control.len().min(candidate.len());
     if pairs == 0 {
-        let side = if control.is_empty() { Side::Control } else { Side::Candidate };
-        return Err(NotYet::TooFew { side, n: 0, needed: 1 }.into());
+        let side = if control.is_empty() { ArmSide::Control } else { ArmSide::Candidate };
+        return Err(InsufficientData::TooFew { side, n: 0, needed: 1 }.into());
     }
     for value in control.iter().chain(candidate) {
         finite("a value", *value)?;
@@ -273,12 +286,13 @@ pub fn two_arms(
             return Err(StatsError::OutOfRange { what: "a value", value: *value, must: "within its range" });
         }
     }
-    let (mut martingale, mut hedged) = (Martingale::new(0.5, alpha)?, Hedged::new(alpha)?);
+    let (mut martingale, mut hedged) =
+        (BettingMartingale::new(0.5, alpha)?, HedgedConfidenceSequence::new(alpha)?);
     let every = pairs.div_ceil(points.max(1));
     let of = |mean: f64| (2.0 * mean - 1.0) * range;
-    let point = |hedged: &Hedged| {
+    let point = |hedged: &HedgedConfidenceSequence| {
         let (lower, upper) = hedged.interval();
-        Point { n: 2 * hedged.n(), value: of(hedged.mean()), lower: of(lower), upper: of(upper) }
+        SequencePoint { n: 2 * hedged.n(), value: of(hedged.mean()), lower: of(lower), upper: of(upper) }
     };
     let mut path = Vec::new();
     for (index, (a, b)) in control.iter().zip(candidate).enumerate() {
@@ -289,10 +303,10 @@ pub fn two_arms(
             path.push(point(&hedged));
         }
     }
-    let Point { n, value, lower, upper } = point(&hedged);
+    let SequencePoint { n, value, lower, upper } = point(&hedged);
     let estimate = Estimate::new(n, value, [lower, upper], martingale.p())?;
     let unmatched = control.len().abs_diff(candidate.len()) as u64;
-    Ok(TwoArms { pairs: pairs as u64, unmatched, estimate, path })
+    Ok(TwoArmBettingEstimate { pairs: pairs as u64, unmatched, estimate, path })
 }
 
 #[cfg(test)]
@@ -317,15 +331,15 @@ mod tests {
 
     #[test]
     fn the_gamblers_begin_with_one() {
-        let martingale = Martingale::new(0.3, 0.05).unwrap();
+        let martingale = BettingMartingale::new(0.3, 0.05).unwrap();
         assert_eq!((martingale.e_value(), martingale.p(), martingale.n()), (1.0, 1.0, 0));
         assert_eq!(martingale.capital(), 0.5);
     }
 
     #[test]
     fn no_single_value_ruins_or_breaks_the_gambler() {
-        let mut hedged = Hedged::new(0.05).unwrap();
-        let mut martingale = Martingale::new(0.5, 0.05).unwrap();
+        let mut hedged = HedgedConfidenceSequence::new(0.05).unwrap();
+        let mut martingale = BettingMartingale::new(0.5, 0.05).unwrap();
         for value in std::iter::repeat_n(1.0, 5_000).chain(std::iter::repeat_n(0.0, 5_000)) {
             hedged.push(value).unwrap();
             martingale.push(value).unwrap();

@@ -8,31 +8,31 @@ use std::collections::BTreeMap;
 
 use super::guard::{finite, level};
 use super::special::{t_quantile, t_sf};
-use super::{Estimate, Moments, NotYet, Result, Running, Side};
+use super::{ArmSide, Estimate, InsufficientData, MethodResult, Moments, RunningMoments};
 
 /// One run: its task, its arm, what it came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row<K> {
+pub struct ClusterRow<K> {
     /// The task.
     pub cluster: K,
     /// The arm.
-    pub side: Side,
+    pub side: ArmSide,
     /// The value.
     pub value: f64,
 }
 
 /// The moments of both arms, (control, candidate), with each task as one value in an arm: the mean of its runs there. For
 /// [`super::sequential`] and [`super::fixed`], where a task is in one arm, which is how Baton assigns.
-pub fn means<K: Ord>(rows: &[Row<K>]) -> Result<(Moments, Moments)> {
-    let mut tasks: BTreeMap<(Side, &K), Running> = BTreeMap::new();
+pub fn means<K: Ord>(rows: &[ClusterRow<K>]) -> MethodResult<(Moments, Moments)> {
+    let mut tasks: BTreeMap<(ArmSide, &K), RunningMoments> = BTreeMap::new();
     for row in rows {
         tasks.entry((row.side, &row.cluster)).or_default().push(row.value)?;
     }
-    let (mut control, mut candidate) = (Running::default(), Running::default());
+    let (mut control, mut candidate) = (RunningMoments::default(), RunningMoments::default());
     for ((side, _), runs) in &tasks {
         let arm = match side {
-            Side::Control => &mut control,
-            Side::Candidate => &mut candidate,
+            ArmSide::Control => &mut control,
+            ArmSide::Candidate => &mut candidate,
         };
         arm.push(runs.moments().mean())?;
     }
@@ -41,13 +41,13 @@ pub fn means<K: Ord>(rows: &[Row<K>]) -> Result<(Moments, Moments)> {
 
 /// The difference of the means of all runs, with the variance of tasks (CR1) and t of as many tasks less one; for one look. A task may
 /// be in both arms. `needed` is the number of tasks that are asked for in each arm.
-pub fn robust<K: Ord>(rows: &[Row<K>], alpha: f64, needed: u64) -> Result<Estimate> {
+pub fn robust<K: Ord>(rows: &[ClusterRow<K>], alpha: f64, needed: u64) -> MethodResult<Estimate> {
     level("alpha", alpha)?;
-    let (mut control, mut candidate) = (Running::default(), Running::default());
+    let (mut control, mut candidate) = (RunningMoments::default(), RunningMoments::default());
     for row in rows {
         match row.side {
-            Side::Control => control.push(row.value)?,
-            Side::Candidate => candidate.push(row.value)?,
+            ArmSide::Control => control.push(row.value)?,
+            ArmSide::Candidate => candidate.push(row.value)?,
         }
     }
     let (a, b) = (control.moments(), candidate.moments());
@@ -56,23 +56,23 @@ pub fn robust<K: Ord>(rows: &[Row<K>], alpha: f64, needed: u64) -> Result<Estima
     for row in rows {
         let (sum, sides) = tasks.entry(&row.cluster).or_default();
         match row.side {
-            Side::Control => *sum -= (row.value - a.mean()) / a.n() as f64,
-            Side::Candidate => *sum += (row.value - b.mean()) / b.n() as f64,
+            ArmSide::Control => *sum -= (row.value - a.mean()) / a.n() as f64,
+            ArmSide::Candidate => *sum += (row.value - b.mean()) / b.n() as f64,
         }
         sides[row.side as usize] = true;
     }
-    for side in [Side::Control, Side::Candidate] {
+    for side in [ArmSide::Control, ArmSide::Candidate] {
         let n = tasks.values().filter(|(_, sides)| sides[side as usize]).count() as u64;
         let needed = needed.max(2);
         if n < needed {
-            return Err(NotYet::TooFew { side, n, needed }.into());
+            return Err(InsufficientData::TooFew { side, n, needed }.into());
         }
     }
     let (clusters, n) = (tasks.len() as f64, rows.len() as f64);
     let correction = clusters / (clusters - 1.0) * ((n - 1.0) / (n - 2.0));
     let variance = correction * tasks.values().map(|(sum, _)| sum * sum).sum::<f64>();
     if finite("the variance", variance)? <= 0.0 {
-        return Err(NotYet::NoVariance { side: Side::Control, n: a.n() }.into());
+        return Err(InsufficientData::NoVariance { side: ArmSide::Control, n: a.n() }.into());
     }
     let (value, se, df) = (b.mean() - a.mean(), variance.sqrt(), clusters - 1.0);
     let width = t_quantile(1.0 - alpha / 2.0, df) * se;
@@ -86,14 +86,14 @@ mod tests {
     use crate::stats::StatsError;
     use crate::stats::near::{near, same};
 
-    fn rows() -> Vec<Row<u32>> {
+    fn rows() -> Vec<ClusterRow<u32>> {
         let tasks = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5];
         let values = [1.0, 2.0, 1.5, 3.0, 2.5, 3.5, 2.0, 2.2, 4.0, 3.5, 2.0, 2.5, 3.0, 4.0];
-        let side = |task| if task < 3 { Side::Control } else { Side::Candidate };
+        let side = |task| if task < 3 { ArmSide::Control } else { ArmSide::Candidate };
         tasks
             .into_iter()
             .zip(values)
-            .map(|(cluster, value)| Row { cluster, side: side(cluster), value })
+            .map(|(cluster, value)| ClusterRow { cluster, side: side(cluster), value })
             .collect()
     }
 
@@ -117,12 +117,14 @@ mod tests {
     #[test]
     fn too_few_tasks_are_not_yet() {
         let why = robust(&rows(), 0.05, 20).unwrap_err().not_yet();
-        assert_eq!(why, Some(NotYet::TooFew { side: Side::Control, n: 3, needed: 20 }));
-        let none: [Row<u32>; 0] = [];
+        assert_eq!(why, Some(InsufficientData::TooFew { side: ArmSide::Control, n: 3, needed: 20 }));
+        let none: [ClusterRow<u32>; 0] = [];
         assert!(robust(&none, 0.05, 0).unwrap_err().not_yet().is_some());
-        let flat: Vec<Row<u32>> = rows().into_iter().map(|row| Row { value: 1.0, ..row }).collect();
+        let flat: Vec<ClusterRow<u32>> =
+            rows().into_iter().map(|row| ClusterRow { value: 1.0, ..row }).collect();
         assert!(robust(&flat, 0.05, 2).unwrap_err().not_yet().is_some());
-        let nan: Vec<Row<u32>> = rows().into_iter().map(|row| Row { value: f64::NAN, ..row }).collect();
+        let nan: Vec<ClusterRow<u32>> =
+            rows().into_iter().map(|row| ClusterRow { value: f64::NAN, ..row }).collect();
         assert!(matches!(robust(&nan, 0.05, 2), Err(StatsError::NotFinite { .. })));
     }
 }

@@ -7,11 +7,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::finite;
-use super::{Joint, Moments, Result};
+use super::{JointMoments, MethodResult, Moments};
 
 /// Both arms, adjusted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Adjusted {
+pub struct CupedAdjustment {
     /// cov(y, x) / var(x), over both arms.
     pub theta: f64,
     /// The control: y − θ (x − the mean of all x).
@@ -23,12 +23,12 @@ pub struct Adjusted {
 }
 
 /// Adjusts y by x in both arms. `x` must be from before the assignment, or the effect itself is taken out.
-pub fn adjust(control: &Joint, candidate: &Joint) -> Result<Adjusted> {
+pub fn adjust(control: &JointMoments, candidate: &JointMoments) -> MethodResult<CupedAdjustment> {
     let pooled = control.and(candidate);
     let spread = pooled.of_x()?.variance();
     let theta = if spread > 0.0 { finite("theta", pooled.covariance()? / spread)? } else { 0.0 };
     let centre = pooled.of_x()?.mean();
-    let arm = |arm: &Joint| -> Result<Moments> {
+    let arm = |arm: &JointMoments| -> MethodResult<Moments> {
         let (y, x) = (arm.of_y()?, arm.of_x()?);
         let variance = y.variance() + theta * theta * x.variance() - 2.0 * theta * arm.covariance()?;
         Moments::new(arm.n, y.mean() - theta * (x.mean() - centre), variance.max(0.0))
@@ -37,7 +37,7 @@ pub fn adjust(control: &Joint, candidate: &Joint) -> Result<Adjusted> {
     let before = control.of_y()?.variance_of_mean() + candidate.of_y()?.variance_of_mean();
     let after = adjusted_control.variance_of_mean() + adjusted_candidate.variance_of_mean();
     let saving = if before > 0.0 { 1.0 - after / before } else { 0.0 };
-    Ok(Adjusted { theta, control: adjusted_control, candidate: adjusted_candidate, saving })
+    Ok(CupedAdjustment { theta, control: adjusted_control, candidate: adjusted_candidate, saving })
 }
 
 #[cfg(test)]
@@ -45,8 +45,8 @@ mod tests {
     use super::*;
     use crate::stats::near::same;
 
-    fn joint(values: &[(f64, f64)]) -> Joint {
-        let mut joint = Joint::default();
+    fn joint(values: &[(f64, f64)]) -> JointMoments {
+        let mut joint = JointMoments::default();
         values.iter().for_each(|(y, x)| joint.push(*y, *x).unwrap());
         joint
     }
@@ -72,7 +72,7 @@ mod tests {
         let adjusted = adjust(&control, &candidate).unwrap();
         assert_eq!((adjusted.theta, adjusted.saving), (0.0, 0.0));
         assert_eq!(adjusted.control, control.of_y().unwrap());
-        let broken = Joint { products: f64::NAN, ..joint(&[(5.0, 1.0), (7.0, 2.0)]) };
+        let broken = JointMoments { products: f64::NAN, ..joint(&[(5.0, 1.0), (7.0, 2.0)]) };
         assert!(adjust(&broken, &candidate).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Moments, NotYet, Result, Side, StatsError};
+use super::{ArmSide, InsufficientData, MethodResult, Moments, StatsError};
 
 /// Below this an arm says nothing about its own variance: with a rare event in an arm of ten, a variance of nearly 0 is the
 /// rule, and a third of all A/A tests would raise an alarm (measured in `tests/stats_gates.rs`).
@@ -10,39 +10,39 @@ pub const MIN_PER_ARM: u64 = 20;
 
 /// How much data a method asks for before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Guard {
+pub struct DataRequirements {
     /// Units in each arm.
     pub min_per_arm: u64,
     /// Whether an arm in which all values are equal is refused.
     pub needs_variance: bool,
 }
 
-impl Default for Guard {
-    fn default() -> Guard {
-        Guard { min_per_arm: MIN_PER_ARM, needs_variance: true }
+impl Default for DataRequirements {
+    fn default() -> DataRequirements {
+        DataRequirements { min_per_arm: MIN_PER_ARM, needs_variance: true }
     }
 }
 
-impl Guard {
+impl DataRequirements {
     /// Only what the formulas themselves need. For the negative controls of a simulation, and for sums whose guard was
     /// elsewhere; never for a verdict.
-    pub const BARE: Guard = Guard { min_per_arm: 2, needs_variance: false };
+    pub const BARE: DataRequirements = DataRequirements { min_per_arm: 2, needs_variance: false };
 
     /// Refuses an arm that is too small or does not vary.
-    pub(super) fn check(&self, side: Side, arm: &Moments) -> Result<()> {
+    pub(super) fn check(&self, side: ArmSide, arm: &Moments) -> MethodResult<()> {
         let needed = self.min_per_arm.max(2);
         if arm.n() < needed {
-            return Err(NotYet::TooFew { side, n: arm.n(), needed }.into());
+            return Err(InsufficientData::TooFew { side, n: arm.n(), needed }.into());
         }
         if self.needs_variance && arm.variance() <= 0.0 {
-            return Err(NotYet::NoVariance { side, n: arm.n() }.into());
+            return Err(InsufficientData::NoVariance { side, n: arm.n() }.into());
         }
         Ok(())
     }
 }
 
 /// Refuses NaN and infinities.
-pub(super) fn finite(what: &'static str, value: f64) -> Result<f64> {
+pub(super) fn finite(what: &'static str, value: f64) -> MethodResult<f64> {
     if value.is_finite() { Ok(value) } else { Err(StatsError::NotFinite { what }) }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn finite(what: &'static str, value: f64) -> Result<f64> {
 const LARGEST: f64 = 1e150;
 
 /// Refuses what no measurement comes to.
-pub(super) fn measured(value: f64) -> Result<f64> {
+pub(super) fn measured(value: f64) -> MethodResult<f64> {
     finite("a value", value)?;
     if value.abs() <= LARGEST {
         return Ok(value);
@@ -62,7 +62,7 @@ pub(super) fn measured(value: f64) -> Result<f64> {
 const LEAST_CHANCE: f64 = 1e-12;
 
 /// Refuses what is not strictly between 0 and 1.
-pub(super) fn level(what: &'static str, value: f64) -> Result<f64> {
+pub(super) fn level(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if (LEAST_CHANCE..=1.0 - LEAST_CHANCE).contains(&value) {
         return Ok(value);
@@ -71,13 +71,13 @@ pub(super) fn level(what: &'static str, value: f64) -> Result<f64> {
 }
 
 /// Refuses what is not above 0.
-pub(super) fn positive(what: &'static str, value: f64) -> Result<f64> {
+pub(super) fn positive(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if value > 0.0 { Ok(value) } else { Err(StatsError::OutOfRange { what, value, must: "above 0" }) }
 }
 
 /// Refuses what is outside of 0 to 1.
-pub(super) fn share(what: &'static str, value: f64) -> Result<f64> {
+pub(super) fn share(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if (0.0..=1.0).contains(&value) {
         return Ok(value);

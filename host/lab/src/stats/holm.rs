@@ -3,11 +3,11 @@
 //! S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979). Holds for
 //! anytime-valid levels too, at each moment at which they are looked at.
 
-use super::Result;
+use super::MethodResult;
 use super::guard::share;
 
 /// The levels adjusted by Holm's procedure, in the order given: those of at most α are rejected at α together.
-pub fn adjust(levels: &[f64]) -> Result<Vec<f64>> {
+pub fn adjust(levels: &[f64]) -> MethodResult<Vec<f64>> {
     for level in levels {
         share("a level", *level)?;
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::{finite, measured};
-use super::{Result, StatsError};
+use super::{MethodResult, StatsError};
 
 /// How far below 0 rounding may bring a sum of squared deviations, relative to the sum of squares.
 const ROUNDING: f64 = 1e-9;
@@ -21,7 +21,7 @@ pub struct Moments {
 
 impl Moments {
     /// From number, mean and variance.
-    pub fn new(n: u64, mean: f64, variance: f64) -> Result<Moments> {
+    pub fn new(n: u64, mean: f64, variance: f64) -> MethodResult<Moments> {
         finite("the mean", mean)?;
         finite("the variance", variance)?;
         if n > MOST_VALUES {
@@ -38,7 +38,7 @@ impl Moments {
     }
 
     /// From the sum of the values and the sum of their squares.
-    pub fn from_sums(n: u64, sum: f64, sum_of_squares: f64) -> Result<Moments> {
+    pub fn from_sums(n: u64, sum: f64, sum_of_squares: f64) -> MethodResult<Moments> {
         finite("the sum", sum)?;
         finite("the sum of squares", sum_of_squares)?;
         if n == 0 {
@@ -53,13 +53,13 @@ impl Moments {
     }
 
     /// Of `successes` ones among `n` values of 0 and 1.
-    pub fn of_proportion(successes: u64, n: u64) -> Result<Moments> {
+    pub fn of_proportion(successes: u64, n: u64) -> MethodResult<Moments> {
         Moments::from_sums(n, successes as f64, successes as f64)
     }
 
     /// Of values.
-    pub fn of(values: &[f64]) -> Result<Moments> {
-        let mut running = Running::default();
+    pub fn of(values: &[f64]) -> MethodResult<Moments> {
+        let mut running = RunningMoments::default();
         values.iter().try_for_each(|value| running.push(*value))?;
         Ok(running.moments())
     }
@@ -90,15 +90,15 @@ impl Moments {
 /// B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4 (1962); the
 /// union of two: T. F. Chan, G. H. Golub, R. J. LeVeque (1979).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Running {
+pub struct RunningMoments {
     n: u64,
     mean: f64,
     deviations: f64,
 }
 
-impl Running {
+impl RunningMoments {
     /// Takes one value.
-    pub fn push(&mut self, value: f64) -> Result<()> {
+    pub fn push(&mut self, value: f64) -> MethodResult<()> {
         measured(value)?;
         self.n += 1;
         let before = value - self.mean;
@@ -108,7 +108,7 @@ impl Running {
     }
 
     /// Takes all values of another.
-    pub fn merge(&mut self, other: &Running) {
+    pub fn merge(&mut self, other: &RunningMoments) {
         if other.n == 0 {
             return;
         }
@@ -134,7 +134,7 @@ impl Running {
 /// The sums of two measures of the same units: of `y`, what is of interest, and `x`, what it is counted per or what was known
 /// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Joint {
+pub struct JointMoments {
     /// Units.
     pub n: u64,
     /// Sum of y.
@@ -149,9 +149,9 @@ pub struct Joint {
     pub products: f64,
 }
 
-impl Joint {
+impl JointMoments {
     /// Takes one unit.
-    pub fn push(&mut self, y: f64, x: f64) -> Result<()> {
+    pub fn push(&mut self, y: f64, x: f64) -> MethodResult<()> {
         measured(y)?;
         measured(x)?;
         self.n += 1;
@@ -165,8 +165,8 @@ impl Joint {
 
     /// Both together.
     #[must_use]
-    pub fn and(&self, other: &Joint) -> Joint {
-        Joint {
+    pub fn and(&self, other: &JointMoments) -> JointMoments {
+        JointMoments {
             n: self.n + other.n,
             y: self.y + other.y,
             y_squares: self.y_squares + other.y_squares,
@@ -177,17 +177,17 @@ impl Joint {
     }
 
     /// Moments of y.
-    pub fn of_y(&self) -> Result<Moments> {
+    pub fn of_y(&self) -> MethodResult<Moments> {
         Moments::from_sums(self.n, self.y, self.y_squares)
     }
 
     /// Moments of x.
-    pub fn of_x(&self) -> Result<Moments> {
+    pub fn of_x(&self) -> MethodResult<Moments> {
         Moments::from_sums(self.n, self.x, self.x_squares)
     }
 
     /// The unbiased covariance; 0 of fewer than two units.
-    pub fn covariance(&self) -> Result<f64> {
+    pub fn covariance(&self) -> MethodResult<f64> {
         finite("the sum of products", self.products)?;
         if self.n < 2 {
             return Ok(0.0);
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn halves_merge_to_the_whole() {
         let values = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0];
-        let mut left = Running::default();
-        let mut right = Running::default();
+        let mut left = RunningMoments::default();
+        let mut right = RunningMoments::default();
         values[..3].iter().for_each(|v| left.push(*v).unwrap());
         values[3..].iter().for_each(|v| right.push(*v).unwrap());
         left.merge(&right);

@@ -1,5 +1,5 @@
 //! What another policy would have earned, from decisions that were logged with the chances they were made with. Only as good as
-//! those chances, which cannot be repaired afterwards, and worthless where the two policies hardly overlap: [`Value::headline`]
+//! those chances, which cannot be repaired afterwards, and worthless where the two policies hardly overlap: [`PolicyValue::headline`]
 //! says no then.
 //!
 //! D. G. Horvitz, D. J. Thompson (1952) for IPS; A. Swaminathan, T. Joachims, "The Self-Normalized Estimator for Counterfactual
@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::{finite, positive, share};
-use super::{Moments, NotYet, Result, StatsError};
+use super::{InsufficientData, MethodResult, Moments, StatsError};
 
 /// The effective sample size from which on a value may be put in a headline.
 pub const MIN_EFFECTIVE: u64 = 30;
@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-6;
 /// One logged decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Logged {
+pub struct LoggedDecision {
     /// What was done, from 0.
     pub action: usize,
     /// What it earned.
@@ -36,7 +36,7 @@ pub struct Logged {
 
 /// The value of the other policy, by several estimators.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Value {
+pub struct PolicyValue {
     /// Decisions.
     pub n: u64,
     /// How many decisions of the other policy they are worth: (Σw)² / Σw².
@@ -65,28 +65,28 @@ pub struct Value {
     pub sn_dr: Option<f64>,
 }
 
-impl Value {
+impl PolicyValue {
     /// The best estimate there is (SN-DR with a model, else SNIPS), or that there is none worth a headline.
-    pub fn headline(&self) -> Result<f64> {
+    pub fn headline(&self) -> MethodResult<f64> {
         let best = self.sn_dr.or(self.snips);
         match best {
             Some(best) if self.effective >= MIN_EFFECTIVE as f64 => Ok(best),
             _ => {
                 let worth_thousandths = (self.effective * 1000.0) as u64;
-                Err(NotYet::TooFewEffective { worth_thousandths, needed: MIN_EFFECTIVE }.into())
+                Err(InsufficientData::TooFewEffective { worth_thousandths, needed: MIN_EFFECTIVE }.into())
             }
         }
     }
 }
 
 /// Values the policy behind `target`, with weights w = target / behaviour of what was done.
-pub fn value(rows: &[Logged], clip: f64) -> Result<Value> {
+pub fn value(rows: &[LoggedDecision], clip: f64) -> MethodResult<PolicyValue> {
     positive("the largest weight allowed", clip)?;
     if rows.is_empty() {
         return Err(StatsError::Empty { what: "logged decisions" });
     }
     let with_model = rows.iter().all(|row| !row.predicted.is_empty());
-    let weights = rows.iter().map(weight).collect::<Result<Vec<f64>>>()?;
+    let weights = rows.iter().map(weight).collect::<MethodResult<Vec<f64>>>()?;
     let n = rows.len() as f64;
     let sum: f64 = weights.iter().sum();
     let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
@@ -103,7 +103,7 @@ pub fn value(rows: &[Logged], clip: f64) -> Result<Value> {
         normalised(off.sum::<f64>().sqrt())
     });
 
-    let mut value = Value {
+    let mut value = PolicyValue {
         n: rows.len() as u64,
         effective,
         largest_weight: weights.iter().copied().fold(0.0, f64::max),
@@ -141,11 +141,11 @@ pub fn value(rows: &[Logged], clip: f64) -> Result<Value> {
 }
 
 /// Σ over all actions of target × predicted.
-fn expected(row: &Logged) -> f64 {
+fn expected(row: &LoggedDecision) -> f64 {
     row.target.iter().zip(&row.predicted).map(|(target, predicted)| target * predicted).sum()
 }
 
-fn weight(row: &Logged) -> Result<f64> {
+fn weight(row: &LoggedDecision) -> MethodResult<f64> {
     finite("a reward", row.reward)?;
     share("the chance of what was done", row.behaviour)?;
     positive("the chance of what was done", row.behaviour)?;
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::stats::near::{near, same};
 
-    fn logged() -> Vec<Logged> {
+    fn logged() -> Vec<LoggedDecision> {
         let actions = [0, 0, 1, 1, 0, 1, 0, 1];
         let rewards = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0];
         let behaviour = [0.8, 0.8, 0.2, 0.2, 0.5, 0.5, 0.8, 0.2];
@@ -192,7 +192,7 @@ mod tests {
             let mut target = vec![1.0 - taken[i]; 2];
             target[actions[i]] = taken[i];
             let (action, reward, behaviour) = (actions[i], rewards[i], behaviour[i]);
-            Logged { action, reward, behaviour, target, predicted: vec![0.4, 0.7] }
+            LoggedDecision { action, reward, behaviour, target, predicted: vec![0.4, 0.7] }
         };
         (0..8).map(row).collect()
     }
@@ -214,19 +214,19 @@ mod tests {
     fn no_headline_before_there_is_enough() {
         let rows = logged();
         let why = value(&rows, 3.0).unwrap().headline().unwrap_err().not_yet();
-        assert_eq!(why, Some(NotYet::TooFewEffective { worth_thousandths: 4013, needed: 30 }));
-        let many: Vec<Logged> = rows.iter().cycle().take(80).cloned().collect();
+        assert_eq!(why, Some(InsufficientData::TooFewEffective { worth_thousandths: 4013, needed: 30 }));
+        let many: Vec<LoggedDecision> = rows.iter().cycle().take(80).cloned().collect();
         near(value(&many, 3.0).unwrap().headline().unwrap(), 0.832126, 6);
     }
 
     #[test]
     fn the_policy_that_decided_is_worth_what_it_earned() {
-        let itself: Vec<Logged> = logged()
+        let itself: Vec<LoggedDecision> = logged()
             .into_iter()
             .map(|row| {
                 let mut target = vec![1.0 - row.behaviour; 2];
                 target[row.action] = row.behaviour;
-                Logged { target, predicted: Vec::new(), ..row }
+                LoggedDecision { target, predicted: Vec::new(), ..row }
             })
             .collect();
         let found = value(&itself, 3.0).unwrap();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn logs_that_cannot_be_right_are_refused() {
-        let with = |change: &dyn Fn(&mut Logged)| {
+        let with = |change: &dyn Fn(&mut LoggedDecision)| {
             let mut rows = logged();
             change(&mut rows[3]);
             value(&rows, 3.0)
@@ -252,9 +252,9 @@ mod tests {
         assert!(matches!(value(&[], 3.0), Err(StatsError::Empty { .. })));
         assert!(matches!(value(&logged(), 0.0), Err(StatsError::OutOfRange { .. })));
         // Nothing that was done would have been done: weights of 0, and no division by them.
-        let never: Vec<Logged> = logged()
+        let never: Vec<LoggedDecision> = logged()
             .into_iter()
-            .map(|row| Logged {
+            .map(|row| LoggedDecision {
                 target: if row.action == 0 { vec![0.0, 1.0] } else { vec![1.0, 0.0] },
                 ..row
             })

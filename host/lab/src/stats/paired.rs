@@ -1,18 +1,18 @@
 //! Both arms on the same tasks: differences within a task, which lack the variation between tasks. How much that saves is
-//! measured ([`Pairing::saving`]), not assumed.
+//! measured ([`PairedMoments::saving`]), not assumed.
 //!
-//! Student's paired t ([`super::fixed::Fixed::one_sample`]), the same as a confidence sequence
-//! ([`super::sequential::Sequential::one_sample`]), and Q. McNemar, "Note on the sampling error of the difference between correlated
+//! Student's paired t ([`super::fixed::WelchTest::one_sample`]), the same as a confidence sequence
+//! ([`super::sequential::ConfidenceSequence::one_sample`]), and Q. McNemar, "Note on the sampling error of the difference between correlated
 //! proportions or percentages", Psychometrika 12 (1947), in its exact form.
 
 use serde::{Deserialize, Serialize};
 
 use super::special::incomplete_beta;
-use super::{Moments, Result, Running, StatsError};
+use super::{MethodResult, Moments, RunningMoments, StatsError};
 
 /// Pairs of values, each of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pairing {
+pub struct PairedMoments {
     /// Candidate minus control, task by task.
     pub differences: Moments,
     /// The control's values.
@@ -25,12 +25,12 @@ pub struct Pairing {
 }
 
 /// Reads pairs as (control, candidate).
-pub fn pairs(pairs: &[(f64, f64)]) -> Result<Pairing> {
+pub fn pairs(pairs: &[(f64, f64)]) -> MethodResult<PairedMoments> {
     if pairs.is_empty() {
         return Err(StatsError::Empty { what: "pairs" });
     }
     let (mut differences, mut control, mut candidate) =
-        (Running::default(), Running::default(), Running::default());
+        (RunningMoments::default(), RunningMoments::default(), RunningMoments::default());
     for (a, b) in pairs {
         control.push(*a)?;
         candidate.push(*b)?;
@@ -39,7 +39,7 @@ pub fn pairs(pairs: &[(f64, f64)]) -> Result<Pairing> {
     let (differences, control, candidate) = (differences.moments(), control.moments(), candidate.moments());
     let apart = control.variance() + candidate.variance();
     let saving = if apart > 0.0 { 1.0 - differences.variance() / apart } else { 0.0 };
-    Ok(Pairing { differences, control, candidate, saving })
+    Ok(PairedMoments { differences, control, candidate, saving })
 }
 
 /// The level of `only_control` tasks that only control did against `only_candidate` that only the candidate did; tasks that both

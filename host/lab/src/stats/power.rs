@@ -2,43 +2,43 @@
 //! having, not the one that was seen.
 //!
 //! J. Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988): means by d with the noncentral t, shares by
-//! h = 2 asin √p₂ − 2 asin √p₁ with the normal. Sequential tests: [`super::sequential::Sequential::units_needed`].
+//! h = 2 asin √p₂ − 2 asin √p₁ with the normal. Sequential tests: [`super::sequential::ConfidenceSequence::units_needed`].
 
 use serde::{Deserialize, Serialize};
 
 use super::guard::{level, positive, share};
 use super::noncentral::two_sided_power;
-use super::sequential::Sequential;
+use super::sequential::ConfidenceSequence;
 use super::special::{bisect, normal_quantile, normal_sf};
-use super::{Result, StatsError};
+use super::{MethodResult, StatsError};
 
 /// No experiment is larger.
 const MOST_UNITS: f64 = 1e12;
 
 /// What an experiment is to achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Goal {
+pub struct PowerGoal {
     /// How often it may find what is not there.
     pub alpha: f64,
     /// How often it is to find what is there.
     pub power: f64,
 }
 
-impl Default for Goal {
-    fn default() -> Goal {
-        Goal { alpha: 0.05, power: 0.8 }
+impl Default for PowerGoal {
+    fn default() -> PowerGoal {
+        PowerGoal { alpha: 0.05, power: 0.8 }
     }
 }
 
-impl Goal {
+impl PowerGoal {
     /// Units in each of two arms, to find means that are `d` standard deviations apart (Welch's or Student's t, two-sided).
-    pub fn two_means(&self, d: f64) -> Result<f64> {
+    pub fn two_means(&self, d: f64) -> MethodResult<f64> {
         let d = self.checked(d)?;
         self.search(2.0, |n| two_sided_power(d * (n / 2.0).sqrt(), 2.0 * n - 2.0, self.alpha))
     }
 
     /// Units in each of two arms, to tell shares of `control` and `candidate` apart.
-    pub fn two_shares(&self, control: f64, candidate: f64) -> Result<f64> {
+    pub fn two_shares(&self, control: f64, candidate: f64) -> MethodResult<f64> {
         share("the share of control", control)?;
         share("the share of the candidate", candidate)?;
         let h = self.checked(2.0 * candidate.sqrt().asin() - 2.0 * control.sqrt().asin())?;
@@ -50,13 +50,13 @@ impl Goal {
     }
 
     /// Pairs, to find differences whose mean is `d` of their standard deviations.
-    pub fn pairs(&self, d: f64) -> Result<f64> {
+    pub fn pairs(&self, d: f64) -> MethodResult<f64> {
         let d = self.checked(d)?;
         self.search(2.0, |n| two_sided_power(d * n.sqrt(), n - 1.0, self.alpha))
     }
 
     /// Units in all, in two equal arms, to find a difference of `mde` between means of values with this `variance`.
-    pub fn in_all(&self, mde: f64, variance: f64) -> Result<f64> {
+    pub fn in_all(&self, mde: f64, variance: f64) -> MethodResult<f64> {
         Ok(2.0
             * self
                 .two_means(positive("the effect", mde.abs())? / positive("the variance", variance)?.sqrt())?)
@@ -64,11 +64,11 @@ impl Goal {
 
     /// Units in all, in two equal arms, to find the same with a confidence sequence at a single look; who peeks finds it earlier.
     /// `n_star` is where the sequence is narrowest; where it is left out, where it is needed.
-    pub fn in_all_sequential(&self, mde: f64, variance: f64, n_star: Option<f64>) -> Result<f64> {
+    pub fn in_all_sequential(&self, mde: f64, variance: f64, n_star: Option<f64>) -> MethodResult<f64> {
         self.check()?;
         let needed = |n_star: f64| {
             // The variance of a difference of two means of n/2 each is 4 s²/n.
-            let sequence = Sequential { alpha: self.alpha, n_star, ..Sequential::default() };
+            let sequence = ConfidenceSequence { alpha: self.alpha, n_star, ..ConfidenceSequence::default() };
             sequence.units_needed(mde, 4.0 * positive("the variance", variance)?, self.power)
         };
         match n_star {
@@ -79,11 +79,11 @@ impl Goal {
     }
 
     /// How much more the freedom to look at any time costs, as a factor of the units of a fixed test.
-    pub fn inflation(&self, mde: f64, variance: f64, n_star: Option<f64>) -> Result<f64> {
+    pub fn inflation(&self, mde: f64, variance: f64, n_star: Option<f64>) -> MethodResult<f64> {
         Ok(self.in_all_sequential(mde, variance, n_star)? / self.in_all(mde, variance)?)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self) -> MethodResult<()> {
         level("alpha", self.alpha)?;
         level("the power", self.power)?;
         if self.power <= self.alpha {
@@ -92,13 +92,13 @@ impl Goal {
         Ok(())
     }
 
-    fn checked(&self, effect: f64) -> Result<f64> {
+    fn checked(&self, effect: f64) -> MethodResult<f64> {
         self.check()?;
         positive("the effect", effect.abs())
     }
 
     /// The least number at which an increasing power is what it is to be.
-    fn search(&self, least: f64, power: impl Fn(f64) -> f64) -> Result<f64> {
+    fn search(&self, least: f64, power: impl Fn(f64) -> f64) -> MethodResult<f64> {
         let short = |n: f64| power(n) - self.power;
         let mut high = 4.0;
         while short(high) <= 0.0 {
@@ -119,23 +119,23 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        let goal = Goal::default();
+        let goal = PowerGoal::default();
         near(goal.two_means(0.5).unwrap(), 63.77, 2);
         near(goal.two_shares(0.4, 0.5).unwrap(), 387.17, 2);
         near(goal.pairs(0.3).unwrap(), 89.15, 2);
         // This one is at a power of 0.85.
-        let found = Goal { power: 0.85, ..goal }.in_all(0.3, 100.0).unwrap();
+        let found = PowerGoal { power: 0.85, ..goal }.in_all(0.3, 100.0).unwrap();
         assert_eq!(found.ceil(), 39_906.0);
     }
 
     #[test]
     fn other_effects_are_those_of_statsmodels() {
-        let goal = Goal::default();
+        let goal = PowerGoal::default();
         near(goal.two_means(0.2).unwrap(), 393.40569, 5);
         near(goal.two_means(1.2).unwrap(), 11.94225767945852, 6);
         near(goal.two_means(-2.0).unwrap(), 5.08999456823225, 6);
-        near(Goal { power: 0.9, ..goal }.two_means(0.5).unwrap(), 85.0312841157341, 6);
-        near(Goal { power: 0.9, alpha: 0.01 }.two_means(0.5).unwrap(), 120.70548584929035, 6);
+        near(PowerGoal { power: 0.9, ..goal }.two_means(0.5).unwrap(), 85.0312841157341, 6);
+        near(PowerGoal { power: 0.9, alpha: 0.01 }.two_means(0.5).unwrap(), 120.70548584929035, 6);
         near(goal.pairs(0.1).unwrap(), 786.808940181792, 5);
         near(goal.pairs(1.5).unwrap(), 5.686142097745736, 6);
         near(goal.two_shares(0.43, 0.63).unwrap(), 96.4239230974535, 6);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn looking_at_any_time_costs_units() {
-        let goal = Goal::default();
+        let goal = PowerGoal::default();
         let factor = goal.inflation(0.3, 1.0, None).unwrap();
         assert!(factor > 1.5 && factor < 2.5, "{factor}");
         assert!(goal.inflation(0.3, 1.0, Some(5000.0)).unwrap() > factor);
@@ -160,17 +160,20 @@ mod tests {
 
     #[test]
     fn effects_that_cannot_be_found_are_named() {
-        let goal = Goal::default();
+        let goal = PowerGoal::default();
         assert!(matches!(goal.two_means(0.0), Err(StatsError::OutOfRange { .. })));
         assert!(matches!(goal.two_shares(0.4, 0.4), Err(StatsError::OutOfRange { .. })));
         assert!(matches!(goal.two_shares(0.4, 1.4), Err(StatsError::OutOfRange { .. })));
         assert!(matches!(goal.two_means(1e-9), Err(StatsError::Beyond { .. })));
         assert!(matches!(goal.in_all(0.3, 0.0), Err(StatsError::OutOfRange { .. })));
         assert!(matches!(
-            Goal { alpha: 0.05, power: 0.05 }.two_means(0.5),
+            PowerGoal { alpha: 0.05, power: 0.05 }.two_means(0.5),
             Err(StatsError::OutOfRange { .. })
         ));
-        assert!(matches!(Goal { alpha: f64::NAN, power: 0.8 }.pairs(0.5), Err(StatsError::NotFinite { .. })));
+        assert!(matches!(
+            PowerGoal { alpha: f64::NAN, power: 0.8 }.pairs(0.5),
+            Err(StatsError::NotFinite { .. })
+        ));
         same(goal.two_means(1e6).unwrap(), 2.0);
         same(goal.two_shares(0.0, 1.0).unwrap(), 2.0);
     }

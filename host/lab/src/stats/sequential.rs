@@ -1,5 +1,5 @@
 //! Confidence sequences for means: intervals that hold at every moment at once, so one may look as often as one likes and stop
-//! whenever one wants. They are asymptotic, which is what [`Guard`] is for.
+//! whenever one wants. They are asymptotic, which is what [`DataRequirements`] is for.
 //!
 //! I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform central limit theory and asymptotic
 //! confidence sequences", arXiv 2103.06476 (equations 9, 155 and 161 of version 7); as GrowthBook's
@@ -8,10 +8,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::{level, positive};
-use super::paired::Pairing;
-use super::ratio::Means;
+use super::paired::PairedMoments;
+use super::ratio::MeanPair;
 use super::special::normal_quantile;
-use super::{Estimate, Guard, Moments, NotYet, Result, Running, Scale, Side, StatsError};
+use super::{
+    ArmSide, DataRequirements, EffectScale, Estimate, InsufficientData, MethodResult, Moments,
+    RunningMoments, StatsError,
+};
 
 /// Units, both arms together, at which the sequence is narrowest. Agent work is decided by a few hundred runs.
 pub const DEFAULT_N_STAR: f64 = 400.0;
@@ -21,26 +24,31 @@ const MOST_UNITS: f64 = 1e12;
 
 /// An asymptotic confidence sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sequential {
+pub struct ConfidenceSequence {
     /// How often it may ever be wrong where there is no effect, however often one looks.
     pub alpha: f64,
     /// Units, both arms together, at which it is narrowest. To be fixed before the first look.
     pub n_star: f64,
     /// What the effect is measured in.
-    pub scale: Scale,
+    pub scale: EffectScale,
     /// How much data it asks for.
-    pub guard: Guard,
+    pub guard: DataRequirements,
 }
 
-impl Default for Sequential {
-    fn default() -> Sequential {
-        Sequential { alpha: 0.05, n_star: DEFAULT_N_STAR, scale: Scale::Difference, guard: Guard::default() }
+impl Default for ConfidenceSequence {
+    fn default() -> ConfidenceSequence {
+        ConfidenceSequence {
+            alpha: 0.05,
+            n_star: DEFAULT_N_STAR,
+            scale: EffectScale::Difference,
+            guard: DataRequirements::default(),
+        }
     }
 }
 
 /// The sequence at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct SequencePoint {
     /// Units until then, both arms together.
     pub n: u64,
     /// The effect.
@@ -51,53 +59,53 @@ pub struct Point {
     pub upper: f64,
 }
 
-impl Sequential {
+impl ConfidenceSequence {
     /// ρ = √((−2 ln α + ln(1 − 2 ln α)) / N*).
-    pub fn rho(&self) -> Result<f64> {
+    pub fn rho(&self) -> MethodResult<f64> {
         let twice = -2.0 * level("alpha", self.alpha)?.ln();
         Ok(((twice + twice.ln_1p()) / positive("N*", self.n_star)?).sqrt())
     }
 
     /// How many standard errors wide each half is at `n` units: √(2 (nρ² + 1) ln(√(nρ² + 1) / α) / (nρ²)).
-    pub fn boundary(&self, n: f64) -> Result<f64> {
+    pub fn boundary(&self, n: f64) -> MethodResult<f64> {
         let grown = positive("the number of units", n)? * self.rho()?.powi(2);
         let ln = 0.5 * grown.ln_1p() - self.alpha.ln();
         Ok((2.0 * (grown + 1.0) * ln / grown).sqrt())
     }
 
     /// The effect of the candidate, with its interval and the level against none, both valid at any time.
-    pub fn two_sample(&self, control: &Moments, candidate: &Moments) -> Result<Estimate> {
-        self.guard.check(Side::Control, control)?;
-        self.guard.check(Side::Candidate, candidate)?;
-        self.of_means(control.n() + candidate.n(), &Means::of_arms(control, candidate))
+    pub fn two_sample(&self, control: &Moments, candidate: &Moments) -> MethodResult<Estimate> {
+        self.guard.check(ArmSide::Control, control)?;
+        self.guard.check(ArmSide::Candidate, candidate)?;
+        self.of_means(control.n() + candidate.n(), &MeanPair::of_arms(control, candidate))
     }
 
     /// The same of pairs.
-    pub fn paired(&self, pairs: &Pairing) -> Result<Estimate> {
-        self.guard.check(Side::Candidate, &pairs.differences)?;
-        self.of_means(pairs.differences.n(), &Means::of_pairs(pairs))
+    pub fn paired(&self, pairs: &PairedMoments) -> MethodResult<Estimate> {
+        self.guard.check(ArmSide::Candidate, &pairs.differences)?;
+        self.of_means(pairs.differences.n(), &MeanPair::of_pairs(pairs))
     }
 
     /// The test is of the difference, on either scale.
-    fn of_means(&self, n: u64, means: &Means) -> Result<Estimate> {
+    fn of_means(&self, n: u64, means: &MeanPair) -> MethodResult<Estimate> {
         let (value, variance) = means.difference()?;
         let difference = self.estimate(n, value, variance)?;
         match self.scale {
-            Scale::Difference => Ok(difference),
-            Scale::Relative => means.relative(&difference, self.boundary(n as f64)?),
+            EffectScale::Difference => Ok(difference),
+            EffectScale::Relative => means.relative(&difference, self.boundary(n as f64)?),
         }
     }
 
     /// The mean of differences of pairs; no effect is 0.
-    pub fn one_sample(&self, differences: &Moments) -> Result<Estimate> {
-        self.guard.check(Side::Candidate, differences)?;
+    pub fn one_sample(&self, differences: &Moments) -> MethodResult<Estimate> {
+        self.guard.check(ArmSide::Candidate, differences)?;
         self.estimate(differences.n(), differences.mean(), differences.variance_of_mean())
     }
 
-    /// value ± se · [`Sequential::boundary`], p = min(1, √(nρ² + 1) · exp(−ρ²S² / (2 (nρ² + 1)))), S² = (value/se)² n.
-    fn estimate(&self, n: u64, value: f64, variance: f64) -> Result<Estimate> {
+    /// value ± se · [`ConfidenceSequence::boundary`], p = min(1, √(nρ² + 1) · exp(−ρ²S² / (2 (nρ² + 1)))), S² = (value/se)² n.
+    fn estimate(&self, n: u64, value: f64, variance: f64) -> MethodResult<Estimate> {
         if variance <= 0.0 {
-            return Err(NotYet::NoVariance { side: Side::Control, n }.into());
+            return Err(InsufficientData::NoVariance { side: ArmSide::Control, n }.into());
         }
         let width = variance.sqrt() * self.boundary(n as f64)?;
         let grown = n as f64 * self.rho()?.powi(2);
@@ -112,8 +120,8 @@ impl Sequential {
         &self,
         moments: impl IntoIterator<Item = (Moments, Moments)>,
         intersect: bool,
-    ) -> Result<Vec<Point>> {
-        let mut points: Vec<Point> = Vec::new();
+    ) -> MethodResult<Vec<SequencePoint>> {
+        let mut points: Vec<SequencePoint> = Vec::new();
         for (control, candidate) in moments {
             let estimate = match self.two_sample(&control, &candidate) {
                 Ok(estimate) => estimate,
@@ -121,7 +129,7 @@ impl Sequential {
                 Err(error) => return Err(error),
             };
             let Estimate { n, value, lower, upper, .. } = estimate;
-            let mut point = Point { n, value, lower, upper };
+            let mut point = SequencePoint { n, value, lower, upper };
             if let Some(before) = points.last().filter(|_| intersect) {
                 let (low, high) = (lower.max(before.lower), upper.min(before.upper));
                 if low <= high {
@@ -133,15 +141,20 @@ impl Sequential {
         Ok(points)
     }
 
-    /// [`Sequential::path`] of values in the order in which they came, with no more than `most` points, the last among them.
-    pub fn path_of(&self, arrivals: &[(Side, f64)], most: usize, intersect: bool) -> Result<Vec<Point>> {
+    /// [`ConfidenceSequence::path`] of values in the order in which they came, with no more than `most` points, the last among them.
+    pub fn path_of(
+        &self,
+        arrivals: &[(ArmSide, f64)],
+        most: usize,
+        intersect: bool,
+    ) -> MethodResult<Vec<SequencePoint>> {
         let every = arrivals.len().div_ceil(most.max(1)).max(1);
-        let (mut control, mut candidate) = (Running::default(), Running::default());
+        let (mut control, mut candidate) = (RunningMoments::default(), RunningMoments::default());
         let mut moments = Vec::new();
         for (index, (side, value)) in arrivals.iter().enumerate() {
             match side {
-                Side::Control => control.push(*value)?,
-                Side::Candidate => candidate.push(*value)?,
+                ArmSide::Control => control.push(*value)?,
+                ArmSide::Candidate => candidate.push(*value)?,
             }
             let left = arrivals.len() - 1 - index;
             if left.is_multiple_of(every) {
@@ -154,7 +167,7 @@ impl Sequential {
     /// Units, both arms together, at which an effect of `effect` leaves the interval with the chance `power` at a single look
     /// there; who looks oftener finds it earlier. `unit_variance` is the variance of the estimate times the units it rests
     /// on: what stays the same as arms grow.
-    pub fn units_needed(&self, effect: f64, unit_variance: f64, power: f64) -> Result<f64> {
+    pub fn units_needed(&self, effect: f64, unit_variance: f64, power: f64) -> MethodResult<f64> {
         let per_unit =
             positive("the effect", effect.abs())? / positive("the variance", unit_variance)?.sqrt();
         let beyond = normal_quantile(level("the power", power)?);
@@ -182,20 +195,24 @@ mod tests {
     #[test]
     fn known_answers_of_gbstats() {
         let (control, candidate) = arms(3000);
-        let with = |n_star, scale| Sequential { n_star, scale, ..Sequential::default() };
-        let found = with(1000.0, Scale::Relative).two_sample(&control, &candidate).unwrap();
+        let with = |n_star, scale| ConfidenceSequence { n_star, scale, ..ConfidenceSequence::default() };
+        let found = with(1000.0, EffectScale::Relative).two_sample(&control, &candidate).unwrap();
         near(found.value, 0.50336, 5);
         // By bisection of |b − (1 + θ) a| = 3.18465 √(v_b + (1 + θ)² v_a), in another language.
         near(found.lower, -0.30300132364, 9);
         near(found.upper, 2.4159074048, 9);
         same(found.p, 1.0);
-        near(with(300.0, Scale::Relative).two_sample(&control, &candidate).unwrap().upper, 2.61384463794, 9);
+        near(
+            with(300.0, EffectScale::Relative).two_sample(&control, &candidate).unwrap().upper,
+            2.61384463794,
+            9,
+        );
         same(
-            with(300.0, Scale::Difference).two_sample(&control, &candidate).unwrap().lower,
+            with(300.0, EffectScale::Difference).two_sample(&control, &candidate).unwrap().lower,
             -0.20019117944848153,
         );
         let shares = |successes| Moments::of_proportion(successes, 200).unwrap();
-        let found = with(400.0, Scale::Difference).two_sample(&shares(86), &shares(126)).unwrap();
+        let found = with(400.0, EffectScale::Difference).two_sample(&shares(86), &shares(126)).unwrap();
         same(found.lower, 0.051212362612732265);
         same(found.p, 0.001842828741160546);
     }
@@ -204,24 +221,24 @@ mod tests {
     fn the_level_is_that_at_which_the_interval_ends_at_zero() {
         let (control, candidate) =
             (Moments::new(150, 1.0, 2.0).unwrap(), Moments::new(130, 1.7, 1.5).unwrap());
-        let p = Sequential::default().two_sample(&control, &candidate).unwrap().p;
+        let p = ConfidenceSequence::default().two_sample(&control, &candidate).unwrap().p;
         // The tuning depends on α, so that it is held fixed here by N*.
-        let rho = Sequential::default().rho().unwrap();
-        let at_p = Sequential { alpha: p, ..Sequential::default() };
+        let rho = ConfidenceSequence::default().rho().unwrap();
+        let at_p = ConfidenceSequence { alpha: p, ..ConfidenceSequence::default() };
         let n_star = at_p.n_star * (at_p.rho().unwrap() / rho).powi(2);
-        let at_p = Sequential { n_star, ..at_p }.two_sample(&control, &candidate).unwrap();
+        let at_p = ConfidenceSequence { n_star, ..at_p }.two_sample(&control, &candidate).unwrap();
         assert!(at_p.lower.abs() < 1e-9, "{at_p:?}");
     }
 
     #[test]
     fn a_path_has_a_last_point_and_no_more_points_than_asked_for() {
-        let arrivals: Vec<(Side, f64)> = (0..301)
+        let arrivals: Vec<(ArmSide, f64)> = (0..301)
             .map(|i| {
-                let side = if i % 2 == 0 { Side::Control } else { Side::Candidate };
+                let side = if i % 2 == 0 { ArmSide::Control } else { ArmSide::Candidate };
                 (side, f64::from(i * 7 % 13) + if i % 2 == 0 { 0.0 } else { 4.0 })
             })
             .collect();
-        let sequence = Sequential::default();
+        let sequence = ConfidenceSequence::default();
         let path = sequence.path_of(&arrivals, 50, false).unwrap();
         assert!(path.len() <= 50 && path.len() > 30, "{}", path.len());
         assert_eq!(path.last().unwrap().n, 301);
@@ -232,12 +249,12 @@ mod tests {
         }
         assert_eq!(sequence.path_of(&arrivals, 0, false).unwrap().len(), 1);
         assert_eq!(sequence.path_of(&[], 50, false).unwrap(), []);
-        assert!(sequence.path_of(&[(Side::Control, f64::NAN)], 50, false).is_err());
+        assert!(sequence.path_of(&[(ArmSide::Control, f64::NAN)], 50, false).is_err());
     }
 
     #[test]
     fn units_needed_are_those_at_which_the_interval_is_so_narrow() {
-        let sequence = Sequential::default();
+        let sequence = ConfidenceSequence::default();
         let needed = sequence.units_needed(0.2, 1.0, 0.5).unwrap();
         // At a power of a half the interval is as wide as the effect.
         let width = sequence.boundary(needed).unwrap() * (1.0 / needed).sqrt();
@@ -245,7 +262,7 @@ mod tests {
         assert!(sequence.units_needed(0.2, 1.0, 0.8).unwrap() > needed);
         assert!(matches!(sequence.units_needed(0.0, 1.0, 0.8), Err(StatsError::OutOfRange { .. })));
         assert!(matches!(sequence.units_needed(1e-9, 1.0, 0.8), Err(StatsError::Beyond { .. })));
-        let never = Sequential { n_star: 0.0, ..sequence };
+        let never = ConfidenceSequence { n_star: 0.0, ..sequence };
         assert!(never.units_needed(0.2, 1.0, 0.8).is_err());
     }
 }

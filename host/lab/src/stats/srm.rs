@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::finite;
 use super::special::{chi_square_sf, ln_gamma};
-use super::{Result, StatsError};
+use super::{MethodResult, StatsError};
 
 /// The level at which a mismatch stops an experiment. Ville's inequality bounds by it the share of sound experiments that ever
 /// raise the alarm; a broken one with 60 % instead of 50 % raises it within 500 units more often than not.
@@ -16,7 +16,7 @@ pub const DEFAULT_ALPHA: f64 = 0.001;
 
 /// The χ² test, for one look.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChiSquare {
+pub struct ChiSquareTest {
     /// Σ (observed − expected)² / expected.
     pub statistic: f64,
     /// Arms with a weight, less one.
@@ -29,7 +29,7 @@ pub struct ChiSquare {
 
 /// The mixture test, for any number of looks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct SequentialSrmTest {
     /// ln of the e-value against the weights.
     pub ln_e: f64,
     /// min(1, 1/e): small enough at any one look is small enough.
@@ -38,7 +38,7 @@ pub struct Evidence {
     pub outside: u64,
 }
 
-impl Evidence {
+impl SequentialSrmTest {
     /// Whether the weights are rejected at level `alpha`.
     pub fn rejects(&self, alpha: f64) -> bool {
         self.ln_e >= -alpha.ln()
@@ -47,8 +47,8 @@ impl Evidence {
 
 /// Whether `counts` fit `weights`, which need not sum to 1. An arm of weight 0 is no arm: it counts neither in the degrees of
 /// freedom nor in the total.
-pub fn chi_square(counts: &[u64], weights: &[f64]) -> Result<ChiSquare> {
-    let Arms { counts, shares, outside } = arms(counts, weights)?;
+pub fn chi_square(counts: &[u64], weights: &[f64]) -> MethodResult<ChiSquareTest> {
+    let ArmAllocation { counts, shares, outside } = arms(counts, weights)?;
     let total: u64 = counts.iter().sum();
     let statistic = counts.iter().zip(&shares).map(|(count, share)| {
         let expected = share * total as f64;
@@ -56,30 +56,30 @@ pub fn chi_square(counts: &[u64], weights: &[f64]) -> Result<ChiSquare> {
     });
     let statistic = finite("the statistic", statistic.sum())?;
     let df = counts.len() as u64 - 1;
-    Ok(ChiSquare { statistic, df, p: chi_square_sf(statistic, df), outside })
+    Ok(ChiSquareTest { statistic, df, p: chi_square_sf(statistic, df), outside })
 }
 
 /// The evidence in `counts` against `weights`, valid at every look:
 /// ln e = lnΓ(k) − lnΓ(k + n) + Σ lnΓ(1 + n_i) − Σ n_i ln θ_i over the k arms with a weight.
-pub fn sequential(counts: &[u64], weights: &[f64]) -> Result<Evidence> {
-    let Arms { counts, shares, outside } = arms(counts, weights)?;
+pub fn sequential(counts: &[u64], weights: &[f64]) -> MethodResult<SequentialSrmTest> {
+    let ArmAllocation { counts, shares, outside } = arms(counts, weights)?;
     let (arms, total) = (counts.len() as f64, counts.iter().sum::<u64>() as f64);
     let each = counts.iter().zip(&shares).map(|(count, share)| {
         let count = *count as f64;
         ln_gamma(1.0 + count) - if count > 0.0 { count * share.ln() } else { 0.0 }
     });
     let ln_e = finite("the evidence", ln_gamma(arms) - ln_gamma(arms + total) + each.sum::<f64>())?;
-    Ok(Evidence { ln_e, p: (-ln_e).exp().min(1.0), outside })
+    Ok(SequentialSrmTest { ln_e, p: (-ln_e).exp().min(1.0), outside })
 }
 
 /// The arms that can be got.
-struct Arms {
+struct ArmAllocation {
     counts: Vec<u64>,
     shares: Vec<f64>,
     outside: u64,
 }
 
-fn arms(counts: &[u64], weights: &[f64]) -> Result<Arms> {
+fn arms(counts: &[u64], weights: &[f64]) -> MethodResult<ArmAllocation> {
     if counts.len() != weights.len() {
         let (left, right) = (counts.len(), weights.len());
         return Err(StatsError::Lengths { what: "counts", left, other: "weights", right });
@@ -93,7 +93,7 @@ fn arms(counts: &[u64], weights: &[f64]) -> Result<Arms> {
     if sum <= 0.0 {
         return Err(StatsError::Weights { why: "sum to 0: nobody would get any arm" });
     }
-    let mut arms = Arms { counts: Vec::new(), shares: Vec::new(), outside: 0 };
+    let mut arms = ArmAllocation { counts: Vec::new(), shares: Vec::new(), outside: 0 };
     for (count, weight) in counts.iter().zip(weights) {
         if *weight / sum > 0.0 {
             arms.counts.push(*count);

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::guests::{ANSWER, DECISION, Guest};
+use crate::guests::{ANSWER, DECISION, GuestBuilder};
 use baton_engine::{BUILTIN_NAME, DecisionLimits, Engine, EngineConfig, builtin_bytes};
-use baton_lab::conformance::{Plan, Report, check};
+use baton_lab::conformance::{ConformancePlan, ConformanceReport, check};
 
 /// Few, since the engine is not optimised here; `baton policy check` asks ten thousand.
-const FEW: Plan = Plan { seed: 1, questions: 210 };
+const FEW: ConformancePlan = ConformancePlan { seed: 1, questions: 210 };
 /// Among fewer questions those that cost the built-in policy most were not found.
-const MANY: Plan = Plan { seed: 1, questions: 2_500 };
+const MANY: ConformancePlan = ConformancePlan { seed: 1, questions: 2_500 };
 
-fn checked(bytes: &[u8], limits: DecisionLimits, plan: Plan) -> Report {
+fn checked(bytes: &[u8], limits: DecisionLimits, plan: ConformancePlan) -> ConformanceReport {
     let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("aot-conformance"));
     let engine =
         Engine::new(EngineConfig { cache_dir, limits, ..EngineConfig::default() }).expect("an engine");
@@ -25,7 +25,7 @@ fn checked(bytes: &[u8], limits: DecisionLimits, plan: Plan) -> Report {
     report
 }
 
-fn broken(guest: &Guest) -> Vec<String> {
+fn broken(guest: &GuestBuilder) -> Vec<String> {
     // Little fuel makes the endless ones quick.
     let limits = DecisionLimits { fuel: 1_000_000, memory_bytes: 8 << 20, ..DecisionLimits::default() };
     checked(&guest.build(), limits, FEW).broken().map(|rule| rule.name.clone()).collect()
@@ -60,27 +60,27 @@ fn the_reference_policies_are_fit() {
 
 #[test]
 fn a_guest_that_keeps_still_is_fit() {
-    assert!(broken(&Guest::good("there is room")).is_empty());
+    assert!(broken(&GuestBuilder::good("there is room")).is_empty());
 }
 
 #[test]
 fn a_guest_that_traps_is_found_out() {
-    assert_eq!(broken(&Guest::deciding("unreachable")), ["no-trap"]);
+    assert_eq!(broken(&GuestBuilder::deciding("unreachable")), ["no-trap"]);
 }
 
 #[test]
 fn guests_that_take_too_much_are_found_out() {
-    assert_eq!(broken(&Guest::deciding("(loop $again (br $again)) unreachable")), ["within-limits"]);
+    assert_eq!(broken(&GuestBuilder::deciding("(loop $again (br $again)) unreachable")), ["within-limits"]);
     let eats = "(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable";
-    assert_eq!(broken(&Guest::deciding(eats)), ["within-limits"]);
+    assert_eq!(broken(&GuestBuilder::deciding(eats)), ["within-limits"]);
 }
 
 #[test]
 fn guests_whose_answers_are_of_no_use_are_found_out() {
-    assert_eq!(broken(&Guest::new("compaction-policy").answering(5_000)), ["under-caps"]);
+    assert_eq!(broken(&GuestBuilder::new("compaction-policy").answering(5_000)), ["under-caps"]);
     let no_action = format!("(i32.store (i32.const {DECISION}) (i32.const 99)) (i32.const {ANSWER})");
-    assert_eq!(broken(&Guest::deciding(&no_action)), ["well-formed"]);
-    assert_eq!(broken(&Guest::good("")), ["gives-reason"]);
+    assert_eq!(broken(&GuestBuilder::deciding(&no_action)), ["well-formed"]);
+    assert_eq!(broken(&GuestBuilder::good("")), ["gives-reason"]);
 }
 
 #[test]
@@ -98,6 +98,6 @@ fn a_guest_that_offloads_what_nobody_offered_is_found_out() {
         DECISION + 8,
         DECISION + 12
     );
-    let guest = Guest::new("offloading-policy").body("decide", &offloads).data(1024, "no");
+    let guest = GuestBuilder::new("offloading-policy").body("decide", &offloads).data(1024, "no");
     assert_eq!(broken(&guest), ["makes-sense"]);
 }

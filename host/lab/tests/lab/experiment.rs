@@ -1,16 +1,17 @@
 //! Live experiments over real journals (M5): what was assigned is joined to what became of it; a known effect is found, where there is
 //! none it is found no more often than stated, and dice that are not fair raise an alarm.
 
-use crate::enrolled::{Fate, OBJECTIVES, Place, definition, pins};
+use crate::enrolled::{OBJECTIVES, PlannedRunOutcome, TestStateRoot, definition, pins};
 use baton_core::UnixMs;
 use baton_core::experiment::Assignment;
 use baton_core::observation::Capability;
-use baton_lab::compare::{Advice, Checked, Role};
+use baton_lab::compare::{Advice, CheckResult, MetricRole};
 use baton_lab::experiment::enrol::place_of;
 use baton_lab::experiment::{
-    Arm, Collected, Definition, Experiments, Record, UnitKind, assign, collect, guard, join, report,
+    CollectedRuns, ExperimentArm, ExperimentDefinition, ExperimentRun, ExperimentStore, UnitKind, assign,
+    collect, guard, join, report,
 };
-use baton_lab::measure::{Failures, Measures, PolicyCounts, Standing};
+use baton_lab::measure::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt as _, SeedableRng as _};
 use rayon::prelude::*;
@@ -33,27 +34,27 @@ fn completed(dice: &mut ChaCha8Rng, by: f64) -> u32 {
     (0..OBJECTIVES).map(|_| u32::from(chance(dice) < by)).sum()
 }
 
-fn two(name: &str) -> Definition {
+fn two(name: &str) -> ExperimentDefinition {
     definition(name, &[("control", 0.5), ("eager", 0.5)])
 }
 
-fn collected(place: &Place, definition: &Definition) -> Collected {
+fn collected(place: &TestStateRoot, definition: &ExperimentDefinition) -> CollectedRuns {
     place.flush();
-    collect(&place.root, &Experiments::below(&place.root), &definition.name).unwrap()
+    collect(&place.root, &ExperimentStore::below(&place.root), &definition.name).unwrap()
 }
 
 // M5
 #[test]
 fn an_arm_that_is_better_by_a_known_amount_is_found_from_its_journals() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("better"));
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("better"));
     let mut dice = ChaCha8Rng::seed_from_u64(7);
     for n in 0..200 {
         place.run(&definition, &format!("unit-{n}"), |arm| {
             // Eager finishes nine objectives of ten, control six.
             let by = if arm == "eager" { 0.9 } else { 0.6 };
             let tokens = 1_000 + (chance(&mut dice) * 400.0) as u64;
-            Fate { completed: completed(&mut dice, by), tokens, ..Fate::default() }
+            PlannedRunOutcome { completed: completed(&mut dice, by), tokens, ..PlannedRunOutcome::default() }
         });
     }
     let collected = collected(&place, &definition);
@@ -61,7 +62,7 @@ fn an_arm_that_is_better_by_a_known_amount_is_found_from_its_journals() {
     let found = report(&definition, &definition.versions[0], &collected);
     assert!(found.alarms.is_empty(), "{:?}", found.alarms);
     let comparison = found.comparison;
-    assert!(comparison.arms.iter().all(|arm| arm.standings.contains_key(&Standing::Unfinished)));
+    assert!(comparison.arms.iter().all(|arm| arm.standings.contains_key(&RunResult::Unfinished)));
     assert_eq!(comparison.verdict.decision, Advice::Ship, "{:?}", comparison.verdict);
     let effect = comparison.metrics[0].effects[0].shown().unwrap();
     assert!(effect.lower > 0.0 && effect.lower < 0.5 && effect.upper > 0.5, "truly 50 % more: {effect:?}");
@@ -74,17 +75,17 @@ fn an_arm_that_is_better_by_a_known_amount_is_found_from_its_journals() {
 #[test]
 fn what_was_measured_is_remembered_and_a_broken_memory_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("memory"));
-    let experiments = Experiments::below(&place.root);
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("memory"));
+    let experiments = ExperimentStore::below(&place.root);
     experiments.write(&definition, &experiments.hold().unwrap()).unwrap();
     for n in 0..4 {
-        place.run(&definition, &format!("unit-{n}"), |_| Fate::default());
+        place.run(&definition, &format!("unit-{n}"), |_| PlannedRunOutcome::default());
     }
     // Of another experiment: it takes no part in this one.
-    place.run(&two("other"), "unit-0", |_| Fate::default());
+    place.run(&two("other"), "unit-0", |_| PlannedRunOutcome::default());
     let first = collected(&place, &definition);
     assert_eq!(first.records.len(), 4);
-    assert!(first.records.iter().all(|record| record.measures.as_ref().unwrap().standing == Standing::Done));
+    assert!(first.records.iter().all(|record| record.measures.as_ref().unwrap().standing == RunResult::Done));
     let memory = experiments.read_cache(&definition.name).expect("it was written");
     assert_eq!(collected(&place, &definition), first);
     // What is remembered is believed as long as the run has no new entry.
@@ -102,7 +103,7 @@ fn what_was_measured_is_remembered_and_a_broken_memory_is_ignored() {
 #[test]
 fn what_cannot_count_is_listed_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("reasons"));
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("reasons"));
     let version = &definition.versions[0];
     let given = |unit: &str| assign(&definition, version, unit).unwrap();
     let units = |arm: &'static str| {
@@ -113,7 +114,7 @@ fn what_cannot_count_is_listed_with_its_reason() {
     let right = pins(&definition, version, &version.arms[0]);
 
     // A good one.
-    place.write(assignment(&of_control[0]), right.clone(), Fate::default());
+    place.write(assignment(&of_control[0]), right.clone(), PlannedRunOutcome::default());
     // Somebody wrote the other arm into its first entry, with that arm's component.
     let eager = &version.arms[1];
     let forged = Assignment {
@@ -121,18 +122,22 @@ fn what_cannot_count_is_listed_with_its_reason() {
         component: eager.component.clone(),
         ..assignment(&of_control[1])
     };
-    place.write(forged, pins(&definition, version, eager), Fate::default());
+    place.write(forged, pins(&definition, version, eager), PlannedRunOutcome::default());
     // The arm's component was not what it began with.
-    place.write(assignment(&of_control[2]), pins(&definition, version, eager), Fate::default());
+    place.write(assignment(&of_control[2]), pins(&definition, version, eager), PlannedRunOutcome::default());
     // Two runs of one unit, neither in place of the other.
-    place.write(assignment(&of_control[3]), right.clone(), Fate::default());
-    place.write(assignment(&of_control[3]), right.clone(), Fate::default());
+    place.write(assignment(&of_control[3]), right.clone(), PlannedRunOutcome::default());
+    place.write(assignment(&of_control[3]), right.clone(), PlannedRunOutcome::default());
     // One that was begun again: it counts once, with the tokens of both.
-    let half = Fate { dies_at: Some(1), set_aside: true, ..Fate::default() };
+    let half = PlannedRunOutcome { dies_at: Some(1), set_aside: true, ..PlannedRunOutcome::default() };
     place.write(assignment(&of_control[4]), right.clone(), half);
-    place.write(assignment(&of_control[4]), right.clone(), Fate::default());
+    place.write(assignment(&of_control[4]), right.clone(), PlannedRunOutcome::default());
     // One that is at work.
-    place.write(assignment(&of_control[5]), right, Fate { dies_at: Some(1), ..Fate::default() });
+    place.write(
+        assignment(&of_control[5]),
+        right,
+        PlannedRunOutcome { dies_at: Some(1), ..PlannedRunOutcome::default() },
+    );
 
     let joined = join(&definition, version, &collected(&place, &definition));
     let [control, eager] = joined.samples.as_slice() else { panic!("{joined:?}") };
@@ -142,21 +147,23 @@ fn what_cannot_count_is_listed_with_its_reason() {
     assert!(reasons[1].contains("another run has the same unit"), "{reasons:?}");
     assert!(eager.invalid[0].reason.contains("its unit falls into arm control"), "{eager:?}");
     assert_eq!((eager.measures.len(), joined.replaced), (0, 2));
-    let told: Vec<(Standing, u64)> = control.measures.iter().map(|run| (run.standing, run.tokens)).collect();
+    let told: Vec<(RunResult, u64)> = control.measures.iter().map(|run| (run.standing, run.tokens)).collect();
     let once = u64::from(OBJECTIVES) * 1_000;
-    assert_eq!(told[0], (Standing::Done, once));
-    assert_eq!(told[1], (Standing::Done, once + 1_000), "the price of both");
-    assert_eq!(told[2].0, Standing::Running, "not known yet");
+    assert_eq!(told[0], (RunResult::Done, once));
+    assert_eq!(told[1], (RunResult::Done, once + 1_000), "the price of both");
+    assert_eq!(told[2].0, RunResult::Running, "not known yet");
 }
 
 // M5
 #[test]
 fn an_arm_whose_component_fails_stops_enrolment() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("faulty"));
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("faulty"));
     for n in 0..80 {
-        place
-            .run(&definition, &format!("unit-{n}"), |arm| Fate { faults: arm == "eager", ..Fate::default() });
+        place.run(&definition, &format!("unit-{n}"), |arm| PlannedRunOutcome {
+            faults: arm == "eager",
+            ..PlannedRunOutcome::default()
+        });
     }
     let alarms = guard(&definition, &definition.versions[0], &collected(&place, &definition));
     assert!(alarms.len() == 1 && alarms[0].contains("fault"), "{alarms:?}");
@@ -166,7 +173,7 @@ fn an_arm_whose_component_fails_stops_enrolment() {
 #[test]
 fn dice_that_drop_units_of_one_arm_raise_an_alarm() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("loaded"));
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("loaded"));
     let mut dice = ChaCha8Rng::seed_from_u64(11);
     for n in 0..260 {
         let unit = format!("unit-{n}");
@@ -174,18 +181,18 @@ fn dice_that_drop_units_of_one_arm_raise_an_alarm() {
         if arm == "eager" && chance(&mut dice) < 0.6 {
             continue;
         }
-        place.run(&definition, &unit, |_| Fate::default());
+        place.run(&definition, &unit, |_| PlannedRunOutcome::default());
     }
     let collected = collected(&place, &definition);
     let version = &definition.versions[0];
     let found = report(&definition, version, &collected);
-    assert_eq!(found.comparison.allocation.checked, Checked::Alarm, "{:?}", found.comparison.allocation);
+    assert_eq!(found.comparison.allocation.checked, CheckResult::Alarm, "{:?}", found.comparison.allocation);
     assert_eq!(found.comparison.verdict.decision, Advice::StopBroken);
     assert!(!guard(&definition, version, &collected).is_empty());
 }
 
 /// Three decisions of an arm's policy.
-fn asked(definition: &Definition, arm: &Arm) -> PolicyCounts {
+fn asked(definition: &ExperimentDefinition, arm: &ExperimentArm) -> PolicyCounts {
     PolicyCounts {
         component: arm.component.clone(),
         settings: None,
@@ -193,12 +200,12 @@ fn asked(definition: &Definition, arm: &Arm) -> PolicyCounts {
         arm: Some(place_of(Some(&definition.name), arm.name.as_str())),
         decided: 3,
         abstained: 0,
-        failures: Failures::default(),
+        failures: PolicyFailures::default(),
     }
 }
 
 /// Records as they would be read, with outcomes that are drawn.
-fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Vec<Record> {
+fn drawn(definition: &ExperimentDefinition, like: &RunMetrics, seed: u64, better: f64) -> Vec<ExperimentRun> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let version = &definition.versions[0];
     (0..UNITS)
@@ -206,17 +213,17 @@ fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Ve
             let given = assign(definition, version, &format!("seed-{seed}-unit-{n}")).unwrap();
             let by = 0.6 + if given.arm.name.as_str() == "eager" { better } else { 0.0 };
             let completed = completed(&mut dice, by);
-            let measures = Measures {
+            let measures = RunMetrics {
                 run: format!("r{n}").as_str().into(),
                 completed,
-                standing: if completed == OBJECTIVES { Standing::Done } else { Standing::Unfinished },
+                standing: if completed == OBJECTIVES { RunResult::Done } else { RunResult::Unfinished },
                 tokens: (3_000.0 * (chance(&mut dice) - 0.5).exp()) as u64,
                 assignments: vec![given.assignment.clone()],
                 policies: vec![asked(definition, given.arm)],
                 started_at: UnixMs(n as u64),
                 ..like.clone()
             };
-            Record {
+            ExperimentRun {
                 workspace: "/w".into(),
                 run: measures.run.clone(),
                 started_at: measures.started_at,
@@ -229,12 +236,12 @@ fn drawn(definition: &Definition, like: &Measures, seed: u64, better: f64) -> Ve
 }
 
 /// Whether a primary outcome is called different at any of the looks, by the levels that the verdict rests on.
-fn is_found(definition: &Definition, records: &[Record]) -> bool {
+fn is_found(definition: &ExperimentDefinition, records: &[ExperimentRun]) -> bool {
     let version = &definition.versions[0];
     (1..=LOOKS).any(|look| {
         let seen = records[..records.len() * look / LOOKS].to_vec();
-        let found = report(definition, version, &Collected { records: seen, unreadable: Vec::new() });
-        let primary = found.comparison.metrics.iter().filter(|metric| metric.role == Role::Primary);
+        let found = report(definition, version, &CollectedRuns { records: seen, unreadable: Vec::new() });
+        let primary = found.comparison.metrics.iter().filter(|metric| metric.role == MetricRole::Primary);
         primary
             .flat_map(|metric| &metric.effects)
             .any(|effect| effect.p_adjusted.is_some_and(|p| p < version.analysis.alpha))
@@ -258,8 +265,8 @@ fn most_of(n: u64, p: f64) -> u64 {
 #[test]
 fn equal_arms_are_told_apart_no_more_often_than_stated_and_unequal_ones_are() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut place, definition) = (Place::new(folder.path()), two("rate"));
-    place.run(&definition, "unit-0", |_| Fate::default());
+    let (mut place, definition) = (TestStateRoot::new(folder.path()), two("rate"));
+    place.run(&definition, "unit-0", |_| PlannedRunOutcome::default());
     let like = collected(&place, &definition).records.remove(0).measures.unwrap();
     let count = |better: f64| {
         let seeds: Vec<u64> = SEEDS.collect();
@@ -283,9 +290,10 @@ fn the_same_task_always_gets_the_same_arm_and_counts_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut definition = two("tasks");
     definition.unit = UnitKind::Task;
-    let mut place = Place::new(folder.path());
-    let arms: Vec<_> =
-        (0..3).map(|_| place.run(&definition, "sha256:task", |_| Fate::default()).unwrap()).collect();
+    let mut place = TestStateRoot::new(folder.path());
+    let arms: Vec<_> = (0..3)
+        .map(|_| place.run(&definition, "sha256:task", |_| PlannedRunOutcome::default()).unwrap())
+        .collect();
     assert!(arms.iter().all(|arm| *arm == arms[0]));
     let collected = collected(&place, &definition);
     let joined = join(&definition, &definition.versions[0], &collected);

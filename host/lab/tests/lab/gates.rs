@@ -11,7 +11,7 @@ use baton_core::decision::{QuotaCause, Verdict};
 use baton_core::facts::{ProcessExit, SignalSource};
 use baton_core::time::UnixMs;
 use baton_engine::{Engine, EngineConfig, Router};
-use baton_lab::{Classified, Moment, StreamFormat, classify, classify_remark};
+use baton_lab::{Classification, RecordingTime, StreamFormat, classify, classify_remark};
 use serde::Deserialize;
 
 fn fixtures() -> PathBuf {
@@ -26,12 +26,12 @@ fn router() -> &'static Router {
     })
 }
 
-fn moment() -> Moment {
-    Moment { at: UnixMs(1_780_315_200_000), utc_offset_minutes: 0 }
+fn moment() -> RecordingTime {
+    RecordingTime { at: UnixMs(1_780_315_200_000), utc_offset_minutes: 0 }
 }
 
 #[derive(Deserialize)]
-struct Label {
+struct RecordingLabel {
     exit: i32,
     label: String,
 }
@@ -50,7 +50,7 @@ fn format(recording: &str) -> StreamFormat {
     }
 }
 
-fn judge_recording(name: &str, exit: i32) -> Classified {
+fn judge_recording(name: &str, exit: i32) -> Classification {
     let path = |end: &str| fixtures().join("streams").join(format!("{name}.{end}"));
     let mut stdout = File::open(path("jsonl")).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut stderr = File::open(path("stderr.txt")).ok();
@@ -69,14 +69,14 @@ fn judge_recording(name: &str, exit: i32) -> Classified {
 // A4, B4
 #[test]
 fn every_labelled_stream_gets_its_verdict() {
-    let mut labels: BTreeMap<String, Label> = BTreeMap::new();
+    let mut labels: BTreeMap<String, RecordingLabel> = BTreeMap::new();
     for file in ["labels.json", "labels-more.json"] {
         let text = fs::read_to_string(fixtures().join("streams").join(file)).unwrap();
-        labels.extend(serde_json::from_str::<BTreeMap<String, Label>>(&text).unwrap());
+        labels.extend(serde_json::from_str::<BTreeMap<String, RecordingLabel>>(&text).unwrap());
     }
     assert!(labels.len() >= 80, "{}", labels.len());
     let mut wrong = Vec::new();
-    for (name, Label { exit, label }) in &labels {
+    for (name, RecordingLabel { exit, label }) in &labels {
         let found = judge_recording(name, *exit).assessment;
         // Labels tell of the work, a verdict of the prompt.
         let wanted = if label == "completed" { "answered" } else { label };
@@ -88,7 +88,7 @@ fn every_labelled_stream_gets_its_verdict() {
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct WordingSample {
     kind: String,
     channel: String,
     text: String,
@@ -106,12 +106,12 @@ fn channel(name: &str) -> SignalSource {
     }
 }
 
-fn rows(file: &str) -> Vec<Row> {
+fn rows(file: &str) -> Vec<WordingSample> {
     let rows = fs::read_to_string(fixtures().join("policies").join(file)).unwrap();
     rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-fn verdict(row: &Row, channel: SignalSource) -> Verdict {
+fn verdict(row: &WordingSample, channel: SignalSource) -> Verdict {
     classify_remark(router(), moment(), channel, &row.text).unwrap().assessment.verdict
 }
 
@@ -127,7 +127,7 @@ fn fits(kind: &str, verdict: &Verdict, text: &str) -> bool {
 }
 
 /// How many rows of each kind get their verdict, and which do not.
-fn score(rows: &[Row]) -> (BTreeMap<&str, (u32, u32)>, Vec<String>) {
+fn score(rows: &[WordingSample]) -> (BTreeMap<&str, (u32, u32)>, Vec<String>) {
     let mut kinds = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in rows {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use baton_engine::{Engine, EngineConfig};
-use baton_lab::golden::{Golden, Replayed};
+use baton_lab::golden::{GoldenCase, GoldenResult};
 
 #[test]
 fn committed_components_decide_as_their_golden_files_say() {
@@ -25,10 +25,10 @@ fn committed_components_decide_as_their_golden_files_say() {
                 continue;
             }
             let name = file.display();
-            let golden = Golden::parse(&std::fs::read_to_string(&file).unwrap());
+            let golden = GoldenCase::parse(&std::fs::read_to_string(&file).unwrap());
             let replayed = golden.and_then(|golden| golden.replay(&policy));
             match replayed {
-                Ok(Replayed::Stands) => stand += 1,
+                Ok(GoldenResult::Stands) => stand += 1,
                 other => complaints.push(format!("{name}: {other:?}")),
             }
         }

@@ -11,13 +11,13 @@ use baton_core::facts::ProcessExit;
 use baton_core::view::RunStatus;
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, builtin_bytes};
 use baton_lab::{
-    Import, ImportError, ImportFormat, ImportRequest, Importer, Kept, Moment, RecordedFile, StreamFormat,
-    ask_again, refold, verify,
+    Import, ImportError, ImportFormat, ImportOutcome, ImportRequest, Importer, RecordedFile, RecordingTime,
+    StreamFormat, ask_again, refold, verify,
 };
 use baton_store::{Journal, StateDir, StoreError};
 use serde_json::Value;
 
-const MOMENT: Moment = Moment { at: UnixMs(1_770_892_200_000), utc_offset_minutes: 0 };
+const MOMENT: RecordingTime = RecordingTime { at: UnixMs(1_770_892_200_000), utc_offset_minutes: 0 };
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams")
@@ -98,7 +98,7 @@ fn every_labelled_recording_becomes_a_run_that_ends_as_its_label_says_and_replay
             wrong.push(format!("{name}: {last}, not {}: {:#?}", label["label"], made.report()));
         }
         runs.push(made.run().clone());
-        assert_eq!(made.keep(&state).unwrap(), Kept::New, "{name}");
+        assert_eq!(made.keep(&state).unwrap(), ImportOutcome::New, "{name}");
     }
     assert_eq!(wrong, Vec::<String>::new(), "of {}", runs.len());
     assert!(runs.len() > 70);
@@ -165,13 +165,13 @@ fn the_same_recording_is_the_same_run_and_is_kept_once() {
     let busy = make().keep(&state).unwrap_err();
     assert!(matches!(busy, ImportError::Store(StoreError::Locked { .. })), "{busy}");
     drop(lock);
-    assert_eq!(make().keep(&state).unwrap(), Kept::New);
+    assert_eq!(make().keep(&state).unwrap(), ImportOutcome::New);
     let rows = || {
         let journal = Journal::open_read_only(&state).unwrap();
         (journal.runs().unwrap().len(), journal.last_seq(&run).unwrap())
     };
     let before = rows();
-    assert_eq!(make().keep(&state).unwrap(), Kept::Already);
+    assert_eq!(make().keep(&state).unwrap(), ImportOutcome::Already);
     assert_eq!((before.0, rows()), (1, before));
     assert!(make().is_kept_in(&state).unwrap());
     let other = RELAY.replace("go on", "go on!");
@@ -195,7 +195,7 @@ fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_e
     let run = made.run().clone();
     made.keep(&state).unwrap();
     let found = verify(&Journal::open_read_only(&state).unwrap(), &run, |_: &_, _: &_| {
-        baton_lab::Answer::Unavailable { why: "nobody is asked here".to_owned() }
+        baton_lab::ReplayedAnswer::Unavailable { why: "nobody is asked here".to_owned() }
     });
     let found = found.unwrap();
     assert!(found.is_exact() && found.decisions.native == 1, "{found:?}");

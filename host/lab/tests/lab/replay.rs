@@ -10,31 +10,32 @@ use baton_core::workflow::SettingValue;
 use baton_core::{Digest, Input, JournaledInput, RunId};
 use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, builtin_bytes};
 use baton_lab::replay::{
-    Alarm, Asked, Fate, Instances, Recorded, Replayed, Shelf, Witnesses, replay, replay_with, verify_all,
+    ContextOutcome, InstanceMode, PolicyLoadCache, RecordedPolicies, RecordedRun, ReplayOptions,
+    ReplayResult, WarningOutcome, replay, replay_with, verify_all,
 };
-use baton_lab::{Verification, refold, verify};
-use baton_store::{Durability, Entry, Journal, StateDir};
+use baton_lab::{RunVerification, refold, verify};
+use baton_store::{Durability, Journal, JournalEntry, StateDir};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::relay::{Does, World};
+use crate::relay::{FakeHost, ScriptedOutcome};
 
 /// What is kept to be shown in most of these tests: all.
 const KEPT: usize = 1_000;
 
 /// A run that was played to its end.
-fn recorded(script: &[Does]) -> Vec<Entry> {
+fn recorded(script: &[ScriptedOutcome]) -> Vec<JournalEntry> {
     played("r0", script)
 }
 
-fn played(name: &str, script: &[Does]) -> Vec<Entry> {
-    let mut world = World::new(script.to_vec(), 2, 3, "plain").named(name);
+fn played(name: &str, script: &[ScriptedOutcome]) -> Vec<JournalEntry> {
+    let mut world = FakeHost::new(script.to_vec(), 2, 3, "plain").named(name);
     world.go();
     world.entries
 }
 
 /// A journal of runs that are named r0, r1 and so on.
-fn journal_of(runs: impl IntoIterator<Item = Vec<Entry>>) -> (TempDir, Journal, Vec<RunId>) {
+fn journal_of(runs: impl IntoIterator<Item = Vec<JournalEntry>>) -> (TempDir, Journal, Vec<RunId>) {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(&folder.path().join("state"), folder.path()).unwrap();
     let journal = Journal::open(&state).unwrap();
@@ -59,17 +60,20 @@ fn built_in(engine: &Engine, settings: &[(&str, SettingValue)]) -> ConfiguredPol
     engine.load(BUILTIN_NAME, builtin_bytes()).unwrap().configure(&settings).unwrap()
 }
 
-fn verified(entries: Vec<Entry>) -> Verification {
+fn verified(entries: Vec<JournalEntry>) -> RunVerification {
     let (_folder, journal, runs) = journal_of([entries]);
-    verify(&journal, &runs[0], Witnesses::new(engine(), &journal, None, Shelf::default())).unwrap()
+    verify(&journal, &runs[0], RecordedPolicies::new(engine(), &journal, None, PolicyLoadCache::default()))
+        .unwrap()
 }
 
-fn all() -> Asked {
-    Asked { decides: Capability::ALL.into(), kept: KEPT }
+fn all() -> ReplayOptions {
+    ReplayOptions { decides: Capability::ALL.into(), kept: KEPT }
 }
 
-fn sources(journal: &Journal, runs: &[RunId]) -> Vec<Recorded> {
-    runs.iter().map(|run| Recorded { journal: journal.clone(), run: run.clone(), artifacts: None }).collect()
+fn sources(journal: &Journal, runs: &[RunId]) -> Vec<RecordedRun> {
+    runs.iter()
+        .map(|run| RecordedRun { journal: journal.clone(), run: run.clone(), artifacts: None })
+        .collect()
 }
 
 /// Says of every session at work that it is well, and warns or does not.
@@ -84,16 +88,22 @@ fn warner(warns: impl Fn(&PolicyRequest) -> bool) -> impl Fn(&PolicyRequest) -> 
     }
 }
 
-fn decided(entries: &mut [Entry]) -> impl Iterator<Item = &mut Input> {
+fn decided(entries: &mut [JournalEntry]) -> impl Iterator<Item = &mut Input> {
     entries.iter_mut().filter_map(|entry| match entry {
-        Entry::Input(JournaledInput { input: input @ Input::Decided { .. }, .. }) => Some(input),
+        JournalEntry::Input(JournaledInput { input: input @ Input::Decided { .. }, .. }) => Some(input),
         _ => None,
     })
 }
 
 #[test]
 fn what_was_decided_is_decided_again_by_the_components_of_the_journal() {
-    let script = [Does::Finish, Does::Exhaust, Does::Die, Does::Finish, Does::Exhaust];
+    let script = [
+        ScriptedOutcome::Finish,
+        ScriptedOutcome::Exhaust,
+        ScriptedOutcome::Die,
+        ScriptedOutcome::Finish,
+        ScriptedOutcome::Exhaust,
+    ];
     let mut entries = recorded(&script);
     let count = decided(&mut entries).count() as u64;
     let found = verified(entries);
@@ -103,7 +113,7 @@ fn what_was_decided_is_decided_again_by_the_components_of_the_journal() {
 
 #[test]
 fn whatever_is_changed_in_a_decision_or_its_label_is_found() {
-    let entries = recorded(&[Does::Finish, Does::Exhaust]);
+    let entries = recorded(&[ScriptedOutcome::Finish, ScriptedOutcome::Exhaust]);
     let change = |change: fn(&mut Input)| {
         let mut entries = entries.clone();
         decided(&mut entries).take(1).for_each(change);
@@ -160,10 +170,15 @@ fn a_hundred_thousand_decisions_come_out_the_same() {
 }
 
 fn verify_at_least(decisions: u64) {
-    let scripts: [&[Does]; 3] = [
-        &[Does::Finish, Does::Exhaust, Does::Die],
-        &[Does::Exhaust, Does::Exhaust, Does::Exhaust, Does::Exhaust],
-        &[Does::Hang, Does::Finish, Does::Finish],
+    let scripts: [&[ScriptedOutcome]; 3] = [
+        &[ScriptedOutcome::Finish, ScriptedOutcome::Exhaust, ScriptedOutcome::Die],
+        &[
+            ScriptedOutcome::Exhaust,
+            ScriptedOutcome::Exhaust,
+            ScriptedOutcome::Exhaust,
+            ScriptedOutcome::Exhaust,
+        ],
+        &[ScriptedOutcome::Hang, ScriptedOutcome::Finish, ScriptedOutcome::Finish],
     ];
     let mut left = decisions;
     let stories = (0..).map_while(|n| {
@@ -181,18 +196,19 @@ fn verify_at_least(decisions: u64) {
 
 #[test]
 fn the_policy_of_a_run_stays_on_course_and_another_threshold_leaves_it_once_a_phase() {
-    let (_folder, journal, runs) = journal_of([recorded(&[Does::Exhaust, Does::Finish])]);
+    let (_folder, journal, runs) =
+        journal_of([recorded(&[ScriptedOutcome::Exhaust, ScriptedOutcome::Finish])]);
     let (engine, runs) = (engine(), sources(&journal, &runs));
-    let same = replay(&runs, &all(), &built_in(&engine, &[]), Instances::Fresh).unwrap();
+    let same = replay(&runs, &all(), &built_in(&engine, &[]), InstanceMode::Fresh).unwrap();
     assert!(same.differences.is_empty() && same.departures.is_empty() && same.questions > 10);
     assert_eq!(same.candidate, Some(same.recorded));
     let eager = built_in(&engine, &[("max-objectives", SettingValue::Integer(1))]);
-    let found = replay(&runs, &all(), &eager, Instances::Fresh).unwrap();
+    let found = replay(&runs, &all(), &eager, InstanceMode::Fresh).unwrap();
     assert_eq!(found.departures.len(), 1);
     let (_, first) = &found.departures[0];
     assert_eq!((first.phase.as_str(), first.function), ("10", "splitting.decide"));
     assert!(first.recorded != first.candidate && !first.candidate.is_empty());
-    let asked = |found: &Replayed, off: bool| -> u64 {
+    let asked = |found: &ReplayResult, off: bool| -> u64 {
         found.functions.values().map(|f| if off { f.off_course.asked() } else { f.on_course.asked() }).sum()
     };
     assert_eq!(asked(&found, false), 1, "it leaves with the first question");
@@ -201,16 +217,20 @@ fn the_policy_of_a_run_stays_on_course_and_another_threshold_leaves_it_once_a_ph
 
 #[test]
 fn warnings_are_held_to_what_agents_and_providers_said() {
-    let (_folder, journal, runs) =
-        journal_of([recorded(&[Does::Exhaust, Does::Finish, Does::Die, Does::Exhaust])]);
+    let (_folder, journal, runs) = journal_of([recorded(&[
+        ScriptedOutcome::Exhaust,
+        ScriptedOutcome::Finish,
+        ScriptedOutcome::Die,
+        ScriptedOutcome::Exhaust,
+    ])]);
     let runs = sources(&journal, &runs);
-    let asked = Asked { decides: [Capability::Exhaustion].into(), kept: KEPT };
+    let asked = ReplayOptions { decides: [Capability::Exhaustion].into(), kept: KEPT };
     let always = replay_with(&runs, &asked, &warner(|_| true)).unwrap();
     let sums = always.candidate.unwrap();
     assert_eq!((sums.hits, sums.misses), (2, 0), "{:?}", always.contexts);
     assert_eq!(always.recorded.misses + always.recorded.hits, 2);
-    let ends = |fate: Fate| always.contexts.iter().filter(|(_, one)| one.fate == fate).count();
-    assert_eq!(ends(Fate::Exhausted), 2);
+    let ends = |fate: ContextOutcome| always.contexts.iter().filter(|(_, one)| one.fate == fate).count();
+    assert_eq!(ends(ContextOutcome::Exhausted), 2);
     // Whoever does not warn misses the same, and raises no false alarm.
     let never = replay_with(&runs, &asked, &warner(|_| false)).unwrap();
     let sums = never.candidate.unwrap();
@@ -219,7 +239,7 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
     let at_work = |question: &PolicyRequest| matches!(&question.ask, PolicyQuery::Assess(seen) if seen.session.turns == 0);
     let early = replay_with(&runs, &asked, &warner(at_work)).unwrap();
     for (_, context) in &early.contexts {
-        if let Some(Alarm::Hit { lead }) = context.candidate {
+        if let Some(WarningOutcome::Hit { lead }) = context.candidate {
             assert!(lead.turns <= context.turns);
         }
     }
@@ -227,19 +247,22 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
 
 #[test]
 fn kept_instances_give_the_answers_of_fresh_ones() {
-    let stories = [played("r0", &[Does::Exhaust, Does::Finish]), played("r1", &[Does::Die, Does::Finish])];
+    let stories = [
+        played("r0", &[ScriptedOutcome::Exhaust, ScriptedOutcome::Finish]),
+        played("r1", &[ScriptedOutcome::Die, ScriptedOutcome::Finish]),
+    ];
     let (_folder, journal, runs) = journal_of(stories);
     let (engine, runs) = (engine(), sources(&journal, &runs));
     let policy = built_in(&engine, &[("max-objectives", SettingValue::Integer(1))]);
-    let fresh = replay(&runs, &all(), &policy, Instances::Fresh).unwrap();
-    let kept = replay(&runs, &all(), &policy, Instances::Kept).unwrap();
+    let fresh = replay(&runs, &all(), &policy, InstanceMode::Fresh).unwrap();
+    let kept = replay(&runs, &all(), &policy, InstanceMode::Kept).unwrap();
     assert_eq!(kept.remembers, None);
     assert!(kept.compared.is_some_and(|compared| compared > 0));
-    assert_eq!(Replayed { compared: None, ..kept }, fresh);
+    assert_eq!(ReplayResult { compared: None, ..kept }, fresh);
 }
 
-fn does() -> impl Strategy<Value = Does> {
-    prop_oneof![3 => Just(Does::Finish), 3 => Just(Does::Exhaust), 1 => Just(Does::Die), 1 => Just(Does::Hang)]
+fn does() -> impl Strategy<Value = ScriptedOutcome> {
+    prop_oneof![3 => Just(ScriptedOutcome::Finish), 3 => Just(ScriptedOutcome::Exhaust), 1 => Just(ScriptedOutcome::Die), 1 => Just(ScriptedOutcome::Hang)]
 }
 
 proptest! {
@@ -249,7 +272,7 @@ proptest! {
     /// Any journal folds again to the state that it was written from, and its first part to the state of then.
     #[test]
     fn any_journal_folds_to_the_same_state(script in prop::collection::vec(does(), 1..10), crash_after in 1_usize..200) {
-        let mut world = World::new(script, 2, 3, "plain").named("r0");
+        let mut world = FakeHost::new(script, 2, 3, "plain").named("r0");
         for _ in 0..crash_after {
             if !world.step() {
                 break;
@@ -269,9 +292,9 @@ proptest! {
 
 #[test]
 fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
-    let mut entries = recorded(&[Does::Finish, Does::Exhaust]);
-    let assessed = |entry: &mut Entry| match entry {
-        Entry::Intent { intent, .. } => match &mut intent.action {
+    let mut entries = recorded(&[ScriptedOutcome::Finish, ScriptedOutcome::Exhaust]);
+    let assessed = |entry: &mut JournalEntry| match entry {
+        JournalEntry::Intent { intent, .. } => match &mut intent.action {
             Action::RequestDecision {
                 question: PolicyRequest { ask: PolicyQuery::Assess(seen), .. },
                 ..
@@ -281,7 +304,7 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
             }
             _ => false,
         },
-        Entry::Input(_) => false,
+        JournalEntry::Input(_) => false,
     };
     let changed = entries.iter_mut().filter_map(|entry| assessed(entry).then_some(())).take(2).count();
     let (_folder, journal, runs) = journal_of([entries]);
@@ -289,7 +312,7 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
         PolicyQuery::Assess(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
         _ => false,
     });
-    let asked = Asked { decides: [Capability::Exhaustion].into(), kept: KEPT };
+    let asked = ReplayOptions { decides: [Capability::Exhaustion].into(), kept: KEPT };
     let replayed = replay_with(&sources(&journal, &runs), &asked, &as_recorded).unwrap();
     let warns = |answer: &Result<Decision, Fault>| {
         matches!(answer, Ok(Decision::Assess(Assessment { warning: Some(_), .. })))

@@ -1,14 +1,17 @@
 //! What holds of the statistics whatever the data: invariances, order, and agreement of methods with one another. Known answers
 //! are beside each method, error rates in `stats_gates`.
 
-use baton_lab::stats::betting::{Hedged, Martingale, bet, two_arms};
-use baton_lab::stats::clustered::{Row, means, robust};
-use baton_lab::stats::fixed::Fixed;
-use baton_lab::stats::mixture::{NormalMixture, Sides, bernoulli};
-use baton_lab::stats::off_policy::{Logged, value};
-use baton_lab::stats::power::Goal;
-use baton_lab::stats::sequential::Sequential;
-use baton_lab::stats::{Estimate, Guard, Joint, Moments, Running, Scale, Side, cuped, holm, paired, srm};
+use baton_lab::stats::betting::{BettingMartingale, HedgedConfidenceSequence, bet, two_arms};
+use baton_lab::stats::clustered::{ClusterRow, means, robust};
+use baton_lab::stats::fixed::WelchTest;
+use baton_lab::stats::mixture::{NormalMixture, TestSides, bernoulli};
+use baton_lab::stats::off_policy::{LoggedDecision, value};
+use baton_lab::stats::power::PowerGoal;
+use baton_lab::stats::sequential::ConfidenceSequence;
+use baton_lab::stats::{
+    ArmSide, DataRequirements, EffectScale, Estimate, JointMoments, Moments, RunningMoments, cuped, holm,
+    paired, srm,
+};
 use proptest::prelude::*;
 
 /// Whether two numbers are the same but for rounding.
@@ -62,14 +65,14 @@ proptest! {
         let arms = [Moments::from_sums(n, a, b), Moments::from_sums(m, c, d), Moments::new(m, a, c), Moments::new(n, b, d)];
         let arms: Vec<Moments> = arms.into_iter().flatten().collect();
         for (control, candidate) in arms.iter().flat_map(|one| arms.iter().map(move |other| (one, other))) {
-            for scale in [Scale::Difference, Scale::Relative] {
-                for guard in [Guard::default(), Guard::BARE] {
-                    let sequence = Sequential { alpha, n_star: d, scale, guard };
-                    let fixed = Fixed { alpha, scale, guard };
+            for scale in [EffectScale::Difference, EffectScale::Relative] {
+                for guard in [DataRequirements::default(), DataRequirements::BARE] {
+                    let sequence = ConfidenceSequence { alpha, n_star: d, scale, guard };
+                    let fixed = WelchTest { alpha, scale, guard };
                     let found = [sequence.two_sample(control, candidate), fixed.two_sample(control, candidate)];
                     prop_assert!(found.iter().flatten().all(finite), "{found:?}");
-                    let sequence = Sequential { alpha: 0.05, n_star: 400.0, scale, guard };
-                    let fixed = Fixed { alpha: 0.05, scale, guard };
+                    let sequence = ConfidenceSequence { alpha: 0.05, n_star: 400.0, scale, guard };
+                    let fixed = WelchTest { alpha: 0.05, scale, guard };
                     let found = [sequence.two_sample(control, candidate), fixed.two_sample(control, candidate)];
                     prop_assert!(found.iter().flatten().all(finite), "{found:?}");
                     let found = sequence.units_needed(a, b, c);
@@ -92,20 +95,20 @@ proptest! {
         if let Ok(found) = two_arms(&[a, b], &[c], (d, alpha), 0.05, 4) {
             prop_assert!(finite(&found.estimate));
         }
-        let goal = Goal { alpha, power: a };
+        let goal = PowerGoal { alpha, power: a };
         for found in [goal.two_means(b), goal.pairs(c), goal.two_shares(b, c), goal.in_all(b, c), goal.in_all_sequential(b, c, Some(d))] {
             prop_assert!(found.is_err() || found.as_ref().is_ok_and(|n| n.is_finite()), "{found:?}");
         }
-        let joint = |y: f64, x: f64| Joint { n, y, y_squares: a, x, x_squares: b, products: c };
+        let joint = |y: f64, x: f64| JointMoments { n, y, y_squares: a, x, x_squares: b, products: c };
         if let Ok(found) = cuped::adjust(&joint(a, b), &joint(c, d)) {
             prop_assert!(found.theta.is_finite() && found.saving.is_finite());
         }
-        let row = |action| Logged { action, reward: a, behaviour: b, target: vec![c, 1.0 - c], predicted: vec![d, a] };
+        let row = |action| LoggedDecision { action, reward: a, behaviour: b, target: vec![c, 1.0 - c], predicted: vec![d, a] };
         if let Ok(found) = value(&[row(0), row(1)], alpha) {
             prop_assert!(found.ips.is_finite() && found.dr.is_none_or(f64::is_finite) && found.effective.is_finite());
         }
-        let rows: Vec<Row<u64>> = [(0, a), (1, b), (2, c), (3, d)]
-            .map(|(cluster, value)| Row { cluster, side: if cluster < 2 { Side::Control } else { Side::Candidate }, value })
+        let rows: Vec<ClusterRow<u64>> = [(0, a), (1, b), (2, c), (3, d)]
+            .map(|(cluster, value)| ClusterRow { cluster, side: if cluster < 2 { ArmSide::Control } else { ArmSide::Candidate }, value })
             .to_vec();
         if let Ok(found) = robust(&rows, alpha, 2) {
             prop_assert!(finite(&found));
@@ -122,7 +125,7 @@ proptest! {
         let backwards: Vec<f64> = values.iter().rev().copied().collect();
         let back = Moments::of(&backwards).unwrap();
         let sums = Moments::from_sums(values.len() as u64, values.iter().sum(), values.iter().map(|v| v * v).sum()).unwrap();
-        let (mut left, mut right) = (Running::default(), Running::default());
+        let (mut left, mut right) = (RunningMoments::default(), RunningMoments::default());
         for (index, value) in values.iter().enumerate() {
             if index < cut { left.push(*value).unwrap() } else { right.push(*value).unwrap() }
         }
@@ -135,8 +138,8 @@ proptest! {
     #[test]
     fn arms_that_change_places_turn_the_sign(a in arm(), b in arm()) {
         for (ab, ba) in [
-            (Sequential::default().two_sample(&a, &b), Sequential::default().two_sample(&b, &a)),
-            (Fixed::default().two_sample(&a, &b), Fixed::default().two_sample(&b, &a)),
+            (ConfidenceSequence::default().two_sample(&a, &b), ConfidenceSequence::default().two_sample(&b, &a)),
+            (WelchTest::default().two_sample(&a, &b), WelchTest::default().two_sample(&b, &a)),
         ] {
             let (ab, ba) = (ab.unwrap(), ba.unwrap());
             prop_assert!(sound(&ab) && near(ab.value, -ba.value) && near(ab.lower, -ba.upper) && near(ab.p, ba.p));
@@ -147,10 +150,10 @@ proptest! {
     fn other_units_change_a_difference_as_they_do_and_a_relative_effect_not_at_all(a in arm(), b in arm(), factor in 0.01..100.0_f64) {
         prop_assume!(a.mean().abs() > 0.1);
         let times = |m: &Moments| Moments::new(m.n(), m.mean() * factor, m.variance() * factor * factor).unwrap();
-        let here = Sequential::default();
+        let here = ConfidenceSequence::default();
         let (plain, scaled) = (here.two_sample(&a, &b).unwrap(), here.two_sample(&times(&a), &times(&b)).unwrap());
         prop_assert!(near(plain.lower * factor, scaled.lower) && near(plain.p, scaled.p));
-        let relative = Sequential { scale: Scale::Relative, ..here };
+        let relative = ConfidenceSequence { scale: EffectScale::Relative, ..here };
         if let (Ok(plain), Ok(scaled)) = (relative.two_sample(&a, &b), relative.two_sample(&times(&a), &times(&b))) {
             prop_assert!(near(plain.lower, scaled.lower) && near(plain.upper, scaled.upper) && sound(&plain));
         }
@@ -164,9 +167,9 @@ proptest! {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let (a, b) = (Moments::of(&a).unwrap(), Moments::of(&b).unwrap());
         let together = paired::pairs(&pairs).unwrap();
-        let (once, share) = (Fixed::default(), Fixed { scale: Scale::Relative, ..Fixed::default() });
+        let (once, share) = (WelchTest::default(), WelchTest { scale: EffectScale::Relative, ..WelchTest::default() });
         let (ever, ever_share) =
-            (Sequential::default(), Sequential { scale: Scale::Relative, ..Sequential::default() });
+            (ConfidenceSequence::default(), ConfidenceSequence { scale: EffectScale::Relative, ..ConfidenceSequence::default() });
         for (difference, relative, is_paired) in [
             (once.two_sample(&a, &b), share.two_sample(&a, &b), false),
             (ever.two_sample(&a, &b), ever_share.two_sample(&a, &b), false),
@@ -195,10 +198,10 @@ proptest! {
 
     #[test]
     fn intervals_are_wider_where_less_error_is_allowed_and_wider_for_those_who_peek(a in arm(), b in arm(), alpha in 0.001..0.4_f64) {
-        let at = |alpha| Sequential { alpha, ..Sequential::default() }.two_sample(&a, &b).unwrap();
+        let at = |alpha| ConfidenceSequence { alpha, ..ConfidenceSequence::default() }.two_sample(&a, &b).unwrap();
         let (strict, lax) = (at(alpha / 2.0), at(alpha));
         prop_assert!(strict.lower < lax.lower && strict.upper > lax.upper);
-        let once = Fixed { alpha, ..Fixed::default() }.two_sample(&a, &b).unwrap();
+        let once = WelchTest { alpha, ..WelchTest::default() }.two_sample(&a, &b).unwrap();
         // Of few units t is wide by itself.
         if a.n().min(b.n()) > 100 {
             prop_assert!(lax.lower < once.lower && lax.upper > once.upper);
@@ -208,8 +211,8 @@ proptest! {
 
     #[test]
     fn a_sequence_is_narrowest_where_it_was_tuned_to_be(n_star in 50.0..5_000.0_f64, factor in 0.05..20.0_f64, alpha in 0.001..0.3_f64) {
-        let tuned = Sequential { n_star, alpha, ..Sequential::default() };
-        let other = Sequential { n_star: n_star * factor, ..tuned };
+        let tuned = ConfidenceSequence { n_star, alpha, ..ConfidenceSequence::default() };
+        let other = ConfidenceSequence { n_star: n_star * factor, ..tuned };
         // The published tuning is nearly, not exactly, the best.
         prop_assert!(tuned.boundary(n_star).unwrap() <= other.boundary(n_star).unwrap() * 1.01);
     }
@@ -217,8 +220,8 @@ proptest! {
     #[test]
     fn the_sequence_is_the_normal_mixture(n in 2_u64..10_000, alpha in 0.001..0.3_f64, n_star in 10.0..5_000.0_f64) {
         // Two published forms of one bound: of a mean, and of the sum of n values of variance 1.
-        let sequence = Sequential { alpha, n_star, ..Sequential::default() };
-        let mixture = NormalMixture::new(n_star, alpha, Sides::Two).unwrap();
+        let sequence = ConfidenceSequence { alpha, n_star, ..ConfidenceSequence::default() };
+        let mixture = NormalMixture::new(n_star, alpha, TestSides::Two).unwrap();
         let n = n as f64;
         prop_assert!(near(sequence.boundary(n).unwrap() * n.sqrt(), mixture.bound(n, alpha).unwrap()));
     }
@@ -235,8 +238,8 @@ proptest! {
     #[test]
     fn a_mean_is_outside_of_the_interval_only_where_the_gambler_got_rich_on_it(values in shares(1..60), cell in 1_u32..1_000) {
         let mean = f64::from(cell) / 1_000.0;
-        let mut martingale = Martingale::new(mean, 0.05).unwrap();
-        let mut hedged = Hedged::new(0.05).unwrap();
+        let mut martingale = BettingMartingale::new(mean, 0.05).unwrap();
+        let mut hedged = HedgedConfidenceSequence::new(0.05).unwrap();
         for value in values {
             martingale.push(value).unwrap();
             hedged.push(value).unwrap();
@@ -251,7 +254,7 @@ proptest! {
     fn a_bet_before_a_value_does_not_depend_on_it(values in shares(1..30), one in 0.0..1.0_f64, other in 0.0..1.0_f64) {
         // The expectation of the next factor is 1 only if the stake was fixed before: the factor is linear in the value.
         let after = |last: f64| {
-            let mut martingale = Martingale::new(0.5, 0.05).unwrap();
+            let mut martingale = BettingMartingale::new(0.5, 0.05).unwrap();
             values.iter().for_each(|value| martingale.push(*value).unwrap());
             martingale.push(last).unwrap();
             martingale.e_value()
@@ -323,7 +326,7 @@ proptest! {
         shift in -100.0..100.0_f64,
     ) {
         let of = |shift: f64| {
-            let (mut a, mut b) = (Joint::default(), Joint::default());
+            let (mut a, mut b) = (JointMoments::default(), JointMoments::default());
             for (index, (y, x)) in rows.iter().enumerate() {
                 if index.is_multiple_of(2) { a.push(*y, x + shift).unwrap() } else { b.push(*y, x + shift).unwrap() }
             }
@@ -331,17 +334,17 @@ proptest! {
         };
         let (here, there) = (of(0.0), of(shift));
         prop_assert!((here.theta - there.theta).abs() < 1e-6);
-        let effect = |found: &cuped::Adjusted| found.candidate.mean() - found.control.mean();
+        let effect = |found: &cuped::CupedAdjustment| found.candidate.mean() - found.control.mean();
         prop_assert!((effect(&here) - effect(&there)).abs() < 1e-5);
     }
 
     #[test]
     fn tasks_with_one_run_each_are_independent_units(values in values(50..90)) {
-        let side = |index: usize| if index.is_multiple_of(2) { Side::Control } else { Side::Candidate };
-        let rows: Vec<Row<usize>> =
-            values.iter().enumerate().map(|(cluster, value)| Row { cluster, side: side(cluster), value: *value }).collect();
+        let side = |index: usize| if index.is_multiple_of(2) { ArmSide::Control } else { ArmSide::Candidate };
+        let rows: Vec<ClusterRow<usize>> =
+            values.iter().enumerate().map(|(cluster, value)| ClusterRow { cluster, side: side(cluster), value: *value }).collect();
         let (a, b) = means(&rows).unwrap();
-        let welch = Fixed { guard: Guard::BARE, ..Fixed::default() }.two_sample(&a, &b).unwrap();
+        let welch = WelchTest { guard: DataRequirements::BARE, ..WelchTest::default() }.two_sample(&a, &b).unwrap();
         let sandwich = robust(&rows, 0.05, 2).unwrap();
         prop_assert!(near(welch.value, sandwich.value) && sound(&sandwich));
         let ratio = (sandwich.upper - sandwich.lower) / (welch.upper - welch.lower);
@@ -353,12 +356,12 @@ proptest! {
         rows in prop::collection::vec((0_usize..3, -5.0..5.0_f64, 0.05..1.0_f64, prop::array::uniform3(0.01..1.0_f64)), 1..40),
         shift in -3.0..3.0_f64,
     ) {
-        let logged = |shift: f64| -> Vec<Logged> {
+        let logged = |shift: f64| -> Vec<LoggedDecision> {
             let row = |(action, reward, behaviour, target): &(usize, f64, f64, [f64; 3])| {
                 let sum: f64 = target.iter().sum();
                 let target = target.iter().map(|chance| chance / sum).collect();
                 let predicted = vec![0.5 + shift, 1.0 + shift, -0.5 + shift];
-                Logged { action: *action, reward: reward + shift, behaviour: *behaviour, target, predicted }
+                LoggedDecision { action: *action, reward: reward + shift, behaviour: *behaviour, target, predicted }
             };
             rows.iter().map(row).collect()
         };
@@ -372,7 +375,7 @@ proptest! {
 
     #[test]
     fn smaller_effects_take_more_units(d in 0.05..1.0_f64, power in 0.3..0.98_f64) {
-        let goal = Goal { alpha: 0.05, power };
+        let goal = PowerGoal { alpha: 0.05, power };
         let needed = goal.two_means(d).unwrap();
         prop_assert!(goal.two_means(d * 0.8).unwrap() > needed);
         prop_assert!(goal.pairs(d).unwrap() < needed);

@@ -9,8 +9,8 @@ use baton_core::{Input, JournaledInput, PhaseId, RunId, Seq, UnixMs};
 use baton_engine::{
     BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, Router, builtin_bytes,
 };
-use baton_lab::{Function, LabError, Tally, Tried, candidate, try_on};
-use baton_store::Entry;
+use baton_lab::{FunctionMatches, LabError, MatchCounts, TrialResult, candidate, try_on};
+use baton_store::JournalEntry;
 
 use crate::recorder::{journal_of, label, record, run_id, stub};
 
@@ -18,21 +18,21 @@ use crate::recorder::{journal_of, label, record, run_id, stub};
 const KEPT: usize = 100;
 
 fn tried(
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     decides: &[Capability],
     kept: usize,
     ask: impl FnMut(&PolicyRequest) -> PolicyAnswer,
-) -> Tried {
+) -> TrialResult {
     let (_folder, journal) = journal_of(entries);
     try_on(&journal, &run_id(), decides.iter().copied(), kept, ask).unwrap()
 }
 
-fn recorded_with_stub() -> Vec<Entry> {
+fn recorded_with_stub() -> Vec<JournalEntry> {
     record(|question| (Ok(stub(question)), label(question)))
 }
 
 /// One tally of every function together.
-fn sum(tried: &Tried, of: impl Fn(&Function) -> Tally) -> Tally {
+fn sum(tried: &TrialResult, of: impl Fn(&FunctionMatches) -> MatchCounts) -> MatchCounts {
     tried.functions.values().map(of).sum()
 }
 
@@ -113,7 +113,7 @@ fn another_reason_and_a_fault_leave_the_candidate_on_course() {
     let briefs = found.functions["prompting.compose"].on_course;
     assert!(briefs.faults >= 1 && briefs.faults == briefs.asked());
     assert_eq!((all.faults, all.other_words), (briefs.faults, all.asked() - briefs.faults));
-    assert_eq!(sum(&found, |function| function.off_course), Tally::default());
+    assert_eq!(sum(&found, |function| function.off_course), MatchCounts::default());
     assert!(found.differences.iter().all(|one| one.candidate == Err(Fault::OutOfFuel { limit: 7 })));
 }
 
@@ -125,7 +125,7 @@ fn what_a_candidate_does_not_decide_is_not_put_to_it() {
     });
     let brief = found.functions["prompting.compose"];
     assert!(brief.not_asked >= 1);
-    assert_eq!((brief.on_course, brief.off_course), (Tally::default(), Tally::default()));
+    assert_eq!((brief.on_course, brief.off_course), (MatchCounts::default(), MatchCounts::default()));
     assert!(found.functions["splitting.decide"].on_course.same >= 1);
 }
 
@@ -174,7 +174,7 @@ fn a_journal_that_makes_no_sense_is_an_error() {
     let mut entries = recorded_with_stub();
     let seq = Seq(entries.len() as u64 + 1);
     let input = Input::Agent { session: "nobody".into(), event: baton_core::facts::AgentEvent::Compacting };
-    entries.push(Entry::Input(JournaledInput { seq, at: UnixMs(0), input }));
+    entries.push(JournalEntry::Input(JournaledInput { seq, at: UnixMs(0), input }));
     let (_folder, journal) = journal_of(entries);
     let refused = try_on(&journal, &run_id(), [], KEPT, nobody).unwrap_err();
     assert!(matches!(refused, LabError::Refused { seq: at, .. } if at == seq), "{refused}");

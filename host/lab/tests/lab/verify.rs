@@ -8,22 +8,23 @@ use baton_core::facts::AgentEvent;
 use baton_core::observation::{PolicyQuery, PolicyRequest};
 use baton_core::{Digest, Input, JournaledInput, RunId, Seq, SessionId, UnixMs};
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
-use baton_lab::{Answer, Divergence, LabError, ask_again, refold, verify};
-use baton_store::Entry;
+use baton_lab::{CoreDivergence, LabError, ReplayedAnswer, ask_again, refold, verify};
+use baton_store::JournalEntry;
 
 use crate::recorder::{journal_of, label, record, run_id, stub};
 
-fn recorded_with_stub() -> Vec<Entry> {
+fn recorded_with_stub() -> Vec<JournalEntry> {
     record(|question| (Ok(stub(question)), label(question)))
 }
 
-fn again(question: &PolicyRequest, _: &Provenance) -> Answer {
-    Answer::Given { result: Ok(Some(stub(question))), fuel: 100 }
+fn again(question: &PolicyRequest, _: &Provenance) -> ReplayedAnswer {
+    ReplayedAnswer::Given { result: Ok(Some(stub(question))), fuel: 100 }
 }
 
-fn decisions(entries: &[Entry]) -> u64 {
-    let is_decision =
-        |entry: &&Entry| matches!(entry, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. }));
+fn decisions(entries: &[JournalEntry]) -> u64 {
+    let is_decision = |entry: &&JournalEntry| {
+        matches!(entry, JournalEntry::Input(JournaledInput { input: Input::Decided { .. }, .. }))
+    };
     entries.iter().filter(is_decision).count() as u64
 }
 
@@ -46,7 +47,7 @@ fn a_recorded_run_replays_exactly() {
 fn the_first_intent_that_differs_is_named() {
     let mut entries = recorded_with_stub();
     let changed = entries.iter_mut().find_map(|entry| match entry {
-        Entry::Intent { seq, intent: Intent { action: Action::Prompt { text, .. }, .. }, .. } => {
+        JournalEntry::Intent { seq, intent: Intent { action: Action::Prompt { text, .. }, .. }, .. } => {
             *text = "another prompt".into();
             Some(*seq)
         }
@@ -54,18 +55,18 @@ fn the_first_intent_that_differs_is_named() {
     });
     let (_folder, journal) = journal_of(entries);
     let divergence = verify(&journal, &run_id(), again).unwrap().refold.unwrap_err();
-    assert!(matches!(divergence, Divergence::Other { replayed: Some(_), .. }), "{divergence}");
+    assert!(matches!(divergence, CoreDivergence::Other { replayed: Some(_), .. }), "{divergence}");
     assert_eq!(Some(divergence.seq()), changed);
 }
 
 #[test]
 fn an_intent_that_was_never_recorded_is_named() {
     let mut entries = recorded_with_stub();
-    let at = entries.iter().position(|entry| matches!(entry, Entry::Intent { .. })).unwrap();
+    let at = entries.iter().position(|entry| matches!(entry, JournalEntry::Intent { .. })).unwrap();
     entries.truncate(at);
     let (_folder, journal) = journal_of(entries);
     let divergence = refold(&journal, &run_id()).unwrap().unwrap_err();
-    assert!(matches!(divergence, Divergence::More { seq, .. } if seq.0 == at as u64), "{divergence}");
+    assert!(matches!(divergence, CoreDivergence::More { seq, .. } if seq.0 == at as u64), "{divergence}");
 }
 
 #[test]
@@ -73,10 +74,10 @@ fn an_input_that_core_refuses_is_named() {
     let mut entries = recorded_with_stub();
     let seq = Seq(entries.len() as u64 + 1);
     let input = Input::Agent { session: SessionId::new("nobody"), event: AgentEvent::Compacting };
-    entries.push(Entry::Input(JournaledInput { seq, at: UnixMs(0), input }));
+    entries.push(JournalEntry::Input(JournaledInput { seq, at: UnixMs(0), input }));
     let (_folder, journal) = journal_of(entries);
     let divergence = refold(&journal, &run_id()).unwrap().unwrap_err();
-    assert!(matches!(divergence, Divergence::Refused { seq: at, .. } if at == seq), "{divergence}");
+    assert!(matches!(divergence, CoreDivergence::Refused { seq: at, .. } if at == seq), "{divergence}");
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn another_answer_and_other_fuel_are_found() {
     let entries = recorded_with_stub();
     let asked = decisions(&entries);
     let (_folder, journal) = journal_of(entries);
-    let slower = |question: &PolicyRequest, _: &Provenance| Answer::Given {
+    let slower = |question: &PolicyRequest, _: &Provenance| ReplayedAnswer::Given {
         result: Ok(Some(stub(question))),
         fuel: 101,
     };
@@ -94,7 +95,9 @@ fn another_answer_and_other_fuel_are_found() {
     assert!(found.decisions.changed[0].is_fuel_only());
 
     let broken = |question: &PolicyRequest, label: &Provenance| match question.ask {
-        PolicyQuery::Brief(_) => Answer::Given { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 },
+        PolicyQuery::Brief(_) => {
+            ReplayedAnswer::Given { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 }
+        }
         _ => again(question, label),
     };
     let found = verify(&journal, &run_id(), broken).unwrap().decisions;
@@ -115,7 +118,7 @@ fn what_no_component_decided_is_not_asked_again() {
     });
     let asked = decisions(&native);
     let (_folder, journal) = journal_of(native);
-    let nobody = |_: &PolicyRequest, _: &Provenance| -> Answer { panic!("nobody is asked") };
+    let nobody = |_: &PolicyRequest, _: &Provenance| -> ReplayedAnswer { panic!("nobody is asked") };
     assert_eq!(verify(&journal, &run_id(), nobody).unwrap().decisions.native, asked);
 
     let mut calls = 0;
@@ -138,10 +141,10 @@ fn a_journal_that_makes_no_sense_is_an_error() {
     let mut entries = recorded_with_stub();
     let at = entries
         .iter()
-        .position(|e| matches!(e, Entry::Input(JournaledInput { input: Input::Decided { .. }, .. })));
-    let Entry::Input(mut orphan) = entries[at.unwrap()].clone() else { panic!("an input") };
+        .position(|e| matches!(e, JournalEntry::Input(JournaledInput { input: Input::Decided { .. }, .. })));
+    let JournalEntry::Input(mut orphan) = entries[at.unwrap()].clone() else { panic!("an input") };
     orphan.seq = Seq(entries.len() as u64 + 1);
-    entries.push(Entry::Input(orphan));
+    entries.push(JournalEntry::Input(orphan));
     let (_folder, journal) = journal_of(entries);
     assert!(matches!(verify(&journal, &run_id(), again), Err(LabError::NoQuestion { .. })));
 }

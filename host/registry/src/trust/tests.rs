@@ -16,12 +16,12 @@ fn signed(key: &SigningKey) -> Vec<Signature> {
 }
 
 /// Rules as a person writes them, with the keys that they name in a folder.
-fn trust(rules: &str, keys: &[(&str, &SigningKey)]) -> Result<Trust, TrustError> {
+fn trust(rules: &str, keys: &[(&str, &SigningKey)]) -> Result<TrustRules, TrustError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, key) in keys {
         std::fs::write(folder.path().join(name), key.public().to_pem().unwrap()).unwrap();
     }
-    toml::from_str::<Rules>(rules).unwrap().ready(folder.path())
+    toml::from_str::<TrustConfig>(rules).unwrap().ready(folder.path())
 }
 
 // M6
@@ -29,9 +29,12 @@ fn trust(rules: &str, keys: &[(&str, &SigningKey)]) -> Result<Trust, TrustError>
 fn without_rules_everything_is_taken_and_nothing_is_believed() {
     let trust = trust("", &[]).unwrap();
     assert!(!trust.wants_signatures(&reference()));
-    assert_eq!(trust.judge(&reference(), &manifest(), &[]), Ok(Verdict::Unsigned));
+    assert_eq!(trust.judge(&reference(), &manifest(), &[]), Ok(TrustResult::Unsigned));
     let by_somebody = signed(&SigningKey::generate().unwrap());
-    assert_eq!(trust.judge(&reference(), &manifest(), &by_somebody), Ok(Verdict::Unjudged { signatures: 1 }));
+    assert_eq!(
+        trust.judge(&reference(), &manifest(), &by_somebody),
+        Ok(TrustResult::Unjudged { signatures: 1 })
+    );
 }
 
 // M6
@@ -44,7 +47,7 @@ fn a_rule_wants_the_signature_of_one_of_its_keys() {
     let judge = |signatures: &[Signature]| trust.judge(&reference(), &manifest(), signatures);
 
     assert!(trust.wants_signatures(&reference()));
-    let Ok(Verdict::Signed { by, key }) = judge(&signed(&ours)) else { panic!("signed") };
+    let Ok(TrustResult::Signed { by, key }) = judge(&signed(&ours)) else { panic!("signed") };
     assert!(by.ends_with("acme.pub") && key == ours.public().id());
     assert!(matches!(judge(&[]), Err(TrustError::Unsigned { .. })));
     let error = judge(&signed(&theirs)).unwrap_err();
@@ -59,7 +62,7 @@ fn a_rule_wants_the_signature_of_one_of_its_keys() {
     assert!(matches!(judge(&moved), Err(TrustError::OtherManifest { .. })));
 
     let elsewhere: OciReference = "oci://registry.example/other/strict:1".parse().unwrap();
-    assert_eq!(trust.judge(&elsewhere, &manifest(), &[]), Ok(Verdict::Unsigned));
+    assert_eq!(trust.judge(&elsewhere, &manifest(), &[]), Ok(TrustResult::Unsigned));
 }
 
 // M6
@@ -70,7 +73,7 @@ fn what_is_unsigned_is_allowed_or_refused_by_word() {
     let lenient =
         trust("[[rule]]\nfrom = \"registry.example\"\nkeys = [\"a.pub\"]\nunsigned = \"allow\"", &keys)
             .unwrap();
-    assert_eq!(lenient.judge(&reference(), &manifest(), &[]), Ok(Verdict::Unsigned));
+    assert_eq!(lenient.judge(&reference(), &manifest(), &[]), Ok(TrustResult::Unsigned));
     let by_another = signed(&SigningKey::generate().unwrap());
     assert!(
         lenient.judge(&reference(), &manifest(), &by_another).is_err(),
@@ -99,11 +102,11 @@ fn a_key_may_be_written_in_place() {
 #[test]
 fn rules_that_say_nothing_are_errors() {
     for (rules, hint) in [
-        ("[[rule]]\nfrom = \"\"", "about nothing"),
-        ("[[rule]]\nfrom = \"oci://registry.example/a\"", "about nothing"),
+        ("[[rule]]\nfrom = \"\"", "matches nothing"),
+        ("[[rule]]\nfrom = \"oci://registry.example/a\"", "matches nothing"),
         ("[[rule]]\nfrom = \"a\"\nkeys = [\"absent.pub\"]", "absent.pub"),
         ("[[rule]]\nfrom = \"a\"\nkeys = [\".\"]", "not a file"),
-        ("[[rule]]\nfrom = \"a\"\nkeys = [\"-----BEGIN NOTHING\"]", "no public key"),
+        ("[[rule]]\nfrom = \"a\"\nkeys = [\"-----BEGIN NOTHING\"]", "not a public key"),
         ("plain_http = [\"http://lan\"]", "http://lan"),
     ] {
         let error = trust(rules, &[]).unwrap_err();
@@ -112,7 +115,7 @@ fn rules_that_say_nothing_are_errors() {
     for unknown in
         ["signed = true", "[[rule]]\nfrom = \"a\"\nkey = \"b\"", "unsigned = \"maybe\"", "[[rule]]"]
     {
-        assert!(toml::from_str::<Rules>(unknown).is_err(), "{unknown}");
+        assert!(toml::from_str::<TrustConfig>(unknown).is_err(), "{unknown}");
     }
 }
 

@@ -3,32 +3,34 @@
 use std::path::Path;
 
 use baton_core::Digest;
-use baton_registry::{Artifact, ClientOptions, Credentials, Registry, RegistryError};
+use baton_registry::{ClientOptions, PolicyArtifact, RegistryClient, RegistryCredentials, RegistryError};
 
-use crate::fake::{Fake, Reply};
-use crate::{COMPONENT, Scene, is_component, options};
+use crate::fake_registry::{FakeRegistry, FakeResponse};
+use crate::{COMPONENT, RegistryFixture, is_component, options};
 
 /// Credentials of "ada:secret" for a host.
-fn ada(folder: &Path, host: &str) -> Credentials {
+fn ada(folder: &Path, host: &str) -> RegistryCredentials {
     let config = folder.join("config.json");
     std::fs::write(&config, format!(r#"{{"auths": {{"{host}": {{"auth": "YWRhOnNlY3JldA=="}}}}}}"#)).unwrap();
-    Credentials::of(config)
+    RegistryCredentials::of(config)
 }
 
 #[test]
 fn credentials_go_to_their_registry_and_nowhere_else() {
-    let (scene, elsewhere) = (Scene::new(), Fake::start());
+    let (scene, elsewhere) = (RegistryFixture::new(), FakeRegistry::start());
     let folder = tempfile::tempdir().unwrap();
     let registry =
-        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+        RegistryClient::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
     let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(COMPONENT));
     elsewhere.put(&blob, "application/octet-stream", COMPONENT);
 
     // Basic credentials, and a layer that lies on another host.
     let location = format!("http://{}{blob}", elsewhere.host);
     scene.fake.twist(move |seen| match &seen.authorization {
-        None => Some(Reply::of(401, "").with("www-authenticate", "Basic realm=\"x\"")),
-        Some(_) if is_component(&seen.path) => Some(Reply::of(307, "").with("location", location.clone())),
+        None => Some(FakeResponse::of(401, "").with("www-authenticate", "Basic realm=\"x\"")),
+        Some(_) if is_component(&seen.path) => {
+            Some(FakeResponse::of(307, "").with("location", location.clone()))
+        }
         Some(_) => None,
     });
     assert_eq!(registry.pull(&scene.reference).unwrap().bytes, COMPONENT);
@@ -43,33 +45,33 @@ fn credentials_go_to_their_registry_and_nowhere_else() {
     elsewhere.twist(|seen| {
         assert!(seen.path.contains("scope=repository%3Aacme%2Fstrict%3Apull"), "{}", seen.path);
         let known = seen.authorization.as_deref() == Some("Basic YWRhOnNlY3JldA==");
-        Some(if known { Reply::of(200, r#"{"token":"abc"}"#) } else { Reply::of(401, "") })
+        Some(if known { FakeResponse::of(200, r#"{"token":"abc"}"#) } else { FakeResponse::of(401, "") })
     });
     scene.fake.twist(move |seen| {
         let challenge = format!("Bearer realm=\"{realm}\",service=\"s\"");
         let admitted = seen.authorization.as_deref() == Some("Bearer abc");
-        (!admitted).then(|| Reply::of(401, "").with("www-authenticate", challenge))
+        (!admitted).then(|| FakeResponse::of(401, "").with("www-authenticate", challenge))
     });
     let registry =
-        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+        RegistryClient::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
     assert_eq!(registry.pull(&scene.reference).unwrap().bytes, COMPONENT);
-    let anonymous = Registry::new(options()).pull(&scene.reference).unwrap_err();
+    let anonymous = RegistryClient::new(options()).pull(&scene.reference).unwrap_err();
     assert!(matches!(anonymous, RegistryError::Unauthorized { had_credentials: false, .. }), "{anonymous}");
 
     // An upload that is sent to another host takes no credentials along.
     let other = format!("http://{}/upload", elsewhere.host);
-    elsewhere.twist(|_| Some(Reply::of(201, "")));
+    elsewhere.twist(|_| Some(FakeResponse::of(201, "")));
     elsewhere.seen();
     scene.fake.twist(move |seen| match seen.method.as_str() {
         _ if seen.authorization.is_none() => {
-            Some(Reply::of(401, "").with("www-authenticate", "Basic realm=\"x\""))
+            Some(FakeResponse::of(401, "").with("www-authenticate", "Basic realm=\"x\""))
         }
-        "POST" => Some(Reply::of(202, "").with("location", other.clone())),
+        "POST" => Some(FakeResponse::of(202, "").with("location", other.clone())),
         _ => None,
     });
     let registry =
-        Registry::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
-    registry.push(&scene.reference, &Artifact::new(b"\0asm: new".to_vec(), &[], &[])).unwrap();
+        RegistryClient::new(ClientOptions { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    registry.push(&scene.reference, &PolicyArtifact::new(b"\0asm: new".to_vec(), &[], &[])).unwrap();
     let seen = elsewhere.seen();
     assert!(!seen.is_empty() && seen.iter().all(|seen| seen.authorization.is_none()), "{seen:?}");
 }

@@ -4,65 +4,65 @@
 #![allow(missing_docs)]
 
 mod credentials;
-mod fake;
+mod fake_registry;
 
 use std::path::Path;
 use std::time::Duration;
 
 use baton_core::Digest;
-use baton_registry::trust::{Rules, Trust, TrustError, TrustedKey, Verdict};
+use baton_registry::trust::{TrustConfig, TrustError, TrustResult, TrustRules, TrustedKey};
 use baton_registry::{
-    Artifact, ClientOptions, ContentStore, MANIFEST_TYPE, OciPin, OciReference, Patience, PolicyResolver,
-    Registry, RegistryError, SigningKey,
+    ClientOptions, ContentStore, MANIFEST_TYPE, OciPin, OciReference, PolicyArtifact, PolicyResolver,
+    RegistryClient, RegistryError, SigningKey, Timeouts,
 };
 
-use fake::{Fake, Reply, Then};
+use fake_registry::{FakeRegistry, FakeResponse, ResponseEnding};
 
 const COMPONENT: &[u8] = b"\0asm: a policy, for all that a registry knows";
 
 /// A registry with a policy in it, and somebody who pulls.
-struct Scene {
-    fake: Fake,
+struct RegistryFixture {
+    fake: FakeRegistry,
     state: tempfile::TempDir,
     reference: OciReference,
     manifest: Digest,
 }
 
-fn artifact() -> Artifact {
-    Artifact::new(COMPONENT.to_vec(), &["baton:policy/types@0.1.0".into()], &[])
+fn artifact() -> PolicyArtifact {
+    PolicyArtifact::new(COMPONENT.to_vec(), &["baton:policy/types@0.1.0".into()], &[])
 }
 
 fn options() -> ClientOptions {
     ClientOptions::default()
 }
 
-impl Scene {
+impl RegistryFixture {
     fn new() -> Self {
-        let fake = Fake::start();
+        let fake = FakeRegistry::start();
         let reference: OciReference = format!("oci://{}/acme/strict:1", fake.host).parse().unwrap();
-        let manifest = Registry::new(options()).push(&reference, &artifact()).unwrap();
+        let manifest = RegistryClient::new(options()).push(&reference, &artifact()).unwrap();
         fake.seen();
         Self { fake, state: tempfile::tempdir().unwrap(), reference, manifest }
     }
 
-    fn depot(&self, trust: Trust) -> PolicyResolver {
-        PolicyResolver::new(Registry::new(options()), ContentStore::below(self.state.path()), trust)
+    fn depot(&self, trust: TrustRules) -> PolicyResolver {
+        PolicyResolver::new(RegistryClient::new(options()), ContentStore::below(self.state.path()), trust)
     }
 
     /// What pulling fails with; nothing must be kept of it, and the next pull from a good registry must do.
     #[track_caller]
-    fn fails(&self, trust: Trust) -> RegistryError {
+    fn fails(&self, trust: TrustRules) -> RegistryError {
         self.fails_with(options(), trust)
     }
 
     #[track_caller]
-    fn fails_with(&self, options: ClientOptions, trust: Trust) -> RegistryError {
+    fn fails_with(&self, options: ClientOptions, trust: TrustRules) -> RegistryError {
         let depot =
-            PolicyResolver::new(Registry::new(options), ContentStore::below(self.state.path()), trust);
+            PolicyResolver::new(RegistryClient::new(options), ContentStore::below(self.state.path()), trust);
         let error = depot.get(&self.reference, None).unwrap_err();
         assert_eq!(files(self.state.path()), Vec::<String>::new(), "something is left of: {error}");
         self.fake.behave();
-        let delivered = self.depot(Trust::default()).get(&self.reference, None);
+        let delivered = self.depot(TrustRules::default()).get(&self.reference, None);
         assert_eq!(delivered.unwrap().bytes, COMPONENT, "a good pull afterwards");
         error
     }
@@ -87,8 +87,8 @@ fn is_component(path: &str) -> bool {
 // M6
 #[test]
 fn a_policy_is_pulled_by_tag_and_by_digest_and_then_without_a_network() {
-    let scene = Scene::new();
-    let depot = scene.depot(Trust::default());
+    let scene = RegistryFixture::new();
+    let depot = scene.depot(TrustRules::default());
     let by_tag = depot.get(&scene.reference, None).unwrap();
     assert_eq!((by_tag.name.as_str(), by_tag.bytes.as_slice()), ("strict", COMPONENT));
     assert_eq!(by_tag.pin, OciPin { manifest: scene.manifest.clone(), component: Digest::of(COMPONENT) });
@@ -102,7 +102,7 @@ fn a_policy_is_pulled_by_tag_and_by_digest_and_then_without_a_network() {
     assert_eq!((&again.bytes, &pinned.bytes), (&by_tag.bytes, &by_tag.bytes));
     assert!(scene.fake.seen().is_empty(), "nobody was asked");
 
-    let Scene { fake, .. } = scene;
+    let RegistryFixture { fake, .. } = scene;
     drop(fake);
     assert!(depot.get(&exact, None).is_ok());
     let unpinned = depot.get(&scene.reference, None).unwrap_err();
@@ -112,9 +112,9 @@ fn a_policy_is_pulled_by_tag_and_by_digest_and_then_without_a_network() {
 // M6
 #[test]
 fn the_same_component_is_the_same_push() {
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     let other: OciReference = format!("oci://{}/acme/strict:2", scene.fake.host).parse().unwrap();
-    let again = Registry::new(options()).push(&other, &artifact());
+    let again = RegistryClient::new(options()).push(&other, &artifact());
     assert_eq!(again.unwrap(), scene.manifest);
     let uploads = scene.fake.seen().into_iter().filter(|seen| seen.method == "POST").count();
     assert_eq!(uploads, 0, "the blobs are there already");
@@ -123,7 +123,7 @@ fn the_same_component_is_the_same_push() {
 // M6
 #[test]
 fn what_other_tools_push_is_pulled() {
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     let folder = "/v2/acme/strict";
     // The fields that tools for WebAssembly write, with those that Baton has no use for.
     let config = format!(
@@ -143,10 +143,10 @@ fn what_other_tools_push_is_pulled() {
     let blob = format!("{folder}/blobs/{}", Digest::of(&config));
     scene.fake.put(&blob, "application/octet-stream", config.as_bytes());
     scene.fake.put(&format!("{folder}/manifests/1"), MANIFEST_TYPE, manifest.as_bytes());
-    let delivered = scene.depot(Trust::default()).get(&scene.reference, None).unwrap();
+    let delivered = scene.depot(TrustRules::default()).get(&scene.reference, None).unwrap();
     assert_eq!((delivered.bytes.as_slice(), &delivered.pin.manifest), (COMPONENT, &Digest::of(&manifest)));
     // And is kept byte by byte, so that its digest stays the one that others know.
-    assert!(!scene.depot(Trust::default()).get(&scene.reference, Some(&delivered.pin)).unwrap().fetched);
+    assert!(!scene.depot(TrustRules::default()).get(&scene.reference, Some(&delivered.pin)).unwrap().fetched);
 }
 
 // M6
@@ -158,55 +158,57 @@ fn what_was_changed_is_refused() {
     };
     // A layer of the same length, and of another one.
     for changed in [COMPONENT.iter().rev().copied().collect::<Vec<_>>(), b"short".to_vec(), vec![0; 10_000]] {
-        let scene = Scene::new();
-        scene.fake.twist(move |seen| is_component(&seen.path).then(|| Reply::of(200, changed.clone())));
-        assert_eq!(what(&scene.fails(Trust::default())), "the component");
+        let scene = RegistryFixture::new();
+        scene
+            .fake
+            .twist(move |seen| is_component(&seen.path).then(|| FakeResponse::of(200, changed.clone())));
+        assert_eq!(what(&scene.fails(TrustRules::default())), "the component");
     }
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     let config = Digest::of(artifact().config());
-    scene.fake.twist(move |seen| seen.path.ends_with(config.as_str()).then(|| Reply::of(200, "{}")));
-    assert_eq!(what(&scene.fails(Trust::default())), "the config");
+    scene.fake.twist(move |seen| seen.path.ends_with(config.as_str()).then(|| FakeResponse::of(200, "{}")));
+    assert_eq!(what(&scene.fails(TrustRules::default())), "the config");
 
     // A manifest that is not the one that was asked for, though it is a good one of its own.
-    let mut scene = Scene::new();
-    let other = Artifact::new(b"\0asm: another".to_vec(), &[], &[]);
+    let mut scene = RegistryFixture::new();
+    let other = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
     scene.reference = scene.reference.at(&scene.manifest);
     scene.fake.twist(move |seen| {
-        let reply = || Reply::of(200, other.manifest()).with("content-type", MANIFEST_TYPE);
+        let reply = || FakeResponse::of(200, other.manifest()).with("content-type", MANIFEST_TYPE);
         seen.path.contains("/manifests/sha256:").then(reply)
     });
-    assert_eq!(what(&scene.fails(Trust::default())), "the manifest");
+    assert_eq!(what(&scene.fails(TrustRules::default())), "the manifest");
 
     // A registry that says itself that it is another.
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     scene.fake.twist(|seen| {
-        let reply = Reply::of(200, artifact().manifest()).with("content-type", MANIFEST_TYPE);
+        let reply = FakeResponse::of(200, artifact().manifest()).with("content-type", MANIFEST_TYPE);
         let reply = reply.with("docker-content-digest", Digest::of("another").as_str());
         seen.path.ends_with("manifests/1").then_some(reply)
     });
-    assert_eq!(what(&scene.fails(Trust::default())), "the manifest");
+    assert_eq!(what(&scene.fails(TrustRules::default())), "the manifest");
 }
 
 // M6
 #[test]
 fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
-    for then in [Then::CutInHalf, Then::Silence] {
+    for then in [ResponseEnding::CutInHalf, ResponseEnding::Silence] {
         for of_component in [true, false] {
-            let scene = Scene::new();
+            let scene = RegistryFixture::new();
             scene.fake.twist(move |seen| {
                 let (hit, body) = match of_component {
                     true => (is_component(&seen.path), COMPONENT.to_vec()),
                     false => (seen.path.ends_with("manifests/1"), artifact().manifest().to_vec()),
                 };
-                hit.then(|| Reply::of(200, body).with("content-type", MANIFEST_TYPE).then(then))
+                hit.then(|| FakeResponse::of(200, body).with("content-type", MANIFEST_TYPE).then(then))
             });
-            if then == Then::CutInHalf {
-                let error = scene.fails(Trust::default());
+            if then == ResponseEnding::CutInHalf {
+                let error = scene.fails(TrustRules::default());
                 assert!(matches!(error, RegistryError::BrokeOff { .. }), "{error}");
                 continue;
             }
-            let patience = Patience { silence: Duration::from_millis(200), ..Patience::default() };
-            let error = scene.fails_with(ClientOptions { patience, ..options() }, Trust::default());
+            let patience = Timeouts { silence: Duration::from_millis(200), ..Timeouts::default() };
+            let error = scene.fails_with(ClientOptions { patience, ..options() }, TrustRules::default());
             assert!(matches!(error, RegistryError::TimedOut { .. }), "{error}");
         }
     }
@@ -214,16 +216,19 @@ fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
 
 #[test]
 fn what_never_ends_is_not_read_to_the_end() {
-    let scene = Scene::new();
-    scene.fake.twist(|seen| is_component(&seen.path).then(|| Reply::of(200, "").then(Then::Endless)));
-    let error = scene.fails(Trust::default());
-    assert!(matches!(error, RegistryError::TooLarge { what: "the component", .. }), "{error}");
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     scene.fake.twist(|seen| {
-        let reply = || Reply::of(200, "").with("content-type", MANIFEST_TYPE).then(Then::Endless);
+        is_component(&seen.path).then(|| FakeResponse::of(200, "").then(ResponseEnding::Endless))
+    });
+    let error = scene.fails(TrustRules::default());
+    assert!(matches!(error, RegistryError::TooLarge { what: "the component", .. }), "{error}");
+    let scene = RegistryFixture::new();
+    scene.fake.twist(|seen| {
+        let reply =
+            || FakeResponse::of(200, "").with("content-type", MANIFEST_TYPE).then(ResponseEnding::Endless);
         seen.path.ends_with("manifests/1").then(reply)
     });
-    let error = scene.fails(Trust::default());
+    let error = scene.fails(TrustRules::default());
     assert!(matches!(error, RegistryError::TooLarge { what: "the manifest", .. }), "{error}");
 }
 
@@ -238,21 +243,21 @@ fn what_is_no_policy_and_what_is_not_there_are_told_apart() {
         ("text/html", "<html>".to_owned(), "text/html"),
         (MANIFEST_TYPE, image, "config is"),
         (MANIFEST_TYPE, absent, "is not in the registry"),
-        (MANIFEST_TYPE, "{\u{1b}[2J".to_owned(), "the manifest of"),
+        (MANIFEST_TYPE, "{\u{1b}[2J".to_owned(), "is not a policy artifact"),
     ] {
-        let scene = Scene::new();
+        let scene = RegistryFixture::new();
         scene.fake.twist(move |seen| {
-            let reply = || Reply::of(200, body.clone()).with("content-type", media_type);
+            let reply = || FakeResponse::of(200, body.clone()).with("content-type", media_type);
             seen.path.ends_with("manifests/1").then(reply)
         });
-        let error = scene.fails(Trust::default());
+        let error = scene.fails(TrustRules::default());
         assert!(error.is_refusal() && error.to_string().contains(hint), "{hint}: {error}");
         assert!(!error.to_string().contains('\u{1b}'));
     }
     for (status, hint) in [(404, "the tag was removed"), (500, "answers 500"), (401, "docker login")] {
-        let scene = Scene::new();
-        scene.fake.twist(move |_| Some(Reply::of(status, "").with("www-authenticate", "Basic")));
-        let error = scene.fails(Trust::default()).to_string();
+        let scene = RegistryFixture::new();
+        scene.fake.twist(move |_| Some(FakeResponse::of(status, "").with("www-authenticate", "Basic")));
+        let error = scene.fails(TrustRules::default()).to_string();
         assert!(error.contains(hint), "{error}");
     }
 }
@@ -261,14 +266,14 @@ fn what_is_no_policy_and_what_is_not_there_are_told_apart() {
 #[test]
 fn only_what_a_trusted_key_has_signed_is_kept() {
     let (ours, theirs) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
-    let trust = || Trust::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
-    let registry = Registry::new(options());
+    let trust = || TrustRules::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
+    let registry = RegistryClient::new(options());
 
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     let error = scene.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::Unsigned { .. })), "{error}");
 
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     registry.sign(&scene.reference, &theirs).unwrap();
     let error = scene.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::WrongKey { .. })), "{error}");
@@ -279,12 +284,12 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
     }
     assert_eq!(registry.signatures(&scene.reference, &scene.manifest).unwrap().len(), 2);
     let delivered = scene.depot(trust()).get(&scene.reference, None).unwrap();
-    assert!(matches!(delivered.verdict, Verdict::Signed { by, .. } if by == "acme.pub"));
+    assert!(matches!(delivered.verdict, TrustResult::Signed { by, .. } if by == "acme.pub"));
 
     // A signature of another policy, put beside this one.
-    let scene = Scene::new();
+    let scene = RegistryFixture::new();
     let other: OciReference = format!("oci://{}/acme/other:1", scene.fake.host).parse().unwrap();
-    let second = Artifact::new(b"\0asm: another".to_vec(), &[], &[]);
+    let second = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
     registry.push(&other, &second).unwrap();
     registry.sign(&other, &ours).unwrap();
     let (from, to) = (second.digest(), scene.manifest.clone());
@@ -292,7 +297,7 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
         let path = seen.path.strip_prefix("/v2/acme/strict/manifests/sha256-")?;
         assert_eq!(path, format!("{}.sig", to.hex()));
         Some(
-            Reply::of(307, "")
+            FakeResponse::of(307, "")
                 .with("location", format!("/v2/acme/other/manifests/sha256-{}.sig", from.hex())),
         )
     });
@@ -308,18 +313,18 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
 #[test]
 fn rules_hold_for_what_is_kept_too() {
     let ours = SigningKey::generate().unwrap();
-    let scene = Scene::new();
-    let pin = scene.depot(Trust::default()).get(&scene.reference, None).unwrap().pin;
+    let scene = RegistryFixture::new();
+    let pin = scene.depot(TrustRules::default()).get(&scene.reference, None).unwrap().pin;
     let strict = || {
-        let rules: Rules = toml::from_str("unsigned = \"refuse\"").unwrap();
+        let rules: TrustConfig = toml::from_str("unsigned = \"refuse\"").unwrap();
         rules.ready(Path::new("/")).unwrap()
     };
     let refused = scene.depot(strict()).get(&scene.reference, Some(&pin)).unwrap_err();
     assert!(matches!(refused, RegistryError::Trust(TrustError::Unsigned { .. })), "{refused}");
 
     // Signed after it was pulled: the signature is fetched, kept, and enough without a network.
-    Registry::new(options()).sign(&scene.reference, &ours).unwrap();
-    let trust = || Trust::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
+    RegistryClient::new(options()).sign(&scene.reference, &ours).unwrap();
+    let trust = || TrustRules::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
     let (depot, believed) =
         (scene.depot(trust()), |depot: &PolicyResolver| depot.get(&scene.reference, Some(&pin)));
     assert!(!believed(&depot).unwrap().fetched);
@@ -330,18 +335,18 @@ fn rules_hold_for_what_is_kept_too() {
 // M6
 #[test]
 fn a_tag_that_moved_leads_to_what_was_pinned() {
-    let scene = Scene::new();
-    let depot = scene.depot(Trust::default());
+    let scene = RegistryFixture::new();
+    let depot = scene.depot(TrustRules::default());
     let pin = depot.get(&scene.reference, None).unwrap().pin;
-    let newer = Artifact::new(b"\0asm: newer".to_vec(), &[], &[]);
-    Registry::new(options()).push(&scene.reference, &newer).unwrap();
+    let newer = PolicyArtifact::new(b"\0asm: newer".to_vec(), &[], &[]);
+    RegistryClient::new(options()).push(&scene.reference, &newer).unwrap();
     assert_eq!(depot.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
     // Also for somebody who never pulled it.
     let elsewhere = tempfile::tempdir().unwrap();
     let fresh = PolicyResolver::new(
-        Registry::new(options()),
+        RegistryClient::new(options()),
         ContentStore::below(elsewhere.path()),
-        Trust::default(),
+        TrustRules::default(),
     );
     assert_eq!(fresh.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
     assert_eq!(depot.get(&scene.reference, None).unwrap().pin.manifest, newer.digest());

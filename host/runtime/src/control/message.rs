@@ -5,7 +5,7 @@ use baton_core::observation::Capability;
 use baton_core::view::RunView;
 use baton_core::workflow::PolicyScope;
 use baton_core::{ActionId, RunId};
-use baton_inbox::{Call, ToolReply};
+use baton_inbox::{ToolCall, ToolReply};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -56,7 +56,7 @@ pub enum ControlMessage {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
         /// What is asked.
-        call: Box<Call>,
+        call: Box<ToolCall>,
     },
     /// A person wants another policy in place (M3).
     UsePolicy(Box<PolicyUseRequest>),

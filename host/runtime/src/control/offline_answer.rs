@@ -3,7 +3,7 @@
 
 use baton_core::input::PauseAnswer;
 use baton_core::view::RunView;
-use baton_core::{Action, ActionId, Input, Outcome, Run, RunId};
+use baton_core::{Action, ActionId, ActionOutcome, Input, Run, RunId};
 use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::Workspace;
 
@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     let finish =
         scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
     if let Some(action) = finish.map(|intent| intent.id) {
-        scribe.record(Input::Outcome { action, outcome: Outcome::Announced }).map_err(broken)?;
+        scribe.record(Input::Outcome { action, outcome: ActionOutcome::Announced }).map_err(broken)?;
     }
     scribe.commit().await?;
     if scribe.run().ending().is_some() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use baton_agents::StartedBy;
+use baton_agents::ProcessOrigin;
 use baton_core::input::ChangeRequester;
 use baton_core::{Input, RunId, SessionId};
 use baton_store::StateDir;
@@ -43,11 +43,11 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<ChangeRequester>, AgentRe
         return Ok(None);
     };
     let refused = match baton_agents::started_by(pid) {
-        StartedBy::Nobody => None,
-        StartedBy::Agent(mark) => {
+        ProcessOrigin::Nobody => None,
+        ProcessOrigin::Agent(mark) => {
             Some(("was started by an agent (or has ended): an agent may report, and change", mark))
         }
-        StartedBy::Host => {
+        ProcessOrigin::Host => {
             let why = "was started by a command that Baton runs, such as a check: that may run what an agent wrote, and changes";
             Some((why, None))
         }

@@ -100,7 +100,7 @@ async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sen
             }
             Err(error) => {
                 // Out of descriptors, most likely: others must end first.
-                tracing::warn!(%error, "the control socket accepts nobody just now");
+                tracing::warn!(%error, "the control socket accepts no connections at the moment");
                 tokio::time::sleep(PATIENCE).await;
             }
         }
@@ -137,7 +137,7 @@ async fn converse(
             }
         }
         Ok(message) => ask(&asked, message, by).await?,
-        Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
+        Err(error) => ControlReply::Refused { why: format!("invalid control message: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
     bytes.push(b'\n');

@@ -3,7 +3,7 @@
 
 use baton_core::action::{OffloadedInput, sibling_name};
 use baton_core::input::ArtifactRef;
-use baton_core::{Outcome, PhaseId, SessionId, TextBlob, WorktreeName};
+use baton_core::{ActionOutcome, PhaseId, SessionId, TextBlob, WorktreeName};
 use baton_store::NewArtifact;
 
 use crate::clock;
@@ -51,7 +51,7 @@ impl EffectContext {
         leaving: LeavingSession,
         document: &TextBlob,
         index: &TextBlob,
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let path = self.handoff_path(&leaving);
         let name = self.name_of(&path);
         self.write_beside(&leaving, name).await?;
@@ -60,7 +60,7 @@ impl EffectContext {
         let (index_name, of) = (sibling_name(name, "index.md"), format!("index of {summary}"));
         let index = self.keep(&index_name, body(index)?, &of, Some(session.clone())).await?;
         let artifact = self.keep(name, body(document)?, &summary, Some(session)).await?;
-        Ok(Outcome::HandoffWritten { path, artifact, index: Some(index) })
+        Ok(ActionOutcome::HandoffWritten { path, artifact, index: Some(index) })
     }
 
     /// The facts and the list of files. Secrets that agents let slip into their records are masked.
@@ -91,7 +91,7 @@ impl EffectContext {
         head: &str,
         branch: &str,
         tree: &WorktreeName,
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let (store, run, task_folder) = (&self.artifacts, &self.run, &self.task_folder);
         let kept = handoff_validation::ArtifactPaths { store, run, task_folder };
         let workspace = self.trees.open(tree).await?;
@@ -103,11 +103,11 @@ impl EffectContext {
         phase: &PhaseId,
         step: &TextBlob,
         run: &TextBlob,
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let of_phase = summary_name(phase.as_str());
         let step = self.keep(&of_phase, body(step)?, &format!("summary of phase {phase}"), None).await?;
         let run = self.keep(RUN_SUMMARY, body(run)?, "summary of the run", None).await?;
-        Ok(Outcome::SummariesWritten { artifacts: vec![step, run] })
+        Ok(ActionOutcome::SummariesWritten { artifacts: vec![step, run] })
     }
 
     /// Keeps what a prompt refers to. The prompt is written once it is journaled, and so lies in the workspace.
@@ -115,13 +115,13 @@ impl EffectContext {
         &self,
         phase: &PhaseId,
         items: &[OffloadedInput],
-    ) -> Result<Outcome, BoxedError> {
+    ) -> Result<ActionOutcome, BoxedError> {
         let mut artifacts = Vec::new();
         for OffloadedInput { name, text } in items {
             let summary = format!("a part of a prompt of phase {phase}, kept out of a full context");
             artifacts.push(self.keep(name, body(text)?, &summary, None).await?);
         }
-        Ok(Outcome::Offloaded { artifacts })
+        Ok(ActionOutcome::Offloaded { artifacts })
     }
 
     /// Saves a document. It is projected into the workspace when its outcome is journaled.

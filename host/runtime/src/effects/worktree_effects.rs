@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use baton_core::visible::visible;
-use baton_core::{Action, Outcome, PhaseId, Run, UnixMs, WorktreeName};
+use baton_core::{Action, ActionOutcome, PhaseId, Run, UnixMs, WorktreeName};
 use baton_store::secrets::mask;
-use baton_workspace::{Base, Committing, Differences, Landing, Merging, OnBranch, ToBranch, Verified};
+use baton_workspace::{
+    BranchCommitRequest, BranchCommitResult, CommitDifferences, CommitResult, LandResult, MergeResult,
+    VerifiedCommit, WorktreeBase,
+};
 
 use crate::error::BoxedError;
 
@@ -40,7 +43,7 @@ impl EffectContext {
         places.get(phase).cloned().unwrap_or_default()
     }
 
-    pub(super) async fn run_worktree_action(&self, action: Action) -> Result<Outcome, BoxedError> {
+    pub(super) async fn run_worktree_action(&self, action: Action) -> Result<ActionOutcome, BoxedError> {
         let outcome = self.perform_on_trees(action).await;
         for tree in self.trees.take_mended() {
             tracing::warn!(
@@ -51,14 +54,14 @@ impl EffectContext {
         outcome
     }
 
-    async fn perform_on_trees(&self, action: Action) -> Result<Outcome, BoxedError> {
+    async fn perform_on_trees(&self, action: Action) -> Result<ActionOutcome, BoxedError> {
         Ok(match action {
             Action::Checkpoint { phase, tree, joining } => {
                 match self.trees.checkpoint(&phase, &tree, &joining).await? {
-                    Base::Commit(base) => Outcome::Checkpointed { base: Some(base) },
-                    Base::Shared { why } => {
+                    WorktreeBase::Commit(base) => ActionOutcome::Checkpointed { base: Some(base) },
+                    WorktreeBase::Shared { why } => {
                         tracing::warn!("the parts of phase {phase} share one folder: {why}");
-                        Outcome::Checkpointed { base: None }
+                        ActionOutcome::Checkpointed { base: None }
                     }
                 }
             }
@@ -73,20 +76,20 @@ impl EffectContext {
                     }
                     made?;
                 }
-                Outcome::Branched
+                ActionOutcome::Branched
             }
             Action::Commit { phase, tree, files, anew } => {
                 match self.trees.commit(&phase, &tree, &files, anew).await? {
-                    Committing::Committed { commit, missing, ignored, unseen } => {
-                        Outcome::Committed { commit, missing, ignored, unseen }
+                    CommitResult::Committed { commit, missing, ignored, unseen } => {
+                        ActionOutcome::Committed { commit, missing, ignored, unseen }
                     }
-                    Committing::Conflicted { files } => Outcome::Conflicted { files },
+                    CommitResult::Conflicted { files } => ActionOutcome::Conflicted { files },
                 }
             }
             Action::CommitToBranch { phase, ordinal, message, branch, only } => {
                 // Words of agents are in it.
                 let message = visible(&mask(&message)).into_owned();
-                let wanted = ToBranch {
+                let wanted = BranchCommitRequest {
                     phase: &phase,
                     ordinal,
                     message: &message,
@@ -94,34 +97,36 @@ impl EffectContext {
                     only: only.as_deref(),
                     but: self.plan.as_deref(),
                 };
-                let OnBranch { commit, left, by_checks } = self.trees.commit_to_branch(wanted).await?;
-                Outcome::CommittedToBranch { commit, left, by_checks }
+                let BranchCommitResult { commit, left, by_checks } =
+                    self.trees.commit_to_branch(wanted).await?;
+                ActionOutcome::CommittedToBranch { commit, left, by_checks }
             }
             Action::Restore { tree, commit, whole, .. } => {
-                let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;
-                Outcome::Restored { changed, gone, added }
+                let CommitDifferences { changed, gone, added } =
+                    self.trees.restore(&tree, &commit, whole).await?;
+                ActionOutcome::Restored { changed, gone, added }
             }
             Action::Merge { tree, into, message, commit, .. } => {
                 match self.trees.merge(&tree, &into, &message, commit.as_deref()).await? {
-                    Merging::Merged { commit, files } => Outcome::Merged { commit, files },
-                    Merging::Conflicted { files } => Outcome::Conflicted { files },
+                    MergeResult::Merged { commit, files } => ActionOutcome::Merged { commit, files },
+                    MergeResult::Conflicted { files } => ActionOutcome::Conflicted { files },
                 }
             }
             Action::Unmerge { tree, .. } => {
                 self.trees.unmerge(&tree).await?;
-                Outcome::Unmerged
+                ActionOutcome::Unmerged
             }
             Action::Land { phase, tree, into, base, merged, round, commit } => {
-                let verified = Verified { round, commit: commit.as_deref() };
+                let verified = VerifiedCommit { round, commit: commit.as_deref() };
                 match self.trees.land(&phase, &tree, &into, &base, &merged, verified).await? {
-                    Landing::Landed { commit, committed, files } => {
-                        Outcome::Landed { commit, committed, files }
+                    LandResult::Landed { commit, committed, files } => {
+                        ActionOutcome::Landed { commit, committed, files }
                     }
-                    Landing::Updated => Outcome::Updated,
-                    Landing::Conflicted { files } => Outcome::Conflicted { files },
+                    LandResult::Updated => ActionOutcome::Updated,
+                    LandResult::Conflicted { files } => ActionOutcome::Conflicted { files },
                 }
             }
-            other => Outcome::Failed { error: format!("{} is not about work trees", other.name()) },
+            other => ActionOutcome::Failed { error: format!("{} is not about work trees", other.name()) },
         })
     }
 }

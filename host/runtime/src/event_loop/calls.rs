@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use baton_core::Input;
 use baton_core::observation::{ContextItem, ContextItemKind};
-use baton_inbox::Call;
+use baton_inbox::ToolCall;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::control::message::ControlReply;
@@ -59,7 +59,7 @@ impl EventLoop {
         &mut self,
         pass: Option<&SessionToken>,
         key: Option<String>,
-        call: Call,
+        call: ToolCall,
         reply: oneshot::Sender<ControlReply>,
     ) -> Result<(), RuntimeError> {
         let Some(view) = self.view() else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 use baton_core::Digest;
 use baton_core::workflow::{ConfigLayer, ConfigSource};
-use baton_engine::Policy;
+use baton_engine::CompiledPolicy;
 
 /// A policy as one layer names it. Files of rules are the settings of one component, and each is a policy.
 pub(super) struct NamedPolicy {
@@ -13,7 +13,7 @@ pub(super) struct NamedPolicy {
 }
 
 impl NamedPolicy {
-    pub(super) fn of(rules_file: Option<String>, policy: &Policy, from: &ConfigSource) -> Self {
+    pub(super) fn of(rules_file: Option<String>, policy: &CompiledPolicy, from: &ConfigSource) -> Self {
         Self {
             rules_file,
             name: policy.name().to_owned(),

@@ -225,7 +225,7 @@ fn expect_live_run(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
             Err(format!("this host works on the run {}, not on {asked}", run.id()))
         }
         _ if run.ending().is_some_and(|ending| ending != baton_core::action::RunOutcome::Interrupted) => {
-            Err(format!("the run {} is over: nothing is decided there any more", run.id()))
+            Err(format!("the run {} is over: it makes no more decisions", run.id()))
         }
         _ => Ok(()),
     }
@@ -328,11 +328,7 @@ pub(crate) fn rollback_targets(
             format!("`--decides {}` takes back {}@{}", names.join(","), link.policy, link.component.short())
         };
         let said: Vec<String> = switches.iter().map(said).collect();
-        return Err(format!(
-            "{} switches are in place, say which one is meant: {}",
-            said.len(),
-            said.join("; ")
-        ));
+        return Err(format!("{} switches are in place, name one of them: {}", said.len(), said.join("; ")));
     }
     Ok(pins)
 }

@@ -2,14 +2,14 @@
 
 use baton_core::observation::Capability;
 use baton_core::workflow::{GivenSetting, GivenSettings};
-use baton_engine::Policy;
+use baton_engine::CompiledPolicy;
 
 use super::refused;
 use crate::error::RuntimeError;
 
 /// A policy of a chain, and what layers say of its settings.
 pub(super) struct AskedPolicy {
-    pub(super) policy: Policy,
+    pub(super) policy: CompiledPolicy,
     /// As it was named.
     pub(super) component: String,
     pub(super) given: Vec<GivenSettings>,

@@ -211,7 +211,7 @@ struct ShadowWorker {
 impl ShadowWorker {
     fn answer(&self, line: &Receiver<ShadowQuery>) -> Result<(), RuntimeError> {
         let failed = |error: std::io::Error| RuntimeError::State {
-            what: "cannot write down what shadows say",
+            what: "cannot write the answers of shadows",
             dir: self.parts.folder.clone(),
             source: error.into(),
         };
@@ -355,7 +355,7 @@ pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, Sh
     let state = query::find_state(config)?;
     let folder = folder_of(&state, &run);
     let failed = |error: std::io::Error| RuntimeError::State {
-        what: "cannot read what shadows said",
+        what: "cannot read the answers of shadows",
         dir: folder.clone(),
         source: error.into(),
     };

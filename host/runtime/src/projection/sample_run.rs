@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 
 use baton_core::decision::{CompactionAction, Decision, SplitAction, SubPhase, Verdict, WorkStyle};
 use baton_core::facts::{AgentEvent, ChangedFile, OccupancySource, ProcessExit, WorkspaceFacts};
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::observation::{ObjectiveStatus, ObjectiveView, PolicyQuery, SplitTrigger};
 use baton_core::view::PhaseStatus;
 use baton_core::workflow::{PolicyScope, Workflow, file};
-use baton_core::{Digest, DurationMs, Input, Intent, Outcome, RunId, SessionId, TextBlob};
+use baton_core::{ActionOutcome, Digest, DurationMs, Input, Intent, RunId, SessionId, TextBlob};
 
 use super::*;
 use crate::policies::DecideFn;
@@ -67,7 +67,7 @@ pub(super) struct SampleRun {
     /// What was saved, by name.
     pub(super) bodies: Vec<(String, String)>,
     /// The journal.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<JournalEntry>,
 }
 
 impl SampleRun {
@@ -120,7 +120,7 @@ impl SampleRun {
         let stamped = baton_core::JournaledInput { seq: self.seq, at, input };
         let intents = self.run.apply(&stamped).unwrap();
         self.chronicle.note(&self.run, &stamped, &intents);
-        self.entries.push(Entry::Input(stamped));
+        self.entries.push(JournalEntry::Input(stamped));
         for intent in intents {
             self.perform(intent);
         }
@@ -133,7 +133,7 @@ impl SampleRun {
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.inputs.push_back(Input::Outcome {
                     action: id,
-                    outcome: Outcome::Spawned {
+                    outcome: ActionOutcome::Spawned {
                         group: 1,
                         started: 1,
                         capabilities: baton_agents::capabilities(&spec.agent),
@@ -142,7 +142,7 @@ impl SampleRun {
                 return self.inputs.push_back(Input::Agent { session: spec.session, event: ready });
             }
             Action::Prompt { session, .. } => {
-                self.inputs.push_back(Input::Outcome { action: id, outcome: Outcome::Delivered });
+                self.inputs.push_back(Input::Outcome { action: id, outcome: ActionOutcome::Delivered });
                 let (used_tokens, window_tokens) = (Some(82_400), Some(100_000));
                 let fill =
                     AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent };
@@ -152,7 +152,7 @@ impl SampleRun {
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
-                self.inputs.push_back(Input::Outcome { action: id, outcome: Outcome::Delivered });
+                self.inputs.push_back(Input::Outcome { action: id, outcome: ActionOutcome::Delivered });
                 return self.inputs.push_back(Input::SessionEnded { session, exit });
             }
             Action::RequestDecision { request, question, .. } => {
@@ -169,9 +169,9 @@ impl SampleRun {
                 paths.sort();
                 let file = |path| ChangedFile { path, bytes: 7, exists: true, digest: None, is_new: true };
                 let changed = paths.into_iter().map(file).collect();
-                Outcome::Assessed { facts: WorkspaceFacts { changed, ..Default::default() } }
+                ActionOutcome::Assessed { facts: WorkspaceFacts { changed, ..Default::default() } }
             }
-            Action::Inspect { .. } => Outcome::Inspected {
+            Action::Inspect { .. } => ActionOutcome::Inspected {
                 missing_files: Vec::new(),
                 secrets: Vec::new(),
                 commits_since: 0,
@@ -184,21 +184,21 @@ impl SampleRun {
                 let facts = sibling_name(&path, "facts.json");
                 let document = TextBlob::new(format!("{}\n- {facts}: all\n", document.body().unwrap()));
                 let artifact = self.keep(&name, &document);
-                Outcome::HandoffWritten { path, artifact, index: Some(index) }
+                ActionOutcome::HandoffWritten { path, artifact, index: Some(index) }
             }
-            Action::WriteSummaries { .. } => Outcome::SummariesWritten { artifacts: Vec::new() },
+            Action::WriteSummaries { .. } => ActionOutcome::SummariesWritten { artifacts: Vec::new() },
             Action::Offload { items, .. } => {
                 let artifacts = items.iter().map(|item| self.keep(&item.name, &item.text)).collect();
-                Outcome::Offloaded { artifacts }
+                ActionOutcome::Offloaded { artifacts }
             }
             Action::Verify { .. } => {
                 let artifact =
                     Some(self.keep("verifications/phase-build.log", &TextBlob::new("ok".to_owned())));
-                Outcome::Verified { passed: true, code: Some(0), findings: String::new(), artifact }
+                ActionOutcome::Verified { passed: true, code: Some(0), findings: String::new(), artifact }
             }
-            Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
-            Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
-            Action::CommitToBranch { .. } => Outcome::nothing_to_commit(),
+            Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
+            Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: None },
+            Action::CommitToBranch { .. } => ActionOutcome::nothing_to_commit(),
             other @ (Action::Branch { .. }
             | Action::Commit { .. }
             | Action::Restore { .. }
@@ -207,7 +207,7 @@ impl SampleRun {
             | Action::Land { .. }) => {
                 panic!("without a commit to start from there is nothing to {}", other.name())
             }
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             Action::Place { .. } | Action::Notify(_) => return,
         };
         self.inputs.push_back(Input::Outcome { action: id, outcome });
@@ -250,7 +250,7 @@ impl SampleRun {
         ArtifactRef { name: name.to_owned(), version: 1, digest: text.digest().clone(), bytes, summary }
     }
 
-    pub(super) fn report(&mut self, session: &str, report: Report) {
+    pub(super) fn report(&mut self, session: &str, report: AgentReport) {
         let digest = Digest::of(format!("{report:?}"));
         self.take(Input::Reported { session: Some(SessionId::from(session)), digest, report });
     }
@@ -284,7 +284,8 @@ pub(super) fn drawn(file: &ProjectedFile) -> String {
 pub(super) fn half_way() -> SampleRun {
     let mut play = SampleRun::begin(workflow());
     play.until(|view| view.phases[1].sessions.len() == 2);
-    let attempt = Report::AttemptRecord { approach: "sed alone".into(), outcome: "it cannot\ncount".into() };
+    let attempt =
+        AgentReport::AttemptRecord { approach: "sed alone".into(), outcome: "it cannot\ncount".into() };
     play.report("s2", attempt);
     play.until(|view| view.phases[1].objectives[0].status == ObjectiveStatus::Done);
     play

@@ -4,7 +4,7 @@ mod returned;
 
 use std::fmt::Write as _;
 
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::{Input, RunId, SessionId};
 use baton_store::{NewArtifact, StateDir};
 
@@ -111,8 +111,8 @@ fn saved(name: &str) -> ArtifactRef {
 #[test]
 fn a_session_returns_its_own_work_and_says_where_it_lies() {
     let mut play = half_way();
-    play.report("s2", Report::ArtifactSaved { artifact: saved("summaries/phase-build.md") });
-    play.report("s3", Report::ArtifactSaved { artifact: saved("notes/grammar") });
+    play.report("s2", AgentReport::ArtifactSaved { artifact: saved("summaries/phase-build.md") });
+    play.report("s3", AgentReport::ArtifactSaved { artifact: saved("notes/grammar") });
     play.until(|_| false);
     let left = |session: &str| -> Vec<(String, Option<String>, Option<String>)> {
         let returned: SessionResult =
@@ -140,7 +140,7 @@ fn a_summary_in_the_workspace_says_what_is_true_now() {
         |play: &SampleRun, name: &str| paths(&play.projection()).iter().any(|path| path.ends_with(name));
     assert!(!has(&play, RUN_SUMMARY), "none was written");
     for name in [RUN_SUMMARY, "summaries/phase-build.md"] {
-        play.report("s3", Report::ArtifactSaved { artifact: saved(name) });
+        play.report("s3", AgentReport::ArtifactSaved { artifact: saved(name) });
     }
     assert!(play.file(RUN_SUMMARY).contains("| in progress | 1 of 2 done |"), "{}", play.file(RUN_SUMMARY));
     assert!(play.file("summaries/phase-build.md").contains("1. Work on printer: "));
@@ -265,7 +265,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
 
     let inode = |name: &str| wall.path(name).metadata().unwrap().ino();
     let (items, readme) = (inode("progress.json"), inode("README.md"));
-    play.report("s3", Report::GotchaRecord { gotcha: "tabs".into() });
+    play.report("s3", AgentReport::GotchaRecord { gotcha: "tabs".into() });
     projector.show(play.projection()).await;
     assert_ne!(inode("progress.json"), items, "it tells a later entry of the journal");
     assert_eq!(inode("README.md"), readme, "nothing else was written");
@@ -296,7 +296,8 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
         play.bodies.iter().find(|(_, body)| body.contains("-facts.json")).expect("it names its facts");
     let name = document.0.replace("handoffs/", "handoffs/archive/");
     assert_eq!(wall.read(&name), document.1.replace("/handoffs/", "/handoffs/archive/"));
-    let kept = wall.artifacts.get(&RunId::new(RUN), &document.0, baton_store::Version::Latest).unwrap();
+    let kept =
+        wall.artifacts.get(&RunId::new(RUN), &document.0, baton_store::ArtifactVersion::Latest).unwrap();
     assert_eq!(wall.artifacts.read(&kept.artifact.digest).unwrap(), document.1.as_bytes());
 }
 

@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::observation::ObjectiveStatus;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::{PhaseOrigin, PhaseStatus, RunView};
 use baton_core::{
-    Action, Input, Intent, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, UnixMs,
+    Action, ActionOutcome, Input, Intent, JournaledInput, ObjectiveId, PhaseId, Run, Seq, SessionId, UnixMs,
 };
 
 use super::session_results::ReturnedSplit;
@@ -119,10 +119,10 @@ impl RunTimeline {
         };
         let Some(life) = self.sessions.get_mut(session) else { return };
         match report {
-            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Failed, note } => {
+            AgentReport::ObjectiveUpdate { objective, status: ObjectiveStatus::Failed, note } => {
                 life.failed = Some((objective.clone(), one_line(note)));
             }
-            Report::SplitRequest { groups, rationale } => {
+            AgentReport::SplitRequest { groups, rationale } => {
                 let (groups, rationale) = (groups.clone(), one_line(rationale));
                 life.split_request = Some(ReturnedSplit { groups, rationale });
             }
@@ -133,11 +133,13 @@ impl RunTimeline {
     /// Whatever was saved belongs to the session that says so, or to the one that its phase had at that time.
     fn assign_artifacts(&mut self, run: &Run, input: &Input) {
         let (from, saved): (_, &[ArtifactRef]) = match input {
-            Input::Reported { session, report: Report::ArtifactSaved { artifact }, .. } => {
+            Input::Reported { session, report: AgentReport::ArtifactSaved { artifact }, .. } => {
                 (session.as_ref(), std::slice::from_ref(artifact))
             }
-            Input::Outcome { outcome: Outcome::SummariesWritten { artifacts }, .. } => (None, artifacts),
-            Input::Outcome { outcome: Outcome::Verified { artifact: Some(artifact), .. }, .. } => {
+            Input::Outcome { outcome: ActionOutcome::SummariesWritten { artifacts }, .. } => {
+                (None, artifacts)
+            }
+            Input::Outcome { outcome: ActionOutcome::Verified { artifact: Some(artifact), .. }, .. } => {
                 (None, std::slice::from_ref(artifact))
             }
             _ => return,

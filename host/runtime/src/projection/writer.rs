@@ -9,8 +9,8 @@ use std::time::Duration;
 use baton_core::visible::visible;
 use baton_core::{RunId, WorktreeName};
 use baton_store::secrets::mask_line;
-use baton_store::{ArtifactStore, Version};
-use baton_workspace::{Trees, Workspace};
+use baton_store::{ArtifactStore, ArtifactVersion};
+use baton_workspace::{RunWorktrees, Workspace};
 use tokio::task::JoinHandle;
 
 use super::{FilePiece, ProjectedFile, Projection};
@@ -30,7 +30,7 @@ pub(crate) struct ProjectionWriter {
 pub(crate) struct Restorer(Arc<WriterState>);
 
 struct WriterState {
-    trees: Trees,
+    trees: RunWorktrees,
     artifacts: ArtifactStore,
     run: RunId,
     newest: Mutex<Arc<Projection>>,
@@ -49,7 +49,7 @@ struct WrittenFiles {
 
 impl ProjectionWriter {
     /// Begins to show a run; a host that takes one up writes everything anew.
-    pub(crate) fn start(trees: Trees, artifacts: ArtifactStore, run: RunId) -> Self {
+    pub(crate) fn start(trees: RunWorktrees, artifacts: ArtifactStore, run: RunId) -> Self {
         let (newest, disks) = (Mutex::default(), Mutex::default());
         Self { writer: Arc::new(WriterState { trees, artifacts, run, newest, disks }), late: None }
     }
@@ -70,7 +70,7 @@ impl ProjectionWriter {
             Ok(_) => None,
             Err(_) => {
                 tracing::warn!(
-                    "the workspace takes longer than {PATIENCE:?} to write; the run goes on without it"
+                    "the workspace takes longer than {PATIENCE:?} to write; the run continues without it"
                 );
                 Some(task)
             }
@@ -196,10 +196,12 @@ impl WriterState {
                     continue;
                 }
                 FilePiece::Artifact(digest) => digest.clone(),
-                FilePiece::Named(name) => match self.artifacts.get(&self.run, name, Version::Latest) {
-                    Ok(saved) => saved.artifact.digest,
-                    Err(_) => return Ok(None),
-                },
+                FilePiece::Named(name) => {
+                    match self.artifacts.get(&self.run, name, ArtifactVersion::Latest) {
+                        Ok(saved) => saved.artifact.digest,
+                        Err(_) => return Ok(None),
+                    }
+                }
             };
             bytes.extend(self.artifacts.read(&digest).map_err(|error| error.to_string())?);
         }

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::workflow::paths::ReservedNames;
 use baton_core::{RunId, SessionId, WorktreeName};
 use baton_inbox::{ArtifactList, ArtifactLoad, ArtifactSave, LIST_MAX, LOAD_BYTES_MAX, ToolReply};
-use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, SavedArtifact, StoreError, Version};
-use baton_workspace::Trees;
+use baton_store::{
+    ARTIFACT_BYTES_MAX, ArtifactStore, ArtifactVersion, NewArtifact, SavedArtifact, StoreError,
+};
+use baton_workspace::RunWorktrees;
 
 use crate::clock;
 
@@ -31,7 +33,7 @@ pub(crate) struct ArtifactSaveResult {
     pub(crate) key: Option<String>,
     pub(crate) result: Result<ArtifactRef, String>,
     /// What it says beside being there, where it is a review.
-    pub(crate) says: Option<Report>,
+    pub(crate) says: Option<AgentReport>,
 }
 
 /// The artifacts of one run, and the places that files come from.
@@ -39,7 +41,7 @@ pub(crate) struct ArtifactSaveResult {
 pub(crate) struct ArtifactTools {
     pub(crate) run: RunId,
     pub(crate) artifacts: ArtifactStore,
-    pub(crate) trees: Trees,
+    pub(crate) trees: RunWorktrees,
     /// Names that the workflow's templates take up.
     pub(crate) claims: ReservedNames,
     /// What agents of a sandbox do not see: absolute, or from where they work.
@@ -65,9 +67,8 @@ impl ArtifactTools {
         let bytes = match (&save.content, &save.path) {
             (Some(content), _) => content.clone().into_bytes(),
             (None, Some(path)) => {
-                let gone = || {
-                    refused(&format!("the work tree {tree} is not there any more; give its content instead"))
-                };
+                let gone =
+                    || refused(&format!("the work tree {tree} no longer exists; give the content instead"));
                 let place = self.trees.at_hand(tree).ok_or_else(gone)?;
                 place.read_file(path, ARTIFACT_BYTES_MAX, &self.hidden).map_err(|error| refused(&error))?
             }
@@ -109,7 +110,7 @@ impl ArtifactTools {
     }
 
     fn part(&self, load: &ArtifactLoad) -> Result<ToolReply, StoreError> {
-        let version = load.version.map_or(Version::Latest, Version::Exactly);
+        let version = load.version.map_or(ArtifactVersion::Latest, ArtifactVersion::Exactly);
         let saved = self.artifacts.get(&self.run, &load.name, version)?;
         let ArtifactRef { name, version, digest, bytes: total, .. } = saved.artifact;
         let start = load.offset.unwrap_or(0).min(total);
@@ -122,7 +123,7 @@ impl ArtifactTools {
         };
         let to = start + taken as u64;
         let next = match to < total {
-            true => format!("; go on with offset {to}"),
+            true => format!("; continue with offset {to}"),
             false => "; this is the end".to_owned(),
         };
         let text = format!("{name}@{version}, bytes {start} to {to} of {total}{encoding}{next}");
@@ -152,7 +153,7 @@ impl ArtifactTools {
             text.push_str(&format!("\n{name}@{version}  {bytes} bytes, about {tokens} tokens  {summary}"));
         }
         if rest > 0 {
-            text.push_str(&format!("\n{rest} more: go on with offset {}", start + shown.len()));
+            text.push_str(&format!("\n{rest} more: continue with offset {}", start + shown.len()));
         }
         ToolReply::said(text)
     }
@@ -229,7 +230,7 @@ mod tests {
                 true => whole.extend(BASE64.decode(body).unwrap()),
                 false => whole.extend(body.bytes()),
             }
-            match answer.text.split_once("go on with offset ") {
+            match answer.text.split_once("continue with offset ") {
                 Some((_, next)) => offset = next.parse().unwrap(),
                 None => return whole,
             }
@@ -255,7 +256,7 @@ mod tests {
         }
         let listed = shelf.list(&ArtifactList { offset: Some(1), limit: Some(1) });
         assert!(listed.text.starts_with("1 of 3 artifacts\nnotes/empty@1  0 bytes"), "{}", listed.text);
-        assert!(listed.text.ends_with("1 more: go on with offset 2"), "{}", listed.text);
+        assert!(listed.text.ends_with("1 more: continue with offset 2"), "{}", listed.text);
     }
 
     #[test]

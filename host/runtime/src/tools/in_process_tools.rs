@@ -1,6 +1,6 @@
 //! The tools of a run for an agent whose MCP server is the host itself.
 
-use baton_inbox::{Request, ToolBackend, ToolReply};
+use baton_inbox::{ToolBackend, ToolReply, ToolRequest};
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
@@ -33,11 +33,10 @@ impl InProcessTools {
 }
 
 impl ToolBackend for InProcessTools {
-    async fn call(&self, request: Request) -> ToolReply {
-        let ending =
-            || ToolReply::refused("not recorded: the host is ending; what you reported before is kept");
+    async fn call(&self, request: ToolRequest) -> ToolReply {
+        let ending = || ToolReply::refused("not recorded: the host is ending; your earlier reports are kept");
         let (reply, answered) = oneshot::channel();
-        let Request { key, call } = request;
+        let ToolRequest { key, call } = request;
         let message = ControlMessage::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
         if self.ask.send(ControlRequest { message, by: Ok(None), reply }).await.is_err() {
             return ending();

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
-use baton_core::input::Report;
+use baton_core::input::AgentReport;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::RunView;
 use baton_core::{Digest, Input, Run, SessionId, WorktreeName};
-use baton_inbox::{Call, Inbox, InboxError, Received};
+use baton_inbox::{Inbox, InboxError, ReceivedReport, ToolCall};
 use baton_store::secrets::mask_line;
-use baton_workspace::{Trees, Workspace};
+use baton_workspace::{RunWorktrees, Workspace};
 use serde_json::json;
 
 use crate::clock;
@@ -26,7 +26,7 @@ const ROUNDS: usize = 8;
 
 /// The inboxes, with what was taken from them and is not yet journaled.
 pub(crate) struct InboxPoller {
-    trees: Trees,
+    trees: RunWorktrees,
     task_folder: String,
     /// Away while a thread that may block reads them.
     inboxes: Option<BTreeMap<WorktreeName, Inbox>>,
@@ -45,18 +45,18 @@ struct InboxReport {
     file: String,
     digest: Digest,
     session: Option<SessionId>,
-    call: Call,
+    call: ToolCall,
 }
 
 /// What one look found, in its order.
 #[derive(Default)]
 struct InboxScan {
-    received: Vec<(WorktreeName, Received)>,
+    received: Vec<(WorktreeName, ReceivedReport)>,
     failed: Option<InboxError>,
 }
 
 impl InboxPoller {
-    pub(crate) fn open(trees: Trees, task_folder: &str) -> Result<Self, InboxError> {
+    pub(crate) fn open(trees: RunWorktrees, task_folder: &str) -> Result<Self, InboxError> {
         let workspace = WorktreeName::workspace();
         let inbox = trees.at_hand(&workspace).map(|place| inbox_of(place, task_folder)).transpose()?;
         let inboxes = Some(inbox.map(|inbox| (workspace, inbox)).into_iter().collect());
@@ -77,7 +77,11 @@ impl InboxPoller {
         let view = run.view(clock::wall());
         let refused = |tree: &WorktreeName, session: Option<SessionId>, digest: Digest, why: &str| {
             let session = session.or_else(|| report_validation::only_session_in(view.as_ref()?, tree));
-            Input::Reported { session, digest, report: Report::Refused { why: mask_line(why).into_owned() } }
+            Input::Reported {
+                session,
+                digest,
+                report: AgentReport::Refused { why: mask_line(why).into_owned() },
+            }
         };
         let (found, bad) = self.scan(view.as_ref(), at_once).await;
         let mut inputs = self.tell_exchanged(run, view.as_ref());
@@ -92,7 +96,7 @@ impl InboxPoller {
                 session
                     .as_ref()
                     .map_or(Ok(()), |session| report_validation::is_from(view, session, &tree))?;
-                if matches!(call, Call::ReviewSubmit(_)) {
+                if matches!(call, ToolCall::ReviewSubmit(_)) {
                     report_validation::is_review_of(view, session.as_ref(), &tree)?;
                 }
                 let is_done = report_validation::is_done_by(view, session.as_ref(), &tree, &call);
@@ -100,7 +104,7 @@ impl InboxPoller {
                 report_validation::check(view, session.as_ref(), &call)
             });
             let taken = match (fits, call, &view) {
-                (Ok(()), Call::ReviewSubmit(said), Some(view)) => {
+                (Ok(()), ToolCall::ReviewSubmit(said), Some(view)) => {
                     review(digest, ReviewSubmission::of(view, session.as_ref(), &said), shelf).await
                 }
                 (Ok(()), call, _) => {
@@ -178,7 +182,7 @@ impl InboxPoller {
         .await;
         // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
         let Ok((inboxes, look)) = looked else {
-            tracing::error!("reading the inbox failed; reports are not read any more until `baton resume`");
+            tracing::error!("reading the inbox failed; no more reports are read until `baton resume`");
             return Default::default();
         };
         self.inboxes = Some(inboxes);
@@ -220,13 +224,13 @@ impl InboxPoller {
         digest: Digest,
         session: Option<SessionId>,
         tree: &WorktreeName,
-        call: Call,
+        call: ToolCall,
         shelf: &ArtifactTools,
     ) -> Result<Input, String> {
         if let Some(report) = secret_masking::masked_report(&call) {
             return Ok(Input::Reported { session, digest, report });
         }
-        let Call::ArtifactSave(save) = call else {
+        let ToolCall::ArtifactSave(save) = call else {
             return Err("nothing is answered here; only reports are taken".to_owned());
         };
         let (shelf, from, tree) = (shelf.clone(), session.clone(), tree.clone());
@@ -234,7 +238,7 @@ impl InboxPoller {
         let artifact = saved.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
         // The same file may be written again when the file that it names has changed.
         let digest = Digest::of(json!([digest, artifact.name, artifact.version]).to_string());
-        Ok(Input::Reported { session, digest, report: Report::ArtifactSaved { artifact } })
+        Ok(Input::Reported { session, digest, report: AgentReport::ArtifactSaved { artifact } })
     }
 
     async fn reject(&mut self, tree: WorktreeName, file: String, why: String) {
@@ -309,7 +313,7 @@ fn inbox_of(place: Workspace, task_folder: &str) -> Result<Inbox, InboxError> {
 fn follow(
     inboxes: &mut BTreeMap<WorktreeName, Inbox>,
     live: &[WorktreeName],
-    trees: &Trees,
+    trees: &RunWorktrees,
     task_folder: &str,
     look: &mut InboxScan,
 ) {
@@ -341,7 +345,7 @@ async fn review(
     let kept = tokio::task::spawn_blocking(move || review.keep(&shelf)).await;
     let (artifact, says) = kept.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
     let there = Digest::of(json!([digest, artifact.name]).to_string());
-    let reports = [(there, Report::ArtifactSaved { artifact }), (digest, says)];
+    let reports = [(there, AgentReport::ArtifactSaved { artifact }), (digest, says)];
     let input = |(digest, report)| Input::Reported { session: session.clone(), digest, report };
     Ok(reports.map(input).into())
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_inbox::{Call, Request, ToolBackend, ToolReply};
+use baton_inbox::{ToolBackend, ToolCall, ToolReply, ToolRequest};
 use tokio::time::Instant;
 
 use crate::config::HostConfig;
@@ -92,8 +92,8 @@ struct ToolServer {
 }
 
 impl ToolBackend for ToolServer {
-    async fn call(&self, request: Request) -> ToolReply {
-        let Request { key, call } = request;
+    async fn call(&self, request: ToolRequest) -> ToolReply {
+        let ToolRequest { key, call } = request;
         let only_reads = only_reads(&call);
         let word = if only_reads { "answered" } else { "recorded" };
         let not = |why: String| ToolReply::refused(format!("not {word}: {why}"));
@@ -123,7 +123,7 @@ impl ToolBackend for ToolServer {
                 Ok(ControlReply::Called(answer)) => return answer,
                 Ok(ControlReply::Refused { why }) => return not(why),
                 Ok(ControlReply::Ending) => "its host is ending".to_owned(),
-                Ok(_) => return not("the host answered another question than it was asked".to_owned()),
+                Ok(_) => return not("unexpected reply from the host".to_owned()),
                 Err(why) => why,
             };
             let hope = match hope {
@@ -144,18 +144,18 @@ impl ToolBackend for ToolServer {
 }
 
 /// Nothing is lost where such a call is not answered.
-fn only_reads(call: &Call) -> bool {
+fn only_reads(call: &ToolCall) -> bool {
     match call {
-        Call::ContextStatus(_) | Call::ArtifactList(_) | Call::ArtifactLoad(_) => true,
-        Call::ObjectiveUpdate(_)
-        | Call::DecisionRecord(_)
-        | Call::AttemptRecord(_)
-        | Call::GotchaRecord(_)
-        | Call::PatternRecord(_)
-        | Call::HandoffWrite(_)
-        | Call::SplitRequest(_)
-        | Call::ReviewSubmit(_)
-        | Call::ArtifactSave(_) => false,
+        ToolCall::ContextStatus(_) | ToolCall::ArtifactList(_) | ToolCall::ArtifactLoad(_) => true,
+        ToolCall::ObjectiveUpdate(_)
+        | ToolCall::DecisionRecord(_)
+        | ToolCall::AttemptRecord(_)
+        | ToolCall::GotchaRecord(_)
+        | ToolCall::PatternRecord(_)
+        | ToolCall::HandoffWrite(_)
+        | ToolCall::SplitRequest(_)
+        | ToolCall::ReviewSubmit(_)
+        | ToolCall::ArtifactSave(_) => false,
     }
 }
 
@@ -214,12 +214,12 @@ mod tests {
         ToolServer { pass: None, place }
     }
 
-    fn gotcha() -> Call {
-        Call::GotchaRecord(GotchaRecord { gotcha: "tabs".to_owned() })
+    fn gotcha() -> ToolCall {
+        ToolCall::GotchaRecord(GotchaRecord { gotcha: "tabs".to_owned() })
     }
 
-    fn status() -> Call {
-        Call::ContextStatus(ContextStatus {})
+    fn status() -> ToolCall {
+        ToolCall::ContextStatus(ContextStatus {})
     }
 
     #[tokio::test]
@@ -231,7 +231,7 @@ mod tests {
             (retry_time(HostExpectation::None, false), retry_time(HostExpectation::None, true)),
             (BRIEF, BRIEF)
         );
-        let answer = bridge.call(Request { key: None, call: status() }).await;
+        let answer = bridge.call(ToolRequest { key: None, call: status() }).await;
         let expected = "not answered: no host works on this run just now, and none came back within 2 s; no run is \
                         unfinished here: `baton run` starts one";
         assert_eq!((answer.is_error, answer.text.as_str()), (true, expected));

@@ -7,7 +7,7 @@ use baton_core::observation::ObjectiveStatus;
 use baton_core::short_format::first_of;
 use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
 use baton_core::{ObjectiveId, SessionId, WorktreeName};
-use baton_inbox::Call;
+use baton_inbox::ToolCall;
 
 use crate::tools::review_submission::ReviewSubmission;
 
@@ -18,17 +18,17 @@ const LISTED: usize = 20;
 const WITHOUT_TOOLS: [&str; 2] = ["process", "rehearsal"];
 
 /// Whether the report fits. The error is a sentence that its author can act on.
-pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) -> Result<(), String> {
+pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &ToolCall) -> Result<(), String> {
     let own = match session {
         Some(session) => Some(phase_of(view, session).ok_or_else(|| unknown_session(view, session))?),
         None => None,
     };
     match call {
-        Call::ObjectiveUpdate(update) => match update.status {
+        ToolCall::ObjectiveUpdate(update) => match update.status {
             ObjectiveStatus::Done => objective(view, own, &update.objective),
             _ => may_deny(view, own, &update.objective),
         },
-        Call::SplitRequest(request) => {
+        ToolCall::SplitRequest(request) => {
             let mut named = BTreeSet::new();
             for id in request.groups.iter().flat_map(|group| &group.objectives) {
                 objective(view, own, id)?;
@@ -38,8 +38,8 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
             }
             Ok(())
         }
-        Call::ReviewSubmit(review) => ReviewSubmission::of(view, session, review).map(drop),
-        Call::HandoffWrite(_) if own.is_none() => from_only_one(view),
+        ToolCall::ReviewSubmit(review) => ReviewSubmission::of(view, session, review).map(drop),
+        ToolCall::HandoffWrite(_) if own.is_none() => from_only_one(view),
         _ => Ok(()),
     }
 }
@@ -52,8 +52,8 @@ fn from_only_one(view: &RunView) -> Result<(), String> {
     match live.len() {
         0 | 1 => Ok(()),
         _ => Err(format!(
-            "several sessions work in this folder, and nobody knows whose handoff this is: write it again with the name of yours, \
-             which your prompt says ({})",
+            "several sessions work in this folder, so the host cannot tell whose handoff this is: write it again \
+             with the name of your session from your prompt ({})",
             live.join(", ")
         )),
     }
@@ -119,9 +119,9 @@ pub(crate) fn is_done_by(
     view: &RunView,
     session: Option<&SessionId>,
     tree: &WorktreeName,
-    call: &Call,
+    call: &ToolCall,
 ) -> Result<(), String> {
-    let Call::ObjectiveUpdate(update) = call else { return Ok(()) };
+    let ToolCall::ObjectiveUpdate(update) = call else { return Ok(()) };
     if update.status != ObjectiveStatus::Done {
         return Ok(());
     }

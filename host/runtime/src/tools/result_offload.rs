@@ -16,7 +16,9 @@ use baton_core::run::{standalone_offload_query, wants_offload};
 use baton_core::workflow::paths::ReservedNames;
 use baton_core::workflow::{PolicyScope, RoleServer};
 use baton_core::{RunId, SessionId, Workflow};
-use baton_inbox::{ArtifactLoad, Call, LargeResult, Reference, Shelf as ProxyShelf, ToolReply};
+use baton_inbox::{
+    ArtifactLoad, LargeResult, ResultReference, ResultStore as ProxyShelf, ToolCall, ToolReply,
+};
 use baton_sandbox::found_on;
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
@@ -67,7 +69,7 @@ impl PendingToolResult {
         });
         match plain {
             true => Ok(Self { session, tool, call, path: folder.join(file) }),
-            false => Err(format!("{file:?} is no offered result")),
+            false => Err(format!("{file:?} is not an offered result")),
         }
     }
 
@@ -232,7 +234,7 @@ impl Drop for OfferedFileGuard {
 }
 
 impl ProxyShelf for SessionResultStore {
-    async fn place(&self, offer: LargeResult) -> Option<Reference> {
+    async fn place(&self, offer: LargeResult) -> Option<ResultReference> {
         let file = format!("{OFFERED}{}-{}", std::process::id(), self.count.fetch_add(1, Ordering::Relaxed));
         let offered = OfferedFileGuard(self.folder.join(&file));
         let mut options = OpenOptions::new();
@@ -250,7 +252,7 @@ impl ProxyShelf for SessionResultStore {
     }
 
     async fn load(&self, load: ArtifactLoad) -> ToolReply {
-        let call = Box::new(Call::ArtifactLoad(load));
+        let call = Box::new(ToolCall::ArtifactLoad(load));
         match self.ask(&ControlMessage::Call { pass: Some(self.door.pass.clone()), key: None, call }).await {
             Some(ControlReply::Called(answer)) => answer,
             Some(ControlReply::Refused { why }) => ToolReply::refused(why),
@@ -259,10 +261,10 @@ impl ProxyShelf for SessionResultStore {
     }
 }
 
-fn reference(name: String, version: u32, text: &str) -> Reference {
+fn reference(name: String, version: u32, text: &str) -> ResultReference {
     let (count, by) = tokens(text.as_bytes());
     let bytes = text.len() as u64;
-    Reference {
+    ResultReference {
         name,
         version,
         bytes,
@@ -309,7 +311,7 @@ impl LocalResultStore {
 }
 
 impl ProxyShelf for LocalResultStore {
-    async fn place(&self, offer: LargeResult) -> Option<Reference> {
+    async fn place(&self, offer: LargeResult) -> Option<ResultReference> {
         let (shelf, judge) = (self.shelf.clone(), self.judge.clone());
         let placed = tokio::task::spawn_blocking(move || {
             let LargeResult { tool, call, text } = offer;

@@ -1,7 +1,7 @@
 //! A review on its way into the run: whether its author was asked for one, under which name the whole of it is kept, and
 //! what is left of it for core (D1). Judges no review, and journals nothing.
 
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
 use baton_core::{PhaseId, SessionId};
 use baton_inbox::ReviewSubmit;
@@ -44,7 +44,7 @@ impl ReviewSubmission {
     }
 
     /// Keeps the whole of it, and gives what core holds of it. Blocking.
-    pub(crate) fn keep(&self, shelf: &ArtifactTools) -> Result<(ArtifactRef, Report), String> {
+    pub(crate) fn keep(&self, shelf: &ArtifactTools) -> Result<(ArtifactRef, AgentReport), String> {
         let title = format!("Review of phase {}", self.about);
         let name = format!("reviews/phase-{}-{}.md", self.about, self.ordinal);
         let summary = format!("{title}: {} of 100", self.said.score);
@@ -83,7 +83,7 @@ mod tests {
     use baton_core::view::SessionSummary;
     use baton_core::workflow::paths::ReservedNames;
     use baton_core::{JournaledInput, Run, RunId, Seq, UnixMs};
-    use baton_store::{ArtifactStore, JournalOptions, Version};
+    use baton_store::{ArtifactStore, ArtifactVersion, JournalOptions};
     use serde_json::json;
 
     use super::*;
@@ -146,9 +146,11 @@ mod tests {
         let (artifact, report) = review.keep(&shelf).unwrap();
         assert_eq!(artifact.name, "reviews/phase-first-1.md");
         assert_eq!(artifact.summary, "Review of phase first: 60 of 100");
-        let kept = shelf.artifacts.get(&shelf.run, &artifact.name, Version::Latest).unwrap();
+        let kept = shelf.artifacts.get(&shelf.run, &artifact.name, ArtifactVersion::Latest).unwrap();
         let text = shelf.artifacts.read_range(&kept.artifact.digest, 0, 1_000).unwrap();
         assert!(String::from_utf8(text).unwrap().contains("1. a.txt:1 is empty"));
-        assert!(matches!(report, Report::ReviewSubmit { score: 60, findings, .. } if findings.len() == 1));
+        assert!(
+            matches!(report, AgentReport::ReviewSubmit { score: 60, findings, .. } if findings.len() == 1)
+        );
     }
 }

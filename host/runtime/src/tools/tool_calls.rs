@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use baton_core::input::{ArtifactRef, Report, SplitGroupReport};
+use baton_core::input::{AgentReport, ArtifactRef, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
 use baton_core::{Digest, Input, ObjectiveId, Run, SessionId};
-use baton_inbox::{Call, ToolReply};
+use baton_inbox::{ToolCall, ToolReply};
 use serde_json::json;
 
 use crate::secret_masking;
@@ -22,14 +22,14 @@ use crate::tools::review_submission::ReviewSubmission;
 use crate::tools::session_token::{SessionToken, SessionTokens};
 
 /// To whoever says the same again.
-const REPEATED: &str = "recorded before: what is repeated counts once";
+const REPEATED: &str = "already recorded (duplicate ignored)";
 
 /// What is done about a call.
 pub(crate) enum ToolCallPlan {
     /// It is answered at once.
     Answer(ToolReply),
     /// The input is journaled, then [`Desk::recorded`] says what to answer.
-    Report { session: Option<SessionId>, digest: Digest, report: Report },
+    Report { session: Option<SessionId>, digest: Digest, report: AgentReport },
     /// This is run where it may block; its result goes to [`Desk::kept`].
     Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
     /// This is run where it may block, and is the answer.
@@ -82,7 +82,7 @@ impl ToolCallHandler {
         view: &RunView,
         pass: Option<&SessionToken>,
         key: Option<String>,
-        call: Call,
+        call: ToolCall,
     ) -> ToolCallPlan {
         let refused = |why: String| ToolCallPlan::Answer(ToolReply::refused(format!("not recorded: {why}")));
         let session = match pass.map(|pass| self.passes.check(view, pass)).transpose() {
@@ -95,8 +95,7 @@ impl ToolCallHandler {
         }
         if let Some(ended) = session.as_ref().and_then(|session| ended(view, session)) {
             return refused(format!(
-                "session {} has ended ({}), and what it says now belongs to nobody; the work goes on in another \
-                 session",
+                "session {} has ended ({}); its report was rejected, and another session continues the work",
                 ended.id, ended.ending
             ));
         }
@@ -108,17 +107,17 @@ impl ToolCallHandler {
         if let Some(report) = secret_masking::masked_report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
             // An objective may go to and fro, so it may well be said again that it is where it was once.
-            if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {
+            if run.has_report(&digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. }) {
                 return ToolCallPlan::Answer(ToolReply::said(REPEATED));
             }
             return ToolCallPlan::Report { session, digest, report };
         }
         match call {
-            Call::ArtifactSave(save) => ToolCallPlan::Save(Box::new(move || {
+            ToolCall::ArtifactSave(save) => ToolCallPlan::Save(Box::new(move || {
                 let result = shelf.save(session.clone(), &tree, &save);
                 ArtifactSaveResult { session, key, result, says: None }
             })),
-            Call::ReviewSubmit(said) => match ReviewSubmission::of(view, session.as_ref(), &said) {
+            ToolCall::ReviewSubmit(said) => match ReviewSubmission::of(view, session.as_ref(), &said) {
                 Ok(review) => ToolCallPlan::Save(Box::new(move || {
                     let session = review.session();
                     // Said again it is the same review, whether or not the client tells its calls apart.
@@ -131,8 +130,8 @@ impl ToolCallHandler {
                 })),
                 Err(why) => refused(why),
             },
-            Call::ArtifactLoad(load) => ToolCallPlan::Look(Box::new(move || shelf.load(&load))),
-            Call::ArtifactList(list) => ToolCallPlan::Look(Box::new(move || shelf.list(&list))),
+            ToolCall::ArtifactLoad(load) => ToolCallPlan::Look(Box::new(move || shelf.load(&load))),
+            ToolCall::ArtifactList(list) => ToolCallPlan::Look(Box::new(move || shelf.list(&list))),
             _ => ToolCallPlan::Answer(self.status(view, session.as_ref())),
         }
     }
@@ -165,9 +164,10 @@ impl ToolCallHandler {
         run: &Run,
         view: &RunView,
         session: Option<&SessionId>,
-        call: &Call,
+        call: &ToolCall,
     ) -> Result<(), String> {
-        let says = call.report().is_some() || matches!(call, Call::ArtifactSave(_) | Call::ReviewSubmit(_));
+        let says =
+            call.report().is_some() || matches!(call, ToolCall::ArtifactSave(_) | ToolCall::ReviewSubmit(_));
         if says && run.ending().is_some() {
             return Err("the run is over; `baton run` starts another".to_owned());
         }
@@ -189,13 +189,13 @@ impl ToolCallHandler {
         let text =
             format!("kept as {name}@{version}, {bytes} bytes; artifact_load reads it back by its name");
         let answer = match says {
-            Some(Report::ReviewSubmit { score, .. }) => submitted(score, &artifact.name),
+            Some(AgentReport::ReviewSubmit { score, .. }) => submitted(score, &artifact.name),
             _ => ToolReply::said(text),
         };
         if run.has_report(&digest) {
             return (Vec::new(), answer);
         }
-        let there = Report::ArtifactSaved { artifact };
+        let there = AgentReport::ArtifactSaved { artifact };
         let reports = match says {
             None => vec![(digest, there)],
             // The review comes last: with it the phase that reviews may be over.
@@ -210,23 +210,23 @@ impl ToolCallHandler {
     }
 
     /// What to answer to a report, from the run that has taken it.
-    pub(crate) fn recorded(&self, view: &RunView, report: &Report) -> ToolReply {
+    pub(crate) fn recorded(&self, view: &RunView, report: &AgentReport) -> ToolReply {
         let text = match report {
-            Report::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
-            Report::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
-            Report::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
-            Report::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
-            Report::PatternRecord { .. } => "recorded: your successor is told to follow this pattern".to_owned(),
-            Report::HandoffWrite(_) => {
+            AgentReport::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
+            AgentReport::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
+            AgentReport::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
+            AgentReport::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
+            AgentReport::PatternRecord { .. } => "recorded: your successor is told to follow this pattern".to_owned(),
+            AgentReport::HandoffWrite(_) => {
                 "recorded: your successor gets this beside what is known of objectives, files and commits; a newer \
                  one replaces it"
                     .to_owned()
             }
             // A success with an outcome of its own (D2).
-            Report::SplitRequest { groups, .. } => return split_taken(groups),
-            Report::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
-            Report::Refused { why } => why.clone(),
-            Report::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
+            AgentReport::SplitRequest { groups, .. } => return split_taken(groups),
+            AgentReport::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
+            AgentReport::Refused { why } => why.clone(),
+            AgentReport::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
         };
         ToolReply::said(text)
     }

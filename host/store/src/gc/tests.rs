@@ -5,7 +5,7 @@ use baton_core::{Input, JournaledInput, Seq, Workflow};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ArtifactStore, Durability, Entry, Journal, NewArtifact};
+use crate::{ArtifactStore, Durability, Journal, JournalEntry, NewArtifact};
 
 fn place() -> (tempfile::TempDir, StateDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
         utc_offset_minutes: 0,
         assignments: Vec::new(),
     };
-    let entry = Entry::Input(JournaledInput { seq: Seq(1), at: UnixMs(n as u64 + 1), input });
+    let entry = JournalEntry::Input(JournaledInput { seq: Seq(1), at: UnixMs(n as u64 + 1), input });
     journal.append_wait(&run, vec![entry], Durability::Durable).unwrap();
     let store = ArtifactStore::open(state).unwrap();
     for content in artifacts {
@@ -61,7 +61,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
 fn is_whole(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open_read_only(state).unwrap();
     let entries: Vec<_> = journal.read(&run_id(n)).unwrap().collect::<Result<_, _>>().unwrap();
-    let Entry::Input(JournaledInput { input: Input::Started { pins, .. }, .. }) = &entries[0] else {
+    let JournalEntry::Input(JournaledInput { input: Input::Started { pins, .. }, .. }) = &entries[0] else {
         panic!()
     };
     assert_eq!(journal.blob(&pins[0].component).unwrap().unwrap(), vec![blob; 40]);

@@ -14,17 +14,17 @@ use super::SecretMatch;
 /// Three of the expressions need more than the 10 MiB that the crate allows by itself; none needs as much as this.
 const PROGRAM_BYTES: usize = 64 * 1024 * 1024;
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/secret-rules.json")))
+static RULES: LazyLock<SecretRules> = LazyLock::new(|| {
+    let file: RuleFile = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/secret-rules.json")))
         .expect("the build script wrote this file");
-    Rules::of(file)
+    SecretRules::of(file)
 });
 
 /// What the build script wrote.
 #[derive(Deserialize)]
-struct File {
+struct RuleFile {
     rules: Vec<RawRule>,
-    lists: Vec<RawList>,
+    lists: Vec<RawAllowList>,
 }
 
 #[derive(Deserialize)]
@@ -35,21 +35,21 @@ struct RawRule {
     /// A text with a match has a word of each of these sets.
     keywords: Vec<Vec<String>>,
     min_len: usize,
-    entropy: Vec<Floor>,
+    entropy: Vec<EntropyFloor>,
     allow: Vec<usize>,
 }
 
 /// A secret of up to `max_len` bytes has more bits a character than this; the first floor that fits its length counts.
 #[derive(Deserialize)]
-struct Floor {
+struct EntropyFloor {
     max_len: Option<usize>,
     floor: f64,
 }
 
 #[derive(Deserialize)]
-struct RawList {
+struct RawAllowList {
     all: bool,
-    target: Target,
+    target: AllowTarget,
     regexes: Vec<String>,
     words: Vec<String>,
 }
@@ -57,37 +57,37 @@ struct RawList {
 /// What of a match an allow list looks at.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Target {
+enum AllowTarget {
     Secret,
     Match,
     Line,
 }
 
-struct Rules {
-    rules: Vec<Rule>,
-    lists: Vec<List>,
+struct SecretRules {
+    rules: Vec<SecretRule>,
+    lists: Vec<AllowList>,
     /// All keywords of all rules, and for each the rules that have it, and in which of their sets.
     keywords: AhoCorasick,
     rules_of: Vec<Vec<(usize, u8)>>,
 }
 
-struct Rule {
+struct SecretRule {
     raw: RawRule,
-    regex: Lazy,
+    regex: LazyRegex,
 }
 
-struct List {
-    raw: RawList,
-    regexes: Vec<Lazy>,
+struct AllowList {
+    raw: RawAllowList,
+    regexes: Vec<LazyRegex>,
     words: OnceLock<Option<AhoCorasick>>,
 }
 
 /// An expression that is compiled when it is needed first. One that this version of `regex` does not take matches
 /// nothing; a test holds that there is none.
 #[derive(Default)]
-struct Lazy(OnceLock<Option<Regex>>);
+struct LazyRegex(OnceLock<Option<Regex>>);
 
-impl Lazy {
+impl LazyRegex {
     fn get(&self, pattern: &str) -> Option<&Regex> {
         self.0.get_or_init(|| compile(pattern).ok()).as_ref()
     }
@@ -100,8 +100,8 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     build(false).or_else(|_| build(true))
 }
 
-impl Rules {
-    fn of(file: File) -> Self {
+impl SecretRules {
+    fn of(file: RuleFile) -> Self {
         let mut words = BTreeMap::<&str, Vec<(usize, u8)>>::new();
         for (index, rule) in file.rules.iter().enumerate() {
             for (set, keyword) in
@@ -117,12 +117,16 @@ impl Rules {
             .build(words.keys())
             .expect("a few thousand short words are within every limit");
         let rules_of = words.into_values().collect();
-        let list = |raw: RawList| {
-            let regexes = raw.regexes.iter().map(|_| Lazy::default()).collect();
-            List { raw, regexes, words: OnceLock::new() }
+        let list = |raw: RawAllowList| {
+            let regexes = raw.regexes.iter().map(|_| LazyRegex::default()).collect();
+            AllowList { raw, regexes, words: OnceLock::new() }
         };
         Self {
-            rules: file.rules.into_iter().map(|raw| Rule { raw, regex: Lazy::default() }).collect(),
+            rules: file
+                .rules
+                .into_iter()
+                .map(|raw| SecretRule { raw, regex: LazyRegex::default() })
+                .collect(),
             lists: file.lists.into_iter().map(list).collect(),
             keywords,
             rules_of,
@@ -137,21 +141,21 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 
 /// Adds what all rules find in a piece that begins at `offset` of its text.
 pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
-    let rules: &'static Rules = &RULES;
+    let rules: &'static SecretRules = &RULES;
     let mut met = vec![0_u8; rules.rules.len()];
     for keyword in rules.keywords.find_overlapping_iter(piece) {
         for &(rule, set) in &rules.rules_of[keyword.pattern().as_usize()] {
             met[rule] |= set;
         }
     }
-    let due = |rule: &Rule, met: u8| met.count_ones() as usize == rule.raw.keywords.len();
+    let due = |rule: &SecretRule, met: u8| met.count_ones() as usize == rule.raw.keywords.len();
     for (rule, _) in rules.rules.iter().zip(met).filter(|&(rule, met)| due(rule, met)) {
         rule.find(&rules.lists, piece, offset, found);
     }
 }
 
-impl Rule {
-    fn find(&'static self, lists: &[List], piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
+impl SecretRule {
+    fn find(&'static self, lists: &[AllowList], piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
         let Some(regex) = self.regex.get(&self.raw.pattern) else { return };
         for captures in regex.captures_iter(piece.as_bytes()) {
             let Some(whole) = captures.get(0) else { continue };
@@ -175,20 +179,20 @@ impl Rule {
     }
 }
 
-impl Rule {
+impl SecretRule {
     fn is_too_plain(&self, secret: &str) -> bool {
-        let fits = |floor: &&Floor| floor.max_len.is_none_or(|most| secret.len() <= most);
+        let fits = |floor: &&EntropyFloor| floor.max_len.is_none_or(|most| secret.len() <= most);
         let floor = self.raw.entropy.iter().find(fits).map_or(0.0, |floor| floor.floor);
         floor > 0.0 && entropy(secret) <= floor
     }
 }
 
-impl List {
+impl AllowList {
     fn allows(&self, secret: &str, whole: &str, line: &str) -> bool {
         let target = match self.raw.target {
-            Target::Secret => secret,
-            Target::Match => whole,
-            Target::Line => line,
+            AllowTarget::Secret => secret,
+            AllowTarget::Match => whole,
+            AllowTarget::Line => line,
         };
         let matches = || {
             let mut each = self.raw.regexes.iter().zip(&self.regexes);

@@ -67,16 +67,16 @@ fn samples() -> impl Iterator<Item = (&'static str, String)> {
         let hir = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern).unwrap();
         (1..=SAMPLES_EACH).map(move |seed| {
             let mut bytes = Vec::new();
-            Sampler(Digest::seed(kind, seed)).write(&hir, &mut bytes);
+            Sampler(SampleSeed::seed(kind, seed)).write(&hir, &mut bytes);
             (kind, String::from_utf8(bytes).unwrap())
         })
     })
 }
 
 /// A number that differs from kind to kind and is the same in every run.
-struct Digest;
+struct SampleSeed;
 
-impl Digest {
+impl SampleSeed {
     fn seed(kind: &str, n: u64) -> u64 {
         let hex = baton_core::Digest::of(format!("{kind} {n}").as_bytes());
         u64::from_str_radix(&hex.hex()[..16], 16).unwrap() | 1
@@ -85,16 +85,16 @@ impl Digest {
 
 /// What Keyhog tests one of its kinds with.
 #[derive(Deserialize)]
-struct Kind {
+struct SecretVectorKind {
     kind: String,
     service: String,
     severity: String,
-    positive: Vec<Vector>,
-    negative: Vec<Vector>,
+    positive: Vec<SecretVector>,
+    negative: Vec<SecretVector>,
 }
 
 #[derive(Deserialize)]
-struct Vector {
+struct SecretVector {
     text: String,
     credential: Option<String>,
 }
@@ -104,8 +104,8 @@ struct Vector {
 /// - the kinds that Keyhog itself calls "info" and "low": names of accounts and resources, public identifiers;
 /// - its generic kinds (any word after "password"): Keyhog weighs these with a trained model, Baton with Gitleaks' rule;
 /// - credentials that count or spell the alphabet: those are placeholders to both rule sets, and stay readable.
-fn vectors() -> Vec<Kind> {
-    let mut kinds: Vec<Kind> =
+fn vectors() -> Vec<SecretVectorKind> {
+    let mut kinds: Vec<SecretVectorKind> =
         serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/secret-vectors.json"))).unwrap();
     kinds.retain(|kind| kind.service != "generic" && !["info", "low"].contains(&kind.severity.as_str()));
     for kind in &mut kinds {

@@ -2,9 +2,11 @@
 
 use baton_core::input::ArtifactRef;
 use baton_core::{Digest, RunId, SessionId, UnixMs};
-use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StoreError, TOKENS_COUNTED, Version};
+use baton_store::{
+    ARTIFACT_BYTES_MAX, ArtifactStore, ArtifactVersion, NewArtifact, StoreError, TOKENS_COUNTED,
+};
 
-use crate::Place;
+use crate::StoreFixture;
 
 pub(crate) fn note<'a>(name: &'a str, text: &'a str) -> NewArtifact<'a> {
     NewArtifact {
@@ -25,7 +27,7 @@ fn versions(store: &ArtifactStore, run: &RunId) -> Vec<(String, u32)> {
 #[test]
 fn an_artifact_is_named_versioned_and_addressed() {
     // C6
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let run = RunId::new("r");
     let first = store.save(&run, note("handoffs/a.md", "one\ntwo\n")).unwrap();
@@ -60,14 +62,16 @@ fn an_artifact_is_named_versioned_and_addressed() {
     drop(store);
 
     let store = ArtifactStore::open_read_only(&place.state).unwrap();
-    let newest = store.get(&run, "handoffs/a.md", Version::Latest).unwrap();
+    let newest = store.get(&run, "handoffs/a.md", ArtifactVersion::Latest).unwrap();
     assert_eq!((newest.artifact.version, newest.preview.as_str()), (3, "one\ntwo"));
     assert_eq!((newest.media_type.as_str(), newest.saved_at), ("text/markdown", UnixMs(1_000)));
     assert_eq!((newest.tokens, newest.tokens_by.as_str()), (4, TOKENS_COUNTED));
     assert_eq!((newest.session, newest.tool_call.as_deref()), (Some(SessionId::new("s1")), Some("toolu_7")));
-    let older = store.get(&run, "handoffs/a.md", Version::Exactly(2)).unwrap();
+    let older = store.get(&run, "handoffs/a.md", ArtifactVersion::Exactly(2)).unwrap();
     assert_eq!(store.read(&older.artifact.digest).unwrap(), b"other");
-    for (name, version) in [("handoffs/a.md", Version::Exactly(9)), ("absent", Version::Latest)] {
+    for (name, version) in
+        [("handoffs/a.md", ArtifactVersion::Exactly(9)), ("absent", ArtifactVersion::Latest)]
+    {
         let error = store.get(&run, name, version).unwrap_err();
         assert!(
             matches!(error, StoreError::NoArtifact { .. }) && error.to_string().contains(name),
@@ -79,7 +83,7 @@ fn an_artifact_is_named_versioned_and_addressed() {
 #[test]
 fn it_is_loaded_on_demand_in_parts() {
     // C6
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let saved = store.save(&RunId::new("r"), note("log.txt", "0123456789")).unwrap();
     let range = |offset, limit| store.read_range(&saved.digest, offset, limit).unwrap();
@@ -92,7 +96,7 @@ fn it_is_loaded_on_demand_in_parts() {
 
 #[test]
 fn what_cannot_be_saved_is_refused() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let run = RunId::new("r");
     for name in ["../journal.sqlite", "/etc/passwd", "a/../../b", ""] {
@@ -109,7 +113,7 @@ fn what_cannot_be_saved_is_refused() {
 #[test]
 fn a_link_leads_nowhere_outside() {
     // C6: no path can leave the store, whatever lies in it.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let outside = place.folder.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -125,7 +129,7 @@ fn a_link_leads_nowhere_outside() {
 
 #[test]
 fn an_object_that_was_changed_is_not_served() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let run = RunId::new("r");
     let saved = store.save(&run, note("a.md", "text")).unwrap();
@@ -142,7 +146,7 @@ fn an_object_that_was_changed_is_not_served() {
 #[test]
 fn a_crash_leaves_at_worst_an_object_without_a_name() {
     // Half an object of a host that died, and a whole one whose name was not written: neither is in the way.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let run = RunId::new("r");
     let digest = Digest::of("text");
@@ -158,7 +162,7 @@ fn a_crash_leaves_at_worst_an_object_without_a_name() {
 
 #[test]
 fn versions_are_given_once_however_many_save() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -179,7 +183,7 @@ fn versions_are_given_once_however_many_save() {
 #[test]
 fn after_the_task_it_is_archived_and_can_still_be_read_by_range() {
     // C6
-    let place = Place::new();
+    let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let (run, other) = (RunId::new("r"), RunId::new("other"));
     let saved = store.save(&run, note("log.txt", "0123456789")).unwrap();
@@ -187,7 +191,8 @@ fn after_the_task_it_is_archived_and_can_still_be_read_by_range() {
     assert_eq!(store.archive(&run, UnixMs(2_000)).unwrap(), 1);
     store.save(&run, note("later.txt", "x")).unwrap();
     assert_eq!(store.archive(&run, UnixMs(3_000)).unwrap(), 1);
-    let archived = |run: &RunId, name: &str| store.get(run, name, Version::Latest).unwrap().archived_at;
+    let archived =
+        |run: &RunId, name: &str| store.get(run, name, ArtifactVersion::Latest).unwrap().archived_at;
     assert_eq!(archived(&run, "log.txt"), Some(UnixMs(2_000)), "it keeps its time");
     assert_eq!(archived(&run, "later.txt"), Some(UnixMs(3_000)));
     assert_eq!(archived(&other, "log.txt"), None);
@@ -196,7 +201,7 @@ fn after_the_task_it_is_archived_and_can_still_be_read_by_range() {
 
 #[test]
 fn an_index_of_version_1_is_brought_up_to_date() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let index = place.state.artifact_index();
     let old = rusqlite::Connection::open(&index).unwrap();
     old.execute_batch(
@@ -215,7 +220,7 @@ fn an_index_of_version_1_is_brought_up_to_date() {
     .unwrap();
     drop(old);
     let store = ArtifactStore::open(&place.state).unwrap();
-    let saved = store.get(&RunId::new("r"), "a.md", Version::Latest).unwrap();
+    let saved = store.get(&RunId::new("r"), "a.md", ArtifactVersion::Latest).unwrap();
     assert_eq!((saved.artifact.digest, saved.tool_call, saved.archived_at), (digest, None, None));
     assert_eq!(store.save(&RunId::new("r"), note("a.md", "new")).unwrap().version, 2);
     assert!(index.with_extension("v1.sqlite").exists(), "a copy of the old one is kept");

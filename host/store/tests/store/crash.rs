@@ -5,29 +5,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use baton_core::RunId;
-use baton_store::{Durability, Entry, Journal, JournalOptions, StateDir};
+use baton_store::{Durability, Journal, JournalEntry, JournalOptions, StateDir};
 use proptest::prelude::*;
 
-use crate::{Place, prompt, read, said, started};
+use crate::{StoreFixture, prompt, read, said, started};
 
 /// One append of one producer: how many entries, and whether it waits.
 #[derive(Clone, Debug)]
-struct Step {
+struct AppendStep {
     run: usize,
     entries: u64,
     durable: bool,
 }
 
 /// What was on disk at one moment, and how many entries of each run had been confirmed until then.
-type Crash = (StateDir, [u64; 3]);
+type CrashState = (StateDir, [u64; 3]);
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<AppendStep>> {
     let step = (0..3_usize, 1..5_u64, any::<bool>());
-    prop::collection::vec(step.prop_map(|(run, entries, durable)| Step { run, entries, durable }), 1..24)
+    prop::collection::vec(
+        step.prop_map(|(run, entries, durable)| AppendStep { run, entries, durable }),
+        1..24,
+    )
 }
 
 /// The entries of the n-th append of a run that has `last` entries already.
-fn entries(run: &RunId, last: u64, count: u64) -> Vec<Entry> {
+fn entries(run: &RunId, last: u64, count: u64) -> Vec<JournalEntry> {
     let entry = |seq| match seq {
         1 => started(run),
         _ if seq % 3 == 0 => prompt(seq, seq, &format!("prompt {seq} of {run}")),
@@ -54,9 +57,9 @@ proptest! {
     #[test]
     fn whenever_the_host_is_killed_a_prefix_is_left(steps in steps()) {
         // D8
-        let place = Place::new();
+        let place = StoreFixture::new();
         let runs: Vec<RunId> = (0..3).map(|n| RunId::new(format!("run-{n}"))).collect();
-        let crashes: Arc<Mutex<Vec<Crash>>> = Arc::default();
+        let crashes: Arc<Mutex<Vec<CrashState>>> = Arc::default();
         let confirmed: Arc<Mutex<[u64; 3]>> = Arc::default();
 
         let snapshot = |moment: &'static str| -> Box<dyn Fn(u64) + Send> {
@@ -78,7 +81,7 @@ proptest! {
 
         // What each run looks like after each append.
         let (mut last, mut cuts) = ([0_u64; 3], [vec![0_u64], vec![0], vec![0]]);
-        for Step { run, entries: count, durable } in &steps {
+        for AppendStep { run, entries: count, durable } in &steps {
             let new = entries(&runs[*run], last[*run], *count);
             last[*run] += count;
             cuts[*run].push(last[*run]);
@@ -113,7 +116,7 @@ proptest! {
 
     #[test]
     fn producers_in_any_interleaving_keep_the_order_of_their_run(steps in steps()) {
-        let place = Place::new();
+        let place = StoreFixture::new();
         let journal = place.journal();
         let runs: Vec<RunId> = (0..3).map(|n| RunId::new(format!("run-{n}"))).collect();
         std::thread::scope(|scope| {

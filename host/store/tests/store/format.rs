@@ -7,7 +7,7 @@ use baton_store::{ArtifactStore, Durability, Journal, StoreError};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::{Place, read, said, samples};
+use crate::{StoreFixture, read, said, samples};
 
 /// Every kind of entry as format 1 writes it, one row a line. Rows like these lie in journals that people keep.
 const GOLDEN_V1: &str = include_str!("../../../../tests/fixtures/store/rows-v1.jsonl");
@@ -34,7 +34,7 @@ pub(crate) fn rows_in(path: &Path) -> Vec<Value> {
 
 #[test]
 fn rows_are_written_as_ever() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     place.journal().append_wait(&samples::run(), samples::entries(), Durability::Durable).unwrap();
     let written = rows_in(&place.state.journal());
     for (written, golden) in written.iter().zip(golden()) {
@@ -45,7 +45,7 @@ fn rows_are_written_as_ever() {
 
 #[test]
 fn rows_of_format_1_are_read_as_ever() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let entries = samples::entries();
     // The bodies of the texts come with the samples; the rows come from the golden file.
     place.journal().append_wait(&samples::run(), entries.clone(), Durability::Durable).unwrap();
@@ -74,7 +74,7 @@ fn rows_of_format_1_are_read_as_ever() {
 #[test]
 #[ignore = "writes the golden file"]
 fn record_golden_rows() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     place.journal().append_wait(&samples::run(), samples::entries(), Durability::Durable).unwrap();
     let lines: String = rows_in(&place.state.journal()).iter().map(|row| format!("{row}\n")).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store/rows-v1.jsonl");
@@ -83,7 +83,7 @@ fn record_golden_rows() {
 
 #[test]
 fn a_journal_of_version_0_is_brought_up_to_date_and_a_copy_kept() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let old = Connection::open(place.state.journal()).unwrap();
     old.execute_batch(GOLDEN_V0).unwrap();
     drop(old);
@@ -108,7 +108,7 @@ fn a_journal_of_version_0_is_brought_up_to_date_and_a_copy_kept() {
 
 #[test]
 fn a_journal_of_version_1_is_brought_up_to_date_and_a_copy_kept() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let (run, entries) = (samples::run(), samples::entries());
     place.journal().append_wait(&run, entries.clone(), Durability::Durable).unwrap();
     let raw = Connection::open(place.state.journal()).unwrap();
@@ -144,7 +144,7 @@ fn a_journal_of_version_1_is_brought_up_to_date_and_a_copy_kept() {
 
 #[test]
 fn a_migration_that_fails_leaves_the_file_as_it_was() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let old = Connection::open(place.state.journal()).unwrap();
     old.execute_batch(GOLDEN_V0).unwrap();
     old.execute("UPDATE journal SET row = '{\"input\": {}}' WHERE seq = 5", []).unwrap();
@@ -158,7 +158,7 @@ fn a_migration_that_fails_leaves_the_file_as_it_was() {
 }
 
 /// Both ways of opening are refused, with a message that has these words, and not a byte of the file changes.
-fn refused_untouched(place: &Place, words: &[&str]) -> StoreError {
+fn refused_untouched(place: &StoreFixture, words: &[&str]) -> StoreError {
     let before = std::fs::read(place.state.journal()).unwrap();
     Journal::open_read_only(&place.state).err().expect("reading is refused");
     let error = Journal::open(&place.state).err().expect("writing is refused");
@@ -172,7 +172,7 @@ fn refused_untouched(place: &Place, words: &[&str]) -> StoreError {
 #[test]
 fn a_newer_journal_is_left_alone() {
     // Bad input: a newer journal.
-    let place = Place::new();
+    let place = StoreFixture::new();
     drop(place.journal());
     Connection::open(place.state.journal()).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = refused_untouched(&place, &["version 7", "version 2", "not touched"]);
@@ -181,7 +181,7 @@ fn a_newer_journal_is_left_alone() {
 
 #[test]
 fn a_file_of_another_program_is_left_alone() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     Connection::open(place.state.journal()).unwrap().execute_batch("CREATE TABLE cookies (a)").unwrap();
     let error = refused_untouched(&place, &["not a journal"]);
     assert!(matches!(error, StoreError::Foreign { .. }));
@@ -195,7 +195,7 @@ fn a_file_of_another_program_is_left_alone() {
 #[test]
 fn a_damaged_journal_is_left_alone() {
     // Bad input: a corrupt journal. No database at all, a damaged page in the middle, a file cut short.
-    let garbage = Place::new();
+    let garbage = StoreFixture::new();
     std::fs::write(
         garbage.state.journal(),
         "this is no database, and longer than a header of SQLite".repeat(9),
@@ -209,7 +209,7 @@ fn a_damaged_journal_is_left_alone() {
         |file, length| file.set_len(length / 2 / 4096 * 4096),
     ];
     for damage in damages {
-        let place = Place::new();
+        let place = StoreFixture::new();
         let journal = place.journal();
         journal.append_wait(&samples::run(), samples::entries(), Durability::Durable).unwrap();
         let first = samples::entries().len() as u64 + 1;
@@ -234,7 +234,7 @@ fn a_row_that_is_missing_or_unreadable_is_named() {
         ("UPDATE entry SET format = 9 WHERE seq = 4", "format 9"),
         ("DELETE FROM blob", "no body"),
     ] {
-        let place = Place::new();
+        let place = StoreFixture::new();
         let run = samples::run();
         place.journal().append_wait(&run, samples::entries(), Durability::Durable).unwrap();
         let raw = Connection::open(place.state.journal()).unwrap();

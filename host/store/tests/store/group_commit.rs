@@ -5,12 +5,12 @@ use std::sync::mpsc::channel;
 use baton_core::RunId;
 use baton_store::Durability;
 
-use crate::{Place, prompt, read, said, started};
+use crate::{StoreFixture, prompt, read, said, started};
 
 #[test]
 fn sixteen_producers_share_a_commit() {
     const PRODUCERS: u64 = 16;
-    let place = Place::new();
+    let place = StoreFixture::new();
     let (journal, let_go) = place.held_journal(&RunId::new("first"));
     let (tell, told) = channel();
     let append = |run: &RunId| {
@@ -43,7 +43,7 @@ fn sixteen_producers_share_a_commit() {
 #[test]
 fn only_what_must_survive_waits_for_the_disk() {
     const EVENTS: u64 = 2_000;
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
     journal.append_wait(&run, vec![started(&run)], Durability::Durable).unwrap();
@@ -67,7 +67,7 @@ fn only_what_must_survive_waits_for_the_disk() {
 
 #[test]
 fn telemetry_alone_is_committed_without_being_asked_for() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
     let entries = vec![started(&run), said(2, "a")];

@@ -3,17 +3,17 @@
 use std::sync::mpsc::channel;
 
 use baton_core::action::{Action, OffloadedInput, RunOutcome};
-use baton_core::input::Outcome;
+use baton_core::input::ActionOutcome;
 use baton_core::{ActionId, Digest, Input, Intent, PhaseId, RunId, Seq, TextBlob, UnixMs};
-use baton_store::{Durability, Entry, Journal, JournalOptions, Sealed, StoreError};
+use baton_store::{Durability, EncodedEntry, Journal, JournalEntry, JournalOptions, StoreError};
 
-use crate::{Place, input, intent, prompt, read, said, samples, started};
+use crate::{StoreFixture, input, intent, prompt, read, said, samples, started};
 
 const DURABLE: Durability = Durability::Durable;
 
 #[test]
 fn what_was_appended_is_read_back_with_its_texts() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let (run, entries) = (samples::run(), samples::entries());
     let journal = place.journal();
     for entry in &entries {
@@ -24,14 +24,15 @@ fn what_was_appended_is_read_back_with_its_texts() {
 
     let journal = Journal::open_read_only(&place.state).unwrap();
     assert_eq!(read(&journal, &run), entries, "after reopening");
-    let tail: Vec<Entry> = journal.read_after(&run, Seq(3)).unwrap().collect::<Result<_, _>>().unwrap();
+    let tail: Vec<JournalEntry> =
+        journal.read_after(&run, Seq(3)).unwrap().collect::<Result<_, _>>().unwrap();
     assert_eq!(tail, entries[3..]);
     assert_eq!(journal.last_seq(&run).unwrap(), Seq(entries.len() as u64));
 }
 
 #[test]
 fn a_sealed_intent_is_known_by_its_bytes_and_opens_with_its_texts() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let (run, entries) = (samples::run(), samples::entries());
     let journal = place.journal();
     journal.append_wait(&run, entries.clone(), DURABLE).unwrap();
@@ -40,8 +41,8 @@ fn a_sealed_intent_is_known_by_its_bytes_and_opens_with_its_texts() {
     let mut opened = 0;
     for entry in &entries {
         match (read.next_sealed().unwrap().unwrap(), entry) {
-            (Sealed::Input(stamped), Entry::Input(recorded)) => assert_eq!(stamped, *recorded),
-            (Sealed::Intent(sealed), Entry::Intent { seq, at, intent }) => {
+            (EncodedEntry::Input(stamped), JournalEntry::Input(recorded)) => assert_eq!(stamped, *recorded),
+            (EncodedEntry::Intent(sealed), JournalEntry::Intent { seq, at, intent }) => {
                 assert_eq!((sealed.seq(), sealed.at()), (*seq, *at));
                 for other in &intents {
                     assert_eq!(sealed.is_written_as(other), *other == intent, "{intent:?}, {other:?}");
@@ -55,17 +56,17 @@ fn a_sealed_intent_is_known_by_its_bytes_and_opens_with_its_texts() {
     assert!(read.next_sealed().is_none() && opened > 10, "{opened}");
 }
 
-fn as_intent(entry: &Entry) -> Option<&Intent> {
+fn as_intent(entry: &JournalEntry) -> Option<&Intent> {
     match entry {
-        Entry::Intent { intent, .. } => Some(intent),
-        Entry::Input(_) => None,
+        JournalEntry::Intent { intent, .. } => Some(intent),
+        JournalEntry::Input(_) => None,
     }
 }
 
 #[test]
 fn a_row_holds_references_and_the_body_is_kept_once() {
     // D6: an entry is small, whatever it refers to.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     let body = "x".repeat(100_000);
     let journal = place.journal();
@@ -84,7 +85,7 @@ fn a_row_holds_references_and_the_body_is_kept_once() {
 #[test]
 fn what_is_kept_out_of_a_prompt_is_read_back_whole() {
     // C4: a host that died before it was saved saves it again.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     let item = |name: &str, text: &str| OffloadedInput { name: name.into(), text: TextBlob::new(text) };
     let items =
@@ -93,19 +94,19 @@ fn what_is_kept_out_of_a_prompt_is_read_back_whole() {
     place.journal().append_wait(&run, entries.clone(), DURABLE).unwrap();
     let back = read(&Journal::open_read_only(&place.state).unwrap(), &run);
     assert_eq!(back, entries);
-    let Entry::Intent { intent, .. } = &back[1] else { panic!("{back:?}") };
+    let JournalEntry::Intent { intent, .. } = &back[1] else { panic!("{back:?}") };
     let bodies: Vec<_> = intent.action.texts().into_iter().map(TextBlob::body).collect();
     assert_eq!(bodies, [Some("expected 4"), Some("Write b.")]);
 }
 
 #[test]
 fn runs_are_listed_with_their_state() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     assert_eq!(journal.latest().unwrap(), None);
     let (done, stopped) = (RunId::new("b-done"), RunId::new("a-stopped"));
     let finish = |ending| intent(2, 7, Action::Finish { ending });
-    let announced = input(3, Input::Outcome { action: ActionId(7), outcome: Outcome::Announced });
+    let announced = input(3, Input::Outcome { action: ActionId(7), outcome: ActionOutcome::Announced });
 
     journal.append_wait(&done, vec![started(&done), finish(RunOutcome::Unfinished)], DURABLE).unwrap();
     assert!(
@@ -128,10 +129,10 @@ fn runs_are_listed_with_their_state() {
 
 #[test]
 fn a_finish_that_was_lost_with_its_host_ends_nothing() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
-    let lost = input(3, Input::Outcome { action: ActionId(7), outcome: Outcome::Lost });
+    let lost = input(3, Input::Outcome { action: ActionId(7), outcome: ActionOutcome::Lost });
     let entries = vec![started(&run), intent(2, 7, Action::Finish { ending: RunOutcome::Done }), lost];
     journal.append_wait(&run, entries, DURABLE).unwrap();
     assert!(!journal.latest().unwrap().unwrap().ended);
@@ -139,7 +140,7 @@ fn a_finish_that_was_lost_with_its_host_ends_nothing() {
 
 #[test]
 fn a_gap_or_a_repeat_is_refused_whole() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
     journal.append_wait(&run, vec![started(&run), said(2, "a")], DURABLE).unwrap();
@@ -161,22 +162,22 @@ fn a_gap_or_a_repeat_is_refused_whole() {
 
 #[test]
 fn a_run_begins_with_its_start_and_has_one() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let (run, other) = (RunId::new("r"), RunId::new("other"));
     let refused =
         |entries| matches!(journal.append_wait(&run, entries, DURABLE), Err(StoreError::BadStart { .. }));
     assert!(refused(vec![said(1, "no start")]));
     assert!(refused(vec![started(&other)]));
-    let Entry::Input(mut again) = started(&run) else { panic!("an input") };
+    let JournalEntry::Input(mut again) = started(&run) else { panic!("an input") };
     again.seq = Seq(2);
-    assert!(refused(vec![started(&run), Entry::Input(again)]));
+    assert!(refused(vec![started(&run), JournalEntry::Input(again)]));
     assert_eq!(journal.runs().unwrap(), []);
 }
 
 #[test]
 fn a_refused_append_takes_no_other_with_it() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let (a, b) = (RunId::new("a"), RunId::new("b"));
     let (journal, let_go) = place.held_journal(&a);
     let (tell, answers) = channel();
@@ -197,7 +198,7 @@ fn a_refused_append_takes_no_other_with_it() {
 #[test]
 fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
     // Bad input: a full disk.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     let options = JournalOptions { max_pages: Some(40), ..JournalOptions::default() };
     let journal = Journal::open_with(&place.state, options).unwrap();
@@ -227,7 +228,7 @@ fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
 #[test]
 fn history_cannot_be_rewritten() {
     // D6
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     place.journal().append_wait(&run, vec![started(&run)], DURABLE).unwrap();
     let raw = rusqlite::Connection::open(place.state.journal()).unwrap();
@@ -239,7 +240,7 @@ fn history_cannot_be_rewritten() {
 
 #[test]
 fn reading_only_changes_nothing() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     assert!(Journal::open_read_only(&place.state).is_err(), "there is none yet");
     assert!(!place.state.journal().exists());
     let run = RunId::new("r");
@@ -252,7 +253,7 @@ fn reading_only_changes_nothing() {
 
 #[test]
 fn blobs_are_kept_by_digest_and_checked() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let digest = journal.put_blob("observation").unwrap();
     assert_eq!(journal.put_blob("observation").unwrap(), digest);
@@ -268,12 +269,12 @@ fn blobs_are_kept_by_digest_and_checked() {
 
 #[test]
 fn a_text_without_its_body_must_be_there_already() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
     let bare = |seq| {
         let json = serde_json::to_string(&prompt(seq, 1, "the prompt")).unwrap();
-        serde_json::from_str::<Entry>(&json).unwrap()
+        serde_json::from_str::<JournalEntry>(&json).unwrap()
     };
     let error = journal.append_wait(&run, vec![started(&run), bare(2)], DURABLE).unwrap_err();
     assert!(matches!(error, StoreError::NoBody { .. }), "{error}");
@@ -283,7 +284,7 @@ fn a_text_without_its_body_must_be_there_already() {
 
 #[test]
 fn the_last_clone_may_be_dropped_in_a_callback() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
     let (tell, told) = channel();

@@ -10,19 +10,19 @@ use baton_core::decision::{
 use baton_core::experiment::Assignment;
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, RequestId};
-use baton_core::input::{Outcome, PolicyBinding, PolicyChangeCause, Report, ReportedHandoff};
+use baton_core::input::{ActionOutcome, AgentReport, PolicyBinding, PolicyChangeCause, ReportedHandoff};
 use baton_core::observation::{Capability, ContextItem, ContextItemKind};
 use baton_core::view::CommitSummary;
 use baton_core::workflow::{
     AgentKind, CommitSettings, CommitTime, ConfigLayer, ConfigSource, ImportedFile, ImportedRecording,
-    Limits, NotifySettings, Objective, PhaseLoop, PhaseSpec, PolicyScope, ReviewRequirement, Role,
+    NotifySettings, Objective, PhaseLoop, PhaseSpec, PolicyScope, ReviewRequirement, Role, RunLimits,
 };
 use baton_core::{Action, Digest, Input, RunId, SessionId, TextBlob, Workflow, WorktreeName};
-use baton_store::{Durability, Entry};
+use baton_store::{Durability, JournalEntry};
 use serde_json::Value;
 
 use crate::format::rows_in;
-use crate::{Place, input, intent, read};
+use crate::{StoreFixture, input, intent, read};
 
 const GOLDEN: &str = include_str!("../../../../tests/fixtures/store/rows-v1-later.jsonl");
 
@@ -80,24 +80,24 @@ fn actions() -> Vec<Action> {
     ]
 }
 
-fn outcomes() -> Vec<Outcome> {
+fn outcomes() -> Vec<ActionOutcome> {
     vec![
-        Outcome::Inspected {
+        ActionOutcome::Inspected {
             missing_files: vec!["a.rs".into()],
             secrets: vec!["aws-key".into()],
             commits_since: 3,
             diverged: true,
         },
-        Outcome::Offloaded { artifacts: Vec::new() },
-        Outcome::Checkpointed { base: Some("abc".into()) },
-        Outcome::Checkpointed { base: None },
-        Outcome::Branched,
-        Outcome::Merged { commit: "def".into(), files: 7 },
-        Outcome::Conflicted { files: vec!["src/parser.rs".into()] },
-        Outcome::Unmerged,
-        Outcome::Updated,
-        Outcome::Landed { commit: "fed".into(), committed: true, files: 9 },
-        Outcome::Unstartable { error: "claude is not on PATH".into() },
+        ActionOutcome::Offloaded { artifacts: Vec::new() },
+        ActionOutcome::Checkpointed { base: Some("abc".into()) },
+        ActionOutcome::Checkpointed { base: None },
+        ActionOutcome::Branched,
+        ActionOutcome::Merged { commit: "def".into(), files: 7 },
+        ActionOutcome::Conflicted { files: vec!["src/parser.rs".into()] },
+        ActionOutcome::Unmerged,
+        ActionOutcome::Updated,
+        ActionOutcome::Landed { commit: "fed".into(), committed: true, files: 9 },
+        ActionOutcome::Unstartable { error: "claude is not on PATH".into() },
     ]
 }
 
@@ -106,15 +106,15 @@ fn inputs() -> Vec<Input> {
     let reported =
         |report| Input::Reported { session: Some(session.clone()), digest: Digest::of("report"), report };
     vec![
-        reported(Report::GotchaRecord { gotcha: "The port is taken.".into() }),
-        reported(Report::HandoffWrite(Box::new(ReportedHandoff {
+        reported(AgentReport::GotchaRecord { gotcha: "The port is taken.".into() }),
+        reported(AgentReport::HandoffWrite(Box::new(ReportedHandoff {
             current_state: "half".into(),
             immediate_next_action: "go on".into(),
             critical_context: vec!["UTF-8".into()],
             critical_files: vec!["a.rs".into()],
             open: Vec::new(),
         }))),
-        reported(Report::ReviewSubmit {
+        reported(AgentReport::ReviewSubmit {
             score: 62,
             summary: "Works, hardly tested.".into(),
             findings: vec!["src/parser.rs:12: panics on an empty line".into()],
@@ -200,7 +200,7 @@ fn workflow() -> Workflow {
             Role { provider: Some("anthropic".into()), ..Role::of(AgentKind::Claude) },
         )]
         .into(),
-        limits: Limits { agents: 8, ..Limits::default() },
+        limits: RunLimits { agents: 8, ..RunLimits::default() },
         phases: vec![phase],
         turns: [("executor".into(), 40)].into(),
         providers: [("anthropic".to_owned(), 4)].into(),
@@ -210,7 +210,7 @@ fn workflow() -> Workflow {
 }
 
 /// A run that takes part in an experiment.
-fn in_experiment() -> Vec<Entry> {
+fn in_experiment() -> Vec<JournalEntry> {
     let assignment = Assignment {
         experiment: "split-v2".into(),
         version: 2,
@@ -232,7 +232,7 @@ fn in_experiment() -> Vec<Entry> {
 }
 
 /// A run that was made from a recording, with a decision of the recording and a fault that can be made again.
-fn imported() -> Vec<Entry> {
+fn imported() -> Vec<JournalEntry> {
     let file = ImportedFile { name: "a.jsonl".into(), digest: Digest::of("a"), bytes: 12 };
     let imported = ImportedRecording { format: "turns".into(), files: vec![file], times_are_made_up: true };
     let started = Input::Started {
@@ -274,7 +274,7 @@ fn imported() -> Vec<Entry> {
 }
 
 /// A run whose work is committed in the workspace.
-fn committed() -> Vec<Entry> {
+fn committed() -> Vec<JournalEntry> {
     let commits = CommitSettings { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
     let mut workflow = Workflow { commits, ..workflow() };
     workflow.phases[0].commit = Some(CommitTime::Objective);
@@ -301,7 +301,7 @@ fn committed() -> Vec<Entry> {
         added: 12,
         removed: 3,
     };
-    let outcome = Outcome::CommittedToBranch {
+    let outcome = ActionOutcome::CommittedToBranch {
         commit: Some(commit),
         left: vec!["notes.md".into()],
         by_checks: Vec::new(),
@@ -310,7 +310,7 @@ fn committed() -> Vec<Entry> {
     vec![input(1, started), intent(2, 1, action), input(3, outcome)]
 }
 
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: run(),
         workflow: Box::new(workflow()),
@@ -340,8 +340,8 @@ fn written() -> Vec<Value> {
     [rows_of(&runs), rows_of(&later)].concat()
 }
 
-fn rows_of(runs: &[(RunId, Vec<Entry>)]) -> Vec<Value> {
-    let place = Place::new();
+fn rows_of(runs: &[(RunId, Vec<JournalEntry>)]) -> Vec<Value> {
+    let place = StoreFixture::new();
     for (run, entries) in runs {
         place.journal().append_wait(run, entries.clone(), Durability::Durable).unwrap();
         assert_eq!(read(&place.journal(), run), *entries);

@@ -16,17 +16,17 @@ use baton_core::facts::AgentEvent;
 use baton_core::ids::ActionId;
 use baton_core::observation::PromptKind;
 use baton_core::{Input, JournaledInput, RunId, Seq, SessionId, UnixMs, Workflow};
-use baton_store::{Durability, Entry, Journal, JournalOptions, StateDir, StoreError};
+use baton_store::{Durability, Journal, JournalEntry, JournalOptions, StateDir, StoreError};
 use tempfile::TempDir;
 
 /// A state directory of its own, gone with the test.
-struct Place {
+struct StoreFixture {
     /// Root of the state and the workspace beside it.
     folder: TempDir,
     state: StateDir,
 }
 
-impl Place {
+impl StoreFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
@@ -57,11 +57,11 @@ impl Place {
     }
 }
 
-fn input(seq: u64, input: Input) -> Entry {
-    Entry::Input(JournaledInput { seq: Seq(seq), at: UnixMs(1_000 * seq), input })
+fn input(seq: u64, input: Input) -> JournalEntry {
+    JournalEntry::Input(JournaledInput { seq: Seq(seq), at: UnixMs(1_000 * seq), input })
 }
 
-fn started(run: &RunId) -> Entry {
+fn started(run: &RunId) -> JournalEntry {
     let workflow = Workflow { name: "quickstart".to_owned(), ..Workflow::default() };
     let workflow = Box::new(workflow);
     input(
@@ -78,22 +78,26 @@ fn started(run: &RunId) -> Entry {
 }
 
 /// What an agent said: the usual telemetry.
-fn said(seq: u64, text: &str) -> Entry {
+fn said(seq: u64, text: &str) -> JournalEntry {
     let event = AgentEvent::Text { text: text.to_owned() };
     input(seq, Input::Agent { session: SessionId::new("s1"), event })
 }
 
-fn intent(seq: u64, id: u64, action: Action) -> Entry {
-    Entry::Intent { seq: Seq(seq), at: UnixMs(1_000 * seq), intent: Intent { id: ActionId(id), action } }
+fn intent(seq: u64, id: u64, action: Action) -> JournalEntry {
+    JournalEntry::Intent {
+        seq: Seq(seq),
+        at: UnixMs(1_000 * seq),
+        intent: Intent { id: ActionId(id), action },
+    }
 }
 
-fn prompt(seq: u64, id: u64, text: &str) -> Entry {
+fn prompt(seq: u64, id: u64, text: &str) -> JournalEntry {
     let session = SessionId::new("s1");
     let action =
         Action::Prompt { session, prompt: 1, kind: PromptKind::First, focus: Vec::new(), text: text.into() };
     intent(seq, id, action)
 }
 
-fn read(journal: &Journal, run: &RunId) -> Vec<Entry> {
+fn read(journal: &Journal, run: &RunId) -> Vec<JournalEntry> {
     journal.read(run).unwrap().collect::<Result<_, StoreError>>().unwrap()
 }

@@ -12,7 +12,7 @@ use baton_core::facts::{
 };
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
-use baton_core::input::{ArtifactRef, Outcome, PauseAnswer, PolicyBinding, Report};
+use baton_core::input::{ActionOutcome, AgentReport, ArtifactRef, PauseAnswer, PolicyBinding};
 use baton_core::observation::{
     Capability, ContextItem, ContextItemKind, ObjectiveStatus, OccupancyView, OffloadingObservation,
     OriginView, PhaseView, PolicyQuery, PolicyRequest, PromptKind, SessionState, SessionView, TurnView,
@@ -22,7 +22,7 @@ use baton_core::workflow::{
     PolicyScope, Role, SettingValue,
 };
 use baton_core::{Digest, Input, RunId, SessionId, TextBlob, UnixMs, Workflow, WorktreeName};
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 use crate::{input, intent};
 
@@ -31,7 +31,7 @@ pub(crate) fn run() -> RunId {
 }
 
 /// A whole run, from `started` to the outcome of its end.
-pub(crate) fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<JournalEntry> {
     let (session, phase) = (SessionId::new("s1"), PhaseId::new("20"));
     let mut entries = Vec::new();
     let started = Input::Started {
@@ -65,7 +65,7 @@ pub(crate) fn entries() -> Vec<Entry> {
             Input::Reported {
                 session: Some(session),
                 digest: Digest::of("report"),
-                report: Report::ObjectiveUpdate {
+                report: AgentReport::ObjectiveUpdate {
                     objective: ObjectiveId::new("parser"),
                     status: ObjectiveStatus::Done,
                     note: "all tests pass".into(),
@@ -81,11 +81,14 @@ pub(crate) fn entries() -> Vec<Entry> {
         &mut entries,
         outcomes.map(|(outcome, id)| Input::Outcome { action: ActionId(id), outcome }).collect(),
     );
-    inputs(&mut entries, vec![Input::Outcome { action: ActionId(finish), outcome: Outcome::Announced }]);
+    inputs(
+        &mut entries,
+        vec![Input::Outcome { action: ActionId(finish), outcome: ActionOutcome::Announced }],
+    );
     entries
 }
 
-fn inputs(entries: &mut Vec<Entry>, new: Vec<Input>) {
+fn inputs(entries: &mut Vec<JournalEntry>, new: Vec<Input>) {
     for new in new {
         entries.push(input(entries.len() as u64 + 1, new));
     }
@@ -379,7 +382,7 @@ fn artifact() -> ArtifactRef {
 }
 
 /// In the order of `actions`, without the question (it has none) and the end.
-fn outcomes() -> Vec<Outcome> {
+fn outcomes() -> Vec<ActionOutcome> {
     let facts = WorkspaceFacts {
         written: Vec::new(),
         git: GitFacts {
@@ -402,24 +405,24 @@ fn outcomes() -> Vec<Outcome> {
         missing: vec!["src/lib.rs".into()],
     };
     vec![
-        Outcome::Spawned { group: 4711, started: 99, capabilities: capabilities() },
-        Outcome::Delivered,
-        Outcome::Failed { error: "the agent cannot compact".into() },
-        Outcome::Lost,
-        Outcome::Delivered,
-        Outcome::Assessed { facts },
-        Outcome::HandoffWritten {
+        ActionOutcome::Spawned { group: 4711, started: 99, capabilities: capabilities() },
+        ActionOutcome::Delivered,
+        ActionOutcome::Failed { error: "the agent cannot compact".into() },
+        ActionOutcome::Lost,
+        ActionOutcome::Delivered,
+        ActionOutcome::Assessed { facts },
+        ActionOutcome::HandoffWritten {
             path: ".baton/x/handoffs/phase-20-1.md".into(),
             artifact: artifact(),
             index: None,
         },
-        Outcome::SummariesWritten { artifacts: vec![artifact()] },
-        Outcome::Verified {
+        ActionOutcome::SummariesWritten { artifacts: vec![artifact()] },
+        ActionOutcome::Verified {
             passed: false,
             code: Some(101),
             findings: "1 failed".into(),
             artifact: Some(artifact()),
         },
-        Outcome::Announced,
+        ActionOutcome::Announced,
     ]
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use baton_store::{ArtifactStore, StateDir, StoreError};
 
-use crate::{Place, read, said, started};
+use crate::{StoreFixture, read, said, started};
 use baton_core::RunId;
 
 fn mode(path: &Path) -> u32 {
@@ -15,7 +15,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_workspace_has_one_folder_however_it_is_named() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let root = place.folder.path().join("state");
     let detour = place.folder.path().join("workspace/../workspace");
     assert_eq!(StateDir::open(&root, &detour).unwrap(), place.state);
@@ -35,7 +35,7 @@ fn a_workspace_has_one_folder_however_it_is_named() {
 
 #[test]
 fn nobody_else_may_read_or_write_it() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     let journal = place.journal();
     let _lock = place.state.lock().unwrap();
@@ -62,7 +62,7 @@ fn nobody_else_may_read_or_write_it() {
 
 #[test]
 fn a_folder_that_others_may_write_is_refused() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let root = place.folder.path().join("state");
     for exposed in [&root, &place.state.path().to_owned()] {
         std::fs::set_permissions(exposed, Permissions::from_mode(0o770)).unwrap();
@@ -80,7 +80,7 @@ fn a_folder_that_others_may_write_is_refused() {
 #[test]
 fn one_host_at_a_time_holds_a_workspace() {
     // Bad input: two hosts on one workspace.
-    let place = Place::new();
+    let place = StoreFixture::new();
     let first = place.state.lock().unwrap();
     let error = place.state.lock().unwrap_err();
     let StoreError::Locked { pid: Some(pid), since: Some(since) } = &error else { panic!("{error}") };
@@ -92,7 +92,7 @@ fn one_host_at_a_time_holds_a_workspace() {
 
 #[test]
 fn a_lock_whose_holder_is_gone_is_waited_for() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let mut gone = std::process::Command::new("true").spawn().unwrap();
     gone.wait().unwrap();
     let held = std::fs::File::create(place.state.lock_file()).unwrap();
@@ -109,7 +109,7 @@ fn a_lock_whose_holder_is_gone_is_waited_for() {
 
 #[test]
 fn a_journal_that_is_being_made_holds_nothing_yet() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     std::fs::write(place.state.journal(), "").unwrap();
     let reader = baton_store::Journal::open_read_only(&place.state).unwrap();
     assert_eq!(reader.runs().unwrap(), []);
@@ -120,7 +120,7 @@ fn a_journal_that_is_being_made_holds_nothing_yet() {
 
 #[test]
 fn reading_goes_on_beside_a_host_that_writes() {
-    let place = Place::new();
+    let place = StoreFixture::new();
     let run = RunId::new("r");
     let journal = place.journal();
     journal.append_wait(&run, vec![started(&run)], baton_store::Durability::Durable).unwrap();

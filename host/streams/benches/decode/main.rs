@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use baton_streams::Format;
+use baton_streams::StreamFormat;
 use criterion::{BenchmarkId, Criterion, Throughput};
 
-mod thin;
+mod thin_structs;
 
 /// The gate: a decoder has at least this part of the speed of the thin struct.
 const LEAST: f64 = 0.5;
@@ -19,23 +19,23 @@ const LEAST: f64 = 0.5;
 const ROUNDS: u32 = 200;
 
 /// All recorded lines of one format.
-struct Recorded {
-    format: Format,
+struct RecordedLines {
+    format: StreamFormat,
     lines: Vec<Vec<u8>>,
     bytes: u64,
 }
 
-fn recorded() -> Vec<Recorded> {
+fn recorded() -> Vec<RecordedLines> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams");
-    let mut all: Vec<Recorded> = [
-        Format::Claude,
-        Format::CodexExec,
-        Format::CodexAppServer,
-        Format::Acp,
-        Format::Opencode,
-        Format::Gemini,
+    let mut all: Vec<RecordedLines> = [
+        StreamFormat::Claude,
+        StreamFormat::CodexExec,
+        StreamFormat::CodexAppServer,
+        StreamFormat::Acp,
+        StreamFormat::Opencode,
+        StreamFormat::Gemini,
     ]
-    .map(|format| Recorded { format, lines: Vec::new(), bytes: 0 })
+    .map(|format| RecordedLines { format, lines: Vec::new(), bytes: 0 })
     .into();
     for folder in fs::read_dir(root).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
         let name = folder.file_name().into_string().unwrap();
@@ -45,13 +45,13 @@ fn recorded() -> Vec<Recorded> {
                 continue;
             }
             let format = match name.split('-').next().unwrap() {
-                "acp" => Format::Acp,
-                "codex" if file_name.starts_with("app-server") => Format::CodexAppServer,
-                "codex" => Format::CodexExec,
+                "acp" => StreamFormat::Acp,
+                "codex" if file_name.starts_with("app-server") => StreamFormat::CodexAppServer,
+                "codex" => StreamFormat::CodexExec,
                 other => other.parse().unwrap(),
             };
             let bytes = fs::read(file.path()).unwrap();
-            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| thin::read(format, line));
+            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| thin_structs::read(format, line));
             let of = all.iter_mut().find(|recorded| recorded.format == format).unwrap();
             of.lines.extend(lines.map(<[u8]>::to_vec));
         }
@@ -62,7 +62,7 @@ fn recorded() -> Vec<Recorded> {
     all
 }
 
-fn ours(recorded: &Recorded) {
+fn ours(recorded: &RecordedLines) {
     let (mut decoder, mut out) = (recorded.format.decoder(), Vec::new());
     for line in &recorded.lines {
         decoder.line(black_box(line), &mut out);
@@ -71,15 +71,15 @@ fn ours(recorded: &Recorded) {
     }
 }
 
-fn serde(recorded: &Recorded) {
+fn serde(recorded: &RecordedLines) {
     for line in &recorded.lines {
-        thin::read(recorded.format, black_box(line));
+        thin_structs::read(recorded.format, black_box(line));
     }
 }
 
 /// The fastest round of each side, in turns: what else the machine does hits both.
-fn fastest(recorded: &Recorded) -> [Duration; 2] {
-    let time = |run: fn(&Recorded)| {
+fn fastest(recorded: &RecordedLines) -> [Duration; 2] {
+    let time = |run: fn(&RecordedLines)| {
         let start = Instant::now();
         run(recorded);
         start.elapsed()

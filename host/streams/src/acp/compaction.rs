@@ -2,12 +2,12 @@
 
 use baton_core::facts::{AgentEvent, CompactionTrigger, SIGNAL_TEXT_BYTES};
 
-use super::wire::{Returned, Update};
+use super::wire::{AcpRawOutput, AcpUpdate};
 use crate::truncate::cut;
 
 /// A compaction under way.
 #[derive(Debug, Default)]
-pub(super) struct Compaction {
+pub(super) struct AcpCompaction {
     pub(super) call: String,
     pub(super) asked: bool,
     pub(super) done: bool,
@@ -16,22 +16,22 @@ pub(super) struct Compaction {
     pub(super) after_tokens: Option<u64>,
 }
 
-impl Compaction {
+impl AcpCompaction {
     /// Takes an update of the tool call that shows it.
-    pub(super) fn shown(&mut self, update: &Update<'_>) {
+    pub(super) fn shown(&mut self, update: &AcpUpdate<'_>) {
         match update.status.str() {
             "completed" => self.done = true,
             "failed" => self.failed = Some("the agent says that the compaction failed".to_owned()),
             _ => {}
         }
-        let Returned { trigger, pre_tokens, post_tokens, .. } = update.output.get();
+        let AcpRawOutput { trigger, pre_tokens, post_tokens, .. } = update.output.get();
         self.asked |= trigger.str() == "manual";
         self.before_tokens = pre_tokens.0.or(self.before_tokens);
         self.after_tokens = post_tokens.0.or(self.after_tokens);
     }
 
     /// Takes a `compaction_update`.
-    pub(super) fn standard(&mut self, update: &Update<'_>) {
+    pub(super) fn standard(&mut self, update: &AcpUpdate<'_>) {
         match update.status.str() {
             "completed" => self.done = true,
             "failed" | "cancelled" => {

@@ -4,32 +4,32 @@ use std::collections::VecDeque;
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
-use super::wire::{Returned, Update};
+use super::wire::{AcpRawOutput, AcpUpdate};
 use crate::truncate::{command_line, cut};
-use crate::wire::{Output, Raw, short};
+use crate::wire::{MeasuredOutput, RawJson, short};
 
 /// Calls open at a time are few; an agent that never finishes one must not grow the list.
 const OPEN_CALLS: usize = 256;
 
 /// Calls that have begun and not returned.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    open: VecDeque<Tool>,
+pub(super) struct AcpToolCalls {
+    open: VecDeque<AcpToolCall>,
 }
 
 #[derive(Debug, Default)]
-struct Tool {
+struct AcpToolCall {
     id: String,
     name: String,
     kind: String,
     told: bool,
     /// What it has shown so far: the output of an agent that gives none in `rawOutput`.
-    shown: Output,
+    shown: MeasuredOutput,
 }
 
-impl Tools {
+impl AcpToolCalls {
     /// Takes a `tool_call` or a `tool_call_update`; true where the tool returned.
-    pub(super) fn update(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) -> bool {
+    pub(super) fn update(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) -> bool {
         let id = short(update.call.str());
         let begins = update.what.str() == "tool_call";
         let at = match self.open.iter().position(|tool| tool.id == id) {
@@ -40,7 +40,7 @@ impl Tools {
                 if self.open.len() == OPEN_CALLS {
                     self.open.pop_front();
                 }
-                self.open.push_back(Tool { id: id.to_owned(), ..Tool::default() });
+                self.open.push_back(AcpToolCall { id: id.to_owned(), ..AcpToolCall::default() });
                 self.open.len() - 1
             }
         };
@@ -52,8 +52,8 @@ impl Tools {
     }
 }
 
-impl Tool {
-    fn take(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) -> bool {
+impl AcpToolCall {
+    fn take(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) -> bool {
         if let Some(kind) = update.kind.some() {
             self.kind = short(kind).to_owned();
         }
@@ -77,9 +77,9 @@ impl Tool {
             });
         }
         if returned {
-            let Returned { exit, .. } = update.output.get();
+            let AcpRawOutput { exit, .. } = update.output.get();
             let failed = Some(exit.0.map_or(update.status.str() == "failed", |code| code != 0));
-            let Output { bytes, beginning } =
+            let MeasuredOutput { bytes, beginning } =
                 returned_by(update.output).unwrap_or(std::mem::take(&mut self.shown));
             out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text: beginning, failed });
         }
@@ -87,9 +87,9 @@ impl Tool {
     }
 }
 
-impl Tool {
+impl AcpToolCall {
     /// What an agent runs: by its input, else by the title that a person is shown, in backticks or not.
-    fn command(&self, update: &Update<'_>) -> Option<String> {
+    fn command(&self, update: &AcpUpdate<'_>) -> Option<String> {
         if self.kind != "execute" {
             return None;
         }
@@ -99,18 +99,19 @@ impl Tool {
 }
 
 /// What the tool returned to the model: what a person is shown may be less.
-fn returned_by(raw: Raw<'_>) -> Option<Output> {
+fn returned_by(raw: RawJson<'_>) -> Option<MeasuredOutput> {
     let json = raw.0?;
     if json.starts_with('"') {
         return Some(raw.get());
     }
-    let Returned { output, formatted_output, .. } = raw.get();
-    let whole = || Output { bytes: json.len() as u64, beginning: cut(json, SIGNAL_TEXT_BYTES).to_owned() };
+    let AcpRawOutput { output, formatted_output, .. } = raw.get();
+    let whole =
+        || MeasuredOutput { bytes: json.len() as u64, beginning: cut(json, SIGNAL_TEXT_BYTES).to_owned() };
     Some([output, formatted_output].into_iter().find(|output| output.bytes > 0).unwrap_or_else(whole))
 }
 
 /// The file or address that a call is about.
-fn target<'a>(update: &'a Update<'_>) -> Option<&'a str> {
+fn target<'a>(update: &'a AcpUpdate<'_>) -> Option<&'a str> {
     let located = update.locations.0.first().and_then(|location| location.path.some());
     located.or(update.input.target.some()).or(update.content.path.some())
 }

@@ -2,121 +2,124 @@
 
 use serde::de::{MapAccess, SeqAccess};
 
-use crate::codex::{CodexError, Info};
-use crate::wire::{Amount, CommandLine, Count, In, Lax, List, Output, Present, Raw, Take, Text, Word, wire};
+use crate::codex::{CodexError, CodexErrorInfo};
+use crate::wire::{
+    Amount, BoundedList, CommandText, Count, Lenient, LenientSeed, LenientValue, MeasuredOutput,
+    PresenceFlag, RawJson, Text, TextOrNumber, wire,
+};
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
     struct AcpMessage<'a> {
-        id: Raw<'a> = "id",
+        id: RawJson<'a> = "id",
         method: Text<'a> = "method",
-        params: Params<'a> = "params",
-        result: Option<Answer<'a>> = "result",
-        error: Option<Failure<'a>> = "error",
+        params: AcpParams<'a> = "params",
+        result: Option<AcpResult<'a>> = "result",
+        error: Option<AcpError<'a>> = "error",
     }
 
     /// What comes with a method.
-    struct Params<'a> {
-        update: Update<'a> = "update",
-        tool_call: Titled<'a> = "toolCall",
-        prompt: List<Chunk<'a>> = "prompt",
+    struct AcpParams<'a> {
+        update: AcpUpdate<'a> = "update",
+        tool_call: AcpPermissionCall<'a> = "toolCall",
+        prompt: BoundedList<AcpMessageChunk<'a>> = "prompt",
         session: Text<'a> = "sessionId",
     }
 
     /// What a person is asked about.
-    struct Titled<'a> {
+    struct AcpPermissionCall<'a> {
         title: Text<'a> = "title",
         kind: Text<'a> = "kind",
-        input: Input<'a> = "rawInput",
+        input: AcpToolInput<'a> = "rawInput",
     }
 
     /// An answer: `stop_reason` to a prompt, `session_id` to a new session, `capabilities` to `initialize`.
-    struct Answer<'a> {
+    struct AcpResult<'a> {
         stop_reason: Text<'a> = "stopReason",
-        usage: Usage = "usage",
-        meta: Meta<'a> = "_meta",
+        usage: AcpUsage = "usage",
+        meta: AcpMeta<'a> = "_meta",
         session_id: Text<'a> = "sessionId",
-        models: Models<'a> = "models",
-        capabilities: Present = "agentCapabilities",
-        agent: Agent<'a> = "agentInfo",
-        outcome: Outcome<'a> = "outcome",
+        models: AcpModels<'a> = "models",
+        capabilities: PresenceFlag = "agentCapabilities",
+        agent: AcpAgentInfo<'a> = "agentInfo",
+        outcome: AcpPermissionOutcome<'a> = "outcome",
     }
 
     /// The models of a session.
-    struct Models<'a> {
+    struct AcpModels<'a> {
         current: Text<'a> = "currentModelId",
     }
 
     /// Who the agent is.
-    struct Agent<'a> {
+    struct AcpAgentInfo<'a> {
         name: Text<'a> = "name",
         version: Text<'a> = "version",
     }
 
     /// What was said to a request for permission.
-    struct Outcome<'a> {
+    struct AcpPermissionOutcome<'a> {
         outcome: Text<'a> = "outcome",
         option: Text<'a> = "optionId",
     }
 
     /// An error in place of an answer.
-    struct Failure<'a> {
-        code: Word<'a> = "code",
+    struct AcpError<'a> {
+        code: TextOrNumber<'a> = "code",
         message: Text<'a> = "message",
-        data: Data<'a> = "data",
+        data: AcpErrorData<'a> = "data",
     }
 
     /// What is added to an error in fields.
-    struct DataFields<'a> {
+    struct AcpErrorFields<'a> {
         kind: Text<'a> = "errorKind",
         name: Text<'a> = "errorName",
         details: Text<'a> = "details",
         message: Text<'a> = "message",
-        codex: Info<'a> = "codexErrorInfo",
+        codex: CodexErrorInfo<'a> = "codexErrorInfo",
         status: Count = "status",
         resets_at: Count = "resetsAt",
     }
 
     /// What an agent says while it works.
-    struct Update<'a> {
+    struct AcpUpdate<'a> {
         what: Text<'a> = "sessionUpdate",
         message_id: Text<'a> = "messageId",
-        content: Content<'a> = "content",
+        content: AcpContent<'a> = "content",
         call: Text<'a> = "toolCallId",
         title: Text<'a> = "title",
         name: Text<'a> = "name",
         kind: Text<'a> = "kind",
         status: Text<'a> = "status",
-        locations: List<Location<'a>> = "locations",
-        input: Input<'a> = "rawInput",
-        output: Raw<'a> = "rawOutput",
+        locations: BoundedList<AcpToolLocation<'a>> = "locations",
+        input: AcpToolInput<'a> = "rawInput",
+        output: RawJson<'a> = "rawOutput",
         used: Count = "used",
         size: Count = "size",
-        cost: Cost<'a> = "cost",
+        cost: AcpCost<'a> = "cost",
         error: Text<'a> = "error",
-        meta: Meta<'a> = "_meta",
+        meta: AcpMeta<'a> = "_meta",
     }
 
     /// A piece of a message.
-    struct Chunk<'a> {
+    struct AcpMessageChunk<'a> {
         text: Text<'a> = "text",
     }
 
     /// A part of what a tool shows.
-    struct Shown<'a> {
-        content: Chunk<'a> = "content",
+    struct AcpToolContent<'a> {
+        content: AcpMessageChunk<'a> = "content",
         path: Text<'a> = "path",
     }
 
     /// A place in a file.
-    struct Location<'a> {
+    struct AcpToolLocation<'a> {
         path: Text<'a> = "path",
     }
 
     /// What a tool returned to the model, where it is an object.
-    struct Returned<'a> {
-        output: Output = "output",
-        formatted_output: Output = "formatted_output",
+    struct AcpRawOutput<'a> {
+        output: MeasuredOutput = "output",
+        formatted_output: MeasuredOutput = "formatted_output",
         exit: Count = "exit_code",
         trigger: Text<'a> = "trigger",
         pre_tokens: Count = "preTokens",
@@ -124,41 +127,41 @@ wire! {
     }
 
     /// What the process cost so far.
-    struct Cost<'a> {
+    struct AcpCost<'a> {
         amount: Amount = "amount",
         currency: Text<'a> = "currency",
     }
 
     /// What vendors add.
-    struct Meta<'a> {
-        claude: ClaudeMeta<'a> = "claudeCode",
-        codex: CodexMeta<'a> = "codex",
-        quota: Quota = "quota",
+    struct AcpMeta<'a> {
+        claude: ClaudeAcpMeta<'a> = "claudeCode",
+        codex: CodexAcpMeta<'a> = "codex",
+        quota: GeminiAcpQuota = "quota",
     }
 
     /// claude-agent-acp.
-    struct ClaudeMeta<'a> {
+    struct ClaudeAcpMeta<'a> {
         tool: Text<'a> = "toolName",
     }
 
     /// codex-acp.
-    struct CodexMeta<'a> {
+    struct CodexAcpMeta<'a> {
         error: Option<CodexError<'a>> = "error",
     }
 
     /// Gemini's own form of usage.
-    struct Quota {
-        tokens: QuotaTokens = "token_count",
+    struct GeminiAcpQuota {
+        tokens: GeminiAcpTokens = "token_count",
     }
 
     /// Tokens of a prompt, as Gemini counts them.
-    struct QuotaTokens {
+    struct GeminiAcpTokens {
         input: Count = "input_tokens",
         output: Count = "output_tokens",
     }
 
     /// Tokens of a prompt.
-    struct Tokens {
+    struct AcpTokens {
         input: Count = "inputTokens",
         cached_read: Count = "cachedReadTokens",
         cached_write: Count = "cachedWriteTokens",
@@ -168,12 +171,12 @@ wire! {
 
 /// The usage of a prompt. That there is none is said by some agents, and means something.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct AcpUsage {
     pub(super) is_null: bool,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: AcpTokens,
 }
 
-impl<'de> Take<'de> for Usage {
+impl<'de> LenientValue<'de> for AcpUsage {
     fn null(&mut self) {
         self.is_null = true;
     }
@@ -185,12 +188,12 @@ impl<'de> Take<'de> for Usage {
 
 /// What is added to an error: a text, or fields.
 #[derive(Debug, Default)]
-pub(super) struct Data<'a> {
+pub(super) struct AcpErrorData<'a> {
     pub(super) text: Text<'a>,
-    pub(super) fields: DataFields<'a>,
+    pub(super) fields: AcpErrorFields<'a>,
 }
 
-impl<'de> Take<'de> for Data<'de> {
+impl<'de> LenientValue<'de> for AcpErrorData<'de> {
     fn borrowed(&mut self, text: &'de str) {
         self.text.borrowed(text);
     }
@@ -206,15 +209,15 @@ impl<'de> Take<'de> for Data<'de> {
 
 /// What an update shows: a piece of a message, or what a tool shows to a person.
 #[derive(Debug, Default)]
-pub(super) struct Content<'a> {
+pub(super) struct AcpContent<'a> {
     pub(super) text: Text<'a>,
-    pub(super) shown: Output,
+    pub(super) shown: MeasuredOutput,
     pub(super) path: Text<'a>,
 }
 
-impl<'de> Take<'de> for Content<'de> {
+impl<'de> LenientValue<'de> for AcpContent<'de> {
     fn list<A: SeqAccess<'de>>(&mut self, mut items: A) -> Result<(), A::Error> {
-        while let Some(Lax(item)) = items.next_element::<Lax<Shown<'de>>>()? {
+        while let Some(Lenient(item)) = items.next_element::<Lenient<AcpToolContent<'de>>>()? {
             self.shown.add(item.content.text.str());
             if self.path.is_empty() {
                 self.path = item.path;
@@ -224,7 +227,7 @@ impl<'de> Take<'de> for Content<'de> {
     }
 
     fn map<A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
-        let mut chunk = Chunk::default();
+        let mut chunk = AcpMessageChunk::default();
         chunk.map(entries)?;
         self.text = chunk.text;
         Ok(())
@@ -233,21 +236,21 @@ impl<'de> Take<'de> for Content<'de> {
 
 /// What a tool is called with: whether there is anything, and the file or address among it.
 #[derive(Debug, Default)]
-pub(super) struct Input<'a> {
+pub(super) struct AcpToolInput<'a> {
     pub(super) given: bool,
     pub(super) target: Text<'a>,
-    pub(super) command: CommandLine,
+    pub(super) command: CommandText,
 }
 
-impl<'de> Take<'de> for Input<'de> {
+impl<'de> LenientValue<'de> for AcpToolInput<'de> {
     fn map<A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(Lax(key)) = entries.next_key::<Lax<Text<'de>>>()? {
+        while let Some(Lenient(key)) = entries.next_key::<Lenient<Text<'de>>>()? {
             self.given = true;
             match key.str() {
                 "file_path" | "filePath" | "path" | "url" if self.target.is_empty() => {
-                    entries.next_value_seed(In(&mut self.target))?;
+                    entries.next_value_seed(LenientSeed(&mut self.target))?;
                 }
-                "command" => entries.next_value_seed(In(&mut self.command))?,
+                "command" => entries.next_value_seed(LenientSeed(&mut self.command))?,
                 _ => {
                     entries.next_value::<serde::de::IgnoredAny>()?;
                 }

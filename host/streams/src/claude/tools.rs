@@ -2,7 +2,7 @@
 
 use baton_core::facts::AgentEvent;
 
-use super::wire::{ClaudeBlock, Input};
+use super::wire::{ClaudeBlock, ClaudeToolInput};
 use crate::truncate::command_line;
 
 /// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
@@ -26,7 +26,7 @@ pub(super) fn tool_call(block: ClaudeBlock<'_>, main: bool) -> AgentEvent {
 }
 
 /// A targeted read of another part of a file is no re-read, so the part belongs to what was read.
-fn range(path: &str, input: &Input<'_>) -> String {
+fn range(path: &str, input: &ClaudeToolInput<'_>) -> String {
     match (input.offset.0, input.limit.0) {
         (None, None) => path.to_owned(),
         (offset, None) => format!("{path}:{}-", offset.unwrap_or(0)),

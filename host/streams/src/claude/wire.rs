@@ -1,6 +1,6 @@
 //! The lines of Claude Code's stream, as far as they are read.
 
-use crate::wire::{Amount, Count, Flag, List, Named, Output, Present, Text, wire};
+use crate::wire::{Amount, BoundedList, BoundedMap, Count, Flag, MeasuredOutput, PresenceFlag, Text, wire};
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
@@ -20,27 +20,27 @@ wire! {
         status: Text<'a> = "status",
         compact_result: Text<'a> = "compact_result",
         compact_error: Text<'a> = "compact_error",
-        compaction: Option<Boundary<'a>> = "compact_metadata",
+        compaction: Option<ClaudeCompactBoundary<'a>> = "compact_metadata",
         attempt: Count = "attempt",
         max_retries: Count = "max_retries",
         retry_delay_ms: Count = "retry_delay_ms",
-        limit: Option<Limit<'a>> = "rate_limit_info",
+        limit: Option<ClaudeRateLimit<'a>> = "rate_limit_info",
         is_error: Flag = "is_error",
         result: Text<'a> = "result",
-        errors: List<Text<'a>> = "errors",
+        errors: BoundedList<Text<'a>> = "errors",
         terminal_reason: Text<'a> = "terminal_reason",
         local_command: Text<'a> = "local_command",
-        models: Named<'a, Model> = "modelUsage",
+        models: BoundedMap<'a, ClaudeModelUsage> = "modelUsage",
         cost_usd: Amount = "total_cost_usd",
-        response: Option<Response<'a>> = "response",
+        response: Option<ClaudeControlResponse<'a>> = "response",
     }
 
     /// A message of the model or to it.
     struct ClaudeMessage<'a> {
         id: Text<'a> = "id",
         model: Text<'a> = "model",
-        content: List<ClaudeBlock<'a>> = "content",
-        usage: Usage = "usage",
+        content: BoundedList<ClaudeBlock<'a>> = "content",
+        usage: ClaudeUsage = "usage",
     }
 
     /// A block of a message.
@@ -49,14 +49,14 @@ wire! {
         text: Text<'a> = "text",
         id: Text<'a> = "id",
         name: Text<'a> = "name",
-        input: Input<'a> = "input",
+        input: ClaudeToolInput<'a> = "input",
         tool_use_id: Text<'a> = "tool_use_id",
         is_error: Flag = "is_error",
-        content: Output = "content",
+        content: MeasuredOutput = "content",
     }
 
     /// What a tool is called with, as far as it tells what is read or written.
-    struct Input<'a> {
+    struct ClaudeToolInput<'a> {
         file_path: Text<'a> = "file_path",
         notebook_path: Text<'a> = "notebook_path",
         url: Text<'a> = "url",
@@ -66,7 +66,7 @@ wire! {
     }
 
     /// Tokens of one call.
-    struct Usage {
+    struct ClaudeUsage {
         input: Count = "input_tokens",
         cache_read: Count = "cache_read_input_tokens",
         cache_creation: Count = "cache_creation_input_tokens",
@@ -74,20 +74,20 @@ wire! {
     }
 
     /// A compaction that is done.
-    struct Boundary<'a> {
+    struct ClaudeCompactBoundary<'a> {
         trigger: Text<'a> = "trigger",
         pre_tokens: Count = "pre_tokens",
     }
 
     /// A limit of the account.
-    struct Limit<'a> {
+    struct ClaudeRateLimit<'a> {
         status: Text<'a> = "status",
         kind: Text<'a> = "rateLimitType",
         resets_at: Count = "resetsAt",
     }
 
     /// Totals of one model over the process.
-    struct Model {
+    struct ClaudeModelUsage {
         input: Count = "inputTokens",
         cache_read: Count = "cacheReadInputTokens",
         cache_creation: Count = "cacheCreationInputTokens",
@@ -96,16 +96,16 @@ wire! {
     }
 
     /// The answer to a control request.
-    struct Response<'a> {
+    struct ClaudeControlResponse<'a> {
         subtype: Text<'a> = "subtype",
         error: Text<'a> = "error",
-        response: Option<Answer<'a>> = "response",
+        response: Option<ClaudeControlResult<'a>> = "response",
     }
 
     /// What was answered: to `initialize`, or to `get_context_usage`.
-    struct Answer<'a> {
+    struct ClaudeControlResult<'a> {
         version: Text<'a> = "claude_code_version",
-        commands: Present = "commands",
+        commands: PresenceFlag = "commands",
         total_tokens: Count = "totalTokens",
         max_tokens: Count = "maxTokens",
     }

@@ -12,42 +12,45 @@ use baton_core::facts::{
 };
 
 use super::CodexError;
-use super::account::Account;
-use super::rpc::{Answered, Item, RpcFailure, RpcMessage, RpcParams, Thread, Turn, Usage, is_known};
-use super::tools::Calls;
+use super::account_limit::CodexAccountLimit;
+use super::rpc::{
+    CodexRpcResult, CodexThread, CodexThreadItem, CodexThreadUsage, CodexTurn, RpcError, RpcMessage,
+    RpcParams, is_known,
+};
+use super::tools::CodexToolCalls;
 use crate::Decoder;
-use crate::apart::Apart;
-use crate::cumulative::Growth;
-use crate::pending_requests::Requests;
+use crate::cumulative::CumulativeCounter;
+use crate::message_separator::MessageSeparator;
+use crate::pending_requests::PendingRequests;
 use crate::signal::{provider_error, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::cut;
-use crate::wire::{Raw, kind, read};
+use crate::wire::{RawJson, kind, read};
 
 /// Decodes one process's stdout. Fed with what the host sends as well ([`CodexAppServerDecoder::sent`]), it knows whose
 /// error an error is, and how a request for approval was answered.
 #[derive(Debug, Default)]
 pub struct CodexAppServerDecoder {
-    requests: Requests<Request>,
+    requests: PendingRequests<CodexRequestKind>,
     thread: Option<String>,
     version: Option<String>,
-    prompt: Prompt,
+    prompt: CodexPromptState,
     /// `thread/compact/start` was answered: the next turn is its.
     compaction_due: bool,
     compaction: Option<CodexCompaction>,
-    calls: Calls,
+    calls: CodexToolCalls,
     used_tokens: Option<u64>,
     window_tokens: Option<u64>,
-    input: Growth,
-    output: Growth,
-    account: Account,
-    apart: Apart,
+    input: CumulativeCounter,
+    output: CumulativeCounter,
+    account: CodexAccountLimit,
+    apart: MessageSeparator,
     garbage: TerminalText,
 }
 
 /// What a request is for, by the id under which it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
+enum CodexRequestKind {
     /// Of the host: a thread is started, resumed or forked.
     Thread,
     /// Of the host: a prompt.
@@ -62,7 +65,7 @@ enum Request {
 
 /// What Codex calls a turn.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Prompt {
+enum CodexPromptState {
     #[default]
     None,
     /// Under way; whether its error has been told.
@@ -94,18 +97,18 @@ impl CodexAppServerDecoder {
         }
         let request = match message.method.str() {
             "" => {
-                if self.requests.answered(message.id) == Some(Request::Approval) {
-                    let answer: Answered<'_> = message.result.get();
+                if self.requests.answered(message.id) == Some(CodexRequestKind::Approval) {
+                    let answer: CodexRpcResult<'_> = message.result.get();
                     let said = answer.decision.name().or(answer.action.some()).unwrap_or_default();
                     let allowed = said.starts_with("accept") || said.starts_with("approved");
                     out.push(AgentEvent::ApprovalResolved { allowed });
                 }
                 return;
             }
-            "thread/start" | "thread/resume" | "thread/fork" => Request::Thread,
-            "turn/start" => Request::Prompt,
-            "thread/compact/start" => Request::Compaction,
-            _ => Request::Other,
+            "thread/start" | "thread/resume" | "thread/fork" => CodexRequestKind::Thread,
+            "turn/start" => CodexRequestKind::Prompt,
+            "thread/compact/start" => CodexRequestKind::Compaction,
+            _ => CodexRequestKind::Other,
         };
         self.requests.made(message.id, request);
     }
@@ -137,28 +140,31 @@ impl CodexAppServerDecoder {
         params.thread_id.some().is_some_and(|id| self.thread.as_deref().is_some_and(|own| own != id))
     }
 
-    fn answer(&mut self, result: Raw<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+    fn answer(&mut self, result: RawJson<'_>, request: Option<CodexRequestKind>, out: &mut Vec<AgentEvent>) {
         // Where it was not recorded what was sent: no other request that begins a turn is answered by nothing at all.
         self.compaction_due = match request {
             Some(request) => {
-                request == Request::Compaction || self.compaction_due && request != Request::Prompt
+                request == CodexRequestKind::Compaction
+                    || self.compaction_due && request != CodexRequestKind::Prompt
             }
             None => result.is_empty_object(),
         };
         if self.compaction_due {
             return;
         }
-        let answer: Answered<'_> = result.get();
+        let answer: CodexRpcResult<'_> = result.get();
         if let Some((_, version)) = answer.user_agent.str().split_once('/') {
             self.version = version.split_whitespace().next().map(str::to_owned);
         }
-        if let Some(thread) = answer.thread.filter(|_| matches!(request, None | Some(Request::Thread))) {
+        if let Some(thread) =
+            answer.thread.filter(|_| matches!(request, None | Some(CodexRequestKind::Thread)))
+        {
             let model = answer.model.owned();
             self.thread(thread, model, out);
         }
     }
 
-    fn thread(&mut self, thread: Thread<'_>, model: Option<String>, out: &mut Vec<AgentEvent>) {
+    fn thread(&mut self, thread: CodexThread<'_>, model: Option<String>, out: &mut Vec<AgentEvent>) {
         let Some(id) = thread.id.owned() else { return };
         if self.thread.replace(id.clone()).is_none() {
             let version = thread.version.owned().or(self.version.take());
@@ -168,16 +174,23 @@ impl CodexAppServerDecoder {
     }
 
     /// An error in place of an answer.
-    fn refused(&mut self, error: &RpcFailure<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+    fn refused(
+        &mut self,
+        error: &RpcError<'_>,
+        request: Option<CodexRequestKind>,
+        out: &mut Vec<AgentEvent>,
+    ) {
         let told = provider_error(None, error.message.str());
         let code = error.code.name().unwrap_or_default();
         let named = if told.code.is_empty() { code.clone() } else { told.code };
         out.push(AgentEvent::Signal(ErrorSignal { code: named, ..told }));
         match request {
-            Some(Request::Compaction) => out.push(failed(error.message.str())),
-            Some(Request::Prompt) => out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true }),
+            Some(CodexRequestKind::Compaction) => out.push(failed(error.message.str())),
+            Some(CodexRequestKind::Prompt) => {
+                out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true })
+            }
             // Whose answer it is was not recorded: a prompt's, where there can be one and none is under way.
-            None if self.thread.is_some() && self.prompt == Prompt::None => {
+            None if self.thread.is_some() && self.prompt == CodexPromptState::None => {
                 out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true });
             }
             _ => {}
@@ -185,14 +198,14 @@ impl CodexAppServerDecoder {
     }
 
     /// The agent wants something of the host.
-    fn request(&mut self, method: &str, id: Raw<'_>, params: &RpcParams<'_>, out: &mut Vec<AgentEvent>) {
+    fn request(&mut self, method: &str, id: RawJson<'_>, params: &RpcParams<'_>, out: &mut Vec<AgentEvent>) {
         let fallback = match method {
             "item/fileChange/requestApproval" | "applyPatchApproval" => "to change files",
             "item/tool/requestUserInput" | "mcpServer/elicitation/request" => "a question",
             _ if method.ends_with("Approval") => "an approval",
             _ => return out.push(AgentEvent::Unknown { kind: kind(&[method]) }),
         };
-        self.requests.made(id, Request::Approval);
+        self.requests.made(id, CodexRequestKind::Approval);
         let named = [params.command.0.as_str(), params.reason.str(), params.message.str()];
         let title = named.into_iter().find(|title| !title.is_empty()).unwrap_or(fallback);
         out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
@@ -207,8 +220,8 @@ impl CodexAppServerDecoder {
             }
             "turn/started" => {
                 self.prompt = match std::mem::take(&mut self.compaction_due) {
-                    true => Prompt::Compaction { failed: None },
-                    false => Prompt::Work { failed: false },
+                    true => CodexPromptState::Compaction { failed: None },
+                    false => CodexPromptState::Work { failed: false },
                 };
             }
             "turn/completed" => self.end_prompt(params.turn, out),
@@ -224,7 +237,7 @@ impl CodexAppServerDecoder {
             "account/rateLimits/updated" => self.account.update(&params.limits, out),
             // How it was answered is not said here; an item that was refused says so itself.
             "serverRequest/resolved" => {
-                if self.requests.answered(params.request) == Some(Request::Approval) {
+                if self.requests.answered(params.request) == Some(CodexRequestKind::Approval) {
                     out.push(AgentEvent::ApprovalResolved { allowed: true });
                 }
             }
@@ -233,7 +246,7 @@ impl CodexAppServerDecoder {
         }
     }
 
-    fn item(&mut self, item: Item<'_>, completed: bool, out: &mut Vec<AgentEvent>) {
+    fn item(&mut self, item: CodexThreadItem<'_>, completed: bool, out: &mut Vec<AgentEvent>) {
         match item.kind.str() {
             "contextCompaction" if completed => self.compacted(out),
             "contextCompaction" => {
@@ -266,7 +279,7 @@ impl CodexAppServerDecoder {
         }
     }
 
-    fn usage(&mut self, usage: &Usage, out: &mut Vec<AgentEvent>) {
+    fn usage(&mut self, usage: &CodexThreadUsage, out: &mut Vec<AgentEvent>) {
         let (last, total) = (&usage.last, &usage.total);
         let input_tokens = self.input.to(total.input.or_zero());
         let output_tokens = self.output.to(total.output.or_zero());
@@ -284,7 +297,7 @@ impl CodexAppServerDecoder {
             return;
         }
         // The first number of a thread that was resumed is not of this process.
-        let turn = called && self.prompt != Prompt::None;
+        let turn = called && self.prompt != CodexPromptState::None;
         if turn {
             let billed = TokenUsage { input_tokens, output_tokens, cost_microusd: None };
             out.push(AgentEvent::Turn { used_tokens, billed });
@@ -301,7 +314,7 @@ impl CodexAppServerDecoder {
     fn compacted(&mut self, out: &mut Vec<AgentEvent>) {
         let Some(compaction) = self.compaction.as_mut() else { return };
         compaction.done = true;
-        if !matches!(self.prompt, Prompt::Compaction { .. })
+        if !matches!(self.prompt, CodexPromptState::Compaction { .. })
             && let Some(compaction) = self.compaction.take()
         {
             out.push(compaction.ended(CompactionTrigger::Auto));
@@ -311,17 +324,19 @@ impl CodexAppServerDecoder {
     fn error(&mut self, error: CodexError<'_>, out: &mut Vec<AgentEvent>) {
         if !error.will_retry.is_true() {
             match &mut self.prompt {
-                Prompt::Work { failed } => *failed = true,
-                Prompt::Compaction { failed } => *failed = Some(error.message.str().to_owned()),
-                Prompt::None => {}
+                CodexPromptState::Work { failed } => *failed = true,
+                CodexPromptState::Compaction { failed } => *failed = Some(error.message.str().to_owned()),
+                CodexPromptState::None => {}
             }
         }
         out.push(AgentEvent::Signal(error.signal(self.account.resets_at())));
     }
 
-    fn end_prompt(&mut self, turn: Turn<'_>, out: &mut Vec<AgentEvent>) {
-        let told =
-            !matches!(self.prompt, Prompt::Work { failed: false } | Prompt::Compaction { failed: None });
+    fn end_prompt(&mut self, turn: CodexTurn<'_>, out: &mut Vec<AgentEvent>) {
+        let told = !matches!(
+            self.prompt,
+            CodexPromptState::Work { failed: false } | CodexPromptState::Compaction { failed: None }
+        );
         if let Some(error) = turn.error.filter(|_| !told) {
             self.error(error, out);
         }
@@ -332,10 +347,10 @@ impl CodexAppServerDecoder {
             out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent });
         }
         match (std::mem::take(&mut self.prompt), compaction) {
-            (Prompt::Compaction { .. }, Some(compaction)) if compaction.done => {
+            (CodexPromptState::Compaction { .. }, Some(compaction)) if compaction.done => {
                 out.push(compaction.ended(CompactionTrigger::Asked));
             }
-            (Prompt::Compaction { failed: error }, _) => {
+            (CodexPromptState::Compaction { failed: error }, _) => {
                 out.push(failed(error.as_deref().unwrap_or("the agent did not compact")));
             }
             (_, compaction) => {

@@ -7,50 +7,50 @@
 
 use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource, TokenUsage};
 
-use super::tools::{Answer, Call, Calls, Change, Failed};
+use super::tools::{CodexFileChange, CodexMcpResult, CodexToolCall, CodexToolCalls, CodexToolError};
 use crate::Decoder;
-use crate::apart::Apart;
+use crate::message_separator::MessageSeparator;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::cut;
-use crate::turns::Turns;
-use crate::wire::{Count, List, Output, Text, kind, read, wire};
+use crate::turns::TurnTracker;
+use crate::wire::{BoundedList, Count, MeasuredOutput, Text, kind, read, wire};
 
 /// How an error begins that Codex gets over by itself.
 const RETRYING: &str = "Reconnecting...";
 
 wire! {
     /// One line of any kind: `kind` tells which fields it has.
-    struct CodexLine<'a> {
+    struct CodexExecLine<'a> {
         kind: Text<'a> = "type",
         thread_id: Text<'a> = "thread_id",
         message: Text<'a> = "message",
-        error: Failed<'a> = "error",
-        usage: Usage = "usage",
-        item: Item<'a> = "item",
+        error: CodexToolError<'a> = "error",
+        usage: CodexExecUsage = "usage",
+        item: CodexExecItem<'a> = "item",
     }
 
     /// Tokens of the whole prompt; `input` includes the cached ones.
-    struct Usage {
+    struct CodexExecUsage {
         input: Count = "input_tokens",
         output: Count = "output_tokens",
     }
 
     /// Something the agent said or did.
-    struct Item<'a> {
+    struct CodexExecItem<'a> {
         id: Text<'a> = "id",
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
         message: Text<'a> = "message",
         server: Text<'a> = "server",
         tool: Text<'a> = "tool",
-        changes: List<Change<'a>> = "changes",
+        changes: BoundedList<CodexFileChange<'a>> = "changes",
         command: Text<'a> = "command",
         exit: Count = "exit_code",
         status: Text<'a> = "status",
-        output: Output = "aggregated_output",
-        result: Answer = "result",
-        error: Failed<'a> = "error",
+        output: MeasuredOutput = "aggregated_output",
+        result: CodexMcpResult = "result",
+        error: CodexToolError<'a> = "error",
     }
 }
 
@@ -58,10 +58,10 @@ wire! {
 #[derive(Debug, Default)]
 pub struct CodexExecDecoder {
     ready: bool,
-    turns: Turns,
-    calls: Calls,
+    turns: TurnTracker,
+    calls: CodexToolCalls,
     last_error: String,
-    apart: Apart,
+    apart: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -71,7 +71,7 @@ impl CodexExecDecoder {
         Self::default()
     }
 
-    fn take(&mut self, line: CodexLine<'_>, out: &mut Vec<AgentEvent>) {
+    fn take(&mut self, line: CodexExecLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.kind.str() {
             "thread.started" if !std::mem::replace(&mut self.ready, true) => {
                 let agent_session = line.thread_id.owned();
@@ -105,14 +105,14 @@ impl CodexExecDecoder {
         }
     }
 
-    fn started(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
+    fn started(&mut self, item: &CodexExecItem<'_>, out: &mut Vec<AgentEvent>) {
         if is_tool(item.kind.str()) {
             self.turns.speaks_into(out);
             self.calls.started(&call(item), out);
         }
     }
 
-    fn completed(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
+    fn completed(&mut self, item: CodexExecItem<'_>, out: &mut Vec<AgentEvent>) {
         match item.kind.str() {
             "agent_message" => {
                 self.turns.speaks_into(out);
@@ -148,7 +148,7 @@ impl CodexExecDecoder {
 
 impl Decoder for CodexExecDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<CodexLine<'_>>(line, &mut String::new()) {
+        match read::<CodexExecLine<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
                 let from = out.len();
@@ -181,8 +181,8 @@ fn is_tool(kind: &str) -> bool {
     )
 }
 
-fn call<'a>(item: &'a Item<'_>) -> Call<'a> {
-    Call {
+fn call<'a>(item: &'a CodexExecItem<'_>) -> CodexToolCall<'a> {
+    CodexToolCall {
         id: item.id.str(),
         kind: item.kind.str(),
         server: item.server.str(),

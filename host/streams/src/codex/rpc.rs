@@ -1,36 +1,38 @@
 //! The messages of `codex app-server`, as far as they are read.
 
-use super::tools::{Action, Answer, Call, Change, Failed};
-use super::{CodexError, Info};
-use crate::wire::{Amount, CommandLine, Count, Flag, List, Output, Raw, Text, Word, wire};
+use super::tools::{CodexCommandAction, CodexFileChange, CodexMcpResult, CodexToolCall, CodexToolError};
+use super::{CodexError, CodexErrorInfo};
+use crate::wire::{
+    Amount, BoundedList, CommandText, Count, Flag, MeasuredOutput, RawJson, Text, TextOrNumber, wire,
+};
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
     struct RpcMessage<'a> {
-        id: Raw<'a> = "id",
+        id: RawJson<'a> = "id",
         method: Text<'a> = "method",
         params: RpcParams<'a> = "params",
-        result: Raw<'a> = "result",
-        error: Option<RpcFailure<'a>> = "error",
+        result: RawJson<'a> = "result",
+        error: Option<RpcError<'a>> = "error",
     }
 
     /// An error in place of an answer.
-    struct RpcFailure<'a> {
-        code: Word<'a> = "code",
+    struct RpcError<'a> {
+        code: TextOrNumber<'a> = "code",
         message: Text<'a> = "message",
     }
 
     /// An answer: of the agent to `initialize` or a new thread, of the host to a request for approval.
-    struct Answered<'a> {
+    struct CodexRpcResult<'a> {
         user_agent: Text<'a> = "userAgent",
-        thread: Option<Thread<'a>> = "thread",
+        thread: Option<CodexThread<'a>> = "thread",
         model: Text<'a> = "model",
-        decision: Info<'a> = "decision",
+        decision: CodexErrorInfo<'a> = "decision",
         action: Text<'a> = "action",
     }
 
     /// A thread: what Codex calls a session.
-    struct Thread<'a> {
+    struct CodexThread<'a> {
         id: Text<'a> = "id",
         model: Text<'a> = "model",
         version: Text<'a> = "cliVersion",
@@ -39,76 +41,76 @@ wire! {
     /// What comes with a method.
     struct RpcParams<'a> {
         thread_id: Text<'a> = "threadId",
-        thread: Option<Thread<'a>> = "thread",
-        turn: Turn<'a> = "turn",
-        item: Item<'a> = "item",
-        usage: Usage = "tokenUsage",
-        limits: Limits<'a> = "rateLimits",
+        thread: Option<CodexThread<'a>> = "thread",
+        turn: CodexTurn<'a> = "turn",
+        item: CodexThreadItem<'a> = "item",
+        usage: CodexThreadUsage = "tokenUsage",
+        limits: CodexRateLimits<'a> = "rateLimits",
         error: Option<CodexError<'a>> = "error",
         will_retry: Flag = "willRetry",
-        command: CommandLine = "command",
+        command: CommandText = "command",
         reason: Text<'a> = "reason",
         message: Text<'a> = "message",
-        request: Raw<'a> = "requestId",
+        request: RawJson<'a> = "requestId",
     }
 
     /// A turn: what Codex calls a prompt.
-    struct Turn<'a> {
+    struct CodexTurn<'a> {
         status: Text<'a> = "status",
         error: Option<CodexError<'a>> = "error",
     }
 
     /// Something the agent said or did.
-    struct Item<'a> {
+    struct CodexThreadItem<'a> {
         id: Text<'a> = "id",
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
         server: Text<'a> = "server",
         tool: Text<'a> = "tool",
-        actions: List<Action<'a>> = "commandActions",
-        changes: List<Change<'a>> = "changes",
+        actions: BoundedList<CodexCommandAction<'a>> = "commandActions",
+        changes: BoundedList<CodexFileChange<'a>> = "changes",
         command: Text<'a> = "command",
         exit: Count = "exitCode",
         status: Text<'a> = "status",
-        output: Output = "aggregatedOutput",
-        result: Answer = "result",
-        error: Failed<'a> = "error",
+        output: MeasuredOutput = "aggregatedOutput",
+        result: CodexMcpResult = "result",
+        error: CodexToolError<'a> = "error",
     }
 
     /// Tokens: of the last call, and of the thread in total.
-    struct Usage {
-        last: Tokens = "last",
-        total: Tokens = "total",
+    struct CodexThreadUsage {
+        last: CodexTokens = "last",
+        total: CodexTokens = "total",
         window: Count = "modelContextWindow",
     }
 
     /// Tokens; `input` includes the cached ones.
-    struct Tokens {
+    struct CodexTokens {
         total: Count = "totalTokens",
         input: Count = "inputTokens",
         output: Count = "outputTokens",
     }
 
     /// Limits of the account.
-    struct Limits<'a> {
-        primary: Limit = "primary",
-        secondary: Limit = "secondary",
+    struct CodexRateLimits<'a> {
+        primary: CodexRateLimit = "primary",
+        secondary: CodexRateLimit = "secondary",
         reached: Text<'a> = "rateLimitReachedType",
         spend_reached: Flag = "spendControlReached",
     }
 
     /// A limit over a window of time.
-    struct Limit {
+    struct CodexRateLimit {
         used_percent: Amount = "usedPercent",
         minutes: Count = "windowDurationMins",
         resets_at: Count = "resetsAt",
     }
 }
 
-impl Item<'_> {
+impl CodexThreadItem<'_> {
     /// Its parts as those of a tool call.
-    pub(super) fn call(&self) -> Call<'_> {
-        Call {
+    pub(super) fn call(&self) -> CodexToolCall<'_> {
+        CodexToolCall {
             id: self.id.str(),
             kind: self.kind.str(),
             server: self.server.str(),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use crate::truncate::{command_line, cut};
-use crate::wire::{Count, List, Output, Text, short, wire};
+use crate::wire::{BoundedList, Count, MeasuredOutput, Text, short, wire};
 
 /// Shells that Codex starts a command with.
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
@@ -16,37 +16,37 @@ const OPEN_CALLS: usize = 256;
 
 wire! {
     /// A file that was changed.
-    struct Change<'a> {
+    struct CodexFileChange<'a> {
         path: Text<'a> = "path",
     }
 
     /// What Codex takes a command to do.
-    struct Action<'a> {
+    struct CodexCommandAction<'a> {
         kind: Text<'a> = "type",
         command: Text<'a> = "command",
         path: Text<'a> = "path",
     }
 
     /// What an MCP server answered.
-    struct Answer {
-        content: Output = "content",
+    struct CodexMcpResult {
+        content: MeasuredOutput = "content",
     }
 
     /// Why a tool failed.
-    struct Failed<'a> {
+    struct CodexToolError<'a> {
         message: Text<'a> = "message",
     }
 }
 
 /// The parts of an item that is a tool call, whatever they are called in its format.
-pub(super) struct Call<'a> {
+pub(super) struct CodexToolCall<'a> {
     pub(super) id: &'a str,
     pub(super) kind: &'a str,
     pub(super) server: &'a str,
     pub(super) tool: &'a str,
-    pub(super) actions: &'a [Action<'a>],
-    pub(super) changes: &'a List<Change<'a>>,
-    pub(super) outputs: [&'a Output; 2],
+    pub(super) actions: &'a [CodexCommandAction<'a>],
+    pub(super) changes: &'a BoundedList<CodexFileChange<'a>>,
+    pub(super) outputs: [&'a MeasuredOutput; 2],
     pub(super) failed: &'a str,
     pub(super) command: &'a str,
     pub(super) exit: Count,
@@ -55,13 +55,13 @@ pub(super) struct Call<'a> {
 
 /// Calls that were told and have not returned.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CodexToolCalls {
     open: VecDeque<String>,
 }
 
-impl Calls {
+impl CodexToolCalls {
     /// A call began.
-    pub(super) fn started(&mut self, call: &Call<'_>, out: &mut Vec<AgentEvent>) {
+    pub(super) fn started(&mut self, call: &CodexToolCall<'_>, out: &mut Vec<AgentEvent>) {
         let id = short(call.id);
         if self.open.iter().any(|open| open == id) {
             return;
@@ -84,7 +84,7 @@ impl Calls {
     }
 
     /// A call returned; some are told only now.
-    pub(super) fn completed(&mut self, call: &Call<'_>, out: &mut Vec<AgentEvent>) {
+    pub(super) fn completed(&mut self, call: &CodexToolCall<'_>, out: &mut Vec<AgentEvent>) {
         self.started(call, out);
         let id = short(call.id);
         self.open.retain(|open| open != id);
@@ -138,7 +138,7 @@ fn one_word(text: &str) -> Option<String> {
     (quote.is_none() && !word.is_empty()).then_some(word)
 }
 
-impl Call<'_> {
+impl CodexToolCall<'_> {
     fn name(&self) -> String {
         match (self.server, self.tool) {
             ("", "") => short(self.kind).to_owned(),

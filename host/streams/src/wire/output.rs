@@ -3,17 +3,17 @@
 use baton_core::facts::SIGNAL_TEXT_BYTES;
 use serde::de::SeqAccess;
 
-use super::{Lax, Raw, Take, Text, wire};
+use super::{Lenient, LenientValue, RawJson, Text, wire};
 use crate::truncate::cut;
 
 /// What a tool returned: how much it was, and its beginning. A text, a list of blocks with texts, or anything else.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub(crate) struct MeasuredOutput {
     pub(crate) bytes: u64,
     pub(crate) beginning: String,
 }
 
-impl Output {
+impl MeasuredOutput {
     /// Adds a piece of text.
     pub(crate) fn add(&mut self, text: &str) {
         self.bytes = self.bytes.saturating_add(text.len() as u64);
@@ -22,7 +22,7 @@ impl Output {
     }
 
     /// Adds what was measured elsewhere.
-    pub(crate) fn append(&mut self, more: &Output) {
+    pub(crate) fn append(&mut self, more: &MeasuredOutput) {
         let room = SIGNAL_TEXT_BYTES.saturating_sub(self.beginning.len());
         self.bytes = self.bytes.saturating_add(more.bytes);
         self.beginning.push_str(cut(&more.beginning, room));
@@ -31,19 +31,19 @@ impl Output {
 
 wire! {
     /// A block of a tool's output.
-    struct Block<'a> {
+    struct OutputBlock<'a> {
         text: Text<'a> = "text",
     }
 }
 
-impl<'de> Take<'de> for Output {
+impl<'de> LenientValue<'de> for MeasuredOutput {
     fn text(&mut self, text: &str) {
         self.add(text);
     }
 
     fn list<A: SeqAccess<'de>>(&mut self, mut blocks: A) -> Result<(), A::Error> {
-        while let Some(Lax(raw)) = blocks.next_element::<Lax<Raw<'de>>>()? {
-            match raw.get::<Block<'_>>().text.some() {
+        while let Some(Lenient(raw)) = blocks.next_element::<Lenient<RawJson<'de>>>()? {
+            match raw.get::<OutputBlock<'_>>().text.some() {
                 Some(text) => self.add(text),
                 // Of an image or a reference only the size can be told.
                 None => self.bytes = self.bytes.saturating_add(raw.0.unwrap_or_default().len() as u64),

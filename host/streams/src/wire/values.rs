@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 
-use super::{Lax, Take};
+use super::{Lenient, LenientValue};
 
 /// So many items of a list, or entries of a map, are kept. A message has a handful of blocks and a session a handful
 /// of models; the bound keeps a hostile line from taking many times its own size.
@@ -40,7 +40,7 @@ impl<'a> Text<'a> {
     }
 }
 
-impl<'de> Take<'de> for Text<'de> {
+impl<'de> LenientValue<'de> for Text<'de> {
     fn borrowed(&mut self, text: &'de str) {
         self.0 = Cow::Borrowed(text);
     }
@@ -70,7 +70,7 @@ impl Count {
     }
 }
 
-impl Take<'_> for Count {
+impl LenientValue<'_> for Count {
     fn whole(&mut self, number: u64) {
         self.0 = Some(number);
     }
@@ -96,7 +96,7 @@ impl Amount {
     }
 }
 
-impl Take<'_> for Amount {
+impl LenientValue<'_> for Amount {
     fn whole(&mut self, number: u64) {
         self.0 = Some(number as f64);
     }
@@ -116,7 +116,7 @@ impl Flag {
     }
 }
 
-impl Take<'_> for Flag {
+impl LenientValue<'_> for Flag {
     fn flag(&mut self, flag: bool) {
         self.0 = Some(flag);
     }
@@ -124,15 +124,15 @@ impl Take<'_> for Flag {
 
 /// A command: a text, or its words.
 #[derive(Debug, Default)]
-pub(crate) struct CommandLine(pub(crate) String);
+pub(crate) struct CommandText(pub(crate) String);
 
-impl<'de> Take<'de> for CommandLine {
+impl<'de> LenientValue<'de> for CommandText {
     fn text(&mut self, text: &str) {
         text.clone_into(&mut self.0);
     }
 
     fn list<A: SeqAccess<'de>>(&mut self, words: A) -> Result<(), A::Error> {
-        let mut list = List::<Text<'de>>::default();
+        let mut list = BoundedList::<Text<'de>>::default();
         list.list(words)?;
         let words: Vec<&str> = list.0.iter().map(Text::str).collect();
         self.0 = words.join(" ");
@@ -142,9 +142,9 @@ impl<'de> Take<'de> for CommandLine {
 
 /// Whether there is a list or an object, whatever is in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Present(pub(crate) bool);
+pub(crate) struct PresenceFlag(pub(crate) bool);
 
-impl<'de> Take<'de> for Present {
+impl<'de> LenientValue<'de> for PresenceFlag {
     fn list<A: SeqAccess<'de>>(&mut self, mut items: A) -> Result<(), A::Error> {
         self.0 = true;
         while items.next_element::<IgnoredAny>()?.is_some() {}
@@ -160,13 +160,13 @@ impl<'de> Take<'de> for Present {
 
 /// A word that some write as a number: the id of a request, the code of an error.
 #[derive(Debug, Default)]
-pub(crate) struct Word<'a> {
+pub(crate) struct TextOrNumber<'a> {
     pub(crate) text: Text<'a>,
     pub(crate) number: Count,
     other: Amount,
 }
 
-impl Word<'_> {
+impl TextOrNumber<'_> {
     /// One name for it in either form; nothing where it is neither.
     pub(crate) fn name(&self) -> Option<String> {
         let number = self.number.0.map(|number| number.to_string());
@@ -175,7 +175,7 @@ impl Word<'_> {
     }
 }
 
-impl<'de> Take<'de> for Word<'de> {
+impl<'de> LenientValue<'de> for TextOrNumber<'de> {
     fn borrowed(&mut self, text: &'de str) {
         self.text.borrowed(text);
     }
@@ -196,19 +196,19 @@ impl<'de> Take<'de> for Word<'de> {
 
 /// The first items of a list.
 #[derive(Debug)]
-pub(crate) struct List<T>(pub(crate) Vec<T>);
+pub(crate) struct BoundedList<T>(pub(crate) Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T> Default for BoundedList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Take<'de>> Take<'de> for List<T> {
+impl<'de, T: LenientValue<'de>> LenientValue<'de> for BoundedList<T> {
     fn list<A: SeqAccess<'de>>(&mut self, mut items: A) -> Result<(), A::Error> {
         while self.0.len() < KEPT_ITEMS {
-            match items.next_element::<Lax<T>>()? {
-                Some(Lax(item)) => self.0.push(item),
+            match items.next_element::<Lenient<T>>()? {
+                Some(Lenient(item)) => self.0.push(item),
                 None => return Ok(()),
             }
         }
@@ -219,19 +219,19 @@ impl<'de, T: Take<'de>> Take<'de> for List<T> {
 
 /// The first entries of an object whose keys are names.
 #[derive(Debug)]
-pub(crate) struct Named<'a, T>(pub(crate) Vec<(Text<'a>, T)>);
+pub(crate) struct BoundedMap<'a, T>(pub(crate) Vec<(Text<'a>, T)>);
 
-impl<T> Default for Named<'_, T> {
+impl<T> Default for BoundedMap<'_, T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Take<'de>> Take<'de> for Named<'de, T> {
+impl<'de, T: LenientValue<'de>> LenientValue<'de> for BoundedMap<'de, T> {
     fn map<A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while self.0.len() < KEPT_ITEMS {
-            match entries.next_entry::<Lax<Text<'de>>, Lax<T>>()? {
-                Some((Lax(name), Lax(value))) => self.0.push((name, value)),
+            match entries.next_entry::<Lenient<Text<'de>>, Lenient<T>>()? {
+                Some((Lenient(name), Lenient(value))) => self.0.push((name, value)),
                 None => return Ok(()),
             }
         }
@@ -242,14 +242,14 @@ impl<'de, T: Take<'de>> Take<'de> for Named<'de, T> {
 
 /// A value of any shape, unread; nothing where it is null.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Raw<'a>(pub(crate) Option<&'a str>);
+pub(crate) struct RawJson<'a>(pub(crate) Option<&'a str>);
 
-impl<'a> Raw<'a> {
+impl<'a> RawJson<'a> {
     /// Reads it after all.
-    pub(crate) fn get<T: Take<'a>>(self) -> T {
+    pub(crate) fn get<T: LenientValue<'a>>(self) -> T {
         self.0
-            .and_then(|json| serde_json::from_str::<Lax<T>>(json).ok())
-            .map(|Lax(value)| value)
+            .and_then(|json| serde_json::from_str::<Lenient<T>>(json).ok())
+            .map(|Lenient(value)| value)
             .unwrap_or_default()
     }
 
@@ -260,7 +260,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-impl<'de> Take<'de> for Raw<'de> {
+impl<'de> LenientValue<'de> for RawJson<'de> {
     fn take<D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
         let json = <&RawValue>::deserialize(from)?.get();
         self.0 = Some(json).filter(|json| *json != "null");

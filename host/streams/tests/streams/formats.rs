@@ -2,17 +2,17 @@
 
 use baton_core::facts::{AgentEvent, ErrorSignal, OccupancySource, SignalSource, TokenUsage};
 use baton_core::time::UnixMs;
-use baton_streams::{ClaudeDecoder, Decoder, Format};
+use baton_streams::{ClaudeDecoder, Decoder, StreamFormat};
 use serde_json::{Value, json};
 
-fn bytes(format: Format, lines: &[&[u8]]) -> Vec<AgentEvent> {
+fn bytes(format: StreamFormat, lines: &[&[u8]]) -> Vec<AgentEvent> {
     let (mut decoder, mut out) = (format.decoder(), Vec::new());
     lines.iter().for_each(|line| decoder.line(line, &mut out));
     decoder.end(&mut out);
     out
 }
 
-fn decode(format: Format, lines: &[Value]) -> Vec<AgentEvent> {
+fn decode(format: StreamFormat, lines: &[Value]) -> Vec<AgentEvent> {
     let lines: Vec<Vec<u8>> = lines.iter().map(|line| line.to_string().into_bytes()).collect();
     bytes(format, &lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
@@ -31,7 +31,7 @@ fn opencode_tells_when_its_provider_wants_to_be_asked_again() {
     let data = json!({ "message": "slow down", "statusCode": 429, "responseHeaders": headers, "responseBody": "no" });
     let error = json!({ "name": "APIError", "data": data });
     let events =
-        decode(Format::Opencode, &[json!({ "type": "error", "timestamp": 1_000_000, "error": error })]);
+        decode(StreamFormat::Opencode, &[json!({ "type": "error", "timestamp": 1_000_000, "error": error })]);
     let [own, provider] = signals(&events)[..] else { panic!("{events:?}") };
     assert_eq!(
         (own.channel, own.code.as_str(), own.status),
@@ -44,7 +44,7 @@ fn opencode_tells_when_its_provider_wants_to_be_asked_again() {
 fn opencode_ends_its_prompt_by_leaving_and_only_after_a_finished_step() {
     // A4
     let step = |reason: &str| json!({ "type": "step_finish", "part": { "reason": reason, "tokens": { "total": 9 } } });
-    let ended = |lines: &[Value]| match decode(Format::Opencode, lines).pop() {
+    let ended = |lines: &[Value]| match decode(StreamFormat::Opencode, lines).pop() {
         Some(AgentEvent::PromptEnded { stop_reason, is_error }) => Some((stop_reason, is_error)),
         _ => None,
     };
@@ -65,7 +65,7 @@ fn gemini_passes_the_providers_body_on_as_a_message() {
     for message in [body.to_string(), wrapped.to_string(), format!("[API Error: {wrapped}]")] {
         let error = json!({ "type": "Error", "message": message });
         let events =
-            decode(Format::Gemini, &[json!({ "type": "result", "status": "error", "error": error })]);
+            decode(StreamFormat::Gemini, &[json!({ "type": "result", "status": "error", "error": error })]);
         let [told] = signals(&events)[..] else { panic!("{events:?}") };
         assert_eq!((told.code.as_str(), told.status), ("INVALID_ARGUMENT", Some(400)), "{message}");
         assert!(told.text.starts_with("The input token count"), "{}", told.text);
@@ -78,16 +78,16 @@ fn gemini_passes_the_providers_body_on_as_a_message() {
 fn codex_exec_tells_a_failure_once() {
     let error = |message: &str| json!({ "type": "error", "message": message });
     let failed = |message: &str| json!({ "type": "turn.failed", "error": { "message": message } });
-    assert_eq!(signals(&decode(Format::CodexExec, &[error("gone"), failed("gone")])).len(), 1);
-    assert_eq!(signals(&decode(Format::CodexExec, &[failed("gone")])).len(), 1);
-    let events = decode(Format::CodexExec, &[error("Reconnecting... 1/5 (x)"), failed("gone")]);
+    assert_eq!(signals(&decode(StreamFormat::CodexExec, &[error("gone"), failed("gone")])).len(), 1);
+    assert_eq!(signals(&decode(StreamFormat::CodexExec, &[failed("gone")])).len(), 1);
+    let events = decode(StreamFormat::CodexExec, &[error("Reconnecting... 1/5 (x)"), failed("gone")]);
     assert_eq!(signals(&events).iter().map(|signal| signal.retrying).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
 fn plain_text_is_the_answer_and_a_usage_line_is_not() {
     let usage = br#"{"baton":{"used_tokens":41200,"window_tokens":200000,"input_tokens":41000,"output_tokens":200,"cost_usd":0.5}}"#;
-    let events = bytes(Format::Text, &[b"working", usage, br#"{"baton":"a relay"}"#, b"caf\xff"]);
+    let events = bytes(StreamFormat::Text, &[b"working", usage, br#"{"baton":"a relay"}"#, b"caf\xff"]);
     let text = |text: &str| AgentEvent::Text { text: text.to_owned() };
     let billed = TokenUsage { input_tokens: 41_000, output_tokens: 200, cost_microusd: Some(500_000) };
     let expected = [
@@ -166,11 +166,11 @@ fn a_field_of_another_type_loses_nothing_but_itself() {
     let block = json!({ "type": "text", "text": "said" });
     let message = json!({ "id": 7, "model": ["m"], "content": [block, 3, null], "usage": "none" });
     let events =
-        decode(Format::Claude, &[json!({ "type": "assistant", "session_id": {}, "message": message })]);
+        decode(StreamFormat::Claude, &[json!({ "type": "assistant", "session_id": {}, "message": message })]);
     assert_eq!(events[0], AgentEvent::Text { text: "said".to_owned() });
     // Of two fields of one name the last one counts, and no line is lost for it.
     let twice = br#"{"type":"user","type":"message","role":"assistant","content":"said","tool_id":1}"#;
-    assert_eq!(bytes(Format::Gemini, &[twice])[0], AgentEvent::Text { text: "said".to_owned() });
+    assert_eq!(bytes(StreamFormat::Gemini, &[twice])[0], AgentEvent::Text { text: "said".to_owned() });
 }
 
 #[test]
@@ -181,7 +181,10 @@ fn half_a_character_loses_nothing_but_itself() {
         b"{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"said \xf0\"}",
     ];
     for line in halves {
-        assert_eq!(bytes(Format::Gemini, &[line])[0], AgentEvent::Text { text: "said \u{fffd}".to_owned() });
+        assert_eq!(
+            bytes(StreamFormat::Gemini, &[line])[0],
+            AgentEvent::Text { text: "said \u{fffd}".to_owned() }
+        );
     }
 }
 
@@ -189,14 +192,19 @@ fn half_a_character_loses_nothing_but_itself() {
 fn what_is_nested_too_deep_to_read_is_skipped_where_nobody_reads_it() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let line = format!(r#"{{"type":"message","role":"assistant","extra":{deep},"content":"said"}}"#);
-    assert_eq!(bytes(Format::Gemini, &[line.as_bytes()])[0], AgentEvent::Text { text: "said".to_owned() });
+    assert_eq!(
+        bytes(StreamFormat::Gemini, &[line.as_bytes()])[0],
+        AgentEvent::Text { text: "said".to_owned() }
+    );
 }
 
 #[test]
 fn a_kind_that_is_new_is_unknown_in_every_format_that_has_kinds() {
-    for format in Format::ALL.into_iter().filter(|format| *format != Format::Text) {
+    for format in StreamFormat::ALL.into_iter().filter(|format| *format != StreamFormat::Text) {
         let line = match format {
-            Format::Acp | Format::CodexAppServer => json!({ "method": "brand/new", "params": {} }),
+            StreamFormat::Acp | StreamFormat::CodexAppServer => {
+                json!({ "method": "brand/new", "params": {} })
+            }
             _ => json!({ "type": "brand-new" }),
         };
         let events = decode(format, &[line]);
@@ -225,20 +233,20 @@ fn whole_messages_that_follow_each_other_stand_on_lines_of_their_own() {
         |text: &str| json!({ "type": "item.completed", "item": { "type": "agent_message", "text": text } });
     let opencode = |text: &str| json!({ "type": "text", "part": { "text": text } });
     for (format, lines) in [
-        (Format::Claude, vec![claude(&["The notes are clear.", "Done: cats"])]),
-        (Format::Claude, vec![claude(&["The notes are clear."]), claude(&["Done: cats"])]),
-        (Format::CodexExec, vec![exec("The notes are clear."), exec("Done: cats")]),
-        (Format::Opencode, vec![opencode("The notes are clear."), opencode("Done: cats")]),
+        (StreamFormat::Claude, vec![claude(&["The notes are clear.", "Done: cats"])]),
+        (StreamFormat::Claude, vec![claude(&["The notes are clear."]), claude(&["Done: cats"])]),
+        (StreamFormat::CodexExec, vec![exec("The notes are clear."), exec("Done: cats")]),
+        (StreamFormat::Opencode, vec![opencode("The notes are clear."), opencode("Done: cats")]),
     ] {
         assert_eq!(said(&decode(format, &lines)), "The notes are clear.\nDone: cats", "{format:?}");
     }
     let broken = [exec("The notes are clear.\n"), exec("Done: cats")];
-    assert_eq!(said(&decode(Format::CodexExec, &broken)), "The notes are clear.\nDone: cats");
+    assert_eq!(said(&decode(StreamFormat::CodexExec, &broken)), "The notes are clear.\nDone: cats");
     // The pieces of one message stay together, and a call of a tool tells two apart by itself.
     let piece =
         |text: &str| json!({ "type": "message", "role": "assistant", "delta": true, "content": text });
-    assert_eq!(said(&decode(Format::Gemini, &[piece("Done: "), piece("cats")])), "Done: cats");
+    assert_eq!(said(&decode(StreamFormat::Gemini, &[piece("Done: "), piece("cats")])), "Done: cats");
     let call = json!({ "type": "tool_use", "part": { "tool": "bash", "callID": "c", "state": {} } });
     let around = [opencode("The notes are clear."), call, opencode("Done: cats")];
-    assert_eq!(said(&decode(Format::Opencode, &around)), "The notes are clear.Done: cats");
+    assert_eq!(said(&decode(StreamFormat::Opencode, &around)), "The notes are clear.Done: cats");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use baton_core::facts::{AgentEvent, COMMAND_BYTES, SIGNAL_TEXT_BYTES};
-use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, Format, Stream};
+use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, StreamDecoder, StreamFormat};
 use serde_json::{Value, json};
 
 const CASES: u64 = 100_000;
@@ -17,9 +17,9 @@ const SEED_LINE_BYTES: usize = 600;
 const EVENT_BYTES: usize = 160;
 
 /// A small generator: `proptest` would spend most of the time on keeping what it needs for shrinking.
-struct Random(u64);
+struct FuzzRandom(u64);
 
-impl Random {
+impl FuzzRandom {
     fn next(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -56,7 +56,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Puts a value of another type somewhere into a value.
-fn spoil(value: &mut Value, random: &mut Random) {
+fn spoil(value: &mut Value, random: &mut FuzzRandom) {
     let inside = match value {
         Value::Array(items) if !items.is_empty() => {
             let at = random.below(items.len());
@@ -85,7 +85,7 @@ fn spoil(value: &mut Value, random: &mut Random) {
     }
 }
 
-fn line(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+fn line(seeds: &[Vec<u8>], random: &mut FuzzRandom) -> Vec<u8> {
     let mut seed = seeds[random.below(seeds.len())].clone();
     match random.below(8) {
         0 => random.bytes(120),
@@ -156,16 +156,16 @@ fn weight(event: &AgentEvent) -> usize {
 
 #[test]
 fn no_stream_makes_a_decoder_panic_or_say_more_than_it_was_told() {
-    let (seeds, mut random) = (seeds(), Random(20));
+    let (seeds, mut random) = (seeds(), FuzzRandom(20));
     assert!(seeds.len() > 300, "{}", seeds.len());
     for case in 0..CASES {
-        let format = Format::ALL[case as usize % Format::ALL.len()];
+        let format = StreamFormat::ALL[case as usize % StreamFormat::ALL.len()];
         let mut bytes = Vec::new();
         for _ in 0..=random.below(3) {
             bytes.extend(line(&seeds, &mut random));
             bytes.push(b'\n');
         }
-        let (mut stream, mut out) = (Stream::new(format.decoder()), Vec::new());
+        let (mut stream, mut out) = (StreamDecoder::new(format.decoder()), Vec::new());
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at((1 + random.below(400)).min(rest.len()));

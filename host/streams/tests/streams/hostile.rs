@@ -2,7 +2,7 @@
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_core::time::UnixMs;
-use baton_streams::{AcpDecoder, ClaudeDecoder, Decoder, Stream};
+use baton_streams::{AcpDecoder, ClaudeDecoder, Decoder, StreamDecoder};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn garbage_on_stdout_is_terminal_text() {
 
 #[test]
 fn a_hundred_megabytes_on_one_line_are_one_signal() {
-    let mut stream = Stream::new(ClaudeDecoder::new());
+    let mut stream = StreamDecoder::new(ClaudeDecoder::new());
     let mut out = Vec::new();
     let chunk = vec![b'{'; 1 << 20];
     (0..100).for_each(|_| stream.push(&chunk, &mut out));
@@ -277,7 +277,7 @@ proptest! {
     #[test]
     fn no_bytes_make_a_decoder_panic(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20)) {
         let mut out = Vec::new();
-        let (mut claude, mut acp) = (Stream::new(ClaudeDecoder::new()), Stream::new(AcpDecoder::new()));
+        let (mut claude, mut acp) = (StreamDecoder::new(ClaudeDecoder::new()), StreamDecoder::new(AcpDecoder::new()));
         for chunk in &chunks {
             claude.push(chunk, &mut out);
             acp.push(chunk, &mut out);

@@ -6,28 +6,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES, SignalSource};
-use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, Format, Stream};
+use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, StreamDecoder, StreamFormat};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams")
 }
 
 /// The format of a recording, by its folder and name.
-fn format(recording: &Path) -> Format {
+fn format(recording: &Path) -> StreamFormat {
     let part = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     let (folder, name) = (part(recording.parent().unwrap()), part(recording));
     match folder.split('-').next().unwrap() {
-        "acp" => Format::Acp,
-        "claude" => Format::Claude,
-        "codex" if name.starts_with("app-server") => Format::CodexAppServer,
-        "codex" => Format::CodexExec,
+        "acp" => StreamFormat::Acp,
+        "claude" => StreamFormat::Claude,
+        "codex" if name.starts_with("app-server") => StreamFormat::CodexAppServer,
+        "codex" => StreamFormat::CodexExec,
         other => other.parse().unwrap(),
     }
 }
 
 /// Decodes a stream in pieces of a size that cuts lines and characters.
 fn all(decoder: impl Decoder, bytes: &[u8], mut out: Vec<AgentEvent>) -> Vec<AgentEvent> {
-    let mut stream = Stream::new(decoder);
+    let mut stream = StreamDecoder::new(decoder);
     bytes.chunks(777).for_each(|chunk| stream.push(chunk, &mut out));
     stream.end(&mut out);
     out
@@ -44,7 +44,7 @@ fn decode(recording: &Path) -> Vec<AgentEvent> {
     let Ok(sent) = fs::read(recording.with_extension("stdin.jsonl")) else { return decode_stdout(recording) };
     let (sent, bytes) = (sent.split(|byte| *byte == b'\n'), fs::read(recording).unwrap());
     let mut out = Vec::new();
-    if format(recording) == Format::Acp {
+    if format(recording) == StreamFormat::Acp {
         let mut decoder = AcpDecoder::new();
         sent.for_each(|line| decoder.sent(line, &mut out));
         all(decoder, &bytes, out)

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use baton_core::{PhaseId, WorktreeName};
 
 use super::git::{path, records};
-use super::snapshot::{Entries, commit_tree, difference};
+use super::snapshot::{IndexEntries, commit_tree, difference};
 use super::worktree::{Worktree, add_files, pairs};
-use super::{MAX_CONFLICTS, TreeError, Trees};
+use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// Ignored files that are kept on a ref, and their bytes.
 const MAX_KEPT_FILES: usize = 200;
@@ -18,7 +18,7 @@ const LEFT: &str = "left";
 
 /// What committing a tree came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Committing {
+pub enum CommitResult {
     /// It is committed.
     Committed {
         /// The commit with everything of the work.
@@ -39,7 +39,7 @@ pub enum Committing {
 
 /// How a tree differed from a commit: paths, workspace-relative, at most [`MAX_CONFLICTS`] a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Differences {
+pub struct CommitDifferences {
     /// Files that are otherwise.
     pub changed: Vec<String>,
     /// Files of the commit that were gone.
@@ -48,26 +48,26 @@ pub struct Differences {
     pub added: Vec<String>,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Commits what lies in a tree of ours, and looks for files in the commit. A merge that stands open there is that of what had
     /// changed where `phase` began: it is concluded where its conflicts are resolved. `anew` checks it out once more after that, so that
     /// nothing is there but what is in the commit. What git ignores is kept on a ref, unless it is much.
     ///
     /// # Errors
-    /// [`TreeError::Gone`], [`TreeError::Nested`], [`TreeError::Unresolved`], and those of git.
+    /// [`WorktreeError::Gone`], [`WorktreeError::Nested`], [`WorktreeError::Unresolved`], and those of git.
     pub async fn commit(
         &self,
         phase: &PhaseId,
         tree: &WorktreeName,
         files: &[String],
         anew: bool,
-    ) -> Result<Committing, TreeError> {
+    ) -> Result<CommitResult, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(tree).await?;
         if let Some(open) = place.open_merge().await? {
             let seen = self.reference("seen", phase.as_str());
             if let Some(files) = place.conclude(&open, &seen, "Join what had changed meanwhile\n").await? {
-                return Ok(Committing::Conflicted { files });
+                return Ok(CommitResult::Conflicted { files });
             }
         }
         let commit = place.settle(&format!("Work in the tree of {tree}\n")).await?;
@@ -85,11 +85,11 @@ impl Trees {
         if anew {
             place.check_out_anew(&commit).await?;
         }
-        Ok(Committing::Committed { commit, missing, ignored, unseen })
+        Ok(CommitResult::Committed { commit, missing, ignored, unseen })
     }
 
     /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
-    async fn unseen(&self, place: &Worktree, commit: &str) -> Result<Vec<String>, TreeError> {
+    async fn unseen(&self, place: &Worktree, commit: &str) -> Result<Vec<String>, WorktreeError> {
         let workspace = self.place(&WorktreeName::workspace()).await?;
         let status = [
             "status",
@@ -115,7 +115,12 @@ impl Trees {
     }
 
     /// Keeps ignored files on a ref, where they are few and small: what a build makes is neither.
-    async fn keep_ignored(&self, place: &Worktree, commit: &str, paths: &[PathBuf]) -> Result<(), TreeError> {
+    async fn keep_ignored(
+        &self,
+        place: &Worktree,
+        commit: &str,
+        paths: &[PathBuf],
+    ) -> Result<(), WorktreeError> {
         let others = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--"];
         let listed = place.git.call(&others).and_all(paths.iter().map(|path| literal(path))).bytes().await?;
         let files: Vec<&[u8]> = records(&listed).collect();
@@ -140,13 +145,13 @@ impl Trees {
     /// kept on a ref.
     ///
     /// # Errors
-    /// [`TreeError::Gone`], [`TreeError::Nested`], and those of git.
+    /// [`WorktreeError::Gone`], [`WorktreeError::Nested`], and those of git.
     pub async fn restore(
         &self,
         tree: &WorktreeName,
         commit: &str,
         whole: bool,
-    ) -> Result<Differences, TreeError> {
+    ) -> Result<CommitDifferences, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(tree).await?;
         self.put_back(&place, commit, whole).await
@@ -158,23 +163,28 @@ impl Trees {
         place: &Worktree,
         commit: Option<&str>,
         message: &str,
-    ) -> Result<String, TreeError> {
+    ) -> Result<String, WorktreeError> {
         let Some(commit) = commit else { return place.settle(message).await };
         self.put_back(place, commit, true).await?;
         Ok(commit.to_owned())
     }
 
-    async fn put_back(&self, place: &Worktree, commit: &str, whole: bool) -> Result<Differences, TreeError> {
+    async fn put_back(
+        &self,
+        place: &Worktree,
+        commit: &str,
+        whole: bool,
+    ) -> Result<CommitDifferences, WorktreeError> {
         let is_at_home = place.head().await?.as_deref() == Some(commit)
             && place.checked_out().await? == Some(place.own_branch())
             && place.open_merge().await?.is_none();
         let then = place.tree_of(commit).await?;
         let now = self.snapshot(place, &[]).await?;
         if now.tree == then && is_at_home {
-            return Ok(Differences::default());
+            return Ok(CommitDifferences::default());
         }
-        let mut found = Differences::default();
-        let mut back = Entries::new();
+        let mut found = CommitDifferences::default();
+        let mut back = IndexEntries::new();
         let listed = ["diff-tree", "-r", "-z", "--name-status", "--no-renames"];
         let listed = now.git.call(&listed).and(&then).and(&now.tree).bytes().await?;
         let mut entries = difference(&now.git, &now.tree, &then).await?;
@@ -210,7 +220,7 @@ impl Trees {
 impl Worktree {
     /// Nothing is there but what a commit has, and what is Baton's own. Neither what git ignores stays, nor what somebody told it not to
     /// look at.
-    async fn check_out_anew(&self, commit: &str) -> Result<(), TreeError> {
+    async fn check_out_anew(&self, commit: &str) -> Result<(), WorktreeError> {
         self.git.call(&["read-tree", "--empty"]).done().await?;
         let own = self.own_paths().flat_map(|own| [OsString::from("-e"), anchored(own)]);
         self.git.call(&["clean", "-ffdxq"]).and_all(own).done().await?;
@@ -218,7 +228,7 @@ impl Worktree {
     }
 
     /// Whether a commit has a file.
-    async fn has(&self, commit: &str, file: &str) -> Result<bool, TreeError> {
+    async fn has(&self, commit: &str, file: &str) -> Result<bool, WorktreeError> {
         let at = self.at_top(Path::new(file));
         let listed =
             self.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]).and(&at);

@@ -9,7 +9,7 @@ use baton_core::{PhaseId, WorktreeName};
 
 use super::git::{path, records};
 use super::worktree::Worktree;
-use super::{Repo, TreeError, Trees, fit};
+use super::{RunWorktrees, WorkspaceRepository, WorktreeError, fit};
 use crate::Workspace;
 
 /// Making a tree ready may mean to fetch and build everything once.
@@ -22,7 +22,7 @@ const ADD: [&str; 7] =
 
 /// What the parts of a phase start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum WorktreeBase {
     /// This commit: the real state of the place.
     Commit(String),
     /// Nothing that git could carry over: they share the folder.
@@ -34,43 +34,47 @@ pub enum Base {
 
 /// What git says of a folder of ours.
 #[derive(Default)]
-struct Known {
+struct WorktreeRegistration {
     is_registered: bool,
     /// `git worktree add` did not come to its end.
     is_half_made: bool,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Keeps the real state of a tree, uncommitted work included, as a commit on a private ref, and makes the tree in which
     /// the parts of the phase come together. In `tree` nothing changes. Said again of a tree that has not changed since,
     /// it is the same commit.
     ///
     /// # Errors
-    /// [`TreeError`] where git fails. That there is no git is an answer.
+    /// [`WorktreeError`] where git fails. That there is no git is an answer.
     pub async fn checkpoint(
         &self,
         phase: &PhaseId,
         tree: &WorktreeName,
         joining: &WorktreeName,
-    ) -> Result<Base, TreeError> {
+    ) -> Result<WorktreeBase, WorktreeError> {
         let _turn = self.0.turn.lock().await;
-        let shared = |why: String| Ok(Base::Shared { why });
+        let shared = |why: String| Ok(WorktreeBase::Shared { why });
         let place = match self.place(tree).await {
             Ok(place) => place,
-            Err(error @ (TreeError::NoRepository { .. } | TreeError::NoGit { .. })) => {
+            Err(error @ (WorktreeError::NoRepository { .. } | WorktreeError::NoGit { .. })) => {
                 return shared(error.to_string());
             }
             Err(error) => return Err(error),
         };
         let now = match self.snapshot(&place, &[]).await {
             Ok(now) => now,
-            Err(error @ (TreeError::Nested { .. } | TreeError::Filter { .. } | TreeError::Git { .. })) => {
+            Err(
+                error @ (WorktreeError::Nested { .. }
+                | WorktreeError::Filter { .. }
+                | WorktreeError::Git { .. }),
+            ) => {
                 return shared(error.to_string());
             }
             Err(error) => return Err(error),
         };
         if let Some(within) = place.repository_within(&now.git).await? {
-            return shared(TreeError::Nested { path: within }.to_string());
+            return shared(WorktreeError::Nested { path: within }.to_string());
         }
         let reference = self.reference("base", phase.as_str());
         let head = place.head().await?;
@@ -95,7 +99,7 @@ impl Trees {
             place.git.call(&["update-ref", &self.home(phase.as_str(), &branch), &base]).done().await?;
         }
         self.make(joining, &base).await?;
-        Ok(Base::Commit(base))
+        Ok(WorktreeBase::Commit(base))
     }
 
     async fn is_of(
@@ -104,17 +108,17 @@ impl Trees {
         commit: &str,
         tree: &str,
         parent: Option<&str>,
-    ) -> Result<bool, TreeError> {
+    ) -> Result<bool, WorktreeError> {
         let first = place.commit(&format!("{commit}^")).await?;
         Ok(place.tree_of(commit).await? == tree && first.as_deref() == parent)
     }
 
     /// Remembers that a commit holds uncommitted work of the user's.
-    pub(super) async fn mark_snapshot(&self, place: &Worktree, commit: &str) -> Result<(), TreeError> {
+    pub(super) async fn mark_snapshot(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
         place.git.call(&["update-ref"]).and(self.references("snapshots") + commit).and(commit).done().await
     }
 
-    pub(super) async fn forget(&self, place: &Worktree, reference: &str) -> Result<(), TreeError> {
+    pub(super) async fn forget(&self, place: &Worktree, reference: &str) -> Result<(), WorktreeError> {
         place.git.call(&["update-ref", "-d", reference]).done().await
     }
 
@@ -122,7 +126,7 @@ impl Trees {
     ///
     /// # Errors
     /// Those of git.
-    pub async fn branch(&self, tree: &WorktreeName, base: &str) -> Result<(), TreeError> {
+    pub async fn branch(&self, tree: &WorktreeName, base: &str) -> Result<(), WorktreeError> {
         let _turn = self.0.turn.lock().await;
         self.make(tree, base).await
     }
@@ -130,21 +134,26 @@ impl Trees {
     /// Runs the commands that make a tree ready; they are run again when it is said again.
     ///
     /// # Errors
-    /// [`TreeError::Setup`] where a command fails.
-    pub async fn set_up(&self, tree: &Workspace, setup: &[String]) -> Result<(), TreeError> {
+    /// [`WorktreeError::Setup`] where a command fails.
+    pub async fn set_up(&self, tree: &Workspace, setup: &[String]) -> Result<(), WorktreeError> {
         for command in setup {
             let ended = tree.verify(command, SETUP_LIMIT).await?;
             if !ended.passed {
                 let root = tree.root().to_owned();
                 let how =
                     ended.code.map_or_else(|| "broken off".to_owned(), |code| format!("exit code {code}"));
-                return Err(TreeError::Setup { command: command.clone(), root, how, tail: ended.findings });
+                return Err(WorktreeError::Setup {
+                    command: command.clone(),
+                    root,
+                    how,
+                    tail: ended.findings,
+                });
             }
         }
         Ok(())
     }
 
-    async fn make(&self, tree: &WorktreeName, base: &str) -> Result<(), TreeError> {
+    async fn make(&self, tree: &WorktreeName, base: &str) -> Result<(), WorktreeError> {
         let repo = self.repo().await?;
         let workspace = self.workspace_place(repo).await?;
         let folder = self.path_of(tree);
@@ -191,15 +200,19 @@ impl Trees {
         self.finish_making(&place, base).await
     }
 
-    async fn finish_making(&self, place: &Worktree, base: &str) -> Result<(), TreeError> {
+    async fn finish_making(&self, place: &Worktree, base: &str) -> Result<(), WorktreeError> {
         place.git.call(&["update-ref", &place.fork, base]).done().await?;
         // Git knows no empty folder, and the workspace may be one.
         fs::create_dir_all(place.root()).map_err(|source| failed("make", &place.root(), source))
     }
 
-    async fn known(&self, repo: &Repo, folder: &Path) -> Result<Known, TreeError> {
+    async fn known(
+        &self,
+        repo: &WorkspaceRepository,
+        folder: &Path,
+    ) -> Result<WorktreeRegistration, WorktreeError> {
         let listed = self.git(repo).await?.call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
-        let mut known = Known::default();
+        let mut known = WorktreeRegistration::default();
         let mut is_it = false;
         for line in records(&listed) {
             if let Some(at) = line.strip_prefix(b"worktree ") {
@@ -213,10 +226,10 @@ impl Trees {
     }
 
     /// Commits what lies in a tree that is to go, and keeps it.
-    async fn set_aside(&self, place: &Worktree) -> Result<(), TreeError> {
+    async fn set_aside(&self, place: &Worktree) -> Result<(), WorktreeError> {
         let tip = match place.settle("Set aside\n").await {
             Ok(tip) => Some(tip),
-            Err(TreeError::Unresolved { .. }) => place.head().await?,
+            Err(WorktreeError::Unresolved { .. }) => place.head().await?,
             Err(error) => return Err(error),
         };
         match tip {
@@ -226,7 +239,7 @@ impl Trees {
     }
 
     /// Keeps a commit that may be on no branch soon.
-    pub(super) async fn keep(&self, place: &Worktree, commit: &str) -> Result<(), TreeError> {
+    pub(super) async fn keep(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
         let ordinal = self.next(place, "kept").await?;
         place
             .git
@@ -238,7 +251,7 @@ impl Trees {
     }
 
     /// The first number that is not taken among the refs of a kind.
-    pub(super) async fn next(&self, place: &Worktree, kind: &str) -> Result<u32, TreeError> {
+    pub(super) async fn next(&self, place: &Worktree, kind: &str) -> Result<u32, WorktreeError> {
         let below = self.references(kind);
         let listed = place.git.call(&["for-each-ref", "--format=%(refname)", &below]).text().await?;
         let numbers = listed
@@ -248,7 +261,7 @@ impl Trees {
     }
 
     /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
-    async fn drop_folder(&self, repo: &Repo, folder: &Path) -> Result<(), TreeError> {
+    async fn drop_folder(&self, repo: &WorkspaceRepository, folder: &Path) -> Result<(), WorktreeError> {
         let git = self.git(repo).await?;
         let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
         let ended = remove().ended().await?;
@@ -268,7 +281,7 @@ impl Trees {
         at: &Worktree,
         tree: &WorktreeName,
         within: &str,
-    ) -> Result<(), TreeError> {
+    ) -> Result<(), WorktreeError> {
         if tree.is_workspace() {
             return Ok(());
         }
@@ -277,10 +290,10 @@ impl Trees {
             let is_in = match place.settle("Left after the merge\n").await {
                 Ok(tip) => place.holds(&tip, within).await?,
                 Err(
-                    TreeError::Unresolved { .. }
-                    | TreeError::Nested { .. }
-                    | TreeError::Filter { .. }
-                    | TreeError::TooLarge { .. },
+                    WorktreeError::Unresolved { .. }
+                    | WorktreeError::Nested { .. }
+                    | WorktreeError::Filter { .. }
+                    | WorktreeError::TooLarge { .. },
                 ) => false,
                 Err(error) => return Err(error),
             };
@@ -304,7 +317,7 @@ impl Trees {
 }
 
 /// What stands where a tree or its `.git` is to be may still hold somebody's files.
-pub(super) fn move_away(what: &Path, to: &Path, name: &str) -> Result<(), TreeError> {
+pub(super) fn move_away(what: &Path, to: &Path, name: &str) -> Result<(), WorktreeError> {
     if what.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -320,6 +333,6 @@ fn same(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-pub(super) fn failed(what: &'static str, path: &Path, source: std::io::Error) -> TreeError {
-    TreeError::File { what, path: path.to_owned(), source }
+pub(super) fn failed(what: &'static str, path: &Path, source: std::io::Error) -> WorktreeError {
+    WorktreeError::File { what, path: path.to_owned(), source }
 }

@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use super::TreeError;
+use super::WorktreeError;
+use crate::blocking_pipes;
 use crate::git_links::without_content;
-use crate::git_view::{GitView, Repository};
-use crate::pipes;
+use crate::isolated_git_dir::{IsolatedGitDir, Repository};
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -59,9 +59,9 @@ const WRITES_REFS: [&str; 2] = ["update-ref", "worktree"];
 
 /// Git in one folder.
 #[derive(Clone, Debug)]
-pub(super) struct Git {
+pub(super) struct GitRunner {
     at: PathBuf,
-    view: GitView,
+    view: IsolatedGitDir,
     /// Another index than the folder's own.
     index: Option<PathBuf>,
     /// Who commits, where the user has told git nothing.
@@ -71,22 +71,22 @@ pub(super) struct Git {
 }
 
 /// How a call ended.
-pub(super) struct Ended {
+pub(super) struct GitOutput {
     pub(super) code: Option<i32>,
     pub(super) answer: Vec<u8>,
     pub(super) complaint: String,
 }
 
 /// One call of git, not yet made.
-pub(super) struct Call<'g> {
-    git: &'g Git,
+pub(super) struct GitCall<'g> {
+    git: &'g GitRunner,
     arguments: Vec<OsString>,
     input: Vec<u8>,
 }
 
-impl Git {
+impl GitRunner {
     /// In a work tree.
-    pub(super) fn new(view: GitView, identity: Arc<[String]>, is_ours: bool) -> Self {
+    pub(super) fn new(view: IsolatedGitDir, identity: Arc<[String]>, is_ours: bool) -> Self {
         let at = view.repository.top.clone();
         Self { at, view, index: None, identity, is_ours }
     }
@@ -96,8 +96,8 @@ impl Git {
         Self { index: Some(index.to_owned()), ..self.clone() }
     }
 
-    pub(super) fn call(&self, arguments: &[&str]) -> Call<'_> {
-        Call { git: self, arguments: arguments.iter().map(OsString::from).collect(), input: Vec::new() }
+    pub(super) fn call(&self, arguments: &[&str]) -> GitCall<'_> {
+        GitCall { git: self, arguments: arguments.iter().map(OsString::from).collect(), input: Vec::new() }
     }
 
     fn command(&self, arguments: &[OsString]) -> Command {
@@ -119,7 +119,7 @@ impl Git {
     }
 }
 
-impl Call<'_> {
+impl GitCall<'_> {
     pub(super) fn and(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
@@ -136,7 +136,7 @@ impl Call<'_> {
     }
 
     /// Makes it, once more for each time that another git holds a lock, and says how it ended.
-    pub(super) async fn ended(&self) -> Result<Ended, TreeError> {
+    pub(super) async fn ended(&self) -> Result<GitOutput, WorktreeError> {
         let mut may_break = self.git.is_ours;
         let mut attempt = 1;
         loop {
@@ -153,12 +153,12 @@ impl Call<'_> {
         }
     }
 
-    async fn attempt(&self) -> Result<Ended, TreeError> {
-        let failed = |source| TreeError::NoGit { at: self.git.at.clone(), source };
+    async fn attempt(&self) -> Result<GitOutput, WorktreeError> {
+        let failed = |source| WorktreeError::NoGit { at: self.git.at.clone(), source };
         let unmoved = self.git.view.repository.expect_unmoved();
-        unmoved.map_err(|source| TreeError::Link { source })?;
+        unmoved.map_err(|source| WorktreeError::Link { source })?;
         let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
-        let mut group = Group { id: child.id(), ends_with_call: self.git.index.is_some() };
+        let mut group = GitProcessGroup { id: child.id(), ends_with_call: self.git.index.is_some() };
         let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
             let write = async {
@@ -178,20 +178,20 @@ impl Call<'_> {
         };
         let Repository { top, git_dir, common_dir } = &self.git.view.repository;
         let folders: [&Path; 3] = [top, git_dir, common_dir];
-        let work = match pipes::unless_it_waits(&folders, tokio::time::timeout(LIMIT, work)).await {
+        let work = match blocking_pipes::unless_it_waits(&folders, tokio::time::timeout(LIMIT, work)).await {
             Ok(work) => work,
             Err(pipe) => {
                 group.ends_with_call = true;
                 // It is asked to end while the pipe is still held open.
                 drop(group);
-                return Err(TreeError::Link { source: pipe.into() });
+                return Err(WorktreeError::Link { source: pipe.into() });
             }
         };
         match work {
             Ok(Ok((status, answer, complaint))) => {
                 group.id = None;
                 let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
-                Ok(Ended { code: status.code(), answer, complaint })
+                Ok(GitOutput { code: status.code(), answer, complaint })
             }
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => {
@@ -202,7 +202,7 @@ impl Call<'_> {
     }
 
     /// What it answers; an error where it fails.
-    pub(super) async fn bytes(self) -> Result<Vec<u8>, TreeError> {
+    pub(super) async fn bytes(self) -> Result<Vec<u8>, WorktreeError> {
         let ended = self.ended().await?;
         match ended.code {
             Some(0) => Ok(ended.answer),
@@ -211,17 +211,17 @@ impl Call<'_> {
     }
 
     /// The same as one line of text.
-    pub(super) async fn text(self) -> Result<String, TreeError> {
+    pub(super) async fn text(self) -> Result<String, WorktreeError> {
         Ok(String::from_utf8_lossy(&self.bytes().await?).trim_end_matches('\n').to_owned())
     }
 
     /// Makes it; an error where it fails.
-    pub(super) async fn done(self) -> Result<(), TreeError> {
+    pub(super) async fn done(self) -> Result<(), WorktreeError> {
         self.bytes().await.map(drop)
     }
 
     /// A question that git answers by its exit code.
-    pub(super) async fn holds(self) -> Result<bool, TreeError> {
+    pub(super) async fn holds(self) -> Result<bool, WorktreeError> {
         let ended = self.ended().await?;
         match ended.code {
             Some(0) => Ok(true),
@@ -231,30 +231,30 @@ impl Call<'_> {
     }
 
     /// A question that may have no answer.
-    pub(super) async fn answer(self) -> Result<Option<String>, TreeError> {
+    pub(super) async fn answer(self) -> Result<Option<String>, WorktreeError> {
         let ended = self.ended().await?;
         let line = || String::from_utf8_lossy(&ended.answer).trim_end_matches('\n').to_owned();
         Ok((ended.code == Some(0)).then(line))
     }
 
-    pub(super) fn failed(&self, ended: Ended) -> TreeError {
+    pub(super) fn failed(&self, ended: GitOutput) -> WorktreeError {
         let words: Vec<_> = self.arguments.iter().map(|word| word.to_string_lossy()).collect();
         let said = match ended.complaint.as_str() {
             "" => String::from_utf8_lossy(&ended.answer).trim().to_owned(),
             complaint => complaint.to_owned(),
         };
-        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said: without_content(&said) }
+        WorktreeError::Git { call: words.join(" "), at: self.git.at.clone(), said: without_content(&said) }
     }
 }
 
 /// The process group of a git under way, filters that it started included. What works on an index of its own leaves nothing half done and
 /// ends when nobody waits for it any more; another one comes to its end.
-struct Group {
+struct GitProcessGroup {
     id: Option<u32>,
     ends_with_call: bool,
 }
 
-impl Drop for Group {
+impl Drop for GitProcessGroup {
     fn drop(&mut self) {
         let id = self.id.filter(|_| self.ends_with_call).and_then(|id| i32::try_from(id).ok());
         if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
@@ -276,7 +276,7 @@ async fn read(from: Option<impl AsyncRead + Unpin>, max_bytes: u64) -> io::Resul
 }
 
 /// "fatal: Unable to create '/r/.git/index.lock': File exists."
-fn lock_in_the_way(ended: &Ended) -> Option<PathBuf> {
+fn lock_in_the_way(ended: &GitOutput) -> Option<PathBuf> {
     if ended.code == Some(0) {
         return None;
     }
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn only_a_lock_is_waited_for() {
         let ended =
-            |complaint: &str| Ended { code: Some(128), answer: Vec::new(), complaint: complaint.into() };
+            |complaint: &str| GitOutput { code: Some(128), answer: Vec::new(), complaint: complaint.into() };
         let lock = ended("fatal: Unable to create '/r/a b/index.lock': File exists.\n\nAnother git process…");
         assert_eq!(lock_in_the_way(&lock), Some(PathBuf::from("/r/a b/index.lock")));
         assert_eq!(

@@ -3,17 +3,17 @@
 
 use baton_core::{PhaseId, WorktreeName};
 
-use super::pending_change::{BranchMove, Carried, Record, WorkspaceChange};
-use super::snapshot::{Entries, Snapshot, difference};
+use super::pending_change::{ApplyResult, BranchMove, ChangeRecord, WorkspaceChange};
+use super::snapshot::{IndexEntries, WorktreeSnapshot, difference};
 use super::worktree::Worktree;
-use super::{TreeError, Trees};
+use super::{RunWorktrees, WorktreeError};
 
 /// The kind of refs that tell of landings.
 pub(super) const LANDED: &str = "landed";
 
 /// What a landing came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Landing {
+pub enum LandResult {
     /// Everything is where the phase began.
     Landed {
         /// The commit with everything.
@@ -34,7 +34,7 @@ pub enum Landing {
 
 /// What was verified of a joining tree.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Verified<'a> {
+pub struct VerifiedCommit<'a> {
     /// How often the caller was told so far that the place had changed: what it was not told of, it has not verified.
     pub round: u32,
     /// The commit that was verified, which alone lands; absent for what lies in the tree.
@@ -56,13 +56,13 @@ struct LandingAttempt<'a> {
     joined: String,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Brings a joining tree back to where its phase began, and removes the trees whose work is in it; their commits are
     /// kept. A place that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
     /// and its index stay as they are.
     ///
     /// # Errors
-    /// [`TreeError`] where git fails, [`TreeError::InTheWay`], and [`TreeError::Gone`] where the joining tree is not there.
+    /// [`WorktreeError`] where git fails, [`WorktreeError::InTheWay`], and [`WorktreeError::Gone`] where the joining tree is not there.
     pub async fn land(
         &self,
         phase: &PhaseId,
@@ -70,9 +70,9 @@ impl Trees {
         into: &WorktreeName,
         base: &str,
         merged: &[WorktreeName],
-        verified: Verified<'_>,
-    ) -> Result<Landing, TreeError> {
-        let Verified { round, commit } = verified;
+        verified: VerifiedCommit<'_>,
+    ) -> Result<LandResult, WorktreeError> {
+        let VerifiedCommit { round, commit } = verified;
         let _turn = self.0.turn.lock().await;
         let place = self.place(into).await?;
         let joining = self.place_if_any(tree).await?;
@@ -82,7 +82,7 @@ impl Trees {
             && let Some(files) = joining.conclude(&open, &seen, "Join what had changed meanwhile\n").await?
         {
             if !self.is_past(&place, &seen).await? {
-                return Ok(Landing::Conflicted { files });
+                return Ok(LandResult::Conflicted { files });
             }
             joining.give_up().await?;
         }
@@ -92,7 +92,7 @@ impl Trees {
             }
             None => None,
         };
-        let is_this = |record: &&Record| {
+        let is_this = |record: &&ChangeRecord| {
             let change = &record.change;
             let is_joined = joined.as_ref().is_none_or(|joined| *joined == change.joined);
             change.phase == phase.as_str()
@@ -103,21 +103,21 @@ impl Trees {
         let records = self.records(&place, LANDED).await?;
         if let Some(record) = records.iter().rev().find(is_this) {
             let why = format!("baton: phase {phase} landed");
-            if record.is_done || self.carry_out(&place, &record.change, &why).await? == Carried::Out {
+            if record.is_done || self.carry_out(&place, &record.change, &why).await? == ApplyResult::Out {
                 return self.landed(&place, record, tree, merged).await;
             }
             // Somebody changed it after the crash: what is there counts as it is.
             self.cross_out(&place, LANDED, record).await?;
         }
         let (Some(joining), Some(joined)) = (joining, joined) else {
-            return Err(TreeError::Gone { tree: tree.clone(), path: self.path_of(tree) });
+            return Err(WorktreeError::Gone { tree: tree.clone(), path: self.path_of(tree) });
         };
         let flight = LandingAttempt { phase, base, round, place, joining, joined };
         self.approach(flight, tree, merged).await
     }
 
     /// The state of the place that is being merged is not the present one any more: that merge leads nowhere.
-    async fn is_past(&self, place: &Worktree, seen: &str) -> Result<bool, TreeError> {
+    async fn is_past(&self, place: &Worktree, seen: &str) -> Result<bool, WorktreeError> {
         let Some(seen) = place.commit(seen).await? else { return Ok(false) };
         let seen_tree = place.tree_of(&seen).await?;
         Ok(self.snapshot(place, &[&seen_tree]).await?.tree != seen_tree)
@@ -128,7 +128,7 @@ impl Trees {
         flight: LandingAttempt<'_>,
         tree: &WorktreeName,
         merged: &[WorktreeName],
-    ) -> Result<Landing, TreeError> {
+    ) -> Result<LandResult, WorktreeError> {
         let LandingAttempt { phase, base, round, place, joined, .. } = &flight;
         let told_ref = self.told(phase.as_str(), *round);
         let seen = self.seen(&flight, &self.reference("seen", phase.as_str())).await?;
@@ -149,7 +149,7 @@ impl Trees {
         } else if seen != *base && !is_told {
             // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
             place.git.call(&["update-ref", &told_ref, &seen]).done().await?;
-            return Ok(Landing::Updated);
+            return Ok(LandResult::Updated);
         }
         self.expect_kept(place, &format!("what came together for phase {phase}"), &now.tree, &after).await?;
         let mut concerned = difference(&now.git, &now.tree, &after).await?;
@@ -170,8 +170,8 @@ impl Trees {
         let subject = format!("Phase {phase} of run {} lands", self.0.run);
         let record = self.write_down(place, LANDED, &subject, change).await?;
         match self.carry_out(place, &record.change, &format!("baton: phase {phase} landed")).await? {
-            Carried::Out => self.landed(place, &record, tree, merged).await,
-            Carried::Changed(_) => {
+            ApplyResult::Out => self.landed(place, &record, tree, merged).await,
+            ApplyResult::Changed(_) => {
                 // Within the blink of an eye.
                 self.cross_out(place, LANDED, &record).await?;
                 let now = self.snapshot(place, &[&seen_tree, &record.change.after]).await?;
@@ -181,7 +181,7 @@ impl Trees {
     }
 
     /// The newest state of the place that is merged; one whose merge an agent gave up does not count.
-    async fn seen(&self, flight: &LandingAttempt<'_>, reference: &str) -> Result<String, TreeError> {
+    async fn seen(&self, flight: &LandingAttempt<'_>, reference: &str) -> Result<String, WorktreeError> {
         let LandingAttempt { base, place, joined, .. } = flight;
         let mut candidate = place.commit(reference).await?;
         while let Some(seen) = candidate {
@@ -197,7 +197,7 @@ impl Trees {
         Ok((*base).to_owned())
     }
 
-    async fn is_snapshot(&self, place: &Worktree, commit: &str) -> Result<bool, TreeError> {
+    async fn is_snapshot(&self, place: &Worktree, commit: &str) -> Result<bool, WorktreeError> {
         Ok(place.commit(&(self.references("snapshots") + commit)).await?.is_some())
     }
 
@@ -206,10 +206,10 @@ impl Trees {
     async fn aside(
         &self,
         place: &Worktree,
-        now: &Snapshot,
+        now: &WorktreeSnapshot,
         seen: &str,
         after: &str,
-    ) -> Result<Option<String>, TreeError> {
+    ) -> Result<Option<String>, WorktreeError> {
         if let Some(head) = place.head().await?
             && place.tree_of(&head).await? == now.tree
         {
@@ -219,7 +219,7 @@ impl Trees {
         let theirs = difference(&now.git, seen, &now.tree).await?;
         let mut ours = difference(&now.git, seen, after).await?;
         ours.retain(|path, _| !place.is_own(path));
-        let meets = |some: &Entries, others: &Entries| {
+        let meets = |some: &IndexEntries, others: &IndexEntries| {
             some.keys().any(|path| path.ancestors().any(|above| others.contains_key(above)))
         };
         if meets(&ours, &theirs) || meets(&theirs, &ours) {
@@ -232,9 +232,9 @@ impl Trees {
     async fn keep_state(
         &self,
         flight: &LandingAttempt<'_>,
-        now: &Snapshot,
+        now: &WorktreeSnapshot,
         seen: &str,
-    ) -> Result<String, TreeError> {
+    ) -> Result<String, WorktreeError> {
         let LandingAttempt { phase, place, .. } = flight;
         let message = format!(
             "The state of {} when phase {phase} was to land\n\nUncommitted work of run {}.\n",
@@ -250,8 +250,8 @@ impl Trees {
     async fn moves(
         &self,
         flight: &LandingAttempt<'_>,
-        now: &Snapshot,
-    ) -> Result<Option<BranchMove>, TreeError> {
+        now: &WorktreeSnapshot,
+    ) -> Result<Option<BranchMove>, WorktreeError> {
         let LandingAttempt { phase, place, joined, .. } = flight;
         let (Some(head), Some(name)) = (place.head().await?, place.checked_out().await?) else {
             return Ok(None);
@@ -278,9 +278,9 @@ impl Trees {
     async fn update(
         &self,
         flight: &LandingAttempt<'_>,
-        now: &Snapshot,
+        now: &WorktreeSnapshot,
         seen: &str,
-    ) -> Result<Landing, TreeError> {
+    ) -> Result<LandResult, WorktreeError> {
         let LandingAttempt { phase, place, joining, .. } = flight;
         let is_snapshot = self.is_snapshot(place, seen).await?;
         let committed = match place.head().await? {
@@ -302,10 +302,10 @@ impl Trees {
         place.git.call(&["update-ref", &seen_ref, &state]).done().await?;
         place.git.call(&["update-ref", &joining.fork, &state]).done().await?;
         match joining.join(&seen_ref, "Join what had changed meanwhile").await? {
-            Some(files) => Ok(Landing::Conflicted { files }),
+            Some(files) => Ok(LandResult::Conflicted { files }),
             None => {
                 place.git.call(&["update-ref", &told_ref, &state]).done().await?;
-                Ok(Landing::Updated)
+                Ok(LandResult::Updated)
             }
         }
     }
@@ -314,10 +314,10 @@ impl Trees {
     async fn landed(
         &self,
         place: &Worktree,
-        record: &Record,
+        record: &ChangeRecord,
         tree: &WorktreeName,
         merged: &[WorktreeName],
-    ) -> Result<Landing, TreeError> {
+    ) -> Result<LandResult, WorktreeError> {
         self.mark(place, LANDED, record, "done").await?;
         let change = &record.change;
         for done in merged.iter().chain([tree]) {
@@ -328,7 +328,7 @@ impl Trees {
         self.forget_all()?;
         let committed = change.branch.is_some();
         let commit = if committed { change.joined.clone() } else { record.commit.clone() };
-        Ok(Landing::Landed { commit, committed, files: change.files })
+        Ok(LandResult::Landed { commit, committed, files: change.files })
     }
 
     /// Says which branch was checked out at the checkpoint.
@@ -342,7 +342,7 @@ impl Trees {
     }
 
     /// Forgets which states of the place were merged and told, and its branch: another landing begins with none.
-    pub(super) async fn forget_seen(&self, place: &Worktree, phase: &str) -> Result<(), TreeError> {
+    pub(super) async fn forget_seen(&self, place: &Worktree, phase: &str) -> Result<(), WorktreeError> {
         self.forget(place, &self.reference("seen", phase)).await?;
         let below = self.reference("home", phase) + "/";
         let homes = place.git.call(&["for-each-ref", "--format=%(refname)"]).and(below).text().await?;

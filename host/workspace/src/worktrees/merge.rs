@@ -10,15 +10,15 @@ use baton_core::WorktreeName;
 
 use super::git::{path, records};
 use super::worktree::Worktree;
-use super::{MAX_CONFLICTS, TreeError, Trees};
-use crate::plain_file::read_plain;
+use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
+use crate::regular_file::read_plain;
 
 /// A file with conflict markers is looked through up to this size; git marks no larger one.
 const MAX_MARKED_BYTES: u64 = 64 << 20;
 
 /// What a merge came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merging {
+pub enum MergeResult {
     /// It is in.
     Merged {
         /// The commit that holds it now.
@@ -33,23 +33,23 @@ pub enum Merging {
     },
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Merges a commit of a part's tree, or else what the part left in it, which is committed first. A merge of it that stands open is concluded where its conflicts
     /// are resolved; one of another part is given up first.
     ///
     /// # Errors
-    /// [`TreeError::Gone`] and [`TreeError::Unresolved`] of the trees, [`TreeError::Nested`], and those of git.
+    /// [`WorktreeError::Gone`] and [`WorktreeError::Unresolved`] of the trees, [`WorktreeError::Nested`], and those of git.
     pub async fn merge(
         &self,
         tree: &WorktreeName,
         into: &WorktreeName,
         message: &str,
         commit: Option<&str>,
-    ) -> Result<Merging, TreeError> {
+    ) -> Result<MergeResult, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         if into.is_workspace() {
             // The place of the user is changed by landing only, as a whole.
-            return Err(TreeError::Gone { tree: into.clone(), path: self.0.workspace.root().to_owned() });
+            return Err(WorktreeError::Gone { tree: into.clone(), path: self.0.workspace.root().to_owned() });
         }
         let target = self.place(into).await?;
         let (name, tip) = self.tip(&target, tree, commit).await?;
@@ -61,7 +61,7 @@ impl Trees {
         if let Some(open) = target.open_merge().await? {
             if target.holds(&open, &tip).await? {
                 if let Some(files) = target.conclude(&open, &name, message).await? {
-                    return Ok(Merging::Conflicted { files });
+                    return Ok(MergeResult::Conflicted { files });
                 }
             } else {
                 target.give_up().await?;
@@ -70,13 +70,13 @@ impl Trees {
         target.settle(&format!("Work in the tree of {into}\n")).await?;
         let head = target.git.call(&["rev-parse", "HEAD"]).text().await?;
         if target.holds(&tip, &head).await? {
-            return Ok(Merging::Merged { files: target.brought(&tip, &head).await?, commit: head });
+            return Ok(MergeResult::Merged { files: target.brought(&tip, &head).await?, commit: head });
         }
         match target.join(&name, message).await? {
-            Some(files) => Ok(Merging::Conflicted { files }),
+            Some(files) => Ok(MergeResult::Conflicted { files }),
             None => {
                 let commit = target.git.call(&["rev-parse", "HEAD"]).text().await?;
-                Ok(Merging::Merged { files: target.brought(&tip, &commit).await?, commit })
+                Ok(MergeResult::Merged { files: target.brought(&tip, &commit).await?, commit })
             }
         }
     }
@@ -84,8 +84,8 @@ impl Trees {
     /// Gives up the merge that stands open in a tree; there may be none.
     ///
     /// # Errors
-    /// [`TreeError::Gone`], and those of git.
-    pub async fn unmerge(&self, tree: &WorktreeName) -> Result<(), TreeError> {
+    /// [`WorktreeError::Gone`], and those of git.
+    pub async fn unmerge(&self, tree: &WorktreeName) -> Result<(), WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(tree).await?;
         match place.open_merge().await? {
@@ -101,11 +101,12 @@ impl Trees {
         at: &Worktree,
         tree: &WorktreeName,
         commit: Option<&str>,
-    ) -> Result<(String, String), TreeError> {
+    ) -> Result<(String, String), WorktreeError> {
         let branch = self.branch_of(self.repo().await?, tree);
         match self.place(tree).await {
             Ok(place) => Ok((branch, self.hold(&place, commit, &format!("Work of {tree}\n")).await?)),
-            Err(gone @ TreeError::Gone { .. }) => match at.commit(&format!("refs/heads/{branch}")).await? {
+            Err(gone @ WorktreeError::Gone { .. }) => match at.commit(&format!("refs/heads/{branch}")).await?
+            {
                 Some(tip) => Ok((branch, tip)),
                 None => Err(gone),
             },
@@ -116,7 +117,7 @@ impl Trees {
 
 impl Worktree {
     /// Merges; files with conflicts, where there are any. The merge then stands open.
-    pub(super) async fn join(&self, name: &str, message: &str) -> Result<Option<Vec<String>>, TreeError> {
+    pub(super) async fn join(&self, name: &str, message: &str) -> Result<Option<Vec<String>>, WorktreeError> {
         let merge = ["merge", "--no-ff", "--no-edit", "--no-verify", "--no-stat", "-q", "-m", message];
         let merge = self.git.call(&merge).and(name);
         let ended = merge.ended().await?;
@@ -137,7 +138,7 @@ impl Worktree {
         open: &str,
         name: &str,
         message: &str,
-    ) -> Result<Option<Vec<String>>, TreeError> {
+    ) -> Result<Option<Vec<String>>, WorktreeError> {
         let undecided = self.undecided(open, name).await?;
         if !undecided.is_empty() {
             return Ok(Some(self.name(&undecided)));
@@ -147,7 +148,7 @@ impl Worktree {
     }
 
     /// Gives up a merge that stands open.
-    pub(super) async fn give_up(&self) -> Result<(), TreeError> {
+    pub(super) async fn give_up(&self) -> Result<(), WorktreeError> {
         if self.git.call(&["merge", "--abort"]).ended().await?.code != Some(0) {
             self.git.call(&["reset", "-q", "--hard", "HEAD"]).done().await?;
         }
@@ -156,7 +157,7 @@ impl Worktree {
 
     /// The files of an open merge that still have markers; and those that cannot have any (deleted here and changed there,
     /// binary, links), as long as they are what git left and nobody has marked them as resolved.
-    async fn undecided(&self, open: &str, name: &str) -> Result<Vec<PathBuf>, TreeError> {
+    async fn undecided(&self, open: &str, name: &str) -> Result<Vec<PathBuf>, WorktreeError> {
         // What git left is what it would leave again.
         let is_named = self.commit(name).await?.as_deref() == Some(open);
         let theirs = if is_named { name } else { open };
@@ -203,7 +204,7 @@ impl Worktree {
     }
 
     /// Whether a file is what git put there. One in which git put markers, and that has none, is not.
-    pub(super) async fn is_as_left(&self, left: &str, path: &Path) -> Result<bool, TreeError> {
+    pub(super) async fn is_as_left(&self, left: &str, path: &Path) -> Result<bool, WorktreeError> {
         let mut named = std::ffi::OsString::from(format!("{left}:"));
         named.push(path);
         let then = self.git.call(&["rev-parse", "-q", "--verify"]).and(named).answer().await?;
@@ -221,7 +222,7 @@ impl Worktree {
     }
 
     /// Files that a merge brought: by the merge commit, where there is one, or else by all that the branch changed.
-    async fn brought(&self, tip: &str, head: &str) -> Result<u32, TreeError> {
+    async fn brought(&self, tip: &str, head: &str) -> Result<u32, WorktreeError> {
         let listed = self
             .git
             .call(&["rev-list", "--first-parent", "--parents", head])

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{Entries, commit_tree, difference};
+use super::snapshot::{IndexEntries, commit_tree, difference};
 use super::worktree::Worktree;
-use super::{TreeError, Trees};
+use super::{RunWorktrees, WorktreeError};
 
 /// Between the subject of a record and its data.
 const BODY: &str = "\n\n";
@@ -48,7 +48,7 @@ pub(super) struct BranchMove {
 
 /// A change that was written down.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct ChangeRecord {
     /// Among those of its kind.
     pub(super) ordinal: u32,
     pub(super) change: WorkspaceChange,
@@ -60,16 +60,20 @@ pub(super) struct Record {
 
 /// How carrying out a change ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(super) enum ApplyResult {
     /// The place is as it should be.
     Out,
     /// Nothing was touched: these are neither as they were nor as they are to be.
     Changed(Vec<PathBuf>),
 }
 
-impl Trees {
+impl RunWorktrees {
     /// The changes of a kind, the oldest first.
-    pub(super) async fn records(&self, place: &Worktree, kind: &str) -> Result<Vec<Record>, TreeError> {
+    pub(super) async fn records(
+        &self,
+        place: &Worktree,
+        kind: &str,
+    ) -> Result<Vec<ChangeRecord>, WorktreeError> {
         let below = self.references(kind);
         let listed =
             place.git.call(&["for-each-ref", "--format=%(refname) %(objectname)", &below]).text().await?;
@@ -80,14 +84,14 @@ impl Trees {
             else {
                 continue;
             };
-            let wrong = |why: String| TreeError::Record { reference: (*name).to_owned(), why };
+            let wrong = |why: String| WorktreeError::Record { reference: (*name).to_owned(), why };
             let message = place.git.call(&["show", "-s", "--format=%B", commit]).text().await?;
             let data = message.split_once(BODY).map_or("", |(_, data)| data);
             let change = serde_json::from_str(data).map_err(|error| wrong(error.to_string()))?;
             let has = |mark: &str| names.iter().any(|(name, _)| *name == format!("{below}{ordinal}/{mark}"));
             let (is_done, is_undone) = (has("done"), has("undone"));
             let ordinal = ordinal.parse().map_err(|_| wrong("its number is none".to_owned()))?;
-            records.push(Record { ordinal, change, commit: (*commit).to_owned(), is_done, is_undone });
+            records.push(ChangeRecord { ordinal, change, commit: (*commit).to_owned(), is_done, is_undone });
         }
         records.sort_by_key(|record| record.ordinal);
         Ok(records)
@@ -100,9 +104,9 @@ impl Trees {
         kind: &str,
         subject: &str,
         change: WorkspaceChange,
-    ) -> Result<Record, TreeError> {
+    ) -> Result<ChangeRecord, WorktreeError> {
         let data = serde_json::to_string(&change)
-            .map_err(|error| TreeError::Record { reference: kind.to_owned(), why: error.to_string() })?;
+            .map_err(|error| WorktreeError::Record { reference: kind.to_owned(), why: error.to_string() })?;
         let mut parents = vec![change.before.as_str()];
         if change.joined != change.before && !change.joined.is_empty() {
             parents.push(&change.joined);
@@ -110,7 +114,7 @@ impl Trees {
         let commit =
             commit_tree(&place.git, &change.after, &parents, &format!("{subject}{BODY}{data}\n")).await?;
         let ordinal = self.next(place, kind).await?;
-        let record = Record { ordinal, change, commit, is_done: false, is_undone: false };
+        let record = ChangeRecord { ordinal, change, commit, is_done: false, is_undone: false };
         self.mark(place, kind, &record, "intent").await?;
         Ok(record)
     }
@@ -119,9 +123,9 @@ impl Trees {
         &self,
         place: &Worktree,
         kind: &str,
-        record: &Record,
+        record: &ChangeRecord,
         mark: &str,
-    ) -> Result<(), TreeError> {
+    ) -> Result<(), WorktreeError> {
         let reference = format!("{}{}/{mark}", self.references(kind), record.ordinal);
         place.git.call(&["update-ref", &reference, &record.commit]).done().await
     }
@@ -131,8 +135,8 @@ impl Trees {
         &self,
         place: &Worktree,
         kind: &str,
-        record: &Record,
-    ) -> Result<(), TreeError> {
+        record: &ChangeRecord,
+    ) -> Result<(), WorktreeError> {
         self.forget(place, &format!("{}{}/intent", self.references(kind), record.ordinal)).await
     }
 
@@ -143,12 +147,12 @@ impl Trees {
         place: &Worktree,
         change: &WorkspaceChange,
         why: &str,
-    ) -> Result<Carried, TreeError> {
+    ) -> Result<ApplyResult, WorktreeError> {
         if let Some(moves) = &change.branch {
             let head = place.head().await?;
             let is_there = head.as_deref() == Some(&moves.from) || head.as_deref() == Some(&moves.to);
             if !is_there || place.checked_out().await?.as_deref() != Some(&moves.name) {
-                return Ok(Carried::Changed(Vec::new()));
+                return Ok(ApplyResult::Changed(Vec::new()));
             }
         }
         let before = place.tree_of(&change.before).await?;
@@ -160,9 +164,9 @@ impl Trees {
         let is_neither = |path: &&PathBuf| from_before.contains_key(*path) && to_after.contains_key(*path);
         let changed: Vec<PathBuf> = concerned.keys().filter(is_neither).cloned().collect();
         if !changed.is_empty() {
-            return Ok(Carried::Changed(changed));
+            return Ok(ApplyResult::Changed(changed));
         }
-        let missing: Entries =
+        let missing: IndexEntries =
             concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
         if !missing.is_empty() {
             let target = now.with(&missing).await?;
@@ -178,6 +182,6 @@ impl Trees {
                 place.git.call(&update).done().await?;
             }
         }
-        Ok(Carried::Out)
+        Ok(ApplyResult::Out)
     }
 }

@@ -8,20 +8,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use super::git::{Git, path, records};
+use super::git::{GitRunner, path, records};
 use super::worktree::{Worktree, add_files, pairs};
-use super::{TreeError, Trees};
-use crate::plain_file::open_plain;
+use super::{RunWorktrees, WorktreeError};
+use crate::regular_file::open_plain;
 
 /// A state, with the index that knows the files it came from.
-pub(super) struct Snapshot {
+pub(super) struct WorktreeSnapshot {
     /// The git tree.
     pub(super) tree: String,
-    pub(super) git: Git,
+    pub(super) git: GitRunner,
     index: PathBuf,
 }
 
-impl Drop for Snapshot {
+impl Drop for WorktreeSnapshot {
     fn drop(&mut self) {
         // Beside it may lie the lock of a call that was given up. Both are only untidy.
         let _ = fs::remove_file(&self.index);
@@ -29,21 +29,25 @@ impl Drop for Snapshot {
     }
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Looks at a place. Files that git ignores belong to it where one of these trees has something at their path: they
     /// would be overwritten otherwise.
-    pub(super) async fn snapshot(&self, place: &Worktree, facing: &[&str]) -> Result<Snapshot, TreeError> {
+    pub(super) async fn snapshot(
+        &self,
+        place: &Worktree,
+        facing: &[&str],
+    ) -> Result<WorktreeSnapshot, WorktreeError> {
         let git_path = place.git.call(&["rev-parse", "--git-path", "index"]).bytes().await?;
         let real = place.top().join(path(git_path.strip_suffix(b"\n").unwrap_or(&git_path)));
         let ordinal = self.0.ordinal.fetch_add(1, Ordering::Relaxed);
         let index = self.0.folder.join(format!(".index-{}-{ordinal}", std::process::id()));
-        copy(&real, &index).map_err(|source| TreeError::File {
+        copy(&real, &index).map_err(|source| WorktreeError::File {
             what: "copy the index to",
             path: index.clone(),
             source,
         })?;
         let git = place.git.with_index(&index);
-        let mut snapshot = Snapshot { tree: String::new(), git, index };
+        let mut snapshot = WorktreeSnapshot { tree: String::new(), git, index };
         let head = place.head().await?;
         place.gather(&snapshot.git, head.as_deref()).await?;
         snapshot.write_tree().await?;
@@ -73,7 +77,7 @@ impl Trees {
             .collect();
         if !folders.is_empty() {
             let paths = folders.iter().map(|folder| place.shown(&folder.path)).collect();
-            return Err(TreeError::InTheWay { paths });
+            return Err(WorktreeError::InTheWay { paths });
         }
         hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
         let files: Vec<&[u8]> = hidden
@@ -89,19 +93,19 @@ impl Trees {
     }
 }
 
-impl Snapshot {
-    async fn write_tree(&mut self) -> Result<(), TreeError> {
+impl WorktreeSnapshot {
+    async fn write_tree(&mut self) -> Result<(), WorktreeError> {
         self.tree = self.git.call(&["write-tree"]).text().await?;
         Ok(())
     }
 
     /// Keeps it as a commit.
-    pub(super) async fn commit(&self, parents: &[&str], message: &str) -> Result<String, TreeError> {
+    pub(super) async fn commit(&self, parents: &[&str], message: &str) -> Result<String, WorktreeError> {
         commit_tree(&self.git, &self.tree, parents, message).await
     }
 
     /// The state with other entries at some paths.
-    pub(super) async fn with(&self, entries: &Entries) -> Result<String, TreeError> {
+    pub(super) async fn with(&self, entries: &IndexEntries) -> Result<String, WorktreeError> {
         let lines: Vec<u8> = entries.values().flatten().copied().collect();
         self.git.call(&["update-index", "--replace", "-z", "--index-info"]).input(lines).done().await?;
         let tree = self.git.call(&["write-tree"]).text().await?;
@@ -112,17 +116,17 @@ impl Snapshot {
     }
 
     /// Writes another tree over it: git refuses before the first file where one of them is not as it was looked at.
-    pub(super) async fn overwrite(&self, with: &str) -> Result<(), TreeError> {
+    pub(super) async fn overwrite(&self, with: &str) -> Result<(), WorktreeError> {
         let write = ["read-tree", "-m", "-u", "--no-sparse-checkout"];
         self.git.call(&write).and(&self.tree).and(with).done().await
     }
 }
 
 /// Lines for `update-index --index-info`, by path.
-pub(super) type Entries = BTreeMap<PathBuf, Vec<u8>>;
+pub(super) type IndexEntries = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What differs between two trees: how each path is in the second one.
-pub(super) async fn difference(git: &Git, from: &str, to: &str) -> Result<Entries, TreeError> {
+pub(super) async fn difference(git: &GitRunner, from: &str, to: &str) -> Result<IndexEntries, WorktreeError> {
     let raw = git
         .call(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to])
         .bytes()
@@ -139,7 +143,11 @@ pub(super) async fn difference(git: &Git, from: &str, to: &str) -> Result<Entrie
 }
 
 /// Files of the first tree that have another name in the second one, and that name, as far as git finds them alike.
-pub(super) async fn renames(git: &Git, from: &str, to: &str) -> Result<Vec<(PathBuf, PathBuf)>, TreeError> {
+pub(super) async fn renames(
+    git: &GitRunner,
+    from: &str,
+    to: &str,
+) -> Result<Vec<(PathBuf, PathBuf)>, WorktreeError> {
     let only = ["diff-tree", "-r", "-z", "--name-status", "--find-renames", "--diff-filter=R", from, to];
     let listed = git.call(&only).bytes().await?;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
@@ -149,11 +157,11 @@ pub(super) async fn renames(git: &Git, from: &str, to: &str) -> Result<Vec<(Path
 
 /// A commit of a tree, on no branch.
 pub(super) async fn commit_tree(
-    git: &Git,
+    git: &GitRunner,
     tree: &str,
     parents: &[&str],
     message: &str,
-) -> Result<String, TreeError> {
+) -> Result<String, WorktreeError> {
     let parents = parents.iter().flat_map(|parent| ["-p", parent]);
     git.call(&["commit-tree", tree]).and_all(parents).and_all(["-F", "-"]).input(message).text().await
 }
@@ -174,21 +182,21 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 /// What stands on disk at a path, or above it where that is no folder.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Hidden {
+struct PathOnDisk {
     path: PathBuf,
     is_folder: bool,
 }
 
-fn on_disk(top: &Path, path: &Path) -> Option<Hidden> {
+fn on_disk(top: &Path, path: &Path) -> Option<PathOnDisk> {
     let mut above = PathBuf::new();
     for part in path.components() {
         above.push(part);
         let meta = fs::symlink_metadata(top.join(&above)).ok()?;
         if !meta.is_dir() {
-            return Some(Hidden { path: above, is_folder: false });
+            return Some(PathOnDisk { path: above, is_folder: false });
         }
     }
-    Some(Hidden { path: above, is_folder: true })
+    Some(PathOnDisk { path: above, is_folder: true })
 }
 
 /// Without a file anywhere below it: git makes room there by itself.

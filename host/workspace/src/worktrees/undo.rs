@@ -5,17 +5,17 @@ use baton_core::WorktreeName;
 
 use super::git::{path, records};
 use super::land::LANDED;
-use super::pending_change::{BranchMove, Carried, WorkspaceChange};
+use super::pending_change::{ApplyResult, BranchMove, WorkspaceChange};
 use super::snapshot::commit_tree;
 use super::worktree::{Worktree, pairs};
-use super::{MAX_CONFLICTS, TreeError, Trees};
+use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// The kind of refs that tell of what was taken back.
 const UNDO: &str = "undo";
 
 /// What taking a run back comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Undoing {
+pub enum UndoOutcome {
     /// The run landed nothing, or it was taken back before.
     Nothing,
     /// What was changed since does not fit; nothing was changed.
@@ -24,25 +24,25 @@ pub enum Undoing {
         files: Vec<String>,
     },
     /// It is taken back, or would be.
-    Undone(Undone),
+    Undone(UndoSummary),
 }
 
 /// What was taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoSummary {
     /// The phases that had landed, the newest first.
     pub phases: Vec<String>,
     /// Every file that changes.
-    pub files: Vec<UndoneFile>,
+    pub files: Vec<UndoFileChange>,
     /// The branch that moves back; absent where what was landed is reverted as uncommitted changes.
-    pub branch: Option<MovedBack>,
+    pub branch: Option<BranchMoveBack>,
     /// The ref that keeps the state before; empty where nothing was to be changed.
     pub kept: String,
 }
 
 /// A branch that moves back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MovedBack {
+pub struct BranchMoveBack {
     /// Its name.
     pub name: String,
     /// The commit that it was at.
@@ -53,16 +53,16 @@ pub struct MovedBack {
 
 /// A file that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UndoneFile {
+pub struct UndoFileChange {
     /// Workspace-relative.
     pub path: String,
     /// How.
-    pub kind: ChangeKind,
+    pub kind: UndoChangeKind,
 }
 
 /// How a file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum UndoChangeKind {
     /// It is there again.
     Restored,
     /// It is as it was before.
@@ -72,26 +72,26 @@ pub enum ChangeKind {
 }
 
 /// Where the workspace would stand.
-struct Goal {
+struct UndoTarget {
     tree: String,
     branch: Option<BranchMove>,
     phases: Vec<String>,
     takes_back: Vec<u32>,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Takes back everything that the run landed in the workspace, the newest first. Where HEAD is exactly what a landing
     /// made, and the tree is clean, the branch moves back; otherwise the change is reverted as uncommitted changes. With
     /// `only_look` nothing is changed.
     ///
     /// # Errors
-    /// [`TreeError`] where git fails, and [`TreeError::InTheWay`].
-    pub async fn undo(&self, only_look: bool) -> Result<Undoing, TreeError> {
+    /// [`WorktreeError`] where git fails, and [`WorktreeError::InTheWay`].
+    pub async fn undo(&self, only_look: bool) -> Result<UndoOutcome, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = match self.place(&WorktreeName::workspace()).await {
             Ok(place) => place,
             // Nothing ever landed there.
-            Err(TreeError::NoRepository { .. }) => return Ok(Undoing::Nothing),
+            Err(WorktreeError::NoRepository { .. }) => return Ok(UndoOutcome::Nothing),
             Err(error) => return Err(error),
         };
         if !only_look {
@@ -100,7 +100,7 @@ impl Trees {
         let mut landed = self.records(&place, LANDED).await?;
         landed.retain(|record| record.change.place.is_empty() && !record.is_undone);
         if landed.is_empty() {
-            return Ok(Undoing::Nothing);
+            return Ok(UndoOutcome::Nothing);
         }
         let mut facing = Vec::new();
         for record in &landed {
@@ -112,12 +112,12 @@ impl Trees {
             landed.into_iter().rev().map(|record| (record.ordinal, record.change)).collect();
         let goal = match goal(&place, &now.tree, &changes).await? {
             Ok(goal) => goal,
-            Err(files) => return Ok(Undoing::Conflicted { files }),
+            Err(files) => return Ok(UndoOutcome::Conflicted { files }),
         };
-        let mut undone = Undone {
+        let mut undone = UndoSummary {
             phases: goal.phases.clone(),
             files: files(&place, &now.tree, &goal.tree).await?,
-            branch: goal.branch.clone().map(|moves| MovedBack {
+            branch: goal.branch.clone().map(|moves| BranchMoveBack {
                 name: moves.name.trim_start_matches("refs/heads/").to_owned(),
                 from: moves.from,
                 to: moves.to,
@@ -126,10 +126,10 @@ impl Trees {
         };
         if undone.files.is_empty() && undone.branch.is_none() {
             // What it brought is not here now; it may come back, out of a stash for example.
-            return Ok(Undoing::Nothing);
+            return Ok(UndoOutcome::Nothing);
         }
         if only_look {
-            return Ok(Undoing::Undone(undone));
+            return Ok(UndoOutcome::Undone(undone));
         }
         let parents = place.head().await?;
         let parents: Vec<&str> = parents.as_deref().into_iter().collect();
@@ -154,23 +154,23 @@ impl Trees {
         undone.kept = format!("{}{}/before", self.references(UNDO), record.ordinal);
         place.git.call(&["update-ref", &undone.kept, &before]).done().await?;
         match self.finish_undo(&place).await? {
-            Carried::Out => Ok(Undoing::Undone(undone)),
-            Carried::Changed(paths) => {
+            ApplyResult::Out => Ok(UndoOutcome::Undone(undone)),
+            ApplyResult::Changed(paths) => {
                 let files = paths.iter().take(MAX_CONFLICTS).map(|path| place.shown(path)).collect();
-                Ok(Undoing::Conflicted { files })
+                Ok(UndoOutcome::Conflicted { files })
             }
         }
     }
 
     /// Does what was written down, be it now or before a crash.
-    async fn finish_undo(&self, place: &Worktree) -> Result<Carried, TreeError> {
+    async fn finish_undo(&self, place: &Worktree) -> Result<ApplyResult, WorktreeError> {
         let begun = self.records(place, UNDO).await?;
         let Some(record) = begun.into_iter().rev().find(|record| !record.is_done) else {
-            return Ok(Carried::Out);
+            return Ok(ApplyResult::Out);
         };
         let carried =
             self.carry_out(place, &record.change, &format!("baton: run {} taken back", self.0.run)).await?;
-        if carried != Carried::Out {
+        if carried != ApplyResult::Out {
             self.cross_out(place, UNDO, &record).await?;
             return Ok(carried);
         }
@@ -179,7 +179,7 @@ impl Trees {
             self.mark(place, LANDED, landing, "undone").await?;
         }
         self.mark(place, UNDO, &record, "done").await?;
-        Ok(Carried::Out)
+        Ok(ApplyResult::Out)
     }
 }
 
@@ -188,7 +188,7 @@ async fn goal(
     place: &Worktree,
     now: &str,
     changes: &[(u32, WorkspaceChange)],
-) -> Result<Result<Goal, Vec<String>>, TreeError> {
+) -> Result<Result<UndoTarget, Vec<String>>, WorktreeError> {
     let (start, name) = (place.head().await?, place.checked_out().await?);
     let mut head = start.clone();
     let mut tree = now.to_owned();
@@ -228,7 +228,7 @@ async fn goal(
         (Some(name), Some(from), Some(to)) if from != to => Some(BranchMove { name, from, to }),
         _ => None,
     };
-    Ok(Ok(Goal { tree, branch, phases, takes_back }))
+    Ok(Ok(UndoTarget { tree, branch, phases, takes_back }))
 }
 
 /// A three-way merge the other way round: what came after the landing stays.
@@ -237,7 +237,7 @@ async fn revert(
     now: &str,
     after: &str,
     before: &str,
-) -> Result<Result<String, Vec<String>>, TreeError> {
+) -> Result<Result<String, Vec<String>>, WorktreeError> {
     let git = &place.git;
     let start = commit_tree(git, after, &[], "Landed\n").await?;
     let ours = commit_tree(git, now, &[&start], "Now\n").await?;
@@ -255,16 +255,16 @@ async fn revert(
     }
 }
 
-async fn files(place: &Worktree, from: &str, to: &str) -> Result<Vec<UndoneFile>, TreeError> {
+async fn files(place: &Worktree, from: &str, to: &str) -> Result<Vec<UndoFileChange>, WorktreeError> {
     let status = ["diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to];
     let listed = place.git.call(&status).bytes().await?;
     let file = |(status, name): (&[u8], &[u8])| {
         let kind = match status {
-            b"A" => ChangeKind::Restored,
-            b"D" => ChangeKind::Removed,
-            _ => ChangeKind::Reverted,
+            b"A" => UndoChangeKind::Restored,
+            b"D" => UndoChangeKind::Removed,
+            _ => UndoChangeKind::Reverted,
         };
-        UndoneFile { path: place.shown(&path(name)), kind }
+        UndoFileChange { path: place.shown(&path(name)), kind }
     };
     Ok(pairs(&listed).map(file).collect())
 }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use baton_core::WorktreeName;
 use baton_core::visible::visible_name;
 
-use super::git::{Git, path, records};
-use super::index::look_anew;
-use super::{MAX_FILE_BYTES, Repo, TreeError, Trees};
+use super::git::{GitRunner, path, records};
+use super::index_refresh::look_anew;
+use super::{MAX_FILE_BYTES, RunWorktrees, WorkspaceRepository, WorktreeError};
 use crate::git_config::filter_of;
-use crate::git_info::KeptInfo;
+use crate::git_info::GitInfoSnapshot;
 use crate::git_links::AcceptedLinks;
-use crate::git_view::{GitView, Repository};
+use crate::isolated_git_dir::{IsolatedGitDir, Repository};
 
 /// Git's word for a repository within a tree.
 pub(super) const GITLINK: &str = "160000";
@@ -24,7 +24,7 @@ pub(super) const GITLINK: &str = "160000";
 #[derive(Clone, Debug)]
 pub(super) struct Worktree {
     pub(super) tree: WorktreeName,
-    pub(super) git: Git,
+    pub(super) git: GitRunner,
     /// The branch that is ours here; nobody's in the workspace.
     pub(super) branch: String,
     /// The ref that says where the tree began.
@@ -40,7 +40,12 @@ pub(super) struct Worktree {
 }
 
 impl Worktree {
-    pub(super) fn new(trees: &Trees, repo: &Repo, tree: &WorktreeName, view: GitView) -> Self {
+    pub(super) fn new(
+        trees: &RunWorktrees,
+        repo: &WorkspaceRepository,
+        tree: &WorktreeName,
+        view: IsolatedGitDir,
+    ) -> Self {
         let mut own = vec![repo.prefix.join(".baton")];
         own.extend(trees.0.workspace.own.as_ref().map(|own| repo.prefix.join(own)));
         own.extend(
@@ -56,7 +61,7 @@ impl Worktree {
             tree: tree.clone(),
             repository: view.repository.clone(),
             filters: view.filters.clone(),
-            git: Git::new(view, repo.identity.clone(), is_ours),
+            git: GitRunner::new(view, repo.identity.clone(), is_ours),
             branch: if is_ours { trees.branch_of(repo, tree) } else { String::new() },
             fork: trees.reference("fork", tree.as_str()),
             prefix: repo.prefix.clone(),
@@ -84,42 +89,42 @@ impl Worktree {
     }
 
     /// Git takes this folder for a work tree.
-    pub(super) async fn is_sound(&self) -> Result<bool, TreeError> {
+    pub(super) async fn is_sound(&self) -> Result<bool, WorktreeError> {
         let found = self.git.call(&["rev-parse", "--is-inside-work-tree"]).ended().await?;
         Ok(found.code == Some(0) && found.answer == b"true\n")
     }
 
     /// The commit of HEAD; nothing before the first one.
-    pub(super) async fn head(&self) -> Result<Option<String>, TreeError> {
+    pub(super) async fn head(&self) -> Result<Option<String>, WorktreeError> {
         self.commit("HEAD").await
     }
 
     /// The commit that a name stands for.
-    pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, TreeError> {
+    pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, WorktreeError> {
         self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{name}^{{commit}}")).answer().await
     }
 
     /// The full name of the branch that is checked out; nothing where HEAD is detached.
-    pub(super) async fn checked_out(&self) -> Result<Option<String>, TreeError> {
+    pub(super) async fn checked_out(&self) -> Result<Option<String>, WorktreeError> {
         self.git.call(&["symbolic-ref", "-q", "HEAD"]).answer().await
     }
 
-    pub(super) async fn tree_of(&self, commit: &str) -> Result<String, TreeError> {
+    pub(super) async fn tree_of(&self, commit: &str) -> Result<String, WorktreeError> {
         self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{commit}^{{tree}}")).text().await
     }
 
-    pub(super) async fn holds(&self, commit: &str, within: &str) -> Result<bool, TreeError> {
+    pub(super) async fn holds(&self, commit: &str, within: &str) -> Result<bool, WorktreeError> {
         Ok(commit == within
             || self.git.call(&["merge-base", "--is-ancestor", commit, within]).holds().await?)
     }
 
     /// The commit that stands to be merged here.
-    pub(super) async fn open_merge(&self) -> Result<Option<String>, TreeError> {
+    pub(super) async fn open_merge(&self) -> Result<Option<String>, WorktreeError> {
         self.commit("MERGE_HEAD").await
     }
 
     /// Paths with a conflict that nobody has marked as resolved.
-    pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, TreeError> {
+    pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, WorktreeError> {
         let listed =
             self.git.call(&["ls-files", "--unmerged", "--full-name", "-z", "--", ":/"]).bytes().await?;
         let name = |record: &[u8]| record.splitn(2, |byte| *byte == b'\t').nth(1).map(path);
@@ -158,7 +163,7 @@ impl Worktree {
     }
 
     /// Our branch is checked out, at this commit, and nothing stands to be merged. The files stay as they are.
-    pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), TreeError> {
+    pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), WorktreeError> {
         let ours = self.own_branch();
         self.git.call(&["update-ref", &ours, commit]).done().await?;
         self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
@@ -178,7 +183,7 @@ impl Worktree {
     }
 
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
-    pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
+    pub(super) async fn gather(&self, git: &GitRunner, own_of: Option<&str>) -> Result<(), WorktreeError> {
         self.look_at_all(git).await?;
         look_anew(git).await?;
         self.expect_own_filters(git).await?;
@@ -190,7 +195,7 @@ impl Worktree {
         let names: BTreeSet<&[u8]> = records(&listed).collect();
         // A repository that the index does not know is named as a folder.
         if let Some(nested) = names.iter().find_map(|name| name.strip_suffix(b"/")) {
-            return Err(TreeError::Nested { path: self.shown(&path(nested)) });
+            return Err(WorktreeError::Nested { path: self.shown(&path(nested)) });
         }
         add_files(git, names).await?;
         match own_of {
@@ -207,7 +212,7 @@ impl Worktree {
 
     /// Files that somebody told git to take for unchanged, or to leave out of the work tree, are looked at like all others. What is left out
     /// and not there is so by a sparse checkout, or by the user's own word in the workspace. What else an index has so was never a file here.
-    async fn look_at_all(&self, git: &Git) -> Result<(), TreeError> {
+    async fn look_at_all(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
         // "h a.txt": a mark, and the name.
         let marked = || records(&listed).filter_map(|record| Some((*record.first()?, record.get(2..)?)));
@@ -231,13 +236,13 @@ impl Worktree {
         Ok(())
     }
 
-    async fn is_sparse(&self, git: &Git) -> Result<bool, TreeError> {
+    async fn is_sparse(&self, git: &GitRunner) -> Result<bool, WorktreeError> {
         let setting = git.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]).answer().await?;
         Ok(setting.as_deref() == Some("true"))
     }
 
     /// What an index has otherwise than HEAD.
-    async fn staged(&self, git: &Git) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+    async fn staged(&self, git: &GitRunner) -> Result<BTreeSet<Vec<u8>>, WorktreeError> {
         let start = self.start(git).await?;
         let names = ["diff-index", "--cached", "--name-only", "-z", "--no-renames", &start, "--"];
         let names = git.call(&names).bytes().await?;
@@ -245,7 +250,7 @@ impl Worktree {
     }
 
     /// HEAD, or the empty tree before the first commit.
-    async fn start(&self, git: &Git) -> Result<String, TreeError> {
+    async fn start(&self, git: &GitRunner) -> Result<String, WorktreeError> {
         match self.head().await? {
             Some(head) => Ok(head),
             None => git.call(&["mktree"]).text().await,
@@ -253,16 +258,16 @@ impl Worktree {
     }
 
     /// Refuses files that are new or changed and too large for git to take.
-    async fn expect_moderate(&self, git: &Git) -> Result<(), TreeError> {
+    async fn expect_moderate(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]).and_all(self.work());
         records(&listed.bytes().await?).map(path).try_for_each(|file| self.expect_moderate_file(&file))
     }
 
     /// Refuses a file that is too large for git to take.
-    pub(super) fn expect_moderate_file(&self, file: &Path) -> Result<(), TreeError> {
+    pub(super) fn expect_moderate_file(&self, file: &Path) -> Result<(), WorktreeError> {
         match self.top().join(file).symlink_metadata() {
             Ok(meta) if meta.is_file() && meta.len() > MAX_FILE_BYTES => {
-                Err(TreeError::TooLarge { path: self.shown(file), bytes: meta.len() })
+                Err(WorktreeError::TooLarge { path: self.shown(file), bytes: meta.len() })
             }
             _ => Ok(()),
         }
@@ -270,7 +275,7 @@ impl Worktree {
 
     /// Refuses files that go through a filter which the repository names and the user does not. It is not run, since
     /// others may have brought it; and without it git would keep such a file as it lies there, which may be a secret.
-    async fn expect_own_filters(&self, git: &Git) -> Result<(), TreeError> {
+    async fn expect_own_filters(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         if self.filters.is_empty() {
             return Ok(());
         }
@@ -288,14 +293,14 @@ impl Worktree {
         while let (Some(name), Some(_), Some(filter)) = (words.next(), words.next(), words.next()) {
             let filter = String::from_utf8_lossy(filter).into_owned();
             if self.filters.contains(&filter) && !users.contains(filter.as_str()) {
-                return Err(TreeError::Filter { path: self.shown(&path(name)), filter });
+                return Err(WorktreeError::Filter { path: self.shown(&path(name)), filter });
             }
         }
         Ok(())
     }
 
     /// Refuses what git would carry along as a bare commit id: a repository that is new here, or one with changes.
-    async fn expect_whole(&self, git: &Git) -> Result<(), TreeError> {
+    async fn expect_whole(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         let start = self.start(git).await?;
         let raw = [
             "diff-index",
@@ -314,12 +319,12 @@ impl Worktree {
             let is_link = before == GITLINK || after == GITLINK;
             let name = path(name);
             if is_link && self.is_repository(&name) && !self.is_own(&name) {
-                return Err(TreeError::Nested { path: self.shown(&name) });
+                return Err(WorktreeError::Nested { path: self.shown(&name) });
             }
         }
         for within in self.repositories_within(git).await? {
             if !self.is_own(&within) && !self.is_unchanged(&within).await? {
-                return Err(TreeError::Nested { path: self.shown(&within) });
+                return Err(WorktreeError::Nested { path: self.shown(&within) });
             }
         }
         Ok(())
@@ -327,17 +332,17 @@ impl Worktree {
 
     /// Whether a submodule has nothing that is not committed in it. Git would find that out by a call of its own there, which
     /// takes what the submodule's configuration says; this one does not.
-    async fn is_unchanged(&self, within: &Path) -> Result<bool, TreeError> {
+    async fn is_unchanged(&self, within: &Path) -> Result<bool, WorktreeError> {
         let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
         let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
         // Nobody but the user can write there while an agent works.
         let is_kept = repository.common_dir.starts_with(self.repository.common_dir.join("modules"));
         let links = if is_kept { AcceptedLinks::of(&repository) } else { AcceptedLinks::default() };
-        let Ok(info) = KeptInfo::of(&repository).await else { return Ok(false) };
-        let Ok(view) = GitView::hold(folder.path(), &repository, &links, &info).await else {
+        let Ok(info) = GitInfoSnapshot::of(&repository).await else { return Ok(false) };
+        let Ok(view) = IsolatedGitDir::hold(folder.path(), &repository, &links, &info).await else {
             return Ok(false);
         };
-        let git = Git::new(view, Arc::default(), false);
+        let git = GitRunner::new(view, Arc::default(), false);
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
         let ended = git.call(&status).ended().await?;
         Ok(ended.code == Some(0) && ended.answer.is_empty())
@@ -348,13 +353,13 @@ impl Worktree {
     }
 
     /// The first repository within the tree, be it a submodule or not.
-    pub(super) async fn repository_within(&self, git: &Git) -> Result<Option<String>, TreeError> {
+    pub(super) async fn repository_within(&self, git: &GitRunner) -> Result<Option<String>, WorktreeError> {
         let within = self.repositories_within(git).await?;
         Ok(within.first().map(|path| self.shown(path)))
     }
 
     /// Repositories within the tree that the index knows and that are checked out.
-    async fn repositories_within(&self, git: &Git) -> Result<Vec<PathBuf>, TreeError> {
+    async fn repositories_within(&self, git: &GitRunner) -> Result<Vec<PathBuf>, WorktreeError> {
         let listed = git.call(&["ls-files", "-s", "-z"]).bytes().await?;
         let links = records(&listed).filter(|record| record.starts_with(GITLINK.as_bytes()));
         let paths = links.filter_map(|record| Some(path(record.splitn(2, |byte| *byte == b'\t').nth(1)?)));
@@ -363,18 +368,18 @@ impl Worktree {
 
     /// Commits whatever of the work is not committed, on the tree's own branch, and gives the tip. An agent that went to
     /// another branch takes ours along: nobody else's branch moves.
-    pub(super) async fn settle(&self, message: &str) -> Result<String, TreeError> {
+    pub(super) async fn settle(&self, message: &str) -> Result<String, WorktreeError> {
         let unmerged = self.unmerged().await?;
         if !unmerged.is_empty() {
             let files = unmerged.iter().map(|path| self.shown(path)).collect();
-            return Err(TreeError::Unresolved { tree: self.tree.clone(), files });
+            return Err(WorktreeError::Unresolved { tree: self.tree.clone(), files });
         }
         self.come_home().await?;
         self.commit_all(message).await
     }
 
     /// HEAD is our branch again, with the commit that is checked out.
-    async fn come_home(&self) -> Result<(), TreeError> {
+    async fn come_home(&self) -> Result<(), WorktreeError> {
         let ours = self.own_branch();
         if self.checked_out().await?.as_deref() == Some(ours.as_str()) {
             return Ok(());
@@ -387,7 +392,7 @@ impl Worktree {
     }
 
     /// Commits the state of the tree, a merge that stands open included.
-    pub(super) async fn commit_all(&self, message: &str) -> Result<String, TreeError> {
+    pub(super) async fn commit_all(&self, message: &str) -> Result<String, WorktreeError> {
         let fork = self.commit(&self.fork).await?;
         self.gather(&self.git, fork.as_deref()).await?;
         let merges = self.open_merge().await?.is_some();
@@ -401,7 +406,10 @@ impl Worktree {
 
 /// Takes files as they are now into an index, or out of it where they are gone. `git add` would look for changes within a submodule by
 /// a call of git in it, which runs what the configuration there names; this does not, whatever becomes of a path meanwhile.
-pub(super) async fn add_files(git: &Git, names: impl IntoIterator<Item = &[u8]>) -> Result<(), TreeError> {
+pub(super) async fn add_files(
+    git: &GitRunner,
+    names: impl IntoIterator<Item = &[u8]>,
+) -> Result<(), WorktreeError> {
     let names: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
     if names.is_empty() {
         return Ok(());
@@ -466,10 +474,15 @@ mod tests {
 
         let view = place.path().join("view");
         let repository = Repository::at(&top).unwrap();
-        let view = GitView::hold(&view, &repository, &AcceptedLinks::of(&repository), &KeptInfo::default())
-            .await
-            .unwrap();
-        let git = Git::new(view, Arc::default(), false);
+        let view = IsolatedGitDir::hold(
+            &view,
+            &repository,
+            &AcceptedLinks::of(&repository),
+            &GitInfoSnapshot::default(),
+        )
+        .await
+        .unwrap();
+        let git = GitRunner::new(view, Arc::default(), false);
         add_files(&git, [&b"sub"[..]]).await.unwrap();
         assert!(!ran.exists(), "a filter of the submodule ran");
         let _ = git.call(&["add", "-A", "--", ":/"]).ended().await;

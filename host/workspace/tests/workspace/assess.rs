@@ -11,12 +11,12 @@ use baton_core::facts::WorkspaceFacts;
 use baton_workspace::{Baseline, MAX_CHANGED, MAX_FILES, MAX_HASHED_BYTES, Workspace};
 use tempfile::TempDir;
 
-struct Place {
+struct AssessFixture {
     folder: TempDir,
     workspace: Workspace,
 }
 
-impl Place {
+impl AssessFixture {
     fn plain() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
@@ -72,7 +72,7 @@ fn changed(facts: &WorkspaceFacts) -> Vec<(&str, bool)> {
 #[tokio::test]
 async fn created_modified_and_deleted_files_are_told_without_git() {
     // A5
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     place.write("kept", "k");
     place.write("src/edited", "before");
     place.write("gone", "g");
@@ -93,7 +93,7 @@ async fn created_modified_and_deleted_files_are_told_without_git() {
 #[tokio::test]
 async fn git_facts_count_from_the_baseline() {
     // A5, C9
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write("a", "1");
     let unborn = place.baseline().await;
     let facts = place.assess(&unborn).await;
@@ -119,7 +119,7 @@ async fn git_facts_count_from_the_baseline() {
 
 #[tokio::test]
 async fn ignored_files_are_left_out_unless_an_objective_names_them() {
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write(".gitignore", "out/\n");
     let expected =
         ["out/wanted".to_owned(), "out/other".to_owned(), "/etc/passwd".to_owned(), "../x".to_owned()];
@@ -134,7 +134,7 @@ async fn ignored_files_are_left_out_unless_an_objective_names_them() {
 #[tokio::test]
 async fn what_interpreters_and_test_runners_leave_is_no_work() {
     // A11: an agent that only runs the tests has changed nothing.
-    for place in [Place::plain(), Place::with_git()] {
+    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
         place.write("calc.py", "1");
         let start = place.baseline().await;
         place.write("__pycache__/calc.cpython-311.pyc", "built");
@@ -148,7 +148,7 @@ async fn what_interpreters_and_test_runners_leave_is_no_work() {
 
 #[tokio::test]
 async fn a_folder_that_a_repository_around_it_ignores_is_looked_at_without_git() {
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write(".gitignore", "scratch/\n");
     place.write("scratch/a", "1");
     let inner = Workspace::open(&place.path().join("scratch")).unwrap();
@@ -168,7 +168,7 @@ async fn a_folder_that_a_repository_around_it_ignores_is_looked_at_without_git()
 
 #[tokio::test]
 async fn a_repository_inside_the_workspace_is_looked_into() {
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write("inner/a", "1");
     let inner = place.path().join("inner");
     let made = Command::new("git").args(["init", "-q"]).current_dir(&inner).status().unwrap();
@@ -181,7 +181,7 @@ async fn a_repository_inside_the_workspace_is_looked_into() {
 
 #[tokio::test]
 async fn an_edit_that_keeps_size_and_time_is_seen_and_a_touch_is_not() {
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     place.write("edited", "one");
     place.write("touched", "one");
     let start = place.baseline().await;
@@ -199,7 +199,7 @@ async fn an_edit_that_keeps_size_and_time_is_seen_and_a_touch_is_not() {
 
 #[tokio::test]
 async fn a_file_too_large_to_hash_is_told_by_size_and_times() {
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     let large = |letter: &str| letter.repeat(usize::try_from(MAX_HASHED_BYTES).unwrap() + 1);
     place.write("large", &large("a"));
     let start = place.baseline().await;
@@ -212,7 +212,7 @@ async fn a_file_too_large_to_hash_is_told_by_size_and_times() {
 #[tokio::test]
 async fn an_agent_that_deletes_all_it_can_is_seen_and_survived() {
     // Bad input: "deletes everything it can in the workspace".
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write("src/a", "1");
     place.commit();
     let start = place.baseline().await;
@@ -227,7 +227,7 @@ async fn an_agent_that_deletes_all_it_can_is_seen_and_survived() {
 
 #[tokio::test]
 async fn git_made_or_lost_on_the_way_invents_no_change() {
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     place.write("a", "1");
     place.write("out/old", "there before, ignored later");
     let start = place.baseline().await;
@@ -244,7 +244,7 @@ async fn git_made_or_lost_on_the_way_invents_no_change() {
 
 #[tokio::test]
 async fn links_pipes_strange_names_and_unreadable_files_do_no_harm() {
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     symlink("loop", place.path().join("loop")).unwrap();
     symlink(".", place.path().join("here")).unwrap();
     symlink("/etc", place.path().join("outside")).unwrap();
@@ -275,7 +275,7 @@ async fn links_pipes_strange_names_and_unreadable_files_do_no_harm() {
 
 #[tokio::test]
 async fn more_files_than_are_listed_are_still_told_where_git_is() {
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     for ordinal in 0..MAX_FILES {
         fs::write(place.path().join(format!("f{ordinal:05}")), "x").unwrap();
     }
@@ -296,7 +296,7 @@ async fn more_files_than_are_listed_are_still_told_where_git_is() {
 
 #[tokio::test]
 async fn more_changes_than_are_named_are_counted() {
-    let place = Place::plain();
+    let place = AssessFixture::plain();
     let start = place.baseline().await;
     for ordinal in 0..MAX_CHANGED + 7 {
         place.write(&format!("f{ordinal:04}"), "");
@@ -308,7 +308,7 @@ async fn more_changes_than_are_named_are_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_may_edit_while_the_host_looks() {
     // Bad input: "the user edits a file while an agent works".
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     for ordinal in 0..50 {
         place.write(&format!("f{ordinal}"), "start");
     }
@@ -341,7 +341,7 @@ async fn a_user_may_edit_while_the_host_looks() {
 
 #[tokio::test]
 async fn a_hook_that_an_agent_plants_is_not_run() {
-    let place = Place::with_git();
+    let place = AssessFixture::with_git();
     place.write("a", "1");
     place.commit();
     let trap = place.path().join(".git/trap");

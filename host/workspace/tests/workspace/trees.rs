@@ -1,12 +1,12 @@
 //! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
 
+mod checkpoint;
 mod commands;
 mod commit;
+mod fixture;
 mod ignored;
 mod index;
 mod land;
 mod merge;
-mod start;
 mod to_branch;
 mod undo;
-mod world;

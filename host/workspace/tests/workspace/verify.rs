@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use baton_workspace::{MAX_OUTPUT_BYTES, Verification, Workspace};
+use baton_workspace::{CommandResult, MAX_OUTPUT_BYTES, Workspace};
 use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
 /// Far more than any command here takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
-async fn verify(folder: &TempDir, command: &str, limit: Duration) -> Verification {
+async fn verify(folder: &TempDir, command: &str, limit: Duration) -> CommandResult {
     Workspace::open(folder.path()).unwrap().verify(command, limit).await.unwrap()
 }
 

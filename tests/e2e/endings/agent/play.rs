@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::WINDOW_TOKENS;
-use crate::cell::{AgentEnding, HeldTo};
+use crate::cell::{AgentEnding, EvidenceRequirement};
 use crate::scene::{CASES, FILE, OPENING, SPLIT_REQUEST, words};
 
 /// Files in the folder of the log: the process of each session, and every prompt.
@@ -50,7 +50,7 @@ pub(super) struct FakeAnswer {
 /// One session.
 pub(super) struct FakeAgent {
     ending: AgentEnding,
-    held_to: HeldTo,
+    held_to: EvidenceRequirement,
     folder: PathBuf,
     /// From 1.
     session: usize,
@@ -59,7 +59,12 @@ pub(super) struct FakeAgent {
 
 impl FakeAgent {
     /// Counts the sessions by their processes.
-    pub(super) fn start(ending: AgentEnding, held_to: HeldTo, folder: PathBuf, process: u32) -> Self {
+    pub(super) fn start(
+        ending: AgentEnding,
+        held_to: EvidenceRequirement,
+        folder: PathBuf,
+        process: u32,
+    ) -> Self {
         let known = folder.join(SESSIONS);
         let is_it = |line: &str| line == process.to_string();
         let sessions = || fs::read_to_string(&known).unwrap_or_default();
@@ -132,7 +137,7 @@ impl FakeAgent {
                 words::IN_PROGRESS
             }
             AgentEnding::OutOfContext => {
-                if self.held_to != HeldTo::Nothing {
+                if self.held_to != EvidenceRequirement::Nothing {
                     work(FILE, 3);
                 }
                 words::OUT_OF_CONTEXT

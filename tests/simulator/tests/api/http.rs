@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use baton_simulator::Simulator;
 use serde_json::Value;
 
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) head: String,
     body: String,
 }
 
-impl Reply {
+impl HttpReply {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
@@ -25,11 +25,11 @@ impl Reply {
 }
 
 /// Posts a body.
-pub(crate) fn send(simulator: &Simulator, path: &str, body: &str) -> Reply {
+pub(crate) fn send(simulator: &Simulator, path: &str, body: &str) -> HttpReply {
     request(simulator, "POST", path, body)
 }
 
-pub(crate) fn request(simulator: &Simulator, method: &str, path: &str, body: &str) -> Reply {
+pub(crate) fn request(simulator: &Simulator, method: &str, path: &str, body: &str) -> HttpReply {
     let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let length = body.len();
@@ -39,7 +39,7 @@ pub(crate) fn request(simulator: &Simulator, method: &str, path: &str, body: &st
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let head = head.to_lowercase();
     let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
-    Reply { status: head[9..12].parse().unwrap(), head, body }
+    HttpReply { status: head[9..12].parse().unwrap(), head, body }
 }
 
 /// Joins the chunks of a chunked body.

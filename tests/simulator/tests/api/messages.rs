@@ -2,12 +2,12 @@
 
 use std::net::TcpStream;
 
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::{Value, json};
 
-use crate::http::{Reply, send};
+use crate::http::{HttpReply, send};
 
-fn ask(simulator: &Simulator, body: &Value) -> Reply {
+fn ask(simulator: &Simulator, body: &Value) -> HttpReply {
     send(simulator, "/v1/messages?beta=true", &body.to_string())
 }
 
@@ -21,12 +21,13 @@ fn prompt(text: &str, results: usize) -> Value {
     json!({"model": "m", "max_tokens": 100, "tools": [{"name": "Write"}], "messages": messages, "metadata": {"user_id": "u"}})
 }
 
-fn two_objectives() -> Script {
-    let inbox =
-        Turn::computed(|asked| Turn::write(format!("{}/a.json", asked.line("Report to: ").unwrap()), "{}"));
-    Script::new()
-        .on("[a]", [Turn::write("/w/a", "1"), inbox, Turn::say("a is done")])
-        .on("[b]", [Turn::bash("true")])
+fn two_objectives() -> ModelScript {
+    let inbox = ModelTurn::computed(|asked| {
+        ModelTurn::write(format!("{}/a.json", asked.line("Report to: ").unwrap()), "{}")
+    });
+    ModelScript::new()
+        .on("[a]", [ModelTurn::write("/w/a", "1"), inbox, ModelTurn::say("a is done")])
+        .on("[b]", [ModelTurn::bash("true")])
 }
 
 #[test]
@@ -49,15 +50,15 @@ fn turns_follow_the_prompt_and_its_tool_results() {
         absent["content"][0]["text"],
         "The script wants to run a command, but the agent offers only Write."
     );
-    let called = Answered::Called("Write".to_owned());
+    let called = AnswerKind::Called("Write".to_owned());
     let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
-    assert_eq!(answers, [called.clone(), called, Answered::Said, Answered::Said, Answered::Said]);
+    assert_eq!(answers, [called.clone(), called, AnswerKind::Said, AnswerKind::Said, AnswerKind::Said]);
 }
 
 #[test]
 fn a_stream_says_the_same_as_a_message() {
     let text = "ä long text ".repeat(100);
-    let simulator = Simulator::start(Script::new().otherwise([Turn::say(text.clone())])).unwrap();
+    let simulator = Simulator::start(ModelScript::new().otherwise([ModelTurn::say(text.clone())])).unwrap();
     let mut body = prompt("x", 0);
     body["stream"] = true.into();
     let reply = ask(&simulator, &body);
@@ -85,7 +86,7 @@ fn a_stream_says_the_same_as_a_message() {
 
 #[test]
 fn usage_is_the_size_of_the_prompt_and_the_rest_of_it_is_cached() {
-    let simulator = Simulator::start(Script::new().message_scale(10)).unwrap();
+    let simulator = Simulator::start(ModelScript::new().message_scale(10)).unwrap();
     let total = |usage: &Value| -> u64 {
         ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]
             .iter()
@@ -102,26 +103,26 @@ fn usage_is_the_size_of_the_prompt_and_the_rest_of_it_is_cached() {
     assert_eq!(total(&second), expected);
     let counted = send(&simulator, "/v1/messages/count_tokens", &body.to_string()).json();
     assert_eq!(counted["input_tokens"], json!(expected));
-    assert_eq!(simulator.requests()[2].answered, Answered::Counted);
+    assert_eq!(simulator.requests()[2].answered, AnswerKind::Counted);
 }
 
 #[test]
 fn a_prompt_that_is_too_long_is_refused_as_the_service_does() {
-    let simulator = Simulator::start(Script::new().max_prompt_tokens(100)).unwrap();
+    let simulator = Simulator::start(ModelScript::new().max_prompt_tokens(100)).unwrap();
     assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
     let reply = ask(&simulator, &prompt(&"x".repeat(1000), 0));
     let error = reply.json()["error"].clone();
     let tokens = simulator.requests()[1].prompt_tokens;
     assert_eq!((reply.status, &error["type"]), (400, &json!("invalid_request_error")));
     assert_eq!(error["message"], format!("prompt is too long: {tokens} tokens > 100 maximum"));
-    assert_eq!(simulator.requests()[1].answered, Answered::TooLong);
+    assert_eq!(simulator.requests()[1].answered, AnswerKind::TooLong);
 }
 
 #[test]
 fn failures_come_as_scripted_and_spare_side_requests() {
-    let failing = Script::new()
-        .failing(Failure::rate_limited(1).after(1).retry_after_s(2))
-        .failing(Failure::overloaded(1).after(1));
+    let failing = ModelScript::new()
+        .failing(ScriptedFailure::rate_limited(1).after(1).retry_after_s(2))
+        .failing(ScriptedFailure::overloaded(1).after(1));
     let simulator = Simulator::start(failing).unwrap();
     assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
     let mut aside = prompt("x", 0);
@@ -133,7 +134,7 @@ fn failures_come_as_scripted_and_spare_side_requests() {
     let overloaded = ask(&simulator, &prompt("x", 0));
     assert_eq!((overloaded.status, &overloaded.json()["error"]["type"]), (529, &json!("overloaded_error")));
     assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
-    assert_eq!(simulator.requests()[1].answered, Answered::Aside);
+    assert_eq!(simulator.requests()[1].answered, AnswerKind::Aside);
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn a_request_for_a_summary_gets_one() {
     let summary =
         ask(&simulator, &prompt("Create a detailed summary of the conversation so far. [a]", 0)).json();
     assert!(summary["content"][0]["text"].as_str().unwrap().contains("<summary>"));
-    assert_eq!(simulator.requests()[0].answered, Answered::Summarised);
+    assert_eq!(simulator.requests()[0].answered, AnswerKind::Summarised);
 }
 
 #[test]
@@ -163,10 +164,10 @@ fn the_work_goes_on_after_a_summary() {
 
 #[test]
 fn a_quota_and_an_empty_purse_are_worded_as_the_service_does() {
-    let script = Script::new()
-        .failing(Failure::credit_spent(1))
-        .failing(Failure::overloaded(1).in_stream())
-        .failing(Failure::quota_until(4_102_444_800));
+    let script = ModelScript::new()
+        .failing(ScriptedFailure::credit_spent(1))
+        .failing(ScriptedFailure::overloaded(1).in_stream())
+        .failing(ScriptedFailure::quota_until(4_102_444_800));
     let simulator = Simulator::start(script).unwrap();
     let broke = ask(&simulator, &prompt("x", 0));
     assert_eq!(broke.status, 400);
@@ -186,21 +187,21 @@ fn a_quota_and_an_empty_purse_are_worded_as_the_service_does() {
 fn a_suggestion_is_no_work() {
     let simulator = Simulator::start(two_objectives()).unwrap();
     ask(&simulator, &prompt("[SUGGESTION MODE: what may be typed next after - [a]?]", 0));
-    assert_eq!(simulator.requests()[0].answered, Answered::Aside);
+    assert_eq!(simulator.requests()[0].answered, AnswerKind::Aside);
 }
 
 #[test]
 fn what_it_does_not_know_it_says() {
-    let simulator = Simulator::start(Script::new()).unwrap();
+    let simulator = Simulator::start(ModelScript::new()).unwrap();
     assert_eq!(send(&simulator, "/v1/elsewhere", "").status, 404);
     assert_eq!(send(&simulator, "/v1/messages", "{").status, 400);
     let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
-    assert_eq!(answers, [Answered::Failed(404), Answered::Failed(400)]);
+    assert_eq!(answers, [AnswerKind::Failed(404), AnswerKind::Failed(400)]);
 }
 
 #[test]
 fn it_stops_when_dropped() {
-    let simulator = Simulator::start(Script::new()).unwrap();
+    let simulator = Simulator::start(ModelScript::new()).unwrap();
     let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
     drop(simulator);
     assert!(TcpStream::connect(address).is_err());

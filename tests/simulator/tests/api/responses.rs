@@ -3,15 +3,15 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn, Wire};
+use baton_simulator::{AnswerKind, ApiKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::{Value, json};
 
-use crate::http::{Reply, request, send};
+use crate::http::{HttpReply, request, send};
 
 /// A time of the Unix clock that no test run reaches.
 const FAR_S: u64 = 4_102_444_800;
 
-fn ask(simulator: &Simulator, body: &Value) -> Reply {
+fn ask(simulator: &Simulator, body: &Value) -> HttpReply {
     send(simulator, "/v1/responses", &body.to_string())
 }
 
@@ -38,7 +38,7 @@ fn prompt(text: &str, results: usize) -> Value {
 }
 
 /// The response that ends a stream.
-fn ended(reply: &Reply) -> Value {
+fn ended(reply: &HttpReply) -> Value {
     let events = reply.events();
     assert_eq!((reply.status, &events[0]["type"]), (200, &json!("response.created")));
     let numbers: Vec<_> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
@@ -48,19 +48,19 @@ fn ended(reply: &Reply) -> Value {
     last["response"].clone()
 }
 
-fn answers(simulator: &Simulator) -> Vec<Answered> {
+fn answers(simulator: &Simulator) -> Vec<AnswerKind> {
     simulator.requests().into_iter().map(|request| request.answered).collect()
 }
 
 #[test]
 fn turns_become_calls_of_the_tools_of_codex() {
-    let script = Script::new().on(
+    let script = ModelScript::new().on(
         "[a]",
         [
-            Turn::write("/w/a", "1\n"),
-            Turn::write("/w/b", "no line"),
-            Turn::call("note", json!({"text": "x"})),
-            Turn::say("a is done"),
+            ModelTurn::write("/w/a", "1\n"),
+            ModelTurn::write("/w/b", "no line"),
+            ModelTurn::call("note", json!({"text": "x"})),
+            ModelTurn::say("a is done"),
         ],
     );
     let simulator = Simulator::start(script).unwrap();
@@ -75,17 +75,17 @@ fn turns_become_calls_of_the_tools_of_codex() {
     assert_eq!((&note["namespace"], &note["arguments"]), (&json!("mcp"), &json!(r#"{"text":"x"}"#)));
     assert_eq!(output(3)["content"][0]["text"], "a is done");
     assert_eq!(output(4)["content"][0]["text"], "Done.");
-    let called = |tool: &str| Answered::Called(tool.to_owned());
+    let called = |tool: &str| AnswerKind::Called(tool.to_owned());
     let expected =
-        [called("apply_patch"), called("exec_command"), called("note"), Answered::Said, Answered::Said];
+        [called("apply_patch"), called("exec_command"), called("note"), AnswerKind::Said, AnswerKind::Said];
     assert_eq!(answers(&simulator), expected);
-    assert!(simulator.requests().iter().all(|request| request.wire == Wire::Responses));
+    assert!(simulator.requests().iter().all(|request| request.wire == ApiKind::Responses));
 }
 
 #[test]
 fn a_stream_says_the_same_as_a_response() {
     let text = "ä long text ".repeat(100);
-    let simulator = Simulator::start(Script::new().otherwise([Turn::say(text.clone())])).unwrap();
+    let simulator = Simulator::start(ModelScript::new().otherwise([ModelTurn::say(text.clone())])).unwrap();
     let streamed = ask(&simulator, &prompt("x", 0));
     assert!(streamed.head.contains("content-type: text/event-stream"), "{}", streamed.head);
     let pieces: String =
@@ -100,7 +100,7 @@ fn a_stream_says_the_same_as_a_response() {
 
 #[test]
 fn usage_is_the_size_of_the_whole_prompt_and_names_what_was_cached() {
-    let simulator = Simulator::start(Script::new().message_scale(10)).unwrap();
+    let simulator = Simulator::start(ModelScript::new().message_scale(10)).unwrap();
     let first = ended(&ask(&simulator, &prompt("x", 0)))["usage"].clone();
     let second = ended(&ask(&simulator, &prompt("x", 1)))["usage"].clone();
     let body = prompt("x", 1);
@@ -118,26 +118,26 @@ fn usage_is_the_size_of_the_whole_prompt_and_names_what_was_cached() {
 #[test]
 fn a_prompt_that_is_too_long_is_refused_by_status_or_in_the_stream() {
     let long = prompt(&"x".repeat(4000), 0);
-    let by_status = Simulator::start(Script::new().max_prompt_tokens(500)).unwrap();
+    let by_status = Simulator::start(ModelScript::new().max_prompt_tokens(500)).unwrap();
     let reply = ask(&by_status, &long);
     let code = json!("context_length_exceeded");
     assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &code));
     assert_eq!(ask(&by_status, &prompt("x", 0)).status, 200);
-    assert_eq!(answers(&by_status), [Answered::TooLong, Answered::Said]);
-    let in_stream = Simulator::start(Script::new().max_prompt_tokens(500).too_long_in_stream()).unwrap();
+    assert_eq!(answers(&by_status), [AnswerKind::TooLong, AnswerKind::Said]);
+    let in_stream = Simulator::start(ModelScript::new().max_prompt_tokens(500).too_long_in_stream()).unwrap();
     let events = ask(&in_stream, &long).events();
     assert_eq!((events.len(), &events[0]["type"]), (1, &json!("response.failed")));
     assert_eq!(events[0]["response"]["error"]["code"], code);
-    assert_eq!(answers(&in_stream), [Answered::TooLong]);
+    assert_eq!(answers(&in_stream), [AnswerKind::TooLong]);
 }
 
 #[test]
 fn failures_are_worded_as_the_service_does() {
-    let script = Script::new()
-        .failing(Failure::rate_limited(1).retry_after_s(2))
-        .failing(Failure::rate_limited(1).in_stream())
-        .failing(Failure::overloaded(1))
-        .failing(Failure::credit_spent(1));
+    let script = ModelScript::new()
+        .failing(ScriptedFailure::rate_limited(1).retry_after_s(2))
+        .failing(ScriptedFailure::rate_limited(1).in_stream())
+        .failing(ScriptedFailure::overloaded(1))
+        .failing(ScriptedFailure::credit_spent(1));
     let simulator = Simulator::start(script).unwrap();
     let ask = || ask(&simulator, &prompt("x", 0));
     let limited = ask();
@@ -154,13 +154,13 @@ fn failures_are_worded_as_the_service_does() {
     let broke = ask();
     assert_eq!((broke.status, &broke.json()["error"]["code"]), (429, &json!("insufficient_quota")));
     assert_eq!(ask().status, 200);
-    let failed = Answered::Failed;
-    assert_eq!(answers(&simulator), [failed(429), failed(429), failed(503), failed(429), Answered::Said]);
+    let failed = AnswerKind::Failed;
+    assert_eq!(answers(&simulator), [failed(429), failed(429), failed(503), failed(429), AnswerKind::Said]);
 }
 
 #[test]
 fn a_quota_names_its_end_and_is_over_then() {
-    let spent = Simulator::start(Script::new().failing(Failure::quota_until(FAR_S))).unwrap();
+    let spent = Simulator::start(ModelScript::new().failing(ScriptedFailure::quota_until(FAR_S))).unwrap();
     for _ in 0..3 {
         let reply = ask(&spent, &prompt("x", 0));
         let error = reply.json()["error"].clone();
@@ -169,7 +169,8 @@ fn a_quota_names_its_end_and_is_over_then() {
         assert!(reply.head.contains("x-codex-primary-reset-at: 4102444800"), "{}", reply.head);
     }
     let past =
-        Simulator::start(Script::new().failing(Failure::quota_until(1)).quota_used(92, FAR_S)).unwrap();
+        Simulator::start(ModelScript::new().failing(ScriptedFailure::quota_until(1)).quota_used(92, FAR_S))
+            .unwrap();
     let reply = ask(&past, &prompt("x", 0));
     assert_eq!(reply.status, 200);
     assert!(reply.head.contains("x-codex-primary-used-percent: 92"), "{}", reply.head);
@@ -177,8 +178,9 @@ fn a_quota_names_its_end_and_is_over_then() {
 
 #[test]
 fn the_work_goes_on_after_a_summary_asked_for_in_any_way() {
-    let turns = [Turn::write("/w/1", "1\n"), Turn::write("/w/2", "2\n"), Turn::write("/w/3", "3\n")];
-    let simulator = Simulator::start(Script::new().on("[a]", turns)).unwrap();
+    let turns =
+        [ModelTurn::write("/w/1", "1\n"), ModelTurn::write("/w/2", "2\n"), ModelTurn::write("/w/3", "3\n")];
+    let simulator = Simulator::start(ModelScript::new().on("[a]", turns)).unwrap();
     // By words, which takes the summary as text, and no tools are offered.
     let mut by_words = prompt("- [a] x", 2);
     by_words["tools"] = json!([]);
@@ -206,13 +208,13 @@ fn the_work_goes_on_after_a_summary_asked_for_in_any_way() {
     let third = ended(&ask(&simulator, &after))["output"][0]["input"].clone();
     assert!(third.as_str().unwrap().contains("/w/3"), "{third}");
     let summaries =
-        answers(&simulator).into_iter().filter(|answered| *answered == Answered::Summarised).count();
+        answers(&simulator).into_iter().filter(|answered| *answered == AnswerKind::Summarised).count();
     assert_eq!(summaries, 3);
 }
 
 #[test]
 fn a_reply_that_hangs_begins_and_ends_with_the_connection() {
-    let simulator = Simulator::start(Script::new().otherwise([Turn::hang()])).unwrap();
+    let simulator = Simulator::start(ModelScript::new().otherwise([ModelTurn::hang()])).unwrap();
     let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let body = prompt("x", 0).to_string();
@@ -224,7 +226,7 @@ fn a_reply_that_hangs_begins_and_ends_with_the_connection() {
     .unwrap();
     let mut lines = BufReader::new(stream).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("event: response.content_part.added")), "it begins");
-    assert_eq!(answers(&simulator), [Answered::Hung]);
+    assert_eq!(answers(&simulator), [AnswerKind::Hung]);
     // Everything that it still sends is read until the connection ends, which it does with the simulator.
     drop(simulator);
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
@@ -233,7 +235,7 @@ fn a_reply_that_hangs_begins_and_ends_with_the_connection() {
 
 #[test]
 fn what_codex_asks_beside_is_answered() {
-    let simulator = Simulator::start(Script::new()).unwrap();
+    let simulator = Simulator::start(ModelScript::new()).unwrap();
     assert_eq!(request(&simulator, "GET", "/v1/responses", "").status, 426);
     assert_eq!(request(&simulator, "GET", "/v1/models?client_version=1", "").json()["data"], json!([]));
     assert_eq!(send(&simulator, "/v1/responses", "{").json()["error"]["type"], "invalid_request_error");
@@ -241,6 +243,6 @@ fn what_codex_asks_beside_is_answered() {
     let mut title = prompt("make a title", 0);
     title["tools"] = json!([]);
     assert_eq!(ask(&simulator, &title).status, 200);
-    let failed = Answered::Failed;
-    assert_eq!(answers(&simulator), [failed(426), failed(400), failed(404), Answered::Aside]);
+    let failed = AnswerKind::Failed;
+    assert_eq!(answers(&simulator), [failed(426), failed(400), failed(404), AnswerKind::Aside]);
 }

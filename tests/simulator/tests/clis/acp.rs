@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::{Value, json};
 
-use crate::rpc::Agent;
-use crate::{Place, called, count, installed};
+use crate::rpc::RpcAgentProcess;
+use crate::{AgentFolders, called, count, installed};
 
 const CLAUDE: &str = "BATON_TEST_CLAUDE_ACP";
 const CODEX: &str = "BATON_TEST_CODEX_ACP";
 
-fn claude(place: &Place, simulator: &Simulator, adapter: &Path) -> Command {
+fn claude(place: &AgentFolders, simulator: &Simulator, adapter: &Path) -> Command {
     let mut command = place.command(Path::new("node"));
     command.arg(adapter).env("ANTHROPIC_BASE_URL", simulator.url()).envs([
         ("ANTHROPIC_API_KEY", "test-key"),
@@ -27,7 +27,7 @@ fn claude(place: &Place, simulator: &Simulator, adapter: &Path) -> Command {
     command
 }
 
-fn codex(place: &Place, simulator: &Simulator, adapter: &Path) -> Command {
+fn codex(place: &AgentFolders, simulator: &Simulator, adapter: &Path) -> Command {
     place.configure_codex(simulator, None, "");
     let mut command = place.command(Path::new("node"));
     command.arg(adapter).env("OPENAI_API_KEY", "test-key");
@@ -35,14 +35,14 @@ fn codex(place: &Place, simulator: &Simulator, adapter: &Path) -> Command {
 }
 
 /// An adapter with a session.
-struct Session {
-    agent: Agent,
+struct AcpAdapterSession {
+    agent: RpcAgentProcess,
     id: Value,
 }
 
-impl Session {
-    fn start(place: &Place, command: Command, login: Option<&str>) -> Self {
-        let mut agent = Agent::start(command);
+impl AcpAdapterSession {
+    fn start(place: &AgentFolders, command: Command, login: Option<&str>) -> Self {
+        let mut agent = RpcAgentProcess::start(command);
         let can = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
         let client = json!({"name": "baton-tests", "version": "0"});
         agent.call(
@@ -70,26 +70,30 @@ impl Session {
     }
 }
 
-fn hello(place: &Place) -> Script {
+fn hello(place: &AgentFolders) -> ModelScript {
     let hello = place.file("hello.txt");
-    Script::new().on(
+    ModelScript::new().on(
         "[hello]",
-        [Turn::write(hello.display(), "hello\n"), Turn::read(hello.display()), Turn::say("Written.")],
+        [
+            ModelTurn::write(hello.display(), "hello\n"),
+            ModelTurn::read(hello.display()),
+            ModelTurn::say("Written."),
+        ],
     )
 }
 
 #[test]
 fn simulator_drives_the_real_adapter_of_claude_code() {
     let Some(adapter) = installed(CLAUDE, "simulator_drives_the_real_adapter_of_claude_code") else { return };
-    let place = Place::new();
+    let place = AgentFolders::new();
     let simulator =
-        Simulator::start(hello(&place).failing(Failure::rate_limited(1).retry_after_s(1))).unwrap();
-    let mut session = Session::start(&place, claude(&place, &simulator, &adapter), None);
+        Simulator::start(hello(&place).failing(ScriptedFailure::rate_limited(1).retry_after_s(1))).unwrap();
+    let mut session = AcpAdapterSession::start(&place, claude(&place, &simulator, &adapter), None);
     let answer = session.prompt("[hello] Write hello.txt");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer:#}");
     assert_eq!(place.written("hello.txt"), "hello\n");
     assert!(session.text().contains("Written."));
-    assert_eq!((count(&simulator, &called("Write")), count(&simulator, &Answered::Failed(429))), (1, 1));
+    assert_eq!((count(&simulator, &called("Write")), count(&simulator, &AnswerKind::Failed(429))), (1, 1));
     assert!(session.agent.end().success());
 }
 
@@ -98,35 +102,35 @@ fn the_real_adapter_of_claude_code_tells_a_full_window() {
     let Some(adapter) = installed(CLAUDE, "the_real_adapter_of_claude_code_tells_a_full_window") else {
         return;
     };
-    let place = Place::new();
+    let place = AgentFolders::new();
     let simulator = Simulator::start(hello(&place).max_prompt_tokens(1000)).unwrap();
-    let mut session = Session::start(&place, claude(&place, &simulator, &adapter), None);
+    let mut session = AcpAdapterSession::start(&place, claude(&place, &simulator, &adapter), None);
     let answer = session.prompt("[hello] Write hello.txt");
     assert!(
         answer["error"]["message"].as_str().is_some_and(|message| message.contains("too long")),
         "{answer:#}"
     );
-    assert!(count(&simulator, &Answered::TooLong) > 0);
+    assert!(count(&simulator, &AnswerKind::TooLong) > 0);
 }
 
 #[test]
 fn simulator_drives_the_real_adapter_of_codex() {
     let Some(adapter) = installed(CODEX, "simulator_drives_the_real_adapter_of_codex") else { return };
-    let place = Place::new();
+    let place = AgentFolders::new();
     let simulator =
-        Simulator::start(hello(&place).failing(Failure::rate_limited(1).retry_after_s(1))).unwrap();
-    let mut session = Session::start(&place, codex(&place, &simulator, &adapter), Some("api-key"));
+        Simulator::start(hello(&place).failing(ScriptedFailure::rate_limited(1).retry_after_s(1))).unwrap();
+    let mut session = AcpAdapterSession::start(&place, codex(&place, &simulator, &adapter), Some("api-key"));
     let answer = session.prompt("[hello] Write hello.txt");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer:#}");
     assert_eq!(place.written("hello.txt"), "hello\n");
     assert!(session.text().contains("Written."));
     assert_eq!(
-        (count(&simulator, &called("apply_patch")), count(&simulator, &Answered::Failed(429))),
+        (count(&simulator, &called("apply_patch")), count(&simulator, &AnswerKind::Failed(429))),
         (1, 1)
     );
     // Its own provider compacts by an item instead of by words, and the next prompt follows the summary.
     session.prompt("/compact");
-    assert_eq!(count(&simulator, &Answered::Summarised), 1, "{:#?}", simulator.requests());
+    assert_eq!(count(&simulator, &AnswerKind::Summarised), 1, "{:#?}", simulator.requests());
     let again = session.prompt("[hello] Write it again");
     assert_eq!(
         (&again["result"]["stopReason"], count(&simulator, &called("apply_patch"))),
@@ -140,9 +144,9 @@ fn the_real_adapter_of_codex_tells_a_full_window_in_text_only() {
     let Some(adapter) = installed(CODEX, "the_real_adapter_of_codex_tells_a_full_window_in_text_only") else {
         return;
     };
-    let place = Place::new();
+    let place = AgentFolders::new();
     let simulator = Simulator::start(hello(&place).max_prompt_tokens(1000)).unwrap();
-    let mut session = Session::start(&place, codex(&place, &simulator, &adapter), Some("api-key"));
+    let mut session = AcpAdapterSession::start(&place, codex(&place, &simulator, &adapter), Some("api-key"));
     let answer = session.prompt("[hello] Write hello.txt");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer:#}");
     assert!(session.text().contains("context_length_exceeded"), "{}", session.text());

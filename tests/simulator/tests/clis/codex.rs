@@ -1,10 +1,10 @@
 //! Codex by its app-server: it works, compacts, runs out of context, waits out a limit, and is killed.
 
-use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simulator};
 use serde_json::{Value, json};
 
-use crate::rpc::Agent;
-use crate::{Place, called, count, installed};
+use crate::rpc::RpcAgentProcess;
+use crate::{AgentFolders, called, count, installed};
 
 const VARIABLE: &str = "BATON_TEST_CODEX";
 
@@ -12,18 +12,18 @@ const VARIABLE: &str = "BATON_TEST_CODEX";
 const FAR_S: u64 = 4_102_444_800;
 
 /// Codex with a thread that may do anything in its folder.
-struct Codex {
-    agent: Agent,
+struct CodexTestThread {
+    agent: RpcAgentProcess,
     thread: Value,
 }
 
-impl Codex {
-    fn start(place: &Place, simulator: &Simulator, settings: &str, test: &str) -> Option<Self> {
+impl CodexTestThread {
+    fn start(place: &AgentFolders, simulator: &Simulator, settings: &str, test: &str) -> Option<Self> {
         let program = installed(VARIABLE, test)?;
         place.configure_codex(simulator, Some("simulated"), settings);
         let mut command = place.command(&program);
         command.arg("app-server").env("SIMULATED_KEY", "test-key");
-        let mut agent = Agent::start(command);
+        let mut agent = RpcAgentProcess::start(command);
         let client = json!({"name": "baton-tests", "title": "tests", "version": "0"});
         agent.call("initialize", json!({"clientInfo": client, "capabilities": {"experimentalApi": true}}));
         agent.notify("initialized");
@@ -54,9 +54,9 @@ impl Codex {
     }
 }
 
-fn pages(place: &Place, pages: usize) -> Vec<Turn> {
+fn pages(place: &AgentFolders, pages: usize) -> Vec<ModelTurn> {
     let page = |number| {
-        Turn::write(
+        ModelTurn::write(
             place.file(&format!("page-{number}.txt")).display(),
             "a line of filler text\n".repeat(400),
         )
@@ -66,20 +66,21 @@ fn pages(place: &Place, pages: usize) -> Vec<Turn> {
 
 #[test]
 fn simulator_drives_the_real_codex() {
-    let place = Place::new();
+    let place = AgentFolders::new();
     let (hello, tail) = (place.file("sub/hello.txt"), place.file("it's.txt"));
-    let script = Script::new().on(
+    let script = ModelScript::new().on(
         "[hello]",
         [
-            Turn::write(hello.display(), "hello\nthere\n"),
-            Turn::read(hello.display()),
-            Turn::write(tail.display(), "no end of line"),
-            Turn::bash("echo run > run.txt"),
-            Turn::say("Written."),
+            ModelTurn::write(hello.display(), "hello\nthere\n"),
+            ModelTurn::read(hello.display()),
+            ModelTurn::write(tail.display(), "no end of line"),
+            ModelTurn::bash("echo run > run.txt"),
+            ModelTurn::say("Written."),
         ],
     );
     let simulator = Simulator::start(script.quota_used(92, FAR_S)).unwrap();
-    let Some(mut codex) = Codex::start(&place, &simulator, "", "simulator_drives_the_real_codex") else {
+    let Some(mut codex) = CodexTestThread::start(&place, &simulator, "", "simulator_drives_the_real_codex")
+    else {
         return;
     };
     let turn = codex.turn("[hello] Write hello.txt");
@@ -105,38 +106,39 @@ fn simulator_drives_the_real_codex() {
 
 #[test]
 fn the_real_codex_goes_on_where_it_was_after_each_compaction() {
-    let place = Place::new();
-    let simulator = Simulator::start(Script::new().on("[pages]", pages(&place, 6)).message_scale(4)).unwrap();
+    let place = AgentFolders::new();
+    let simulator =
+        Simulator::start(ModelScript::new().on("[pages]", pages(&place, 6)).message_scale(4)).unwrap();
     let limit = "model_auto_compact_token_limit = 40000";
     let test = "the_real_codex_goes_on_where_it_was_after_each_compaction";
-    let Some(mut codex) = Codex::start(&place, &simulator, limit, test) else { return };
+    let Some(mut codex) = CodexTestThread::start(&place, &simulator, limit, test) else { return };
     assert_eq!(codex.turn("[pages] Write six pages")["status"], "completed");
     assert_eq!(count(&simulator, &called("apply_patch")), 6, "no page is written twice");
-    assert!(count(&simulator, &Answered::Summarised) > 0, "{:#?}", simulator.requests());
+    assert!(count(&simulator, &AnswerKind::Summarised) > 0, "{:#?}", simulator.requests());
     assert!(place.file("page-6.txt").exists());
     let sizes: Vec<_> =
         simulator.requests().into_iter().map(|request| (request.prompt_tokens, request.answered)).collect();
-    let smaller = sizes.windows(2).any(|pair| pair[0].1 == Answered::Summarised && pair[1].0 < pair[0].0);
+    let smaller = sizes.windows(2).any(|pair| pair[0].1 == AnswerKind::Summarised && pair[1].0 < pair[0].0);
     assert!(smaller, "{sizes:?}");
 }
 
 #[test]
 fn simulator_drives_the_real_codex_to_exhaustion_by_status_and_in_the_stream() {
     for in_stream in [false, true] {
-        let place = Place::new();
+        let place = AgentFolders::new();
         let script =
-            Script::new().on("[pages]", pages(&place, 30)).message_scale(8).max_prompt_tokens(120_000);
+            ModelScript::new().on("[pages]", pages(&place, 30)).message_scale(8).max_prompt_tokens(120_000);
         let script = if in_stream { script.too_long_in_stream() } else { script };
         let simulator = Simulator::start(script).unwrap();
         let test = "simulator_drives_the_real_codex_to_exhaustion_by_status_and_in_the_stream";
-        let Some(mut codex) = Codex::start(&place, &simulator, "", test) else { return };
+        let Some(mut codex) = CodexTestThread::start(&place, &simulator, "", test) else { return };
         let turn = codex.turn("[pages] Write many pages");
         assert_eq!(
             (&turn["status"], &turn["error"]["codexErrorInfo"]),
             (&json!("failed"), &json!("contextWindowExceeded"))
         );
         let last = simulator.requests().pop().unwrap();
-        assert_eq!(last.answered, Answered::TooLong);
+        assert_eq!(last.answered, AnswerKind::TooLong);
         assert!(last.results > 1, "it worked until the window was full");
         assert!(place.file("page-1.txt").exists());
     }
@@ -144,15 +146,15 @@ fn simulator_drives_the_real_codex_to_exhaustion_by_status_and_in_the_stream() {
 
 #[test]
 fn the_real_codex_waits_out_a_limit_and_stops_at_a_quota() {
-    let place = Place::new();
-    let script = Script::new()
-        .otherwise([Turn::write(place.file("hello.txt").display(), "hello\n")])
-        .failing(Failure::rate_limited(1).retry_after_s(1))
-        .failing(Failure::overloaded(1))
-        .failing(Failure::quota_until(FAR_S).after(4));
+    let place = AgentFolders::new();
+    let script = ModelScript::new()
+        .otherwise([ModelTurn::write(place.file("hello.txt").display(), "hello\n")])
+        .failing(ScriptedFailure::rate_limited(1).retry_after_s(1))
+        .failing(ScriptedFailure::overloaded(1))
+        .failing(ScriptedFailure::quota_until(FAR_S).after(4));
     let simulator = Simulator::start(script).unwrap();
     let test = "the_real_codex_waits_out_a_limit_and_stops_at_a_quota";
-    let Some(mut codex) = Codex::start(&place, &simulator, "", test) else { return };
+    let Some(mut codex) = CodexTestThread::start(&place, &simulator, "", test) else { return };
     assert_eq!(codex.turn("Write hello.txt")["status"], "completed");
     assert_eq!(place.written("hello.txt"), "hello\n");
     assert!(codex.errors().iter().all(|error| error["willRetry"] == true), "{:#?}", codex.errors());
@@ -161,27 +163,27 @@ fn the_real_codex_waits_out_a_limit_and_stops_at_a_quota() {
         (&turn["status"], &turn["error"]["codexErrorInfo"]),
         (&json!("failed"), &json!("usageLimitExceeded"))
     );
-    let failed = |status| count(&simulator, &Answered::Failed(status));
+    let failed = |status| count(&simulator, &AnswerKind::Failed(status));
     assert_eq!((failed(429), failed(503)), (2, 1));
 }
 
 #[test]
 fn a_reply_that_hangs_lasts_until_the_real_codex_is_killed() {
-    let place = Place::new();
-    let script = Script::new()
-        .on("[hang]", [Turn::write(place.file("hello.txt").display(), "hello\n"), Turn::hang()])
-        .otherwise([Turn::say("Still here.")]);
+    let place = AgentFolders::new();
+    let script = ModelScript::new()
+        .on("[hang]", [ModelTurn::write(place.file("hello.txt").display(), "hello\n"), ModelTurn::hang()])
+        .otherwise([ModelTurn::say("Still here.")]);
     let simulator = Simulator::start(script).unwrap();
     let test = "a_reply_that_hangs_lasts_until_the_real_codex_is_killed";
-    let Some(mut codex) = Codex::start(&place, &simulator, "", test) else { return };
+    let Some(mut codex) = CodexTestThread::start(&place, &simulator, "", test) else { return };
     codex.prompt("[hang] Write hello.txt");
     // The text of the reply begins, so the model is being listened to.
     let begun = |message: &Value| {
         message["method"] == "item/started" && message["params"]["item"]["type"] == "agentMessage"
     };
     codex.agent.until(begun);
-    assert_eq!((count(&simulator, &Answered::Hung), place.written("hello.txt").as_str()), (1, "hello\n"));
+    assert_eq!((count(&simulator, &AnswerKind::Hung), place.written("hello.txt").as_str()), (1, "hello\n"));
     drop(codex);
-    let Some(mut another) = Codex::start(&place, &simulator, "", test) else { return };
+    let Some(mut another) = CodexTestThread::start(&place, &simulator, "", test) else { return };
     assert_eq!(another.turn("Go on")["status"], "completed");
 }

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use baton_simulator::{Answered, Simulator};
+use baton_simulator::{AnswerKind, Simulator};
 use tempfile::TempDir;
 
 /// What the variable names, or a plain word that it names nothing.
@@ -24,13 +24,13 @@ fn installed(variable: &str, test: &str) -> Option<PathBuf> {
 }
 
 /// A folder for the work, and one beside it for the agent's own files.
-struct Place {
+struct AgentFolders {
     _folder: TempDir,
     work: PathBuf,
     home: PathBuf,
 }
 
-impl Place {
+impl AgentFolders {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
@@ -86,10 +86,10 @@ impl Place {
 }
 
 /// How many requests were answered so.
-fn count(simulator: &Simulator, answered: &Answered) -> usize {
+fn count(simulator: &Simulator, answered: &AnswerKind) -> usize {
     simulator.requests().iter().filter(|request| request.answered == *answered).count()
 }
 
-fn called(tool: &str) -> Answered {
-    Answered::Called(tool.to_owned())
+fn called(tool: &str) -> AnswerKind {
+    AnswerKind::Called(tool.to_owned())
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// A running agent. Dropped, it is killed with all that it started.
-pub(crate) struct Agent {
+pub(crate) struct RpcAgentProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Agent {
     pub(crate) said: Vec<Value>,
 }
 
-impl Agent {
+impl RpcAgentProcess {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
@@ -100,7 +100,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for RpcAgentProcess {
     fn drop(&mut self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(group) = group {

@@ -5,74 +5,82 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::super::misbehave::{delete_all, ignore_sigterm, leave_behind};
-use super::super::step::{Act, Keep, Step};
+use super::super::step::{ConflictChoice, ScriptStep, StepAction};
 use super::super::window::tokens;
-use super::{Actor, Brief, SHOWN_BYTES, Stop, TURN_TOKENS, Wire, broken, rate_limit};
+use super::{
+    AcpStdio, ParsedPrompt, PromptAbort, SHOWN_BYTES, ScriptPlayer, TURN_TOKENS, broken, rate_limit,
+};
 
-impl Actor<'_> {
+impl ScriptPlayer<'_> {
     pub(super) fn step(
         &mut self,
-        step: &Step,
+        step: &ScriptStep,
         at: (&str, usize),
-        brief: &Brief,
-        wire: &mut Wire,
-    ) -> Result<(), Stop> {
+        brief: &ParsedPrompt,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let name = format!("{}-{}", at.0, at.1);
         let cost = |text: &str| step.tokens.unwrap_or_else(|| tokens(text));
         match &step.act {
-            Act::Say(text) => self.say(text, wire),
-            Act::Write { path, content } => self.write(path, content, cost(content), wire),
-            Act::Append { path, lines } => self.append(path, lines, step.tokens, wire),
-            Act::Edit { path, from, to } => self.edit(path, from, to, cost(to), wire),
-            Act::Resolve { path, keep } => self.resolve(path, *keep, step.tokens, wire),
-            Act::Result { content } => match brief.result.as_ref().and_then(|path| path.to_str()) {
+            StepAction::Say(text) => self.say(text, wire),
+            StepAction::Write { path, content } => self.write(path, content, cost(content), wire),
+            StepAction::Append { path, lines } => self.append(path, lines, step.tokens, wire),
+            StepAction::Edit { path, from, to } => self.edit(path, from, to, cost(to), wire),
+            StepAction::Resolve { path, keep } => self.resolve(path, *keep, step.tokens, wire),
+            StepAction::Result { content } => match brief.result.as_ref().and_then(|path| path.to_str()) {
                 Some(path) => self.write(path, content, cost(content), wire),
                 None => self.say("Nobody asks me for a file with my result.", wire),
             },
-            Act::Gather { path } => self.gather(path, &brief.results, step.tokens, wire),
-            Act::Read { path } => self.read(path, step.tokens, wire),
-            Act::ReadHandoff => match brief.handoff.as_ref().and_then(|path| path.to_str()) {
+            StepAction::Gather { path } => self.gather(path, &brief.results, step.tokens, wire),
+            StepAction::Read { path } => self.read(path, step.tokens, wire),
+            StepAction::ReadHandoff => match brief.handoff.as_ref().and_then(|path| path.to_str()) {
                 Some(path) => self.read(path, step.tokens, wire),
                 None => self.say("No session has left a handoff for me.", wire),
             },
-            Act::Fill { percent } => self.fill(*percent, wire),
-            Act::Stop(words) => self.say(words, wire),
-            Act::Think => self.think("Thinking it over.", step.tokens.unwrap_or(TURN_TOKENS), wire),
-            Act::Ask { title, kind } => self.ask(title, kind, wire),
-            Act::Report(report) => {
+            StepAction::Fill { percent } => self.fill(*percent, wire),
+            StepAction::Stop(words) => self.say(words, wire),
+            StepAction::Think => self.think("Thinking it over.", step.tokens.unwrap_or(TURN_TOKENS), wire),
+            StepAction::Ask { title, kind } => self.ask(title, kind, wire),
+            StepAction::Report(report) => {
                 self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
                 self.report(&name, report, brief).map_err(|error| broken(&error))
             }
-            Act::Tool { name, arguments } => self.call_tool(name, arguments, wire),
-            Act::Split { .. } | Act::Review { .. } | Act::Status { .. } | Act::Handoff(_) => {
-                self.call_or_report(&step.act, at.0, &name, brief, wire)
-            }
-            Act::RateLimit { resets_in_ms, times } => {
+            StepAction::Tool { name, arguments } => self.call_tool(name, arguments, wire),
+            StepAction::Split { .. }
+            | StepAction::Review { .. }
+            | StepAction::Status { .. }
+            | StepAction::Handoff(_) => self.call_or_report(&step.act, at.0, &name, brief, wire),
+            StepAction::RateLimit { resets_in_ms, times } => {
                 let count = self.limited.entry((at.0.to_owned(), at.1)).or_default();
                 if *count >= *times {
                     return Ok(());
                 }
                 *count += 1;
-                Err(Stop::Failed(rate_limit(*resets_in_ms)))
+                Err(PromptAbort::Failed(rate_limit(*resets_in_ms)))
             }
-            Act::Exit(code) => Err(Stop::Exit(*code)),
-            Act::Hang => loop {
+            StepAction::Exit(code) => Err(PromptAbort::Exit(*code)),
+            StepAction::Hang => loop {
                 std::thread::park();
             },
-            Act::Garbage(bytes) => {
+            StepAction::Garbage(bytes) => {
                 wire.garbage(*bytes);
                 Ok(())
             }
-            Act::Grandchildren => leave_behind().map_err(|error| broken(&error)),
-            Act::IgnoreSigterm => ignore_sigterm().map_err(|error| broken(&error)),
-            Act::DeleteWorkspace => {
+            StepAction::Grandchildren => leave_behind().map_err(|error| broken(&error)),
+            StepAction::IgnoreSigterm => ignore_sigterm().map_err(|error| broken(&error)),
+            StepAction::DeleteWorkspace => {
                 delete_all(Path::new("."));
                 Ok(())
             }
         }
     }
 
-    fn read(&mut self, path: &str, tokens_of_step: Option<u64>, wire: &mut Wire) -> Result<(), Stop> {
+    fn read(
+        &mut self,
+        path: &str,
+        tokens_of_step: Option<u64>,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let content = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let content = content.unwrap_or_default();
         let cost = tokens_of_step.unwrap_or_else(|| tokens(&content));
@@ -83,14 +91,20 @@ impl Actor<'_> {
     }
 
     /// Thinks until so much of the window is full; where it is, there is nothing to do.
-    fn fill(&mut self, percent: u64, wire: &mut Wire) -> Result<(), Stop> {
+    fn fill(&mut self, percent: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         match self.window.missing(percent) {
             0 => Ok(()),
             missing => self.think("Working on, until the window is as full as that.", missing, wire),
         }
     }
 
-    fn write(&mut self, path: &str, content: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+    fn write(
+        &mut self,
+        path: &str,
+        content: &str,
+        cost: u64,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
             // Written all the same: whoever is held to a file has to have written it.
             let _ = fs::write(path, content);
@@ -108,8 +122,8 @@ impl Actor<'_> {
         path: &str,
         lines: &[String],
         cost: Option<u64>,
-        wire: &mut Wire,
-    ) -> Result<(), Stop> {
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let found = fs::read_to_string(path).unwrap_or_default();
         let missing: Vec<&str> = lines
             .iter()
@@ -130,7 +144,14 @@ impl Actor<'_> {
         })
     }
 
-    fn edit(&mut self, path: &str, from: &str, to: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+    fn edit(
+        &mut self,
+        path: &str,
+        from: &str,
+        to: &str,
+        cost: u64,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let found = fs::read_to_string(path).unwrap_or_default();
         if !found.contains(from) && found.contains(to) {
             return self.note(&format!("{path} already says so."), wire);
@@ -144,7 +165,13 @@ impl Actor<'_> {
         })
     }
 
-    fn resolve(&mut self, path: &str, keep: Keep, cost: Option<u64>, wire: &mut Wire) -> Result<(), Stop> {
+    fn resolve(
+        &mut self,
+        path: &str,
+        keep: ConflictChoice,
+        cost: Option<u64>,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let found = fs::read_to_string(path).unwrap_or_default();
         let resolved = without_marks(&found, keep);
         if resolved == found {
@@ -158,8 +185,8 @@ impl Actor<'_> {
         path: &str,
         results: &[PathBuf],
         cost: Option<u64>,
-        wire: &mut Wire,
-    ) -> Result<(), Stop> {
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let texts: Vec<String> = results.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
         if texts.is_empty() {
             return self.say("There are no results to bring together.", wire);
@@ -171,12 +198,12 @@ impl Actor<'_> {
     /// Through the host's tool where it has given a server, else through a file.
     fn call_or_report(
         &mut self,
-        act: &Act,
+        act: &StepAction,
         objective: &str,
         name: &str,
-        brief: &Brief,
-        wire: &mut Wire,
-    ) -> Result<(), Stop> {
+        brief: &ParsedPrompt,
+        wire: &mut AcpStdio,
+    ) -> Result<(), PromptAbort> {
         let Some((tool, arguments)) = act.call(objective) else { return Ok(()) };
         if self.server.is_some() {
             self.call_tool(tool, &arguments, wire)?;
@@ -187,44 +214,46 @@ impl Actor<'_> {
             self.put_report(name, report, brief).map_err(|error| broken(&error))?;
         }
         match act {
-            Act::Split { groups, .. } => {
+            StepAction::Split { groups, .. } => {
                 let said = format!(
                     "This is too much for one session: I ask for it to be split into {}.",
                     groups.len()
                 );
                 self.say(&said, wire)
             }
-            Act::Handoff(_) => self.say("I have written down what my successor needs, and stop here.", wire),
+            StepAction::Handoff(_) => {
+                self.say("I have written down what my successor needs, and stop here.", wire)
+            }
             _ => Ok(()),
         }
     }
 }
 
 /// A text without the marks of conflicts, with what is kept of each.
-fn without_marks(text: &str, keep: Keep) -> String {
+fn without_marks(text: &str, keep: ConflictChoice) -> String {
     /// Where in a conflict a line stands.
     #[derive(Clone, Copy, PartialEq)]
-    enum Side {
+    enum ConflictSide {
         None,
         Ours,
         Base,
         Theirs,
     }
-    let mut side = Side::None;
+    let mut side = ConflictSide::None;
     let mut kept = String::new();
     for line in text.split_inclusive('\n') {
         let mark = |mark: &str| line.trim_end() == mark || line.starts_with(&format!("{mark} "));
         side = match side {
-            Side::None if mark("<<<<<<<") => Side::Ours,
-            Side::Ours if mark("|||||||") => Side::Base,
-            Side::Ours | Side::Base if mark("=======") => Side::Theirs,
-            Side::Theirs if mark(">>>>>>>") => Side::None,
+            ConflictSide::None if mark("<<<<<<<") => ConflictSide::Ours,
+            ConflictSide::Ours if mark("|||||||") => ConflictSide::Base,
+            ConflictSide::Ours | ConflictSide::Base if mark("=======") => ConflictSide::Theirs,
+            ConflictSide::Theirs if mark(">>>>>>>") => ConflictSide::None,
             _ => {
                 let dropped = match side {
-                    Side::None => false,
-                    Side::Ours => keep == Keep::Theirs,
-                    Side::Base => true,
-                    Side::Theirs => keep == Keep::Ours,
+                    ConflictSide::None => false,
+                    ConflictSide::Ours => keep == ConflictChoice::Theirs,
+                    ConflictSide::Base => true,
+                    ConflictSide::Theirs => keep == ConflictChoice::Ours,
                 };
                 if !dropped {
                     kept.push_str(line);
@@ -247,9 +276,9 @@ mod tests {
     #[test]
     fn the_marks_of_conflicts_go_and_what_is_kept_stays() {
         let text = "one\n<<<<<<< HEAD\nours\n||||||| base\nold\n=======\ntheirs\n>>>>>>> b\ntwo\n=======\n";
-        assert_eq!(without_marks(text, Keep::Both), "one\nours\ntheirs\ntwo\n=======\n");
-        assert_eq!(without_marks(text, Keep::Ours), "one\nours\ntwo\n=======\n");
-        assert_eq!(without_marks(text, Keep::Theirs), "one\ntheirs\ntwo\n=======\n");
-        assert_eq!(without_marks("plain\n", Keep::Both), "plain\n");
+        assert_eq!(without_marks(text, ConflictChoice::Both), "one\nours\ntheirs\ntwo\n=======\n");
+        assert_eq!(without_marks(text, ConflictChoice::Ours), "one\nours\ntwo\n=======\n");
+        assert_eq!(without_marks(text, ConflictChoice::Theirs), "one\ntheirs\ntwo\n=======\n");
+        assert_eq!(without_marks("plain\n", ConflictChoice::Both), "plain\n");
     }
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use baton_lab::experiment::{Definition, Experiments, collect};
+use baton_lab::experiment::{ExperimentDefinition, ExperimentStore, collect};
 use clap::{Args, ValueHint};
 
 use super::{at, experiments, said};
-use crate::args::FormatArg;
-use crate::exit::Exit;
-use crate::render::experiment::{self as render, Counts};
+use crate::args::OutputFormatArg;
+use crate::exit::CliExit;
+use crate::render::experiment::{self as render, ArmRunCounts};
 use crate::{enrolment, out, place};
 
 /// List the experiments
@@ -17,21 +17,21 @@ use crate::{enrolment, out, place};
 Examples:
   baton experiment list
   baton experiment list --format json")]
-pub(crate) struct ListArgs {
+pub(crate) struct ExperimentListArgs {
     /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-/// Show what an experiment is, version by version
+/// Show the definition of an experiment, version by version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton experiment show split-v2
   baton experiment show split-v2 --format json")]
-pub(crate) struct ShowArgs {
+pub(crate) struct ExperimentShowArgs {
     /// Which experiment
     #[arg(value_name = "NAME")]
     name: String,
@@ -39,10 +39,10 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn list(args: ListArgs) -> anyhow::Result<Exit> {
+pub(super) fn list(args: ExperimentListArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
     let root = place::state_root(&at(args.state_dir.as_deref()))?;
     let mut rows = Vec::new();
@@ -60,25 +60,25 @@ pub(super) fn list(args: ListArgs) -> anyhow::Result<Exit> {
     if rows.is_empty() {
         out::progress("no experiment was started here; `baton experiment start --help` shows how");
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-pub(super) fn show(args: ShowArgs) -> anyhow::Result<Exit> {
+pub(super) fn show(args: ExperimentShowArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
     let root = place::state_root(&at(args.state_dir.as_deref()))?;
     let definition = experiments.read(&args.name).map_err(said)?;
     let counts = counts(&root, &experiments, &definition)?;
     render::show(&definition, &counts, args.format.format)?;
     enrolment::overlaps(&experiments, &definition).iter().for_each(|line| out::progress(line));
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn counts(
     root: &std::path::Path,
-    experiments: &Experiments,
-    definition: &Definition,
-) -> anyhow::Result<Counts> {
-    let mut counts = Counts::new();
+    experiments: &ExperimentStore,
+    definition: &ExperimentDefinition,
+) -> anyhow::Result<ArmRunCounts> {
+    let mut counts = ArmRunCounts::new();
     for record in collect(root, experiments, &definition.name).map_err(said)?.records {
         *counts.entry((record.assignment.version, record.assignment.arm)).or_default() += 1;
     }

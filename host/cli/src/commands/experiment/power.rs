@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use baton_lab::experiment::power::{Needed, Past, Sought, needed, past};
-use baton_lab::measure::{Measures, measure};
+use baton_lab::experiment::power::{PastRuns, PowerQuestion, SampleSize, needed, past};
+use baton_lab::measure::{RunMetrics, measure};
 use baton_lab::stats::StatsError;
-use baton_lab::stats::power::Goal;
+use baton_lab::stats::power::PowerGoal;
 use baton_runtime::core::RunId;
 use baton_runtime::journal_of;
 use baton_runtime::store::{Journal, StateDir};
@@ -13,11 +13,11 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::at;
-use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
 use crate::enrolment::percent;
-use crate::exit::{Exit, Usage};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
-use crate::place::{self, Place};
+use crate::place::{self, RunLocation};
 use crate::render::record;
 
 /// Version of the records of `--format json`.
@@ -28,35 +28,35 @@ const SCHEMA: u32 = 1;
 #[command(after_help = "\
 Examples:
   baton experiment power --baseline 0.6 --effect 0.1       from 60 % of runs finished to 70 %
-  baton experiment power --sd 2.5 --effect 1               one objective more, where runs differ by 2.5
-  baton experiment power --all --effect 0.1                10 % more objectives, 10 % fewer tokens, 10 points more \
-finished runs: by how much the runs so far differ
+  baton experiment power --sd 2.5 --effect 1               one objective more, deviation 2.5
+  baton experiment power --all --effect 0.1                10 % of the means of your runs
   baton experiment power --from 20260212-103000 --from 20260213-090000
   baton experiment power --baseline 0.6 --effect 0.1 --power 0.9 --format json
 
-The effect has to be one that is worth having, not one that was seen. The second number is the price of looking as often as you \
-like, which `baton experiment report` allows; if you look often, you find a large effect long before it.")]
-pub(crate) struct PowerArgs {
-    /// The share of control, of 1
+Give the smallest effect that is worth having, not one that was observed. The second number allows looking as often \
+as you like, as `baton experiment report` does; if you look often, you find a large effect much earlier.")]
+pub(crate) struct ExperimentPowerArgs {
+    /// The rate of control (0–1)
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["sd", "from", "all"])]
     baseline: Option<f64>,
-    /// By how much units differ: the standard deviation
+    /// Standard deviation between units
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["from", "all"])]
     sd: Option<f64>,
-    /// What is worth finding: points of a share, units of a mean; of past runs a share of what they came to
+    /// Smallest effect worth finding: a difference of rates or of means; with --from or --all, relative to the runs'
+    /// mean
     #[arg(long, value_name = "NUMBER", default_value_t = 0.1, allow_hyphen_values = true)]
     effect: f64,
-    /// Take how much runs differ from this one; may be given several times
+    /// Estimate the standard deviation from this run; may be given several times
     #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "all")]
     from: Vec<String>,
-    /// Take it from every run below the state directory
+    /// Estimate it from every run below the state directory
     #[arg(long)]
     all: bool,
-    /// How often it may find what is not there
-    #[arg(long, value_name = "SHARE", default_value_t = Goal::default().alpha)]
+    /// False-positive rate
+    #[arg(long, value_name = "SHARE", default_value_t = PowerGoal::default().alpha)]
     alpha: f64,
-    /// How often it is to find what is there
-    #[arg(long, value_name = "SHARE", default_value_t = Goal::default().power)]
+    /// Probability of finding an effect that exists
+    #[arg(long, value_name = "SHARE", default_value_t = PowerGoal::default().power)]
     power: f64,
     /// Folder of the runs [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -65,20 +65,20 @@ pub(crate) struct PowerArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// One answer: what would be found, and how many it takes.
-struct Answer {
+struct PowerEstimate {
     what: String,
-    needed: Result<Needed, String>,
+    needed: Result<SampleSize, String>,
 }
 
-pub(super) fn power(args: PowerArgs) -> anyhow::Result<Exit> {
-    let goal = Goal { alpha: args.alpha, power: args.power };
-    let wrong = |error: StatsError| Usage(error.to_string());
-    let ask = |what: String, sought: Sought| -> Result<Answer, Usage> {
-        Ok(Answer { what, needed: Ok(needed(sought, goal).map_err(wrong)?) })
+pub(super) fn power(args: ExperimentPowerArgs) -> anyhow::Result<CliExit> {
+    let goal = PowerGoal { alpha: args.alpha, power: args.power };
+    let wrong = |error: StatsError| UsageError(error.to_string());
+    let ask = |what: String, sought: PowerQuestion| -> Result<PowerEstimate, UsageError> {
+        Ok(PowerEstimate { what, needed: Ok(needed(sought, goal).map_err(wrong)?) })
     };
     let mut known = None;
     let answers = match (args.baseline, args.sd) {
@@ -86,22 +86,22 @@ pub(super) fn power(args: PowerArgs) -> anyhow::Result<Exit> {
             let effect = args.effect;
             let what =
                 format!("a share that goes from {} to {}", percent(baseline), percent(baseline + effect));
-            let asked = ask(what, Sought::Share { baseline, effect });
-            let hint = "--baseline and --effect are of 1, 0.6 for 60 %; for what is counted in other units say with --sd by how much it differs";
-            vec![asked.map_err(|Usage(why)| Usage(format!("{why} ({hint})")))?]
+            let asked = ask(what, PowerQuestion::Share { baseline, effect });
+            let hint = "--baseline and --effect are fractions, 0.6 for 60 %; for other units give the deviation with --sd";
+            vec![asked.map_err(|UsageError(why)| UsageError(format!("{why} ({hint})")))?]
         }
         (None, Some(sd)) => {
             let effect = args.effect;
             vec![ask(
                 format!("a mean that changes by {effect}, of values that differ by {sd}"),
-                Sought::Mean { sd, effect },
+                PowerQuestion::Mean { sd, effect },
             )?]
         }
         (None, None) if args.all || !args.from.is_empty() => {
             let runs = runs(&args)?;
             let found = past(&runs).map_err(wrong)?.ok_or_else(|| {
-                Usage(format!(
-                    "{} of these runs are over; it takes two to see by how much they differ. Name more with --from, or say it with --sd",
+                UsageError(format!(
+                    "{} of these runs are over; an estimate of the deviation needs two. Name more with --from, or give it with --sd",
                     runs.iter().filter(|run| run.standing.is_final()).count()
                 ))
             })?;
@@ -109,48 +109,49 @@ pub(super) fn power(args: PowerArgs) -> anyhow::Result<Exit> {
             of_past(&found, args.effect, goal)
         }
         (None, None) => {
-            return Err(Usage(
-                "say what you know: --baseline SHARE, --sd NUMBER, or the runs to take it from: --from RUN, --all".to_owned(),
+            return Err(UsageError(
+                "give --baseline SHARE, --sd NUMBER, or runs to estimate it from: --from RUN, --all"
+                    .to_owned(),
             )
             .into());
         }
     };
     match args.format.format {
-        Format::Text => out::data(&text(&answers, known.as_ref(), goal)),
-        Format::Json => out::data(&record::pretty(&document(&answers, known.as_ref(), goal))?),
-        Format::Jsonl => out::data(&record::line(&document(&answers, known.as_ref(), goal))?),
+        OutputFormat::Text => out::data(&text(&answers, known.as_ref(), goal)),
+        OutputFormat::Json => out::data(&record::pretty(&document(&answers, known.as_ref(), goal))?),
+        OutputFormat::Jsonl => out::data(&record::line(&document(&answers, known.as_ref(), goal))?),
     }?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn of_past(past: &Past, effect: f64, goal: Goal) -> Vec<Answer> {
+fn of_past(past: &PastRuns, effect: f64, goal: PowerGoal) -> Vec<PowerEstimate> {
     let baseline = past.finished;
     // Where nearly all are finished there is no room for more of them; then it is about losing as many.
     let points = if baseline + effect > 1.0 { -effect } else { effect };
     let asked = [
         (
             format!("{} more objectives", percent(effect)),
-            Sought::Mean { sd: past.objectives_sd, effect: past.objectives * effect },
+            PowerQuestion::Mean { sd: past.objectives_sd, effect: past.objectives * effect },
         ),
         (
             format!("{} fewer tokens", percent(effect)),
-            Sought::Mean { sd: past.ln_tokens_sd, effect: -(1.0 - effect).ln() },
+            PowerQuestion::Mean { sd: past.ln_tokens_sd, effect: -(1.0 - effect).ln() },
         ),
         (
             format!("finished runs from {} to {}", percent(baseline), percent(baseline + points)),
-            Sought::Share { baseline, effect: points },
+            PowerQuestion::Share { baseline, effect: points },
         ),
     ];
-    let answer = |(what, sought): (String, Sought)| {
+    let answer = |(what, sought): (String, PowerQuestion)| {
         // A run that is like every other gives no standard deviation; that is an answer for this outcome alone.
         let needed = needed(sought, goal).map_err(|error| error.to_string());
-        Answer { what, needed }
+        PowerEstimate { what, needed }
     };
     asked.into_iter().map(answer).collect()
 }
 
 /// The runs that were named, or all.
-fn runs(args: &PowerArgs) -> anyhow::Result<Vec<Measures>> {
+fn runs(args: &ExperimentPowerArgs) -> anyhow::Result<Vec<RunMetrics>> {
     let mut found = Vec::new();
     if args.all {
         let root = place::state_root(&at(args.state_dir.as_deref()))?;
@@ -159,23 +160,23 @@ fn runs(args: &PowerArgs) -> anyhow::Result<Vec<Measures>> {
             for run in journal.runs()? {
                 match measure(&journal, &run.run) {
                     Ok(measures) => found.push(measures),
-                    Err(error) => out::progress(&format!("run {} is passed over: {error}", run.run)),
+                    Err(error) => out::progress(&format!("run {} is skipped: {error}", run.run)),
                 }
             }
         }
         return Ok(found);
     }
-    let place = PlaceArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
+    let place = LocationArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
     for run in &args.from {
         let run = RunId::new(run.as_str());
-        let place = Place::to_read(&place, Some(&run))?;
+        let place = RunLocation::to_read(&place, Some(&run))?;
         let (journal, run) = journal_of(&place.config, Some(&run))?;
         found.push(measure(&journal, &run)?);
     }
     Ok(found)
 }
 
-fn text(answers: &[Answer], past: Option<&Past>, goal: Goal) -> String {
+fn text(answers: &[PowerEstimate], past: Option<&PastRuns>, goal: PowerGoal) -> String {
     let mut text = String::new();
     if let Some(past) = past {
         text.push_str(&format!(
@@ -188,24 +189,24 @@ fn text(answers: &[Answer], past: Option<&Past>, goal: Goal) -> String {
         ));
     }
     let often = percent(goal.power);
-    for Answer { what, needed } in answers {
+    for PowerEstimate { what, needed } in answers {
         match needed {
             Ok(needed) => text.push_str(&format!(
                 "To find {what}, {often} of the time: {} runs in each arm ({} in all) if you look once, at the end; \
                  about {} in all if you want to look whenever you like.\n",
                 needed.one_look_per_arm, needed.one_look_in_all, needed.any_time_in_all
             )),
-            Err(why) => text.push_str(&format!("To find {what}: cannot be told from these runs: {why}.\n")),
+            Err(why) => text.push_str(&format!("To find {what}: not known from these runs: {why}.\n")),
         }
     }
     text.push_str(&format!(
-        "Where there is no difference, one is reported {} of the time.\n",
+        "If there is no difference, one is reported {} of the time.\n",
         percent(goal.alpha)
     ));
     text
 }
 
-fn document(answers: &[Answer], past: Option<&Past>, goal: Goal) -> serde_json::Value {
+fn document(answers: &[PowerEstimate], past: Option<&PastRuns>, goal: PowerGoal) -> serde_json::Value {
     let answers: Vec<_> = answers
         .iter()
         .map(|answer| match &answer.needed {
@@ -230,12 +231,12 @@ mod tests {
     // M5: .4 against .5 takes 387.17 an arm.
     #[test]
     fn the_answer_is_in_words() {
-        let goal = Goal::default();
-        let sought = Sought::Share { baseline: 0.4, effect: 0.1 };
-        let answer = Answer { what: "a share".to_owned(), needed: Ok(needed(sought, goal).unwrap()) };
+        let goal = PowerGoal::default();
+        let sought = PowerQuestion::Share { baseline: 0.4, effect: 0.1 };
+        let answer = PowerEstimate { what: "a share".to_owned(), needed: Ok(needed(sought, goal).unwrap()) };
         let said = text(&[answer], None, goal);
         assert!(said.contains("388 runs in each arm (776 in all)"), "{said}");
-        let sought = Sought::Mean { sd: 1.0, effect: 0.5 };
+        let sought = PowerQuestion::Mean { sd: 1.0, effect: 0.5 };
         assert_eq!(needed(sought, goal).unwrap().one_look_per_arm, 64);
     }
 }

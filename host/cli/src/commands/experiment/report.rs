@@ -3,15 +3,15 @@
 
 use std::path::PathBuf;
 
-use baton_lab::experiment::{Guarded, collect, report as compare};
+use baton_lab::experiment::{GuardrailReport, collect, report as compare};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{at, experiments, said};
-use crate::exit::{Exit, Usage};
+use crate::exit::{CliExit, UsageError};
 use crate::render::{comparison, look, record};
 use crate::{out, place};
 
-/// Say what came of an experiment so far
+/// Report the results of an experiment so far
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,19 +20,19 @@ Examples:
   baton experiment report split-v2 --format json
   baton experiment report split-v2 --version 1                       the runs of an earlier version
 
-Look as often as you like: the intervals hold at all times at once. Every run counts for the arm that it was given, whatever became \
-of it; what cannot count is listed with its reason. Exit code 4 says that something is wrong: the arms did not get the shares that they \
-were to get, outcomes are missing in one of them, or it does harm.")]
-pub(crate) struct ReportArgs {
+Look as often as you like: the intervals hold at all times at once. Every run counts for its assigned arm, however \
+it ended; runs that cannot be counted are listed with the reason. Exit code 4 means that something is wrong: the \
+arms did not get their planned shares, outcomes are missing in one of them, or an arm does harm.")]
+pub(crate) struct ExperimentReportArgs {
     /// Which experiment
     #[arg(value_name = "NAME")]
     name: String,
     /// Which version of it [default: the newest]
     #[arg(long, value_name = "N")]
     version: Option<u32>,
-    /// How to write it on standard output
+    /// How to write the report on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Written,
+    format: ExperimentReportFormat,
     /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct ReportArgs {
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum ExperimentReportFormat {
     /// For people
     #[default]
     Text,
@@ -48,13 +48,13 @@ enum Written {
     Json,
     /// One JSON record a line
     Jsonl,
-    /// One HTML file that needs no other
+    /// One self-contained HTML file
     Html,
     /// The verdict as a picture
     Svg,
 }
 
-pub(super) fn report(args: ReportArgs) -> anyhow::Result<Exit> {
+pub(super) fn report(args: ExperimentReportArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
     let root = place::state_root(&at(args.state_dir.as_deref()))?;
     let definition = experiments.read(&args.name).map_err(said)?;
@@ -63,19 +63,19 @@ pub(super) fn report(args: ReportArgs) -> anyhow::Result<Exit> {
         None => definition.current(),
     };
     let version = version.ok_or_else(|| {
-        Usage(format!("experiment {} has the versions 1 to {}", args.name, definition.versions.len()))
+        UsageError(format!("experiment {} has the versions 1 to {}", args.name, definition.versions.len()))
     })?;
     let collected = collect(&root, &experiments, &definition.name).map_err(said)?;
-    let Guarded { comparison, alarms } = compare(&definition, version, &collected);
+    let GuardrailReport { comparison, alarms } = compare(&definition, version, &collected);
     match args.format {
-        Written::Text => out::data(&comparison::text(&comparison, &look::stdout()))?,
-        Written::Json => out::data(&record::pretty(&comparison::json(&comparison))?)?,
-        Written::Jsonl => out::data(&record::line(&comparison::json(&comparison))?)?,
-        Written::Html => out::data(&comparison::html(&comparison))?,
-        Written::Svg => out::data(&comparison::svg(&comparison))?,
+        ExperimentReportFormat::Text => out::data(&comparison::text(&comparison, &look::stdout()))?,
+        ExperimentReportFormat::Json => out::data(&record::pretty(&comparison::json(&comparison))?)?,
+        ExperimentReportFormat::Jsonl => out::data(&record::line(&comparison::json(&comparison))?)?,
+        ExperimentReportFormat::Html => out::data(&comparison::html(&comparison))?,
+        ExperimentReportFormat::Svg => out::data(&comparison::svg(&comparison))?,
     }
     for alarm in &alarms {
         out::progress(&format!("alarm: {alarm}"));
     }
-    Ok(if alarms.is_empty() { Exit::Done } else { Exit::ExperimentAlarm })
+    Ok(if alarms.is_empty() { CliExit::Done } else { CliExit::ExperimentAlarm })
 }

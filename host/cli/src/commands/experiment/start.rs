@@ -6,24 +6,25 @@ use std::path::PathBuf;
 
 use baton_lab::experiment::definition::{HASH_VERSION, SCHEMA, checked_name};
 use baton_lab::experiment::{
-    Analysis, Arm, ArmSpec, Definition, Experiments, Only, State, UnitKind, Version, shares,
+    AnalysisPlan, ArmSpec, ExperimentArm, ExperimentDefinition, ExperimentStore, ExperimentVersion,
+    RunTargeting, UnitKind, VersionState, shares,
 };
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::ids::{ArmName, ExperimentId};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{GivenSetting, Policies};
 use baton_runtime::core::{Digest, UnixMs, Workflow};
-use baton_runtime::engine::Policy;
+use baton_runtime::engine::CompiledPolicy;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{at, experiments, said};
-use crate::args::{FormatArg, PlaceArgs};
-use crate::commands::policy::{Decides, Grant, flags_of, grant, granted, setting};
-use crate::exit::{Exit, Usage};
-use crate::fitness::FitnessArgs;
-use crate::layers::Layers;
-use crate::place::Place;
-use crate::policies::Pinning;
+use crate::args::{LocationArgs, OutputFormatArg};
+use crate::commands::policy::{CapabilityArg, GrantArg, flags_of, grant, granted, setting};
+use crate::exit::{CliExit, UsageError};
+use crate::fitness::ConformanceArgs;
+use crate::layers::ConfigLayers;
+use crate::place::RunLocation;
+use crate::policies::PinMode;
 use crate::registries::RegistryArgs;
 use crate::render::{experiment as render, words};
 use crate::{enrolment, fitness, out, policies};
@@ -40,38 +41,38 @@ Examples:
   baton experiment start far --control resilience --arm far=foresee.wasm --grant far.fuel=200000000
 
 A number after the last colon is a weight of 100, never a tag: `oci://host/name:50` is the newest of `oci://host/name` with weight \
-50, and the tag 50 is written `oci://host/name:50:50`, or better by digest, `oci://host/name@sha256:…`. Arms without a weight share \
-what the others leave. The components are kept beside the definition: whatever becomes of a file or a tag, an arm stays what it is. \
-With another component, setting or weight it is another experiment: `--new-version` begins the next one under the same name, and \
-the runs of each version are reported by themselves.
+50, and the tag 50 is written `oci://host/name:50:50`, or better by digest, `oci://host/name@sha256:…`. Arms without \
+a weight share the remainder. The components are stored with the definition, so that an arm does not change if its \
+file or tag does. Another component, setting or weight makes another experiment: `--new-version` begins it under the \
+same name, and each version has its own report.
 
-New runs of every workflow in every folder take part unless --workflow or --workspace limits it. An arm of the component that the files of a run choose has the settings of those files, beneath its own: control is then what you have. Other policies and settings of the files are set aside for what the arms decide, which the run says when it begins. An arm that asks for more fuel, memory or artifacts than it is granted is refused.")]
-pub(crate) struct StartArgs {
-    /// What it is called: ASCII letters, digits, `-`, `_`, `.`
+New runs of every workflow in every folder take part unless --workflow or --workspace limits it. If an arm has the component that the files of a run name, it takes the settings of those files, with its own on top: control is then what you have now. For the decisions of the arms, other policies and settings of the files are ignored; the run says so when it begins. An arm that asks for more fuel, memory or artifacts than it is granted is refused.")]
+pub(crate) struct ExperimentStartArgs {
+    /// Name of the experiment: ASCII letters, digits, `-`, `_`, `.`
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// What everything is compared with: a file, oci://…, or resilience, which is built in
+    /// Control policy: a file, oci://…, or the built-in resilience
     #[arg(long, value_name = "REF[:WEIGHT]", default_value = "resilience")]
     control: String,
-    /// What is tried
+    /// A candidate policy and its weight; may be given several times
     #[arg(long = "arm", value_name = "NAME=REF[:WEIGHT]", required = true, value_parser = ArmSpec::named)]
     arms: Vec<ArmSpec>,
-    /// What gets an arm
+    /// The unit of assignment
     #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
-    unit: Unit,
-    /// What the arms decide [default: everything that all of them can]
+    unit: AssignmentUnitArg,
+    /// What the arms decide [default: everything that all of them decide]
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
-    decides: Vec<Decides>,
+    decides: Vec<CapabilityArg>,
     /// A setting of an arm's policy; a list as JSON
     #[arg(long = "set", value_name = "ARM.KEY=VALUE", value_parser = arm_setting)]
     settings: Vec<(String, String, GivenSetting)>,
-    /// What an arm's policy may have beyond the usual: `fuel`, `memory_mib` or `artifacts`; may be given several times
+    /// Grant an arm's policy more than the default: `fuel`, `memory_mib` or `artifacts`; may be given several times
     #[arg(long = "grant", value_name = "ARM.KEY=VALUE", value_parser = arm_grant)]
-    grants: Vec<(String, Grant)>,
-    /// The part of all units that takes part, of 1
+    grants: Vec<(String, GrantArg)>,
+    /// Fraction of units to enrol (0–1)
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     coverage: f64,
-    /// What units are hashed with [default: NAME]
+    /// Seed of the hash that assigns units [default: NAME]
     #[arg(long, value_name = "SEED")]
     seed: Option<String>,
     /// Only runs of the workflow of this name
@@ -80,45 +81,45 @@ pub(crate) struct StartArgs {
     /// Only runs in this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     workspace: Option<PathBuf>,
-    /// How often it may find what is not there, however often anybody looks
-    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().alpha)]
+    /// False-positive rate (alpha), however often you look
+    #[arg(long, value_name = "SHARE", default_value_t = AnalysisPlan::default().alpha)]
     alpha: f64,
-    /// Objectives within this share of control's are no difference that matters
-    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().objectives_margin)]
+    /// Equivalence margin for completed objectives, relative to control
+    #[arg(long, value_name = "SHARE", default_value_t = AnalysisPlan::default().objectives_margin)]
     objectives_margin: f64,
-    /// Tokens within this share of control's are no difference that matters
-    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().tokens_margin)]
+    /// Equivalence margin for tokens, relative to control
+    #[arg(long, value_name = "SHARE", default_value_t = AnalysisPlan::default().tokens_margin)]
     tokens_margin: f64,
-    /// By how much the shares of finished runs, faults and timeouts may get worse before no more runs are taken
-    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().guardrail_margin)]
+    /// How much worse the rates of finished runs, faults and timeouts may get before enrolment stops
+    #[arg(long, value_name = "SHARE", default_value_t = AnalysisPlan::default().guardrail_margin)]
     guardrail_margin: f64,
-    /// Begin the next version of an experiment that is there: runs so far are not counted with those of it
+    /// Begin the next version of an existing experiment; earlier runs are not counted with its runs
     #[arg(long)]
     new_version: bool,
     #[command(flatten)]
-    fitness: FitnessArgs,
+    fitness: ConformanceArgs,
     /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-/// What gets an arm, as the command line has it.
+/// The unit of assignment, as the command line has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Unit {
-    /// Every run for itself, with its continuations, splits and restarts
+enum AssignmentUnitArg {
+    /// Each run separately, with its continuations, splits and restarts
     #[default]
     Run,
     /// The same work always gets the same arm
     Task,
 }
 
-impl From<Unit> for UnitKind {
-    fn from(unit: Unit) -> Self {
+impl From<AssignmentUnitArg> for UnitKind {
+    fn from(unit: AssignmentUnitArg) -> Self {
         match unit {
-            Unit::Run => UnitKind::Run,
-            Unit::Task => UnitKind::Task,
+            AssignmentUnitArg::Run => UnitKind::Run,
+            AssignmentUnitArg::Task => UnitKind::Task,
         }
     }
 }
@@ -135,15 +136,15 @@ fn arm_setting(given: &str) -> Result<(String, String, GivenSetting), String> {
 }
 
 /// `arm.key=value`.
-fn arm_grant(given: &str) -> Result<(String, Grant), String> {
+fn arm_grant(given: &str) -> Result<(String, GrantArg), String> {
     let (arm, rest) = given.split_once('.').ok_or("expected ARM.KEY=VALUE, like eager.fuel=80000000")?;
     Ok((arm.to_owned(), grant(rest)?))
 }
 
-pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
+pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
     let place = at(args.state_dir.as_deref());
     let experiments = experiments(args.state_dir.as_deref())?;
-    let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(Usage)?)
+    let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(UsageError)?)
         .chain(args.arms.iter().cloned())
         .collect();
     let set = args.settings.iter().map(|(arm, ..)| ("--set", arm));
@@ -151,13 +152,17 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
     for (flag, arm) in named {
         if specs.iter().all(|spec| spec.name.as_str() != arm) {
             let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-            return Err(Usage(format!("{flag} names the arm {arm}; there is {}", known.join(", "))).into());
+            return Err(UsageError(format!(
+                "{flag} names the unknown arm {arm}; there is {}",
+                known.join(", ")
+            ))
+            .into());
         }
     }
     let fitted = fitted(&specs, &args, &place)?;
     let held = experiments.hold().map_err(said)?;
     let earlier = experiments.find(&args.name).map_err(said)?;
-    let mut definition = earlier.clone().unwrap_or_else(|| Definition {
+    let mut definition = earlier.clone().unwrap_or_else(|| ExperimentDefinition {
         schema: SCHEMA,
         name: ExperimentId::new(args.name.as_str()),
         seed: args.seed.clone().unwrap_or_else(|| args.name.clone()),
@@ -175,19 +180,19 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
         match (other, args.new_version) {
             (None, false) if is_running => {
                 out::progress(&format!("experiment {} is running already, just so", args.name));
-                return render::show(earlier, &BTreeMap::new(), args.format.format).map(|()| Exit::Done);
+                return render::show(earlier, &BTreeMap::new(), args.format.format).map(|()| CliExit::Done);
             }
             (None, false) => {
-                return Err(Usage(format!(
-                    "experiment {} has ended; `--new-version` begins it anew, and leaves its runs to the version that they were of",
+                return Err(UsageError(format!(
+                    "experiment {} has ended; `--new-version` starts its next version, and earlier runs stay with theirs",
                     args.name
                 ))
                 .into());
             }
             (Some(what), false) => {
-                return Err(Usage(format!(
-                    "experiment {} is there already, and {what}. With --new-version it goes on as version {number}, whose runs are \
-                     reported by themselves; or take another name",
+                return Err(UsageError(format!(
+                    "experiment {} exists already, and {what}. With --new-version it continues as version {number}, \
+                     which has its own report; or use another name",
                     args.name
                 ))
                 .into());
@@ -196,8 +201,8 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
                 if earlier.unit != args.unit.into()
                     || args.seed.as_ref().is_some_and(|seed| *seed != earlier.seed)
                 {
-                    return Err(Usage(
-                        "a new version keeps unit and seed, so that the same units stay together; take another name for another unit or seed"
+                    return Err(UsageError(
+                        "a new version keeps unit and seed, so that the same units stay together; for another unit or seed, use another name"
                             .to_owned(),
                     )
                     .into());
@@ -206,15 +211,15 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
         }
     } else if args.new_version {
         return Err(
-            Usage(format!("there is no experiment {} yet: leave out --new-version", args.name)).into()
+            UsageError(format!("there is no experiment {} yet: leave out --new-version", args.name)).into()
         );
     }
     if let Some(last) = definition.versions.last_mut().filter(|last| last.is_running()) {
-        last.state = State::Stopped { at: now(), why: format!("version {number} began") };
+        last.state = VersionState::Stopped { at: now(), why: format!("version {number} began") };
     }
     definition.versions.push(version);
-    definition.check().map_err(Usage)?;
-    for Fitted { bytes, .. } in &fitted {
+    definition.check().map_err(UsageError)?;
+    for ValidatedArm { bytes, .. } in &fitted {
         experiments.keep(&definition.name, bytes, &held).map_err(said)?;
     }
     experiments.write(&definition, &held).map_err(said)?;
@@ -223,11 +228,16 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
     tell_overlaps(&experiments, &definition);
     tell_set_aside(&definition, &place)?;
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// In what the definition that is there differs from the one that was asked for.
-fn other(earlier: &Definition, current: &Version, asked: &Version, args: &StartArgs) -> Option<String> {
+fn other(
+    earlier: &ExperimentDefinition,
+    current: &ExperimentVersion,
+    asked: &ExperimentVersion,
+    args: &ExperimentStartArgs,
+) -> Option<String> {
     if earlier.unit != UnitKind::from(args.unit) {
         return Some(format!("its unit is {}", earlier.unit.name()));
     }
@@ -237,19 +247,24 @@ fn other(earlier: &Definition, current: &Version, asked: &Version, args: &StartA
     asked.differs_from(current)
 }
 
-fn version(args: &StartArgs, number: u32, arms: Vec<Arm>, fitted: &[Fitted]) -> anyhow::Result<Version> {
+fn version(
+    args: &ExperimentStartArgs,
+    number: u32,
+    arms: Vec<ExperimentArm>,
+    fitted: &[ValidatedArm],
+) -> anyhow::Result<ExperimentVersion> {
     let workspace = args.workspace.as_ref().map(|folder| {
-        folder.canonicalize().map_err(|error| Usage(format!("the folder {}: {error}", folder.display())))
+        folder.canonicalize().map_err(|error| UsageError(format!("the folder {}: {error}", folder.display())))
     });
-    Ok(Version {
+    Ok(ExperimentVersion {
         version: number,
         started_at: now(),
-        state: State::Running,
+        state: VersionState::Running,
         coverage: args.coverage,
         decides: decides(args, fitted)?,
         arms,
-        only: Only { workflow: args.workflow.clone(), workspace: workspace.transpose()? },
-        analysis: Analysis {
+        only: RunTargeting { workflow: args.workflow.clone(), workspace: workspace.transpose()? },
+        analysis: AnalysisPlan {
             alpha: args.alpha,
             objectives_margin: args.objectives_margin,
             tokens_margin: args.tokens_margin,
@@ -259,16 +274,20 @@ fn version(args: &StartArgs, number: u32, arms: Vec<Arm>, fitted: &[Fitted]) -> 
 }
 
 /// An arm whose component was loaded, held to the contract and tried.
-struct Fitted {
-    arm: Arm,
+struct ValidatedArm {
+    arm: ExperimentArm,
     bytes: Vec<u8>,
     decides: Vec<Capability>,
 }
 
-fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Result<Vec<Fitted>> {
-    let weights = shares(specs).map_err(Usage)?;
+fn fitted(
+    specs: &[ArmSpec],
+    args: &ExperimentStartArgs,
+    place: &LocationArgs,
+) -> anyhow::Result<Vec<ValidatedArm>> {
+    let weights = shares(specs).map_err(UsageError)?;
     let engine = policies::engine(place)?;
-    let decides = Decides::capabilities(&args.decides);
+    let decides = CapabilityArg::capabilities(&args.decides);
     let mut fitted = Vec::new();
     for (spec, weight) in specs.iter().zip(weights) {
         let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
@@ -280,8 +299,8 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         if !named.built_in {
             fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured, &decides)?;
         }
-        fitted.push(Fitted {
-            arm: Arm {
+        fitted.push(ValidatedArm {
+            arm: ExperimentArm {
                 name: spec.name.clone(),
                 reference: spec.reference.clone(),
                 policy: named.name,
@@ -299,7 +318,11 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
 }
 
 /// What an arm is granted. An arm that gets less than it asks for would be measured by how it fails.
-fn granted_to(arm: &ArmName, policy: &Policy, given: &[(String, Grant)]) -> anyhow::Result<Grants> {
+fn granted_to(
+    arm: &ArmName,
+    policy: &CompiledPolicy,
+    given: &[(String, GrantArg)],
+) -> anyhow::Result<Grants> {
     let given = given.iter().filter(|(name, _)| name == arm.as_str()).map(|(_, grant)| grant.clone());
     let (grants, wants) = (granted(&given.collect::<Vec<_>>())?, policy.wants());
     let refused = grants.lacks(wants);
@@ -307,22 +330,25 @@ fn granted_to(arm: &ArmName, policy: &Policy, given: &[(String, Grant)]) -> anyh
         return Ok(grants);
     }
     let (policy, flags) = (policy.name(), flags_of(&refused, &format!("{arm}.")));
-    Err(Usage(format!(
+    Err(UsageError(format!(
         "arm {arm}: {policy} asks for {wants}; granted: {grants}; refused: {refused}. To grant it, repeat the command with {flags}"
     ))
     .into())
 }
 
 /// What every arm decides. An arm that cannot decide it would leave it to somebody else, and then what is compared?
-fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage> {
+fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Capability>, UsageError> {
     let can = |capability: &Capability| fitted.iter().all(|arm| arm.decides.contains(capability));
     if !args.decides.is_empty() {
-        let asked = Decides::capabilities(&args.decides);
+        let asked = CapabilityArg::capabilities(&args.decides);
         let found: Vec<Capability> = Capability::ALL.into_iter().filter(|one| asked.contains(one)).collect();
         for capability in &found {
             if let Some(not) = fitted.iter().find(|arm| !arm.decides.contains(capability)) {
                 let able = words::list(&not.decides.iter().collect::<Vec<_>>());
-                return Err(Usage(format!("arm {} does not decide {capability}, only {able}", not.arm.name)));
+                return Err(UsageError(format!(
+                    "arm {} does not decide {capability}, only {able}",
+                    not.arm.name
+                )));
             }
         }
         return Ok(found);
@@ -335,7 +361,7 @@ fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage
                 format!("{} decides {}", arm.arm.name, words::list(&arm.decides.iter().collect::<Vec<_>>()))
             })
             .collect();
-        return Err(Usage(format!("there is nothing that all arms decide: {}", each.join("; "))));
+        return Err(UsageError(format!("the arms have no decision in common: {}", each.join("; "))));
     }
     let left: Vec<&Capability> = Capability::ALL
         .iter()
@@ -343,7 +369,7 @@ fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage
         .collect();
     if !left.is_empty() {
         out::progress(&format!(
-            "not every arm decides {}: that is left to the workflow, and is no part of the experiment",
+            "not every arm decides {}: the workflow's policies do, and the experiment does not cover it",
             words::list(&left)
         ));
     }
@@ -352,10 +378,11 @@ fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage
 
 /// Says where two experiments would decide the same: the one that was started earlier does.
 /// Nobody hinders a trial of the method itself, but it is seldom meant.
-fn tell_alike(definition: &Definition) {
+fn tell_alike(definition: &ExperimentDefinition) {
     let Some(version) = definition.current() else { return };
-    let is_alike =
-        |one: &Arm, other: &Arm| (&one.component, &one.settings) == (&other.component, &other.settings);
+    let is_alike = |one: &ExperimentArm, other: &ExperimentArm| {
+        (&one.component, &one.settings) == (&other.component, &other.settings)
+    };
     for (index, arm) in version.arms.iter().enumerate() {
         if let Some(other) = version.arms[..index].iter().find(|other| is_alike(other, arm)) {
             out::progress(&format!(
@@ -366,36 +393,36 @@ fn tell_alike(definition: &Definition) {
     }
 }
 
-fn tell_overlaps(experiments: &Experiments, definition: &Definition) {
+fn tell_overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) {
     for line in enrolment::overlaps(experiments, definition) {
         out::progress(&line);
     }
 }
 
 /// Says which runs take part, and what the user's file and the one of the folder say that holds in none of them.
-fn tell_set_aside(definition: &Definition, args: &PlaceArgs) -> anyhow::Result<()> {
+fn tell_set_aside(definition: &ExperimentDefinition, args: &LocationArgs) -> anyhow::Result<()> {
     let Some(version) = definition.current() else { return Ok(()) };
-    let Only { workflow, workspace } = &version.only;
+    let RunTargeting { workflow, workspace } = &version.only;
     if workflow.is_none() && workspace.is_none() {
         out::progress(
             "new runs of every workflow in every folder take part; --workflow and --workspace limit it to some, with --new-version",
         );
     }
-    let mut place = Place::here(args)?;
+    let mut place = RunLocation::here(args)?;
     if let Some(folder) = workspace {
         place.config.workspace.clone_from(folder);
     }
     let folder = place.config.workspace.clone();
     let mut policies = Policies::default();
-    policies.lay(Layers::read(Some(&folder))?.said());
+    policies.lay(ConfigLayers::read(Some(&folder))?.said());
     let files = Workflow { policies, ..Workflow::default() };
     // What cannot be read here the run says.
-    let Ok(bundle) = policies::bundle(&files, &folder, args, Pinning::Leave) else { return Ok(()) };
+    let Ok(bundle) = policies::bundle(&files, &folder, args, PinMode::Leave) else { return Ok(()) };
     for arm in &version.arms {
         let aside = enrolment::set_aside(&place.config, &files, &bundle, version, arm);
         if !aside.is_empty() {
             out::progress(&format!(
-                "arm {} sets aside {}: they hold in no run that draws it, except where it abstains",
+                "arm {} overrides {}: they do not apply in its runs, except where it abstains",
                 arm.name,
                 words::list(&aside)
             ));
@@ -423,7 +450,7 @@ mod tests {
             ("late", "compact-percent", SettingValue::Integer(85).into())
         );
         assert!(arm_setting("compact-percent=85").unwrap_err().contains("ARM.KEY=VALUE"));
-        assert_eq!(arm_grant("late.fuel=7").unwrap(), ("late".to_owned(), Grant::Fuel(7)));
+        assert_eq!(arm_grant("late.fuel=7").unwrap(), ("late".to_owned(), GrantArg::Fuel(7)));
         assert!(arm_grant("fuel=7").unwrap_err().contains("ARM.KEY=VALUE"));
         assert!(name("with space").is_err() && name("split-v2").is_ok());
     }

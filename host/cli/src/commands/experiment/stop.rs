@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use baton_lab::experiment::State;
+use baton_lab::experiment::VersionState;
 use clap::{Args, ValueHint};
 
 use super::{experiments, said};
-use crate::args::FormatArg;
+use crate::args::OutputFormatArg;
 use crate::enrolment::now;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::out;
 use crate::render::experiment as render;
 
@@ -19,7 +19,7 @@ use crate::render::experiment as render;
 Examples:
   baton experiment stop split-v2
   baton experiment stop split-v2 --why \"eager is worth its price\"")]
-pub(crate) struct StopArgs {
+pub(crate) struct ExperimentStopArgs {
     /// Which experiment
     #[arg(value_name = "NAME")]
     name: String,
@@ -30,10 +30,10 @@ pub(crate) struct StopArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
+pub(super) fn stop(args: ExperimentStopArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
     // Nothing is made for one that is not there.
     experiments.read(&args.name).map_err(said)?;
@@ -41,11 +41,11 @@ pub(super) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     let mut definition = experiments.read(&args.name).map_err(said)?;
     match definition.versions.last_mut() {
         Some(last) if last.is_running() => {
-            last.state = State::Stopped { at: now(), why: args.why };
+            last.state = VersionState::Stopped { at: now(), why: args.why };
             experiments.write(&definition, &held).map_err(said)?;
         }
         _ => out::progress(&format!("experiment {} took no more runs already", args.name)),
     }
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

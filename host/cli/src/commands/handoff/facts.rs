@@ -13,7 +13,7 @@ const FACTS: &str = "-facts.json";
 const FACTS_BYTES_MAX: u64 = 64 << 20;
 
 /// What the facts beside a handoff say that its check needs.
-pub(super) struct Facts {
+pub(super) struct HandoffFactsFile {
     /// The commit it was made at, and the branch.
     pub(super) head: String,
     pub(super) branch: String,
@@ -23,7 +23,7 @@ pub(super) struct Facts {
     descriptions: String,
 }
 
-impl Facts {
+impl HandoffFactsFile {
     /// Whether a file may be missing: deleted on the way, kept in the store, or still to be written.
     pub(super) fn excuses(&self, path: &str) -> bool {
         let kept = |known: &String| known == path || path.ends_with(&format!("/{known}"));
@@ -52,7 +52,7 @@ impl Facts {
         excuses.extend(facts["predecessor"].as_str().map(str::to_owned));
         excuses.extend(facts["verification"]["artifact"].as_str().map(str::to_owned));
         excuses.push(named);
-        Some(Facts {
+        Some(HandoffFactsFile {
             head: facts["git"]["head"].as_str().unwrap_or_default().to_owned(),
             branch: facts["git"]["branch"].as_str().unwrap_or_default().to_owned(),
             open: objectives

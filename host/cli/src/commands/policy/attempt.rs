@@ -16,15 +16,15 @@ use baton_runtime::engine::{ConfiguredPolicy, Engine, Router};
 use baton_runtime::journal_of;
 use clap::{Args, ValueHint};
 
-use super::new::Decides;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
-use crate::place::Place;
-use crate::render::trial::{Answered, OnQuestion, OnRun, written};
+use super::new::CapabilityArg;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
+use crate::place::RunLocation;
+use crate::render::trial::{QuestionTrialReport, RunTrialReport, TrialSubject, written};
 use crate::render::{look, record, words};
 use crate::{out, policies};
 
-use sample::Sample;
+use sample::SampleQuestion;
 
 /// Compare a policy's decisions with those recorded in a run
 #[derive(Debug, Args)]
@@ -34,17 +34,18 @@ Examples:
   baton policy try my-split.wasm --on 20260212-103000       on this one
   baton policy try builtin:resilience --set max-objectives=2
   baton policy try --sample split > observation.json        a question to start from
-  baton policy try my-split.wasm --on observation.json      beside the built-in policy
+  baton policy try my-split.wasm --on observation.json      compared with the built-in policy
 
-Every question that the run asked is put to the policy. An answer is otherwise if the host would have done something else \
-after it, or would have warned where it did not. Another reason is not, nor is a field that the host does not read there, \
-such as the recovery of a healthy session: that is the same in other words. After an answer that would have made the host do something else in a phase, the run would \
-have gone another way there: what would have come after it is not known, and what was asked after it is counted apart. \
-Exits with 0 whatever the policy decides.
+The policy gets every question that the run asked. An answer differs if the host would have acted differently after \
+it, or would have warned when it did not. A different reason does not count, nor does a field that the host ignores \
+there, such as the recovery of a healthy session: that is the same in other words. After an answer that would have \
+made the host act differently in a phase, the rest of that phase would have taken another course: it is not known \
+what would have followed, and later questions of the phase are counted separately. Exits with 0 whatever the policy \
+decides.
 
 A question of a run, to change and ask again:
   baton policy try my-split.wasm --format json | jq '.differences[0].question' > observation.json")]
-pub(crate) struct TryArgs {
+pub(crate) struct PolicyTryArgs {
     /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "sample", value_hint = ValueHint::FilePath)]
     policy: Option<String>,
@@ -53,7 +54,7 @@ pub(crate) struct TryArgs {
     on: Option<String>,
     /// Only questions about this decision
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
-    decides: Vec<Decides>,
+    decides: Vec<CapabilityArg>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, GivenSetting)>,
@@ -62,17 +63,17 @@ pub(crate) struct TryArgs {
     differences: u16,
     /// Print a question that --on takes, and try nothing
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["policy", "on", "decides", "settings"])]
-    sample: Option<Sample>,
+    sample: Option<SampleQuestion>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
+pub(super) fn attempt(args: PolicyTryArgs) -> anyhow::Result<CliExit> {
     if let Some(sample) = args.sample {
         out::data(&record::pretty(&written(&sample.question()))?)?;
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     let reference = args.policy.as_deref().unwrap_or_default();
     let asked = match args.on.as_deref().filter(|on| is_file(on)) {
@@ -92,62 +93,62 @@ pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
 }
 
 fn on_run(
-    args: &TryArgs,
+    args: &PolicyTryArgs,
     policy: &ConfiguredPolicy,
     decides: &BTreeSet<Capability>,
     run: Option<&RunId>,
-) -> anyhow::Result<Exit> {
-    let place = Place::to_read(&args.place, run)?;
+) -> anyhow::Result<CliExit> {
+    let place = RunLocation::to_read(&args.place, run)?;
     let (journal, run) = journal_of(&place.config, run)?;
     let kept = usize::from(args.differences);
     let tried = try_on(&journal, &run, decides.iter().copied(), kept, candidate(policy))?;
-    let found = OnRun { run: &run, policy: Answered::of(policy), decides, tried: &tried };
+    let found = RunTrialReport { run: &run, policy: TrialSubject::of(policy), decides, tried: &tried };
     match args.format.format {
-        Format::Text => out::data(&found.text(&look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&found.json())?)?,
-        Format::Jsonl => found.lines().try_for_each(|line| out::data(&record::line(&line)?))?,
+        OutputFormat::Text => out::data(&found.text(&look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&found.json())?)?,
+        OutputFormat::Jsonl => found.lines().try_for_each(|line| out::data(&record::line(&line)?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn on_question(
-    args: &TryArgs,
+    args: &PolicyTryArgs,
     engine: &Engine,
     policy: &ConfiguredPolicy,
     decides: &BTreeSet<Capability>,
     file: &Path,
     question: &PolicyRequest,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let asked = question.ask.capability();
     if !decides.contains(&asked) {
         let (file, name) = (file.display(), policy.policy().name());
         let why =
             format!("{file} asks {}, and {name} is asked about {}", question.ask.function(), list(decides));
-        return Err(Usage(why).into());
+        return Err(UsageError(why).into());
     }
     let built_in = Router::new(engine, BTreeMap::new()).context("loading the built-in policy")?;
     let (current, label) = built_in.decide(question);
     let candidate = policy.evaluate(question);
-    let found = OnQuestion {
+    let found = QuestionTrialReport {
         question,
-        policy: Answered::of(policy),
+        policy: TrialSubject::of(policy),
         candidate: &candidate.result,
         fuel: candidate.fuel,
         current: &current,
         label: &label,
     };
     match args.format.format {
-        Format::Text => out::data(&found.text(&look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&found.json())?)?,
-        Format::Jsonl => out::data(&record::line(&found.json())?)?,
+        OutputFormat::Text => out::data(&found.text(&look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&found.json())?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&found.json())?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// What a policy is asked about: what it decides, and of that what was named, if anything was.
 pub(crate) fn asked_about(
     policy: &ConfiguredPolicy,
-    named: &[Decides],
+    named: &[CapabilityArg],
 ) -> anyhow::Result<BTreeSet<Capability>> {
     let can = policy.policy().decides();
     let named: BTreeSet<Capability> = named.iter().map(|decides| decides.capability()).collect();
@@ -156,7 +157,7 @@ pub(crate) fn asked_about(
     if both.is_empty() {
         let (name, can) = (policy.policy().name(), words::list(can));
         let why = format!("{name} does not decide {}: it decides {can}", list(&named));
-        return Err(Usage(why).into());
+        return Err(UsageError(why).into());
     }
     Ok(both)
 }

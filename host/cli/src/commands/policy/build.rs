@@ -8,8 +8,8 @@ use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use crate::args::FormatArg;
-use crate::exit::{Exit, Usage};
+use crate::args::OutputFormatArg;
+use crate::exit::{CliExit, UsageError};
 use crate::out;
 use crate::render::{record, words};
 
@@ -22,7 +22,7 @@ Examples:
 
 A crate needs a Rust compiler with the WebAssembly target, once:
   rustup target add wasm32-unknown-unknown
-A policy in JavaScript or Python is built by its own build.mjs or build.py; its README says what that needs.
+A policy in JavaScript or Python is built by its own build.mjs or build.py; its README lists the requirements.
 A policy in C needs clang with a C library for WebAssembly:
   apt-get install clang lld wasi-libc libclang-rt-dev-wasm32")]
 pub(crate) struct BuildArgs {
@@ -33,14 +33,14 @@ pub(crate) struct BuildArgs {
     #[arg(long)]
     bindings: bool,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
+pub(super) fn build(args: BuildArgs) -> anyhow::Result<CliExit> {
     let c = CPolicy::of(&args.folder);
     if args.bindings {
         let Some(c) = c else {
-            return Err(Usage(
+            return Err(UsageError(
                 "--bindings is for policies in C, which have a world.wit and a policy.c".into(),
             )
             .into());
@@ -54,7 +54,7 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
         if !record::write(args.format.format, &document)? {
             out::progress(&format!("wrote the bindings into {}", folder.display()));
         }
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     let scripted = match (&c, Script::of(&args.folder)) {
         (Some(c), _) => Some(c.build()?),
@@ -81,5 +81,5 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<Exit> {
         let (component, size) = (component.display(), words::bytes(bytes));
         out::progress(&format!("built {component}  {digest}  {size}, {by}"));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use baton_lab::conformance::{self, FunctionReport, Plan, Report, RuleReport};
+use baton_lab::conformance::{self, ConformancePlan, ConformanceReport, FunctionReport, RuleReport};
 use baton_runtime::core::Digest;
 use baton_runtime::core::grants::RequestedGrants;
 use baton_runtime::core::workflow::GivenSetting;
@@ -17,61 +17,61 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{Format, FormatArg};
-use crate::exit::Exit;
-use crate::policies::{Named, refused};
+use crate::args::{OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
+use crate::policies::{NamedComponent, refused};
 use crate::registries::RegistryArgs;
-use crate::render::asking::Asking;
-use crate::render::look::{self, Look, Tone};
+use crate::render::asking::QuestionProgress;
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
 
 use super::attempt::setting;
-use golden::Goldens;
+use golden::GoldenReplay;
 
-/// Check whether a policy is fit to decide: generated questions, and rules that every answer has to keep
+/// Check a policy against the contract with generated questions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton policy check careful.wasm
   baton policy check careful.wasm --questions 100           while you work on it
-  baton policy check careful.wasm --save broken.json        with the question that broke each rule
-  baton policy check careful.wasm --set max-parts=2         with a setting that is not its default
-  baton policy check careful.wasm --golden golden           and to the decisions kept there
-  baton policy check careful.wasm --golden golden --update  writes them as they are now
+  baton policy check careful.wasm --save broken.json        saves the question that broke each rule
+  baton policy check careful.wasm --set max-parts=2         with a changed setting
+  baton policy check careful.wasm --golden golden           also with the decisions kept there
+  baton policy check careful.wasm --golden golden --update  updates them
   baton policy check careful.wasm --format json
 
-A policy that is fit keeps the contract; whether it decides well is for `baton policy try` to show.")]
-pub(crate) struct CheckArgs {
+A policy that passes keeps the contract; whether it decides well is shown by `baton policy try`.")]
+pub(crate) struct PolicyCheckArgs {
     /// A component, a policy that is part of the host, or a file of rules as `rules:FILE`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     policy: String,
-    /// How many questions are put to it
+    /// Number of questions to ask
     #[arg(long, value_name = "N", default_value_t = conformance::QUESTIONS,
           value_parser = clap::value_parser!(u64).range(1..))]
     questions: u64,
-    /// Which questions: the same seed asks the same
-    #[arg(long, value_name = "N", default_value_t = Plan::default().seed)]
+    /// Seed of the questions: the same seed gives the same questions
+    #[arg(long, value_name = "N", default_value_t = ConformancePlan::default().seed)]
     seed: u64,
     /// Write the questions that broke a rule to this file, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     save: Option<PathBuf>,
-    /// Hold it to the golden decisions (*.json) in this folder as well
+    /// Also compare with the golden decisions (*.json) in this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     golden: Option<PathBuf>,
-    /// Write golden decisions that are missing or others now
+    /// Create missing and update changed golden files
     #[arg(long, requires = "golden")]
     update: bool,
-    /// A setting that it is asked with; a list as JSON
+    /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "golden")]
     settings: Vec<(String, GivenSetting)>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// What is known of a component.
 #[derive(Serialize)]
-struct Checked {
+struct PolicyCheckResult {
     #[serde(rename = "policy")]
     name: String,
     bytes: usize,
@@ -89,38 +89,38 @@ struct Checked {
     set: BTreeMap<String, GivenSetting>,
     fit: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    golden: Option<Goldens>,
+    golden: Option<GoldenReplay>,
     #[serde(rename = "conformance")]
-    report: Report,
+    report: ConformanceReport,
 }
 
-pub(super) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
-    let plan = Plan { seed: args.seed, questions: args.questions };
+pub(super) fn check(args: PolicyCheckArgs) -> anyhow::Result<CliExit> {
+    let plan = ConformancePlan { seed: args.seed, questions: args.questions };
     let checked = look_into(&args, plan)?;
     if let Some(path) = &args.save {
         save(path, &checked.report)?;
     }
-    let document = Record { schema: record::SCHEMA, record: "policy-check", checked: &checked };
+    let document = PolicyCheckRecord { schema: record::SCHEMA, record: "policy-check", checked: &checked };
     match args.format.format {
-        Format::Text => out::data(&text(&checked, &look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => out::data(&text(&checked, &look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(if checked.fit { Exit::Done } else { Exit::PolicyRefused })
+    Ok(if checked.fit { CliExit::Done } else { CliExit::PolicyRefused })
 }
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct PolicyCheckRecord<'a> {
     schema: u32,
     record: &'static str,
     #[serde(flatten)]
-    checked: &'a Checked,
+    checked: &'a PolicyCheckResult,
 }
 
 /// What is granted for the check, so that a policy that reads artifacts can be asked: there are none.
-pub(super) struct NoArtifacts;
+pub(super) struct EmptyArtifactSource;
 
-impl ArtifactSource for NoArtifacts {
+impl ArtifactSource for EmptyArtifactSource {
     fn list(&self) -> Vec<(String, Digest)> {
         Vec::new()
     }
@@ -130,12 +130,12 @@ impl ArtifactSource for NoArtifacts {
     }
 }
 
-fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
+fn look_into(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<PolicyCheckResult> {
     let reference = args.policy.as_str();
     let named = policies::named(reference, &RegistryArgs::default())?;
     let set: BTreeMap<_, _> = args.settings.iter().cloned().collect();
     let asked_with = named.settings(&set);
-    let Named { name, bytes, rules, .. } = named;
+    let NamedComponent { name, bytes, rules, .. } = named;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     // It is held to what it asks for; the workflow that names it has to grant that.
     let load = |ComponentGrants { artifacts, .. }: ComponentGrants| {
@@ -144,20 +144,22 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
             .load_granted(&name, &bytes, grants)
             .map_err(|error| anyhow::Error::new(refused(reference, &error)))
     };
-    let policy =
-        load(ComponentGrants { artifacts: Some(Arc::new(NoArtifacts)), ..ComponentGrants::default() })?;
+    let policy = load(ComponentGrants {
+        artifacts: Some(Arc::new(EmptyArtifactSource)),
+        ..ComponentGrants::default()
+    })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
     let configured = policy.configure(&asked_with).map_err(|error| refused(reference, &error))?;
     let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
     let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
     let goldens = goldens.transpose()?;
-    let mut asking = Asking::new(plan.questions, Some("`--questions 500`"));
+    let mut asking = QuestionProgress::new(plan.questions, Some("`--questions 500`"));
     let report = conformance::check(&engine, &configured, plan, |asked| asking.at(asked));
     asking.end();
     let fit = report.is_fit()
-        && goldens.as_ref().is_none_or(Goldens::all_stand)
+        && goldens.as_ref().is_none_or(GoldenReplay::all_stand)
         && unseen(&report, goldens.as_ref(), &rules).next().is_none();
-    Ok(Checked {
+    Ok(PolicyCheckResult {
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
         outline: policy.outline().clone(),
@@ -172,7 +174,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     })
 }
 
-fn save(path: &std::path::Path, report: &Report) -> anyhow::Result<()> {
+fn save(path: &std::path::Path, report: &ConformanceReport) -> anyhow::Result<()> {
     let broken: Vec<&RuleReport> = report.broken().collect();
     let document = json!({
         "schema": record::SCHEMA,
@@ -188,8 +190,8 @@ fn save(path: &std::path::Path, report: &Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn text(checked: &Checked, look: &Look) -> String {
-    let Checked { name, bytes, decides, outline, settings, report, .. } = checked;
+fn text(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
+    let PolicyCheckResult { name, bytes, decides, outline, settings, report, .. } = checked;
     let name = look.paint(Tone::Strong, name);
     let mut text = format!("{}\n", verdict(checked, look));
     text.push_str(&abstained(checked, look));
@@ -231,7 +233,7 @@ fn text(checked: &Checked, look: &Look) -> String {
 }
 
 /// The settings of the questions: "the values of the file, and compact-percent = 60".
-fn asked_with(checked: &Checked) -> String {
+fn asked_with(checked: &PolicyCheckResult) -> String {
     let values = if checked.rules.is_empty() { "their defaults" } else { "the values of the file" };
     let set: Vec<_> =
         checked.set.iter().map(|(key, value)| format!("{key} = {}", words::given(value))).collect();
@@ -244,8 +246,8 @@ fn asked_with(checked: &Checked) -> String {
 /// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time. Rules abstain from what
 /// they do not name, and generated questions have other words, phases and modes than theirs.
 fn unseen<'r>(
-    report: &'r Report,
-    goldens: Option<&'r Goldens>,
+    report: &'r ConformanceReport,
+    goldens: Option<&'r GoldenReplay>,
     rules: &BTreeMap<String, GivenSetting>,
 ) -> impl Iterator<Item = &'r str> {
     let mute = report.mute().filter(|_| rules.is_empty()).map(|function| function.function.as_str());
@@ -253,15 +255,15 @@ fn unseen<'r>(
 }
 
 /// A line for each function of which no generated question got a decision. A golden file shows one decision, and no more.
-fn abstained(checked: &Checked, look: &Look) -> String {
+fn abstained(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     let line = |FunctionReport { function, questions, .. }: &FunctionReport| {
         let why = match checked.rules.is_empty() {
             true => format!(
                 "it abstained from all {questions} generated questions of {function}: the rules say nothing of its decisions"
             ),
             false => format!(
-                "no rule of the file applies to any of the {questions} generated questions of {function}, which have other words: what it \
-                 decides there was not checked. `baton policy try` shows it on the questions of a run"
+                "no rule of the file applies to any of the {questions} generated questions of {function}, which have \
+                 other words: its decisions there were not checked. `baton policy try` shows it on the questions of a run"
             ),
         };
         format!("{}: {}\n", look.paint(Tone::Warn, "warning"), look.wrap(&why, 9))
@@ -270,7 +272,7 @@ fn abstained(checked: &Checked, look: &Look) -> String {
 }
 
 /// "fit to decide: splitting", or how many rules are broken, or of what nobody has seen a decision.
-fn verdict(checked: &Checked, look: &Look) -> String {
+fn verdict(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     let report = &checked.report;
     if checked.fit {
         let decides = checked.decides.join(", ");
@@ -291,7 +293,7 @@ fn verdict(checked: &Checked, look: &Look) -> String {
             unseen.join(" and ")
         ));
     }
-    why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(Goldens::verdict));
+    why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(GoldenReplay::verdict));
     let head = match is_shown_unfit {
         true => look.paint(Tone::Bad, "not fit to decide"),
         false => look.paint(Tone::Warn, "not shown to be fit"),
@@ -299,7 +301,7 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     let mut text = format!("{head}: {}", why.join(", and "));
     if report.asked < report.wanted {
         text.push_str(&format!(
-            "; it failed on so many questions that it was asked {} of {}",
+            "; it failed so often that it was asked only {} of {}",
             report.asked, report.wanted
         ));
     }
@@ -307,7 +309,7 @@ fn verdict(checked: &Checked, look: &Look) -> String {
 }
 
 /// The rules that say something of it, each with what broke it.
-fn rules(report: &Report, look: &Look) -> String {
+fn rules(report: &ConformanceReport, look: &TerminalStyle) -> String {
     let width = report.applied().map(|rule| rule.says.len()).max().unwrap_or(0);
     let mut text = format!("{:width$}  {:>7}  {:>7}\n", "rule", "asked", "broken");
     for rule in report.applied() {
@@ -334,7 +336,7 @@ fn rules(report: &Report, look: &Look) -> String {
 }
 
 /// What answering took, beside what it may take.
-fn functions(report: &Report) -> String {
+fn functions(report: &ConformanceReport) -> String {
     let limit = report.limits.fuel;
     let width = report.functions.iter().map(|function| function.function.len()).max().unwrap_or(0).max(8);
     let mut text = format!(
@@ -354,7 +356,7 @@ fn functions(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use baton_lab::conformance::{Answer, Bounds, Counterexample};
+    use baton_lab::conformance::{Counterexample, QuestionResult, ReportedLimits};
     use baton_runtime::core::TextBlob;
     use baton_runtime::core::observation::{PolicyQuery, PolicyRequest, ReviewObservation, TextId};
     use baton_runtime::core::workflow::SettingValue;
@@ -362,7 +364,7 @@ mod tests {
 
     use super::*;
 
-    fn checked(broken: u64) -> Checked {
+    fn checked(broken: u64) -> PolicyCheckResult {
         let seen = ReviewObservation {
             document: TextId(0),
             missing_files: Vec::new(),
@@ -380,7 +382,7 @@ mod tests {
                 vec![TextBlob::from("# Handoff")],
             ))
                 .into(),
-            answer: Answer { decision: None, fault: None, fuel: 12 },
+            answer: QuestionResult { decision: None, fault: None, fuel: 12 },
             changed: None,
             second_answer: None,
         };
@@ -393,7 +395,7 @@ mod tests {
             untested: says.ends_with("turns") && asked == 0,
             counterexample: (broken > 0).then(|| example.clone()),
         };
-        let report = Report {
+        let report = ConformanceReport {
             component: Digest::of("careful"),
             settings: Digest::of("settings"),
             engine: Digest::of("engine"),
@@ -413,7 +415,7 @@ mod tests {
                 worst_fuel: 1_250_000,
                 worst_question: 1203,
             }],
-            limits: Bounds {
+            limits: ReportedLimits {
                 fuel: 20_000_000,
                 memory_bytes: 64 << 20,
                 output_bytes: 128 << 10,
@@ -421,7 +423,7 @@ mod tests {
             },
         };
         let import = |name: &str, needs_grant| ImportedInterface { name: name.to_owned(), needs_grant };
-        Checked {
+        PolicyCheckResult {
             name: "careful".to_owned(),
             bytes: 61_234,
             decides: vec!["handoff"],
@@ -444,22 +446,22 @@ mod tests {
 
     #[test]
     fn the_verdict_comes_first_and_then_what_it_rests_on() {
-        insta::assert_snapshot!("policy_check_fit", text(&checked(0), &Look::bare(100)));
-        insta::assert_snapshot!("policy_check_broken", text(&checked(3), &Look::bare(100)));
+        insta::assert_snapshot!("policy_check_fit", text(&checked(0), &TerminalStyle::bare(100)));
+        insta::assert_snapshot!("policy_check_broken", text(&checked(3), &TerminalStyle::bare(100)));
         let mut mute = checked(0);
         mute.report.functions[0].abstained = mute.report.functions[0].questions;
         mute.fit = unseen(&mute.report, None, &mute.rules).next().is_none();
-        insta::assert_snapshot!("policy_check_mute", text(&mute, &Look::bare(100)));
+        insta::assert_snapshot!("policy_check_mute", text(&mute, &TerminalStyle::bare(100)));
         // Rules are for what they name, so that they are not unfit for abstaining.
         let rules = BTreeMap::from([("after-failed".to_owned(), SettingValue::Text("ask".into()).into())]);
         let mut of_rules = checked(0);
         of_rules.report.functions[0].abstained = of_rules.report.functions[0].questions;
         of_rules.rules = rules;
         of_rules.fit = unseen(&of_rules.report, None, &of_rules.rules).next().is_none();
-        insta::assert_snapshot!("policy_check_rules", text(&of_rules, &Look::bare(100)));
+        insta::assert_snapshot!("policy_check_rules", text(&of_rules, &TerminalStyle::bare(100)));
         // A golden file makes it fit, and the warning stays.
         mute.fit = true;
-        let text = text(&mute, &Look::bare(100));
+        let text = text(&mute, &TerminalStyle::bare(100));
         assert!(text.starts_with("fit to decide: handoff\nwarning: it abstained from all 41802"), "{text}");
     }
 }

@@ -6,15 +6,15 @@ use baton_runtime::engine::{Engine, EngineConfig, SettingSpec};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use crate::args::{Format, FormatArg};
-use crate::exit::Exit;
-use crate::policies::{Named, refused};
+use crate::args::{OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
+use crate::policies::{NamedComponent, refused};
 use crate::registries::RegistryArgs;
-use crate::render::look::{self, Look, Tone};
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
 
-/// Show what a policy decides and what can be set for it
+/// Show what a policy decides and which settings it has
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,11 +26,11 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "FILE", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// What is shown of a component.
-struct Inspected {
+struct ComponentInspection {
     name: String,
     digest: Digest,
     bytes: usize,
@@ -40,7 +40,7 @@ struct Inspected {
     settings: Vec<SettingSpec>,
 }
 
-pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
+pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<CliExit> {
     let found = look_into(&args.policy)?;
     let document = json!({
         "schema": record::SCHEMA,
@@ -53,19 +53,19 @@ pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
         "settings": found.settings,
     });
     match args.format.format {
-        Format::Text => out::data(&text(&found, &look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => out::data(&text(&found, &look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// Loads a component exactly as a run does, without a cache: it is looked at once.
-fn look_into(reference: &str) -> anyhow::Result<Inspected> {
-    let Named { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
+fn look_into(reference: &str) -> anyhow::Result<ComponentInspection> {
+    let NamedComponent { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     let policy = engine.load(&name, &bytes).map_err(|error| refused(reference, &error))?;
-    Ok(Inspected {
+    Ok(ComponentInspection {
         digest: policy.digest().clone(),
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
@@ -75,7 +75,7 @@ fn look_into(reference: &str) -> anyhow::Result<Inspected> {
     })
 }
 
-fn text(found: &Inspected, look: &Look) -> String {
+fn text(found: &ComponentInspection, look: &TerminalStyle) -> String {
     let name = look.paint(Tone::Strong, &found.name);
     let size = words::bytes(found.bytes as u64);
     let mut text = format!("{name}  {}  {size}\ndecides    {}\n", found.digest, found.decides.join(", "));
@@ -120,7 +120,7 @@ mod tests {
             maximum,
             choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         };
-        let found = Inspected {
+        let found = ComponentInspection {
             name: "careful".into(),
             digest: Digest::of("careful"),
             bytes: 61_234,
@@ -133,6 +133,6 @@ mod tests {
                 setting("share", SettingValue::Number(1.0), Some(0.5), None, &[]),
             ],
         };
-        insta::assert_snapshot!("policy_inspect", text(&found, &Look::bare(100)));
+        insta::assert_snapshot!("policy_inspect", text(&found, &TerminalStyle::bare(100)));
     }
 }

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use baton_registry::trust::Verdict;
-use baton_registry::{LOCK_FILE, Lock, OciReference, PolicyResolver};
+use baton_registry::trust::TrustResult;
+use baton_registry::{LOCK_FILE, OciReference, PolicyLock, PolicyResolver};
 use baton_runtime::core::Digest;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use super::outside::outside;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::registries::{self, RegistryArgs};
-use crate::render::look::{self, Look, Tone};
+use crate::render::look::{self, TerminalStyle, Tone};
 use crate::render::{record, words};
 
 /// List the policies that were pulled, and those that are pinned here
@@ -26,16 +26,16 @@ Examples:
   baton policy list
   baton policy list --workspace ~/app       with what is pinned in another folder
   baton policy list --format json")]
-pub(crate) struct ListArgs {
+pub(crate) struct PolicyListArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// A policy that was pulled, or is pinned, or both.
 #[derive(Debug, Serialize)]
-struct Row {
+struct PolicyListRow {
     reference: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
@@ -51,16 +51,16 @@ struct Row {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     decides: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<Verdict>,
+    verdict: Option<TrustResult>,
     /// Why it would not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
 }
 
-impl Row {
+impl PolicyListRow {
     /// What the lock alone says.
     fn pinned(reference: &str, component: &Digest, manifest: Option<&Digest>) -> Self {
-        Row {
+        PolicyListRow {
             reference: reference.to_owned(),
             tag: reference.parse::<OciReference>().ok().and_then(|r| r.tag().map(str::to_owned)),
             manifest: manifest.cloned(),
@@ -75,39 +75,43 @@ impl Row {
     }
 }
 
-pub(super) fn list(args: ListArgs) -> anyhow::Result<Exit> {
-    let place = Place::here(&args.place)?;
+pub(super) fn list(args: PolicyListArgs) -> anyhow::Result<CliExit> {
+    let place = RunLocation::here(&args.place)?;
     let path = place.config.workspace.join(LOCK_FILE);
     let depot = registries::depot(&RegistryArgs::of(&args.place))?;
-    let rows = rows(&args.place, &depot, &Lock::read(&path)?)?;
+    let rows = rows(&args.place, &depot, &PolicyLock::read(&path)?)?;
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             out::data(&text(&rows, &look::stdout()))?;
             if rows.is_empty() {
                 out::progress(&nothing(&path));
             }
         }
-        Format::Json => out::data(&record::pretty(&json!({
+        OutputFormat::Json => out::data(&record::pretty(&json!({
             "schema": record::SCHEMA,
             "record": "policies",
             "lock": path,
             "policies": rows,
         }))?)?,
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             for row in &rows {
-                out::data(&record::line(&Line { schema: record::SCHEMA, record: "policy-kept", row })?)?;
+                out::data(&record::line(&PolicyListRecord {
+                    schema: record::SCHEMA,
+                    record: "policy-kept",
+                    row,
+                })?)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct PolicyListRecord<'a> {
     schema: u32,
     record: &'static str,
     #[serde(flatten)]
-    row: &'a Row,
+    row: &'a PolicyListRow,
 }
 
 fn nothing(lock: &Path) -> String {
@@ -115,10 +119,14 @@ fn nothing(lock: &Path) -> String {
 }
 
 /// By reference and manifest: a tag may have led to several, and one manifest may have several tags.
-fn rows(place: &PlaceArgs, depot: &PolicyResolver, lock: &Lock) -> anyhow::Result<Vec<Row>> {
-    let mut found: BTreeMap<(String, Option<Digest>), Row> = BTreeMap::new();
+fn rows(
+    place: &LocationArgs,
+    depot: &PolicyResolver,
+    lock: &PolicyLock,
+) -> anyhow::Result<Vec<PolicyListRow>> {
+    let mut found: BTreeMap<(String, Option<Digest>), PolicyListRow> = BTreeMap::new();
     for (reference, component, manifest) in lock.pins() {
-        let row = Row::pinned(reference, component, manifest);
+        let row = PolicyListRow::pinned(reference, component, manifest);
         found.insert((reference.to_owned(), manifest.cloned()), row);
     }
     for entry in depot.store().entries()? {
@@ -131,9 +139,9 @@ fn rows(place: &PlaceArgs, depot: &PolicyResolver, lock: &Lock) -> anyhow::Resul
         for reference in &entry.references {
             let Ok(remote) = reference.parse::<OciReference>() else { continue };
             let key = (reference.clone(), Some(entry.manifest.clone()));
-            let row = found.entry(key).or_insert_with(|| Row {
+            let row = found.entry(key).or_insert_with(|| PolicyListRow {
                 pinned: false,
-                ..Row::pinned(reference, &entry.component, Some(&entry.manifest))
+                ..PolicyListRow::pinned(reference, &entry.component, Some(&entry.manifest))
             });
             let kept = match &kept {
                 Ok(kept) => kept,
@@ -156,7 +164,7 @@ fn rows(place: &PlaceArgs, depot: &PolicyResolver, lock: &Lock) -> anyhow::Resul
     Ok(found.into_values().collect())
 }
 
-fn text(rows: &[Row], look: &Look) -> String {
+fn text(rows: &[PolicyListRow], look: &TerminalStyle) -> String {
     let mut text = String::new();
     for row in rows {
         if !text.is_empty() {
@@ -183,7 +191,7 @@ fn text(rows: &[Row], look: &Look) -> String {
             (true, false) => "needs no network",
             (false, true) if row.manifest.is_none() || row.refused.is_some() => "pinned in this folder",
             (false, true) => "pinned in this folder; the next run pulls it",
-            (false, false) => "what was pulled cannot be used",
+            (false, false) => "the pulled copy is unusable",
         };
         text.push_str(&format!("    {here}\n"));
     }
@@ -196,34 +204,34 @@ mod tests {
 
     #[test]
     fn each_policy_is_shown_with_what_is_known_of_it() {
-        let row = |reference: &str| Row {
+        let row = |reference: &str| PolicyListRow {
             kept: true,
             bytes: Some(61_234),
             decides: vec!["splitting", "handoff"],
-            verdict: Some(Verdict::Signed { by: "acme.pub".into(), key: Digest::of("key") }),
-            ..Row::pinned(reference, &Digest::of("component"), Some(&Digest::of("manifest")))
+            verdict: Some(TrustResult::Signed { by: "acme.pub".into(), key: Digest::of("key") }),
+            ..PolicyListRow::pinned(reference, &Digest::of("component"), Some(&Digest::of("manifest")))
         };
         let rows = [
             row("oci://registry.example/acme/strict:1"),
-            Row {
+            PolicyListRow {
                 pinned: false,
-                verdict: Some(Verdict::Unsigned),
+                verdict: Some(TrustResult::Unsigned),
                 ..row("oci://registry.example/acme/other:1")
             },
-            Row {
+            PolicyListRow {
                 verdict: None,
                 refused: Some(
-                    "it is not signed, and the rule for \"registry.example/*\" refuses what is not".into(),
+                    "it is not signed, and the rule for \"registry.example/*\" requires a signature".into(),
                 ),
                 ..row("oci://registry.example/acme/stranger:1")
             },
-            Row::pinned(
+            PolicyListRow::pinned(
                 "oci://registry.example/acme/away:1",
                 &Digest::of("component"),
                 Some(&Digest::of("manifest")),
             ),
-            Row::pinned("mine.wasm", &Digest::of("mine"), None),
+            PolicyListRow::pinned("mine.wasm", &Digest::of("mine"), None),
         ];
-        insta::assert_snapshot!("policy_list", text(&rows, &Look::bare(100)));
+        insta::assert_snapshot!("policy_list", text(&rows, &TerminalStyle::bare(100)));
     }
 }

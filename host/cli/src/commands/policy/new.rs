@@ -11,12 +11,12 @@ use clap::{Args, ValueEnum, ValueHint};
 use include_dir::{Dir, include_dir};
 use serde_json::json;
 
-use crate::args::FormatArg;
-use crate::exit::{Exit, Usage};
+use crate::args::OutputFormatArg;
+use crate::exit::{CliExit, UsageError};
 use crate::out;
 use crate::render::record;
 
-use languages::Language;
+use languages::PolicyLanguage;
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/rust");
 /// What a crate that extends the built-in policy has of its own; [`SHARED`] is as in every crate.
@@ -38,9 +38,9 @@ static WIT: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), ("wit-bindgen", "0.61")];
 
 /// The contract as one file: the one that names the package comes first.
-pub(super) fn print_contract() -> anyhow::Result<Exit> {
+pub(super) fn print_contract() -> anyhow::Result<CliExit> {
     out::data(&contract())?;
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 fn contract() -> String {
@@ -64,7 +64,7 @@ const TAKEN: &str = "\
 /// Types that every module has, beside those that the template names.
 const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String", "Vec"];
 
-/// Make a crate with a policy of your own
+/// Create a crate for a policy of your own
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -79,28 +79,28 @@ Then, in the new folder:
   cargo test                      natively; no WebAssembly is needed
   baton policy build              makes the component")]
 pub(crate) struct NewArgs {
-    /// The folder to make; its name is the policy's
+    /// The folder to create; its name is the policy's name
     #[arg(value_name = "NAME", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
     /// What it decides [default: everything]
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
-    decides: Vec<Decides>,
+    decides: Vec<CapabilityArg>,
     /// Build on the built-in policy: ask `resilience` first, and change or add one thing
     #[arg(long, value_name = "POLICY")]
     extends: Option<String>,
-    /// What it is written in
+    /// Language of the policy
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
-    language: Language,
-    /// Depend on the SDK in this folder, instead of bringing a copy along
+    language: PolicyLanguage,
+    /// Depend on the SDK in this folder, instead of including a copy
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     sdk: Option<PathBuf>,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// A decision, as the command line has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Decides {
+pub(crate) enum CapabilityArg {
     /// How is this session, or why did it stop?
     Exhaustion,
     /// Are the objectives of a prompt done?
@@ -123,19 +123,19 @@ pub(crate) enum Decides {
     Review,
 }
 
-impl Decides {
+impl CapabilityArg {
     pub(crate) fn capability(self) -> Capability {
         match self {
-            Decides::Exhaustion => Capability::Exhaustion,
-            Decides::Completion => Capability::Completion,
-            Decides::Recovery => Capability::Recovery,
-            Decides::Compaction => Capability::Compaction,
-            Decides::Offloading => Capability::Offloading,
-            Decides::Splitting => Capability::Splitting,
-            Decides::Budgeting => Capability::Budgeting,
-            Decides::Prompting => Capability::Prompting,
-            Decides::Handoff => Capability::Handoff,
-            Decides::Review => Capability::Review,
+            CapabilityArg::Exhaustion => Capability::Exhaustion,
+            CapabilityArg::Completion => Capability::Completion,
+            CapabilityArg::Recovery => Capability::Recovery,
+            CapabilityArg::Compaction => Capability::Compaction,
+            CapabilityArg::Offloading => Capability::Offloading,
+            CapabilityArg::Splitting => Capability::Splitting,
+            CapabilityArg::Budgeting => Capability::Budgeting,
+            CapabilityArg::Prompting => Capability::Prompting,
+            CapabilityArg::Handoff => Capability::Handoff,
+            CapabilityArg::Review => Capability::Review,
         }
     }
 
@@ -149,15 +149,15 @@ impl Decides {
     }
 }
 
-pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
+pub(super) fn new(args: NewArgs) -> anyhow::Result<CliExit> {
     let name = crate_name(&args.folder)?;
     let decides: Vec<&str> = match args.decides.as_slice() {
-        [] => Decides::value_variants().iter().map(|decides| decides.name()).collect(),
+        [] => CapabilityArg::value_variants().iter().map(|decides| decides.name()).collect(),
         some => {
             let mut some = some.to_vec();
             some.sort();
             some.dedup();
-            some.into_iter().map(Decides::name).collect()
+            some.into_iter().map(CapabilityArg::name).collect()
         }
     };
     let extends = is_extension(args.extends.as_deref(), args.language)?;
@@ -165,20 +165,20 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
         Some(folder) => Some(
             folder
                 .canonicalize()
-                .map_err(|error| Usage(format!("there is no SDK in {}: {error}", folder.display())))?,
+                .map_err(|error| UsageError(format!("there is no SDK in {}: {error}", folder.display())))?,
         ),
         None => None,
     };
     if std::fs::read_dir(&args.folder).is_ok_and(|mut files| files.next().is_some()) || args.folder.is_file()
     {
         let folder = args.folder.display();
-        return Err(
-            Usage(format!("{folder} is there already; name a folder that is not, or an empty one")).into()
-        );
+        return Err(UsageError(format!("{folder} exists already; name a new or empty folder")).into());
     }
     let files = match (args.language, &sdk) {
-        (Language::Rust, _) => files(&name, &decides, sdk.as_deref(), extends),
-        (_, Some(_)) => return Err(Usage("--sdk is for --language rust; the others need none".into()).into()),
+        (PolicyLanguage::Rust, _) => files(&name, &decides, sdk.as_deref(), extends),
+        (_, Some(_)) => {
+            return Err(UsageError("--sdk is for --language rust; other languages need no SDK".into()).into());
+        }
         (language, None) => languages::files(language, &name, &decides),
     };
     write(&args.folder, &files).with_context(|| format!("making {}", args.folder.display()))?;
@@ -199,21 +199,21 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
         let what = if extends { format!("extends {BUILT_IN} and decides") } else { "decides".to_owned() };
         out::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// Whether the built-in policy is to be extended. Another one cannot be, nor can it be in another language than its own.
-fn is_extension(extends: Option<&str>, language: Language) -> anyhow::Result<bool> {
+fn is_extension(extends: Option<&str>, language: PolicyLanguage) -> anyhow::Result<bool> {
     let Some(policy) = extends else { return Ok(false) };
     if policy.strip_prefix("builtin:").unwrap_or(policy) != BUILT_IN {
-        return Err(Usage(format!(
-            "--extends {policy}: only the built-in policy can be extended; write --extends {BUILT_IN}. Any other policy can \
-             stand behind your own in a list of the workflow, like splitting = [\"my.wasm\", \"other.wasm\"]"
+        return Err(UsageError(format!(
+            "--extends {policy}: only the built-in policy can be extended; write --extends {BUILT_IN}. Any other \
+             policy can follow your own in a list of the workflow, like splitting = [\"my.wasm\", \"other.wasm\"]"
         ))
         .into());
     }
-    if language != Language::Rust {
-        return Err(Usage(format!(
+    if language != PolicyLanguage::Rust {
+        return Err(UsageError(format!(
             "--extends {BUILT_IN} works with --language rust only, since {BUILT_IN} is a Rust library; a policy in another \
              language can abstain and leave the answer to it, like prompting = [\"my.wasm\", \"builtin:{BUILT_IN}\"]"
         ))
@@ -228,14 +228,14 @@ fn crate_name(folder: &Path) -> anyhow::Result<String> {
     let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
     if !fits {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "{name:?} cannot be the name of a crate; use small letters, digits and dashes, like my-split"
         ))
         .into());
     }
     if TAKEN.split(' ').any(|taken| taken == name) {
-        return Err(Usage(format!(
-            "{name:?} means something to Rust or to the SDK already; add a word, like my-{name}"
+        return Err(UsageError(format!(
+            "{name:?} is reserved by Rust or by the SDK; add a word, like my-{name}"
         ))
         .into());
     }
@@ -309,7 +309,7 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>, extends: bool) -> Vec
             .iter()
             .fold(text.to_owned(), |text, (word, value)| text.replace(&format!("{{{{{word}}}}}"), value))
     };
-    let unused: Vec<&str> = Decides::value_variants()
+    let unused: Vec<&str> = CapabilityArg::value_variants()
         .iter()
         .map(|decides| decides.name())
         .filter(|decision| !decides.contains(decision))
@@ -450,16 +450,16 @@ mod tests {
 
     #[test]
     fn only_the_built_in_policy_is_extended_and_only_in_its_language() {
-        assert!(!is_extension(None, Language::Python).unwrap());
+        assert!(!is_extension(None, PolicyLanguage::Python).unwrap());
         for policy in ["resilience", "builtin:resilience"] {
-            assert!(is_extension(Some(policy), Language::Rust).unwrap());
+            assert!(is_extension(Some(policy), PolicyLanguage::Rust).unwrap());
         }
         for (policy, language, says) in [
-            ("torch", Language::Rust, "write --extends resilience"),
-            ("resilience", Language::Python, "--language rust only"),
+            ("torch", PolicyLanguage::Rust, "write --extends resilience"),
+            ("resilience", PolicyLanguage::Python, "--language rust only"),
         ] {
             let error = is_extension(Some(policy), language).unwrap_err();
-            assert_eq!(Exit::of_error(&error), Exit::Usage, "{policy}");
+            assert_eq!(CliExit::of_error(&error), CliExit::Usage, "{policy}");
             assert!(error.to_string().contains(says), "{error}");
         }
     }
@@ -468,7 +468,7 @@ mod tests {
     fn a_name_that_is_no_crate_is_refused() {
         for name in ["My", "1st", "a b", "", "baton-sdk", "über", "type", "splitting"] {
             let error = crate_name(Path::new(name)).unwrap_err();
-            assert_eq!(Exit::of_error(&error), Exit::Usage, "{name}");
+            assert_eq!(CliExit::of_error(&error), CliExit::Usage, "{name}");
         }
         assert_eq!(crate_name(Path::new("/tmp/my-split")).unwrap(), "my-split");
     }

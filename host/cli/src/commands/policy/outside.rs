@@ -5,39 +5,41 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baton_registry::{OciReference, SigningKey};
-use baton_runtime::engine::{ComponentGrants, ComponentInterface, Policy};
+use baton_runtime::engine::{CompiledPolicy, ComponentGrants, ComponentInterface};
 
-use super::check::NoArtifacts;
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
+use super::check::EmptyArtifactSource;
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
 use crate::policies::{self, refused};
 
 /// Largest file with a key: a key has a few hundred bytes.
 const KEY_BYTES_MAX: u64 = 16 * 1024;
 
 /// The outside of a component.
-pub(super) struct Outside {
+pub(super) struct ComponentSummary {
     pub(super) decides: Vec<&'static str>,
     pub(super) outline: ComponentInterface,
 }
 
 /// Loads a component as a run would that grants it everything; what is no policy is refused.
 pub(super) fn outside(
-    place: &PlaceArgs,
+    place: &LocationArgs,
     reference: &str,
     name: &str,
     bytes: &[u8],
-) -> anyhow::Result<Outside> {
+) -> anyhow::Result<ComponentSummary> {
     let engine = policies::engine(place)?;
-    let grants = ComponentGrants { artifacts: Some(Arc::new(NoArtifacts)), ..ComponentGrants::default() };
-    let policy: Policy = engine.load_granted(name, bytes, grants).map_err(|e| refused(reference, &e))?;
-    Ok(Outside {
+    let grants =
+        ComponentGrants { artifacts: Some(Arc::new(EmptyArtifactSource)), ..ComponentGrants::default() };
+    let policy: CompiledPolicy =
+        engine.load_granted(name, bytes, grants).map_err(|e| refused(reference, &e))?;
+    Ok(ComponentSummary {
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
         outline: policy.outline().clone(),
     })
 }
 
-impl Outside {
+impl ComponentSummary {
     /// The interfaces that a workflow has to grant it.
     pub(super) fn wants(&self) -> Vec<&str> {
         self.outline.imports.iter().filter(|i| i.needs_grant).map(|i| i.name.as_str()).collect()
@@ -55,13 +57,15 @@ impl Outside {
 
 /// A reference of the command line to a registry.
 pub(super) fn remote(reference: &str) -> anyhow::Result<OciReference> {
-    reference.parse().map_err(|error: baton_registry::BadOciReference| Usage(error.to_string()).into())
+    reference
+        .parse()
+        .map_err(|error: baton_registry::InvalidOciReference| UsageError(error.to_string()).into())
 }
 
 /// A private key.
 pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     use std::io::Read as _;
-    let said = |why: String| Usage(format!("the key {}: {why}", path.display()));
+    let said = |why: String| UsageError(format!("the key {}: {why}", path.display()));
     let mut pem = String::new();
     let file = std::fs::File::open(path).map_err(|e| said(e.to_string()))?;
     file.take(KEY_BYTES_MAX).read_to_string(&mut pem).map_err(|e| said(e.to_string()))?;

@@ -7,8 +7,8 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::outside::{outside, remote};
-use crate::args::FormatArg;
-use crate::exit::Exit;
+use crate::args::OutputFormatArg;
+use crate::exit::CliExit;
 use crate::files::write_whole;
 use crate::out;
 use crate::registries::{self, RegistryArgs};
@@ -22,14 +22,14 @@ Examples:
   baton policy pull oci://registry.example/acme/careful:1.0 -o careful.wasm
   baton policy pull oci://registry.example/acme/careful@sha256:…
 
-What was pulled before needs no network when it is named by its digest.
+A pulled policy needs no network if you name it by its digest.
 
-A workflow that names such a reference needs no pull: the first run pulls it and pins it in `baton.lock`. Whose policies \
-are believed stands in [trust] of ~/.config/baton/config.toml:
+A workflow that names such a reference needs no pull: the first run pulls it and pins it in `baton.lock`. [trust] in \
+~/.config/baton/config.toml says whose policies are trusted:
 
   [[trust.rule]]
   from = \"registry.example/acme/*\"
-  keys = [\"acme.pub\"]              # beside the config; what is not signed by it is refused")]
+  keys = [\"acme.pub\"]              # next to the config; what it has not signed is refused")]
 pub(crate) struct PullArgs {
     /// Which one: oci://host/name:tag or oci://host/name@sha256:…
     #[arg(value_name = "REFERENCE")]
@@ -40,10 +40,10 @@ pub(crate) struct PullArgs {
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn pull(args: PullArgs) -> anyhow::Result<Exit> {
+pub(super) fn pull(args: PullArgs) -> anyhow::Result<CliExit> {
     let reference = remote(&args.reference)?;
     let depot = registries::depot(&args.registry)?;
     let delivered = depot.get(&reference, None)?;
@@ -78,5 +78,5 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<Exit> {
     if !record::write(args.format.format, &document)? {
         out::data(&format!("{pulled}\n"))?;
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

@@ -1,14 +1,14 @@
 //! `baton policy push`: a component goes to a registry, in the layout in which registries hold WebAssembly. Judges nothing.
 
-use baton_registry::Artifact;
+use baton_registry::PolicyArtifact;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::outside::{outside, remote};
-use crate::args::FormatArg;
-use crate::exit::Exit;
-use crate::fitness::FitnessArgs;
-use crate::policies::Named;
+use crate::args::OutputFormatArg;
+use crate::exit::CliExit;
+use crate::fitness::ConformanceArgs;
+use crate::policies::NamedComponent;
 use crate::registries::{self, RegistryArgs};
 use crate::render::{record, words};
 use crate::{fitness, out, policies};
@@ -20,8 +20,8 @@ Examples:
   baton policy push careful.wasm oci://registry.example/acme/careful:1.0
   baton policy push careful.wasm oci://127.0.0.1:5000/careful:dev
 
-A policy that breaks a rule is not fit to decide, and is refused. Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
-written to standard output; `baton policy sign` signs it.")]
+A policy that breaks a rule of the contract is refused. Credentials come from the Docker config (`docker login`). \
+The same component always gives the same digest, which is printed to standard output; `baton policy sign` signs it.")]
 pub(crate) struct PushArgs {
     /// A component
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -30,14 +30,14 @@ pub(crate) struct PushArgs {
     #[arg(value_name = "REFERENCE")]
     reference: String,
     #[command(flatten)]
-    fitness: FitnessArgs,
+    fitness: ConformanceArgs,
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
+pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
     let reference = remote(&args.reference)?;
     let named = policies::named(&args.file, &args.registry)?;
     let place = args.registry.place();
@@ -45,9 +45,9 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let engine = policies::engine(&place)?;
     let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
     fitness::require(args.fitness, &place, &args.file, &[], &engine, &policy, &[])?;
-    let Named { name, bytes, .. } = named;
+    let NamedComponent { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
-    let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
+    let artifact = PolicyArtifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
     let depot = registries::depot(&args.registry)?;
     // Nothing, or nothing that can be read, is there where it is new.
     let before = depot.registry().resolve(&reference).ok();
@@ -74,5 +74,5 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     if !record::write(args.format.format, &document)? {
         out::data(&format!("{pushed}\n"))?;
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

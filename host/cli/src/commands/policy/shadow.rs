@@ -4,26 +4,26 @@ use baton_runtime::core::RunId;
 use baton_runtime::shadows_of;
 use clap::Args;
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::Exit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::CliExit;
 use crate::out;
-use crate::place::Place;
-use crate::render::shadow::Shadows;
+use crate::place::RunLocation;
+use crate::render::shadow::ShadowResults;
 use crate::render::{look, record};
 
-/// Show what the shadows of a run would have decided
+/// Show the decisions of a run's shadow policies
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton policy shadow                      of the newest run of this folder, while it goes on too
+  baton policy shadow                      of the newest run of this folder, also while it runs
   baton policy shadow 20260212-103000 --differences 100
 
-A workflow, a workspace or a user names shadows:
+You name shadows in a workflow, in a workspace's baton.toml or in your own config:
   [policies]
   shadow = [\"candidate.wasm\", { component = \"builtin:resilience\", settings = { compact-percent = 50 } }]
 
-A shadow is asked everything that is asked of those who decide, on a thread, an engine and a tenth of a core of its own. \
-It decides nothing, and a run goes on whether it answers or not; what is beyond its share is left out and counted.")]
+A shadow gets every question that the deciding policies get, on its own thread and engine, with a tenth of a core. \
+It decides nothing, and the run never waits for it; questions beyond its share are left out and counted.")]
 pub(crate) struct ShadowArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
@@ -32,20 +32,20 @@ pub(crate) struct ShadowArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
     differences: u16,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn shadow(args: ShadowArgs) -> anyhow::Result<Exit> {
+pub(super) fn shadow(args: ShadowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = Place::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::to_read(&args.place, run.as_ref())?;
     let (run, story) = shadows_of(&place.config, run.as_ref())?;
-    let found = Shadows { run: &run, story: &story, differences: usize::from(args.differences) };
+    let found = ShadowResults { run: &run, story: &story, differences: usize::from(args.differences) };
     match args.format.format {
-        Format::Text => out::data(&found.text(&look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&found.json())?)?,
-        Format::Jsonl => out::data(&record::line(&found.json())?)?,
+        OutputFormat::Text => out::data(&found.text(&look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&found.json())?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&found.json())?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

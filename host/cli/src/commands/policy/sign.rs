@@ -11,28 +11,28 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::outside::{remote, signing_key};
-use crate::args::FormatArg;
-use crate::exit::{Exit, Usage};
+use crate::args::OutputFormatArg;
+use crate::exit::{CliExit, UsageError};
 use crate::files::{beside, write_whole};
 use crate::out;
 use crate::policies;
 use crate::registries::{self, RegistryArgs};
 use crate::render::record;
 
-/// Make a pair of keys for signing policies
+/// Create a key pair for signing policies
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton policy keygen acme          acme.key, which signs and stays with you, and acme.pub, which is for everybody
+  baton policy keygen acme          acme.key, private, signs; acme.pub, public, verifies
   baton policy keygen ~/keys/acme
 
 ECDSA over P-256 in PEM; the private key is PKCS #8, without a password, and only you can read the file.")]
 pub(crate) struct KeygenArgs {
-    /// What the files are called, without .key and .pub
+    /// Name of the files, without .key and .pub
     #[arg(value_name = "NAME", default_value = "baton", value_hint = ValueHint::FilePath)]
     name: PathBuf,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// Sign a policy, in a registry or in a file
@@ -42,7 +42,7 @@ Examples:
   baton policy sign oci://registry.example/acme/careful:1.0 --key acme.key
   baton policy sign careful.wasm --key acme.key           writes careful.wasm.sig
 
-Signatures follow cosign's format for keys: in a registry under the tag sha256-….sig, beside those that are there; of a \
+Signatures follow cosign's format for keys: in a registry under the tag sha256-….sig, next to existing ones; for a \
 file as base64, which `openssl dgst -verify` reads too.")]
 pub(crate) struct SignArgs {
     /// A component, or oci://host/name:tag
@@ -54,10 +54,10 @@ pub(crate) struct SignArgs {
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<Exit> {
+pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<CliExit> {
     let (private, public) = (beside(&args.name, "key"), beside(&args.name, "pub"));
     let key = SigningKey::generate()?;
     // What is there may be a key that somebody trusts.
@@ -83,11 +83,11 @@ pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<Exit> {
             id.short()
         ));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
-fn taken(path: &Path) -> Usage {
-    Usage(format!("{} is there already; name keys that are not, or move it away", path.display()))
+fn taken(path: &Path) -> UsageError {
+    UsageError(format!("{} exists already; use another name, or move it away", path.display()))
 }
 
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
@@ -100,7 +100,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
         .with_context(|| format!("writing {}", path.display()))
 }
 
-pub(super) fn sign(args: SignArgs) -> anyhow::Result<Exit> {
+pub(super) fn sign(args: SignArgs) -> anyhow::Result<CliExit> {
     let key = signing_key(&args.key)?;
     let by = key.public().id();
     let signed = |reference: Option<&str>, file: Option<&Path>| {
@@ -122,18 +122,18 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<Exit> {
         if !record::write(args.format.format, &signed(Some(&reference), None))? {
             out::data(&format!("{reference}\n"))?;
         }
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     let named = policies::named(&args.policy, &args.registry)?;
     if named.built_in {
-        return Err(Usage("what is part of baton needs no signature; name a file".into()).into());
+        return Err(UsageError("built-in policies need no signature; name a file".into()).into());
     }
     let signature = beside(&file_of(&args.policy), "sig");
     write_whole(&signature, format!("{}\n", key.sign(&named.bytes)).as_bytes())?;
     if !record::write(args.format.format, &signed(None, Some(&signature)))? {
         out::progress(&format!("signed {} with key {}: {}", args.policy, by.short(), signature.display()));
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// The file of a reference, which may have a pin behind it.
@@ -150,12 +150,12 @@ mod tests {
     fn keys_are_private_and_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("acme");
-        let make = || keygen(KeygenArgs { name: name.clone(), format: FormatArg::default() });
+        let make = || keygen(KeygenArgs { name: name.clone(), format: OutputFormatArg::default() });
         make().unwrap();
         let private = folder.path().join("acme.key");
         assert_eq!(std::fs::metadata(&private).unwrap().permissions().mode() & 0o777, 0o600);
         let before = std::fs::read(&private).unwrap();
-        assert_eq!(Exit::of_error(&make().unwrap_err()), Exit::Usage);
+        assert_eq!(CliExit::of_error(&make().unwrap_err()), CliExit::Usage);
         std::fs::remove_file(folder.path().join("acme.pub")).unwrap();
         assert!(make().unwrap_err().to_string().contains("acme.key"));
         assert_eq!(std::fs::read(&private).unwrap(), before);

@@ -15,13 +15,13 @@ use clap::ValueHint;
 use serde_json::json;
 
 use super::attempt::setting;
-use super::new::Decides;
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
-use crate::fitness::FitnessArgs;
+use super::new::CapabilityArg;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
+use crate::fitness::ConformanceArgs;
 use crate::host_client::{ask_host, block_on, current_is};
-use crate::place::Place;
-use crate::policies::Named;
+use crate::place::RunLocation;
+use crate::policies::NamedComponent;
 use crate::registries::RegistryArgs;
 use crate::render::{self, record, words};
 use crate::{fitness, out, policies};
@@ -35,33 +35,34 @@ const SCHEMA: u32 = 1;
     override_usage = "baton policy use [OPTIONS] <FILE>\n       baton policy use --rollback [OPTIONS]",
     after_help = "\
 Examples:
-  baton policy use my-split.wasm                       everything that it decides, in the run at work
-  baton policy use my-split.wasm --decides splitting   this alone
+  baton policy use my-split.wasm                       everything that it decides, in the live run
+  baton policy use my-split.wasm --decides splitting   only this
   baton policy use builtin:resilience --set compact-percent=60 --phase build
-  baton policy use rules:house.toml                    a file of rules, as it is now
+  baton policy use rules:house.toml                    a file of rules with its current contents
   baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=80000000
-  baton policy use --rollback --decides splitting      back to the one before
+  baton policy use --rollback --decides splitting      back to the previous one
 
-The component is loaded, held to the contract and tried, its settings are validated, and it is asked some hundred generated \
-questions (`baton policy check` asks more), before anything changes. One that breaks a rule is refused. It decides \
-from the next question on; what is being answered, and what it abstains from, those before answer. After three \
-faults in a row (`breaker` in [policies]) it is taken back by itself. `--set` changes these settings and leaves the others of the run as they are. The run remembers it: `baton resume` goes on with it. \
-Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
+Before anything changes, Baton loads and tries the component, validates its settings and checks it with some hundred \
+generated questions (`baton policy check` asks more). A component that breaks a rule is refused. It decides from the \
+next question on; the previous policies answer the question that is open now and those from which it abstains. After \
+three faults in a row (`breaker` in [policies]) the switch is reverted automatically. `--set` changes these settings \
+and leaves the others of the run as they are. The switch is kept with the run: `baton resume` continues with it. If \
+no host works on the run, it takes effect when one does. `baton policy which --run RUN` shows which policy decides."
 )]
 pub(crate) struct UseArgs {
     /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "rollback", conflicts_with_all = ["rollback"], value_hint = ValueHint::FilePath)]
     policy: Option<String>,
-    /// Revert a switch; if several are in place, --decides says which one
+    /// Revert a switch; if several are in place, name one with --decides
     #[arg(long, conflicts_with_all = ["settings", "grants"])]
     rollback: bool,
-    /// In which run [default: the one at work, or else the newest]
+    /// Which run [default: the running one, else the newest]
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// What it is to decide [default: everything that it can]
+    /// The decisions it takes over [default: everything that it can]
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
-    decides: Vec<Decides>,
-    /// Only in this phase of the workflow, with its parts
+    decides: Vec<CapabilityArg>,
+    /// Only in this phase of the workflow and its parts
     #[arg(long, value_name = "PHASE", conflicts_with = "role")]
     phase: Option<String>,
     /// Only in the phases of this role
@@ -70,40 +71,40 @@ pub(crate) struct UseArgs {
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, GivenSetting)>,
-    /// What it may have beyond the usual: artifacts=PATTERN, fuel=N, memory_mib=N
+    /// Grant it more than the default: artifacts=PATTERN, fuel=N, memory_mib=N
     #[arg(long = "grant", value_name = "KEY=VALUE", value_parser = grant)]
-    grants: Vec<Grant>,
+    grants: Vec<GrantArg>,
     #[command(flatten)]
-    fitness: FitnessArgs,
+    fitness: ConformanceArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// One thing that is granted.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Grant {
+pub(crate) enum GrantArg {
     Artifacts(String),
     Fuel(u64),
     MemoryMib(u32),
 }
 
-pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
+pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
     let run = args.run.as_deref().map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::to_change(&args.place, run.as_ref())?;
     let (view, live) = current_is(&place, run.as_ref())?;
     let scope = match (&args.phase, &args.role) {
         (Some(phase), _) => PolicyScope::Phase { phase: PhaseId::new(phase) },
         (None, Some(role)) => PolicyScope::Role { role: RoleName::new(role) },
         (None, None) => PolicyScope::Run,
     };
-    let decides = Decides::capabilities(&args.decides);
+    let decides = CapabilityArg::capabilities(&args.decides);
     let run = Some(view.run.clone());
     let change = match &args.policy {
         None => match ask_host(&place, ControlMessage::RollBackPolicy { run, scope, decides })? {
             ControlReply::Changed(change) => change,
-            _ => anyhow::bail!("the host answered another question than it was asked"),
+            _ => anyhow::bail!("unexpected reply from the host"),
         },
         Some(reference) => {
             let named = policies::named(reference, &RegistryArgs::of(&args.place))?;
@@ -119,7 +120,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
                     fitness::require(args.fitness, &args.place, reference, set, &engine, &policy, &decides)?;
                 }
             }
-            let Named { name, bytes, .. } = named;
+            let NamedComponent { name, bytes, .. } = named;
             let wanted = PolicyUseRequest {
                 run,
                 reference: reference.clone(),
@@ -137,11 +138,13 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
         }
     };
     match args.format.format {
-        Format::Text => out::progress(&said(&change, &args.settings, view.run.as_str(), live, &place.flags)),
-        Format::Json => out::data(&record::pretty(&record(&change, &view.run, live))?)?,
-        Format::Jsonl => out::data(&record::line(&record(&change, &view.run, live))?)?,
+        OutputFormat::Text => {
+            out::progress(&said(&change, &args.settings, view.run.as_str(), live, &place.flags))
+        }
+        OutputFormat::Json => out::data(&record::pretty(&record(&change, &view.run, live))?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&record(&change, &view.run, live))?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// Who decides what from now on, and with which of the settings that were given, a line each.
@@ -193,11 +196,8 @@ fn said(
         let _ = writeln!(text, "not in {scope}, which has a policy of its own for {decides}");
     }
     if !dropped.is_empty() {
-        let _ = writeln!(
-            text,
-            "the new component has no setting {}: what was set there is left out",
-            words::list(dropped)
-        );
+        let _ =
+            writeln!(text, "the new component has no setting {}: its value is dropped", words::list(dropped));
     }
     if pins.is_empty() {
         return text.trim_end().to_owned();
@@ -227,28 +227,30 @@ fn record(change: &PolicyChange, run: &RunId, live: bool) -> serde_json::Value {
 }
 
 /// Reads `KEY=VALUE`.
-pub(crate) fn grant(given: &str) -> Result<Grant, String> {
+pub(crate) fn grant(given: &str) -> Result<GrantArg, String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like artifacts=reports/*")?;
     match key {
-        "artifacts" if !value.is_empty() => Ok(Grant::Artifacts(value.to_owned())),
-        "artifacts" => Err("expected the name of an artifact, where * stands for anything".to_owned()),
-        "fuel" => value.parse().map(Grant::Fuel).map_err(|error| format!("fuel: {error}")),
-        "memory_mib" => value.parse().map(Grant::MemoryMib).map_err(|error| format!("memory_mib: {error}")),
-        _ => Err(format!("there is no grant {key}: there are artifacts, fuel and memory_mib")),
+        "artifacts" if !value.is_empty() => Ok(GrantArg::Artifacts(value.to_owned())),
+        "artifacts" => Err("expected the name of an artifact, in which * stands for anything".to_owned()),
+        "fuel" => value.parse().map(GrantArg::Fuel).map_err(|error| format!("fuel: {error}")),
+        "memory_mib" => {
+            value.parse().map(GrantArg::MemoryMib).map_err(|error| format!("memory_mib: {error}"))
+        }
+        _ => Err(format!("unknown grant {key}: there are artifacts, fuel and memory_mib")),
     }
 }
 
 /// All of it together, held to the bounds of grants.
-pub(crate) fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
+pub(crate) fn granted(given: &[GrantArg]) -> anyhow::Result<Grants> {
     let mut grants = Grants::default();
     for grant in given {
         match grant {
-            Grant::Artifacts(pattern) => grants.artifacts.push(pattern.clone()),
-            Grant::Fuel(fuel) => grants.fuel = Some(*fuel),
-            Grant::MemoryMib(mib) => grants.memory_mib = Some(*mib),
+            GrantArg::Artifacts(pattern) => grants.artifacts.push(pattern.clone()),
+            GrantArg::Fuel(fuel) => grants.fuel = Some(*fuel),
+            GrantArg::MemoryMib(mib) => grants.memory_mib = Some(*mib),
         }
     }
-    grants.check().map_err(|error| Usage(format!("--grant: {error}")))?;
+    grants.check().map_err(|error| UsageError(format!("--grant: {error}")))?;
     Ok(grants)
 }
 
@@ -266,16 +268,16 @@ mod tests {
     #[test]
     fn what_is_granted_is_read_and_held_to_its_bounds() {
         // M6
-        assert_eq!(grant("artifacts=reports/*"), Ok(Grant::Artifacts("reports/*".to_owned())));
+        assert_eq!(grant("artifacts=reports/*"), Ok(GrantArg::Artifacts("reports/*".to_owned())));
         for (given, why) in [
             ("artifacts=", "name of an artifact"),
-            ("network=yes", "there is no grant network"),
+            ("network=yes", "unknown grant network"),
             ("fuel=much", "fuel"),
             ("fuel", "KEY=VALUE"),
         ] {
             assert!(grant(given).unwrap_err().contains(why), "{given}");
         }
-        let error = granted(&[Grant::MemoryMib(4000)]).unwrap_err().to_string();
+        let error = granted(&[GrantArg::MemoryMib(4000)]).unwrap_err().to_string();
         assert!(error.contains("at most 256"), "{error}");
     }
 

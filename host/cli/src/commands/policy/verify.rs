@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_registry::trust::{Trust, TrustedKey, Verdict};
-use baton_registry::{LOCK_FILE, Lock, OciReference, RegistryError};
+use baton_registry::trust::{TrustResult, TrustRules, TrustedKey};
+use baton_registry::{LOCK_FILE, OciReference, PolicyLock, RegistryError};
 use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::outside::remote;
 use super::sign::file_of;
-use crate::args::{Format, FormatArg};
-use crate::exit::{Exit, Usage};
+use crate::args::{OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::files::beside;
 use crate::out;
 use crate::policies::{self, refused};
@@ -41,28 +41,28 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
 /// What was found.
-struct Verified {
+struct SignatureVerification {
     component: Digest,
     /// Of a policy in a registry.
     manifest: Option<Digest>,
-    verdict: Verdict,
+    verdict: TrustResult,
     /// The manifest that `baton.lock` pins, if that is what was verified.
     pinned: Option<Digest>,
     /// If the tag leads elsewhere now: to what, and what is to be said of its signatures.
     tag_now: Option<String>,
 }
 
-pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
-    let key = args.key.as_deref().map(TrustedKey::read).transpose().map_err(Usage)?;
+pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<CliExit> {
+    let key = args.key.as_deref().map(TrustedKey::read).transpose().map_err(UsageError)?;
     let verified = match OciReference::is_meant(&args.policy) {
         true => of_registry(&args, key)?,
         false => of_file(&args.policy, key, &args.registry)?,
     };
-    let is_signed = matches!(verified.verdict, Verdict::Signed { .. });
+    let is_signed = matches!(verified.verdict, TrustResult::Signed { .. });
     let document = json!({
         "schema": record::SCHEMA,
         "record": "policy-verify",
@@ -75,7 +75,7 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
         "tag_now": verified.tag_now,
     });
     match args.format.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let look = look::stdout();
             let (word, tone) = if is_signed { ("verified", Tone::Good) } else { ("not verified", Tone::Bad) };
             let (word, why) = (look.paint(tone, word), registries::verdict(&verified.verdict));
@@ -85,25 +85,25 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
             let tag = tag.unwrap_or_default();
             out::data(&format!("{word}: {}  {digest}\n{why}{pinned}{tag}\n", args.policy))?;
         }
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
     }
     if !is_signed {
         out::progress(
-            "no rule refuses it, so that it would be used all the same; --key PUB.pem, or a rule in [trust], says who has to have signed it",
+            "no rule refuses it, so it would still be used; require a signature with --key PUB.pem, or with a rule in [trust]",
         );
     }
-    Ok(if is_signed { Exit::Done } else { Exit::PolicyRefused })
+    Ok(if is_signed { CliExit::Done } else { CliExit::PolicyRefused })
 }
 
-fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Verified> {
+fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<SignatureVerification> {
     let reference = remote(&args.policy)?;
     let depot = match key {
-        Some(key) => registries::depot_believing(&args.registry, Trust::only(key))?,
+        Some(key) => registries::depot_believing(&args.registry, TrustRules::only(key))?,
         None => registries::depot(&args.registry)?,
     };
     // What this folder agreed to is what is meant here.
-    let pin = Lock::read(Path::new(LOCK_FILE))?.oci(&reference);
+    let pin = PolicyLock::read(Path::new(LOCK_FILE))?.oci(&reference);
     let delivered = depot.get(&reference, pin.as_ref())?;
     let tag_now = pin.as_ref().and_then(|pin| match depot.get(&reference, None) {
         Ok(now) if now.pin.manifest == pin.manifest => None,
@@ -114,21 +114,25 @@ fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Ver
     });
     let (manifest, component) = (Some(delivered.pin.manifest), delivered.pin.component);
     let pinned = pin.map(|pin| pin.manifest);
-    Ok(Verified { component, manifest, verdict: delivered.verdict, pinned, tag_now })
+    Ok(SignatureVerification { component, manifest, verdict: delivered.verdict, pinned, tag_now })
 }
 
-fn of_file(reference: &str, key: Option<TrustedKey>, registry: &RegistryArgs) -> anyhow::Result<Verified> {
+fn of_file(
+    reference: &str,
+    key: Option<TrustedKey>,
+    registry: &RegistryArgs,
+) -> anyhow::Result<SignatureVerification> {
     use std::io::Read as _;
     let Some(key) = key else {
-        return Err(Usage(
-            "the rules of [trust] are about registries; of a file, name the key with --key PUB.pem".into(),
+        return Err(UsageError(
+            "the rules of [trust] apply to registries; for a file, name the key with --key PUB.pem".into(),
         )
         .into());
     };
     let named = policies::named(reference, registry)?;
     let path = beside(&file_of(reference), "sig");
     let unread = |error: std::io::Error| {
-        Usage(format!(
+        UsageError(format!(
             "the signature {}: {error}; `baton policy sign {reference} --key KEY.pem` makes one",
             path.display()
         ))
@@ -144,7 +148,7 @@ fn of_file(reference: &str, key: Option<TrustedKey>, registry: &RegistryArgs) ->
         );
         return Err(refused(reference, &why).into());
     }
-    let verdict = Verdict::Signed { by: key.name, key: key.key.id() };
+    let verdict = TrustResult::Signed { by: key.name, key: key.key.id() };
     let component = Digest::of(&named.bytes);
-    Ok(Verified { component, manifest: None, verdict, pinned: None, tag_now: None })
+    Ok(SignatureVerification { component, manifest: None, verdict, pinned: None, tag_now: None })
 }

@@ -9,121 +9,129 @@ use baton_runtime::core::workflow::{Policies, PolicyScope};
 use baton_runtime::core::{PhaseId, RoleName, RunId, Workflow};
 use clap::{Args, ValueHint};
 
-use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
-use crate::layers::{Layers, placed};
-use crate::place::Place;
-use crate::policies::Pinning;
-use crate::render::which::{Of, Which};
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
+use crate::layers::{ConfigLayers, placed};
+use crate::place::RunLocation;
+use crate::policies::PinMode;
+use crate::render::which::{WhichReport, WhichSubject};
 use crate::render::{look, record};
 use crate::task::{Task, folder_of};
 use crate::{enrolment, out, policies};
 
-use gather::{Gatherer, effective};
+use gather::{BindingResolver, effective};
 
-/// Show which policy decides what, and which file says so
+/// Show which policy decides what, and which file configures it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton policy which                               what you and this folder choose everywhere
+  baton policy which                               what your config and this folder choose
   baton policy which workflow.toml                 what would decide in a run of it
-  baton policy which workflow.toml --phase build   in this phase alone
+  baton policy which workflow.toml --phase build   only in this phase
   baton policy which --run                         what decides in the newest run now
   baton policy which --run 20260212-103000 --format json
 
 The closest layer that names a policy wins: built in < ~/.config/baton/config.toml < baton.toml in the workspace < the \
-workflow < its role < its phase < the arm of an experiment < `baton policy use` on a live run. Files are read once, when a run begins; what changes \
-in them later is for the next run.")]
+workflow < its role < its phase < the arm of an experiment < `baton policy use` on a live run. Files are read once, \
+when a run begins; later changes apply to the next run.")]
 pub(crate) struct WhichArgs {
     /// The workflow file [default: only what is the same for every workflow]
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath, conflicts_with = "run")]
     file: Option<PathBuf>,
-    /// What decides in a run now [default of RUN: the newest]
+    /// Which policies decide in a run now [default of RUN: the newest]
     #[arg(long, value_name = "RUN", num_args = 0..=1)]
     run: Option<Option<String>>,
     /// Only what decides in this phase of the workflow
     #[arg(long, value_name = "PHASE", conflicts_with = "role")]
     phase: Option<String>,
-    /// Only what decides in phases of this role that say nothing themselves
+    /// Only what decides in phases of this role that have no policies of their own
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn which(args: WhichArgs) -> anyhow::Result<Exit> {
+pub(super) fn which(args: WhichArgs) -> anyhow::Result<CliExit> {
     let which = match (&args.run, &args.file) {
         (Some(run), _) => of_run(&args, run.as_deref().map(RunId::new).as_ref())?,
         (None, Some(file)) => of_file(&args, file)?,
         (None, None) => of_layers(&args)?,
     };
     match args.format.format {
-        Format::Text => out::data(&which.text(&look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&which.json())?)?,
-        Format::Jsonl => out::data(&record::line(&which.json())?)?,
+        OutputFormat::Text => out::data(&which.text(&look::stdout()))?,
+        OutputFormat::Json => out::data(&record::pretty(&which.json())?)?,
+        OutputFormat::Jsonl => out::data(&record::line(&which.json())?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }
 
 /// What would decide in a run of a workflow.
-fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<Which> {
+fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<WhichReport> {
     let (workflow, layers) = Task::of_file(file).over_layers(&args.place)?;
-    let place = Place::for_workflow(&args.place, &workflow, true)?;
-    let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, Pinning::Leave)
+    let place = RunLocation::for_workflow(&args.place, &workflow, true)?;
+    let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
     // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
     let experiments = enrolment::foresee(&place, &workflow, &bundle);
-    let of = Of::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
-    let mut which = planned(args, &workflow, &layers, of, &place, Gatherer::of_bundle(&args.place, bundle)?)?;
+    let of = WhichSubject::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
+    let mut which =
+        planned(args, &workflow, &layers, of, &place, BindingResolver::of_bundle(&args.place, bundle)?)?;
     which.foresee(experiments);
     Ok(which)
 }
 
 /// What is the same for every workflow.
-fn of_layers(args: &WhichArgs) -> anyhow::Result<Which> {
-    let place = Place::here(&args.place)?;
-    let layers = Layers::read(Some(&place.config.workspace))?;
+fn of_layers(args: &WhichArgs) -> anyhow::Result<WhichReport> {
+    let place = RunLocation::here(&args.place)?;
+    let layers = ConfigLayers::read(Some(&place.config.workspace))?;
     let mut policies = Policies::default();
     policies.lay(layers.said());
     let workflow = Workflow { policies, ..Workflow::default() };
-    let bundle = policies::bundle(&workflow, &place.config.workspace, &args.place, Pinning::Leave)
+    let bundle = policies::bundle(&workflow, &place.config.workspace, &args.place, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
-    planned(args, &workflow, &layers, Of::Everything, &place, Gatherer::of_bundle(&args.place, bundle)?)
+    planned(
+        args,
+        &workflow,
+        &layers,
+        WhichSubject::Everything,
+        &place,
+        BindingResolver::of_bundle(&args.place, bundle)?,
+    )
 }
 
 fn planned(
     args: &WhichArgs,
     workflow: &Workflow,
-    layers: &Layers,
-    of: Of,
-    place: &Place,
-    gatherer: Gatherer,
-) -> anyhow::Result<Which> {
+    layers: &ConfigLayers,
+    of: WhichSubject,
+    place: &RunLocation,
+    gatherer: BindingResolver,
+) -> anyhow::Result<WhichReport> {
     let scope = scope(args, workflow)?;
     let seats = gatherer.planned(&place.config, workflow).map_err(placed(&workflow.policies))?;
-    let mut which = Which::new(of, workflow, effective(seats, scope.as_ref(), workflow));
+    let mut which = WhichReport::new(of, workflow, effective(seats, scope.as_ref(), workflow));
     which.look_at(layers);
     Ok(which)
 }
 
 /// What decides in a run now, by its journal.
-fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<Which> {
-    let place = Place::to_read(&args.place, run)?;
-    let (run, gatherer) = Gatherer::of_run(&args.place, &place.config, run)?;
+fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<WhichReport> {
+    let place = RunLocation::to_read(&args.place, run)?;
+    let (run, gatherer) = BindingResolver::of_run(&args.place, &place.config, run)?;
     let workflow = run.workflow();
     let scope = scope(args, workflow)?;
     let seats = effective(gatherer.seats_of(&run)?, scope.as_ref(), workflow);
-    let of = Of::Run { run: run.id().clone(), workflow: workflow.name.clone() };
-    Ok(Which::new(of, workflow, seats))
+    let of = WhichSubject::Run { run: run.id().clone(), workflow: workflow.name.clone() };
+    Ok(WhichReport::new(of, workflow, seats))
 }
 
 /// The one scope that is asked about, if one is.
-fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<PolicyScope>, Usage> {
+fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<PolicyScope>, UsageError> {
     let unknown = |what: &str, name: &str, known: Vec<&str>| match known.as_slice() {
-        [] => Usage(format!("--{what} is about a workflow: name its file, or a run with --run")),
-        known => Usage(format!("there is no {what} {name}; one of: {}", known.join(", "))),
+        [] => UsageError(format!("--{what} needs a workflow: name its file, or a run with --run")),
+        known => UsageError(format!("unknown {what} {name}; one of: {}", known.join(", "))),
     };
     if let Some(name) = &args.phase {
         let mut known = workflow.phases.iter().map(|phase| phase.id.as_str());

@@ -3,30 +3,30 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use baton_lab::replay::Recorded;
+use baton_lab::replay::RecordedRun;
 use baton_runtime::core::RunId;
 use baton_runtime::store::{ArtifactStore, Journal, StateDir};
 use baton_runtime::{RuntimeError, journal_of};
 
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
-use crate::place::Place;
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
+use crate::place::RunLocation;
 
 /// The runs in the order in which they are named, each once; in a folder the oldest comes first.
-pub(super) fn find(named: &[String], all: bool, place: &PlaceArgs) -> anyhow::Result<Vec<Recorded>> {
-    let mut found: Vec<Recorded> = Vec::new();
-    let mut take = |more: Vec<Recorded>| {
+pub(super) fn find(named: &[String], all: bool, place: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
+    let mut found: Vec<RecordedRun> = Vec::new();
+    let mut take = |more: Vec<RecordedRun>| {
         for one in more {
             let is_known =
-                |known: &Recorded| known.run == one.run && known.journal.path() == one.journal.path();
+                |known: &RecordedRun| known.run == one.run && known.journal.path() == one.journal.path();
             if !found.iter().any(is_known) {
                 found.push(one);
             }
         }
     };
     match named {
-        [] if all => take(of_workspace(&Place::to_read(place, None)?, |_| true)?),
-        [] => take(vec![one(&Place::to_read(place, None)?, None)?]),
+        [] if all => take(of_workspace(&RunLocation::to_read(place, None)?, |_| true)?),
+        [] => take(vec![one(&RunLocation::to_read(place, None)?, None)?]),
         named => {
             for name in named {
                 take(meant(name, place)?);
@@ -36,7 +36,7 @@ pub(super) fn find(named: &[String], all: bool, place: &PlaceArgs) -> anyhow::Re
     Ok(found)
 }
 
-fn meant(name: &str, place: &PlaceArgs) -> anyhow::Result<Vec<Recorded>> {
+fn meant(name: &str, place: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
     let folder = Path::new(name);
     if name.contains('/') || folder.is_dir() {
         let states = StateDir::all_below(folder)?;
@@ -47,42 +47,43 @@ fn meant(name: &str, place: &PlaceArgs) -> anyhow::Result<Vec<Recorded>> {
                 .collect::<anyhow::Result<Vec<_>>>()
                 .map(|runs| runs.into_iter().flatten().collect());
         }
-        let workspace = PlaceArgs { workspace: Some(folder.to_owned()), ..place.clone() };
-        return of_workspace(&Place::here(&workspace)?, |_| true);
+        let workspace = LocationArgs { workspace: Some(folder.to_owned()), ..place.clone() };
+        return of_workspace(&RunLocation::here(&workspace)?, |_| true);
     }
     if name.contains(['*', '?']) {
-        let found = of_workspace(&Place::to_read(place, None)?, |run| fits(name, run.as_str()))?;
+        let found = of_workspace(&RunLocation::to_read(place, None)?, |run| fits(name, run.as_str()))?;
         if found.is_empty() {
-            return Err(
-                Usage(format!("no run fits {name}; `baton status` lists the runs of a workspace")).into()
-            );
+            return Err(UsageError(format!(
+                "no run matches {name}; `baton status` lists the runs of a workspace"
+            ))
+            .into());
         }
         return Ok(found);
     }
     let run = RunId::new(name);
-    Ok(vec![one(&Place::to_read(place, Some(&run))?, Some(&run))?])
+    Ok(vec![one(&RunLocation::to_read(place, Some(&run))?, Some(&run))?])
 }
 
-fn one(place: &Place, run: Option<&RunId>) -> anyhow::Result<Recorded> {
+fn one(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<RecordedRun> {
     let (journal, run) = journal_of(&place.config, run)?;
-    Ok(Recorded { journal, run, artifacts: state(place)?.as_ref().and_then(artifacts) })
+    Ok(RecordedRun { journal, run, artifacts: state(place)?.as_ref().and_then(artifacts) })
 }
 
-fn of_workspace(place: &Place, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<Recorded>> {
+fn of_workspace(place: &RunLocation, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<RecordedRun>> {
     match state(place)? {
         Some(state) if state.journal().exists() => of_state(&state, fits),
         _ => Err(RuntimeError::NoRuns { workspace: place.config.workspace.clone() }.into()),
     }
 }
 
-fn of_state(state: &StateDir, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<Recorded>> {
+fn of_state(state: &StateDir, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<RecordedRun>> {
     let journal = Journal::open_read_only(state)?;
     let runs = journal.runs()?.into_iter().map(|summary| summary.run).filter(|run| fits(run));
     let artifacts = artifacts(state);
-    Ok(runs.map(|run| Recorded { journal: journal.clone(), run, artifacts: artifacts.clone() }).collect())
+    Ok(runs.map(|run| RecordedRun { journal: journal.clone(), run, artifacts: artifacts.clone() }).collect())
 }
 
-fn state(place: &Place) -> anyhow::Result<Option<StateDir>> {
+fn state(place: &RunLocation) -> anyhow::Result<Option<StateDir>> {
     let (root, workspace) = (&place.config.state_root, &place.config.workspace);
     StateDir::find(root, workspace)
         .with_context(|| format!("looking for the runs of {}", workspace.display()))

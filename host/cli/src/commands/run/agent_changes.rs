@@ -9,17 +9,17 @@ use baton_runtime::core::{RunId, Workflow};
 use baton_runtime::{HostConfig, RuntimeError, changed_by_run, newest_run, newest_start, run_of_file};
 
 use super::has_changed;
-use crate::args::PlaceArgs;
-use crate::exit::Usage;
-use crate::place::Place;
+use crate::args::LocationArgs;
+use crate::exit::UsageError;
+use crate::place::RunLocation;
 use crate::task::Task;
-use crate::task::boxes::Boxes;
+use crate::task::boxes::PlanBoxes;
 
 /// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
 /// it leads to.
-pub(super) fn expect_no_new_link(file: &Path, place: &PlaceArgs) -> anyhow::Result<()> {
+pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::Result<()> {
     let (Ok(typed), Ok(real)) = (std::path::absolute(file), fs::canonicalize(file)) else { return Ok(()) };
-    let config = Place::here(place)?.config;
+    let config = RunLocation::here(place)?.config;
     // The link may be in the place of the file or of any folder above it.
     for folder in typed.ancestors().skip(1) {
         let (Ok(above), Ok(below)) = (folder.canonicalize(), typed.strip_prefix(folder)) else { continue };
@@ -27,9 +27,9 @@ pub(super) fn expect_no_new_link(file: &Path, place: &PlaceArgs) -> anyhow::Resu
         if before != real
             && let Some(run) = run_of_file(&config, &before)?
         {
-            return Err(Usage(format!(
-                "{} was a file of its own when run {run} began, and a link leads to {} now: an agent may have put it there. \
-                 Put the file back, or name the other one if you mean it",
+            return Err(UsageError(format!(
+                "{} was a regular file when run {run} began, and is now a link to {}: an agent may have made it. \
+                 Restore the file, or name the other one if you intend it",
                 file.display(),
                 real.display()
             ))
@@ -41,7 +41,7 @@ pub(super) fn expect_no_new_link(file: &Path, place: &PlaceArgs) -> anyhow::Resu
 
 /// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with, and a workflow
 /// file that was changed while a run worked.
-pub(super) fn expect_own(task: &Task, place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
+pub(super) fn expect_own(task: &Task, place: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
     let file = match task {
         Task::Plan(_) => None,
         Task::File(path) => Some(path),
@@ -57,7 +57,7 @@ pub(super) fn expect_own(task: &Task, place: &PlaceArgs, workflow: &Workflow) ->
     };
     match said {
         Some(said) => {
-            Err(Usage(format!("{said}. If that is meant: {} --accept-changes", task.command())).into())
+            Err(UsageError(format!("{said}. If you intend it: {} --accept-changes", task.command())).into())
         }
         None => Ok(()),
     }
@@ -69,7 +69,7 @@ fn new_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String> {
         checks(now).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
     (!new.is_empty()).then(|| {
         format!(
-            "the plan has checks that were not in it when run {run} began, and an agent may have written them: {}",
+            "the plan has new checks since run {run} began, and an agent may have written them: {}",
             new.join(", ")
         )
     })
@@ -98,26 +98,29 @@ fn checks(workflow: &Workflow) -> impl Iterator<Item = &str> {
 }
 
 /// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
-pub(super) fn ticked_undone(place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<anyhow::Error>> {
+pub(super) fn ticked_undone(
+    place: &LocationArgs,
+    workflow: &Workflow,
+) -> anyhow::Result<Option<anyhow::Error>> {
     let Some((_, run)) = earlier(place, workflow, newest_run)? else { return Ok(None) };
-    let standing = Boxes::of(run.workflow).and_then(|boxes| boxes.standing(&run.view));
+    let standing = PlanBoxes::of(run.workflow).and_then(|boxes| boxes.standing(&run.view));
     let not_done = standing.map_or(0, |standing| standing.not_done);
     let id = run.view.run;
     Ok((not_done > 0).then(|| {
         anyhow::anyhow!(
-            "every box of the plan is ticked, and run {id} has not done {not_done} of them: open those again (`- [ ]`) whose \
-             work is still to do; `baton report {id}` names them"
+            "every box of the plan is ticked, but run {id} has not done {not_done} of them: reopen (`- [ ]`) those \
+             that are still to be done; `baton report {id}` names them"
         )
     }))
 }
 
 /// What is known of the newest run of the task, over or not, and where that is.
 fn earlier<T>(
-    place: &PlaceArgs,
+    place: &LocationArgs,
     workflow: &Workflow,
     find: impl Fn(&HostConfig, &Workflow) -> Result<Option<T>, RuntimeError>,
-) -> anyhow::Result<Option<(Place, T)>> {
-    for place in Place::of_earlier(place, workflow)? {
+) -> anyhow::Result<Option<(RunLocation, T)>> {
+    for place in RunLocation::of_earlier(place, workflow)? {
         if let Some(earlier) = find(&place.config, workflow)? {
             return Ok(Some((place, earlier)));
         }

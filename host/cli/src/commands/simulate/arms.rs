@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_lab::experiment::enrol;
-use baton_lab::simulate::Arm;
+use baton_lab::simulate::SimulatedArm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::BindingLink;
@@ -13,12 +13,12 @@ use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, GivenSetting, PolicyChoice, PolicyLayer};
 use baton_runtime::{PolicyBundle, PolicySource, load_policies};
 
-use crate::args::PlaceArgs;
+use crate::args::LocationArgs;
 use crate::commands::policy::setting;
 use crate::enrolment::named_in_files;
-use crate::exit::Usage;
+use crate::exit::UsageError;
 use crate::layers::placed;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::policies;
 use crate::registries::RegistryArgs;
 
@@ -29,15 +29,15 @@ const ARMS_MAX: usize = 16;
 const AS_WRITTEN: &str = "workflow";
 
 /// An arm as it was named.
-struct Wanted {
+struct ArmRequest {
     name: String,
     reference: String,
     settings: BTreeMap<String, GivenSetting>,
 }
 
 /// The arms, loaded, and what a person has to know of them.
-pub(super) struct Loaded {
-    pub(super) arms: Vec<Arm>,
+pub(super) struct LoadedArms {
+    pub(super) arms: Vec<SimulatedArm>,
     /// In whole sentences.
     pub(super) notes: Vec<String>,
 }
@@ -48,10 +48,10 @@ pub(super) fn arms(
     settings: &[String],
     workflow: &Workflow,
     bundle: PolicyBundle,
-    place: &PlaceArgs,
-) -> anyhow::Result<Loaded> {
-    let config = Place::here(place)?.config;
-    let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<Arm> {
+    place: &LocationArgs,
+) -> anyhow::Result<LoadedArms> {
+    let config = RunLocation::here(place)?.config;
+    let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<SimulatedArm> {
         let cast = load_policies(&config, &workflow, bundle)
             .map_err(|error| placed(&workflow.policies)(error.into()))?;
         let (pins, blobs, cast) = (cast.pins().to_vec(), cast.blobs().to_vec(), Arc::new(cast));
@@ -59,14 +59,16 @@ pub(super) fn arms(
             let cast = Arc::clone(&cast);
             Box::new(move |link: &BindingLink| cast.policy(link))
         };
-        Ok(Arm { name, workflow, pins, blobs, router: Box::new(move || cast.router()), loaded })
+        Ok(SimulatedArm { name, workflow, pins, blobs, router: Box::new(move || cast.router()), loaded })
     };
     if named.is_empty() {
         if !settings.is_empty() {
-            return Err(Usage("--set is for the policy of an arm: name one with --arms".to_owned()).into());
+            return Err(
+                UsageError("--set is for the policy of an arm: name one with --arms".to_owned()).into()
+            );
         }
         let arms = vec![load(AS_WRITTEN.to_owned(), workflow.clone(), &bundle)?];
-        return Ok(Loaded { arms, notes: Vec::new() });
+        return Ok(LoadedArms { arms, notes: Vec::new() });
     }
     let engine = policies::engine(place)?;
     let (mut arms, mut decided) = (Vec::new(), BTreeSet::new());
@@ -99,7 +101,7 @@ pub(super) fn arms(
         arms.push(load(wanted.name, workflow, &bundle)?);
     }
     let decided: Vec<Capability> = decided.into_iter().collect();
-    Ok(Loaded { arms, notes: narrower(workflow, &decided).into_iter().collect() })
+    Ok(LoadedArms { arms, notes: narrower(workflow, &decided).into_iter().collect() })
 }
 
 /// That arms decide where the workflow chooses a policy itself, if they do.
@@ -109,8 +111,8 @@ fn narrower(workflow: &Workflow, decides: &[Capability]) -> Option<String> {
         places.iter().map(|(place, capability)| format!("{capability} in {place}")).collect();
     (!said.is_empty()).then(|| {
         format!(
-            "An arm decides everywhere here, also where the workflow chooses a policy itself: {}. A run of this workflow takes no part in an \
-             experiment about that.",
+            "In a simulation an arm also decides what the workflow configures itself: {}. Real runs of this workflow \
+             are not enrolled in an experiment about that.",
             said.join(", ")
         )
     })
@@ -135,31 +137,34 @@ fn lay_over(
 }
 
 /// Reads `[NAME=]POLICY` and `[ARM.]KEY=VALUE`.
-fn wanted(named: &[String], settings: &[String]) -> Result<Vec<Wanted>, Usage> {
+fn wanted(named: &[String], settings: &[String]) -> Result<Vec<ArmRequest>, UsageError> {
     if named.len() > ARMS_MAX {
-        return Err(Usage(format!("{} arms are too many, at most {ARMS_MAX}", named.len())));
+        return Err(UsageError(format!("{} arms are too many, at most {ARMS_MAX}", named.len())));
     }
-    let mut arms: Vec<Wanted> = Vec::new();
+    let mut arms: Vec<ArmRequest> = Vec::new();
     for given in named {
         let (name, reference) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
             Some((name, reference)) => (name.to_owned(), reference),
             None => (name_of(given), given.as_str()),
         };
         if arms.iter().any(|arm| arm.name == name) {
-            return Err(Usage(format!(
+            return Err(UsageError(format!(
                 "two arms are called {name}: give one another name, like other={reference}"
             )));
         }
-        arms.push(Wanted { name, reference: reference.to_owned(), settings: BTreeMap::new() });
+        arms.push(ArmRequest { name, reference: reference.to_owned(), settings: BTreeMap::new() });
     }
     let names: BTreeSet<String> = arms.iter().map(|arm| arm.name.clone()).collect();
     for given in settings {
-        let (key, value) = setting(given).map_err(|why| Usage(format!("--set {given}: {why}")))?;
+        let (key, value) = setting(given).map_err(|why| UsageError(format!("--set {given}: {why}")))?;
         let (arm, key) = match key.split_once('.') {
             Some((arm, key)) if names.contains(arm) => (Some(arm.to_owned()), key.to_owned()),
             Some((arm, _)) => {
                 let all: Vec<&str> = names.iter().map(String::as_str).collect();
-                return Err(Usage(format!("--set {given}: there is no arm {arm}, only {}", all.join(", "))));
+                return Err(UsageError(format!(
+                    "--set {given}: there is no arm {arm}, only {}",
+                    all.join(", ")
+                )));
             }
             None => (None, key),
         };

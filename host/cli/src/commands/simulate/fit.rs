@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use baton_lab::simulate::fit::Fitter;
+use baton_lab::simulate::fit::ModelFitter;
 use baton_runtime::core::RunId;
 use baton_runtime::journal_of;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 
-use crate::args::{FormatArg, PlaceArgs};
-use crate::exit::{Exit, Usage};
+use crate::args::{LocationArgs, OutputFormatArg};
+use crate::exit::{CliExit, UsageError};
 use crate::out;
-use crate::place::Place;
+use crate::place::RunLocation;
 use crate::render::record;
 use crate::render::simulation::numbers;
 
@@ -24,8 +24,9 @@ Examples:
   baton simulate fit 20260212-103000 20260213-081500 --out mine.toml
   baton simulate workflow.toml --model mine.toml
 
-Beside every number stands how many observations it rests on. Where there are too few, the default is kept, and the file \
-says so; what no journal shows (whether work is right, whether an agent tells the truth) is never fitted.")]
+Every parameter is annotated with its number of observations. If there are too few, the default is kept, and the \
+file says so. Parameters that no journal shows (whether work is right, whether an agent tells the truth) are never \
+fitted.")]
 pub(super) struct FitArgs {
     /// Runs [default: the newest one]
     #[arg(value_name = "RUN")]
@@ -34,19 +35,19 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "MODEL.toml", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: LocationArgs,
     #[command(flatten)]
-    format: FormatArg,
+    format: OutputFormatArg,
 }
 
-pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
-    let mut fitter = Fitter::new();
+pub(super) fn fit(args: &FitArgs) -> anyhow::Result<CliExit> {
+    let mut fitter = ModelFitter::new();
     let named: Vec<Option<RunId>> = match args.runs.as_slice() {
         [] => vec![None],
         runs => runs.iter().map(|run| Some(RunId::new(run))).collect(),
     };
     for run in named {
-        let place = Place::to_read(&args.place, run.as_ref())?;
+        let place = RunLocation::to_read(&args.place, run.as_ref())?;
         let (journal, run) = journal_of(&place.config, run.as_ref())?;
         fitter.take(&journal, &run)?;
     }
@@ -54,7 +55,7 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
     let text = fitted.to_toml();
     if let Some(path) = &args.out {
         fs::write(path, &text)
-            .map_err(|error| Usage(format!("{} cannot be written: {error}", path.display())))?;
+            .map_err(|error| UsageError(format!("{} cannot be written: {error}", path.display())))?;
     }
     let basis: serde_json::Map<String, Value> = fitted
         .basis
@@ -74,7 +75,7 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
         "basis": basis,
     });
     if record::write(args.format.format, &document)? {
-        return Ok(Exit::Done);
+        return Ok(CliExit::Done);
     }
     match &args.out {
         Some(path) => {
@@ -83,5 +84,5 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<Exit> {
         }
         None => out::data(&text)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExit::Done)
 }

@@ -4,10 +4,10 @@ use baton_lab::stats::srm;
 use baton_runtime::core::bucketing;
 use clap::Args;
 
-use super::{Answered, units};
-use crate::args::FormatArg;
-use crate::exit::Usage;
-use crate::render::stats::{Answer, number};
+use super::{StatsAnswerResult, units};
+use crate::args::OutputFormatArg;
+use crate::exit::UsageError;
+use crate::render::stats::{StatsAnswer, number};
 use crate::render::words;
 
 /// No experiment has more arms.
@@ -26,10 +26,10 @@ pub(crate) struct BucketArgs {
     /// The id of a unit: the root task
     #[arg(value_name = "ID")]
     value: String,
-    /// What separates this experiment from others
+    /// Seed of the experiment, which separates it from others
     #[arg(long, value_name = "SEED")]
     seed: String,
-    /// Version of the hash: 2, or 1 for what was assigned with it
+    /// Version of the hash: 2, or 1 for units that were assigned with it
     #[arg(long, value_name = "VERSION", default_value_t = 2)]
     hash_version: u32,
     /// Weight of each arm [default: equal]
@@ -42,18 +42,18 @@ pub(crate) struct BucketArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     coverage: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl BucketArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let bucket = bucketing::hash(&self.seed, &self.value, self.hash_version).ok_or_else(|| {
-            Usage(format!("there is no version {} of the hash; there are 1 and 2", self.hash_version))
+            UsageError(format!("unknown version {} of the hash; there are 1 and 2", self.hash_version))
         })?;
         let weights = (!self.weights.is_empty()).then_some(self.weights.as_slice());
         let arms = weights.map_or(usize::from(self.arms), <[f64]>::len);
         if arms > usize::from(ARMS_MAX) {
-            return Err(Usage(format!("{arms} arms are more than {ARMS_MAX}")));
+            return Err(UsageError(format!("{arms} arms are more than {ARMS_MAX}")));
         }
         let ranges = bucketing::ranges(arms, self.coverage, weights);
         let arm = bucketing::choose(bucket, &ranges);
@@ -65,7 +65,7 @@ impl BucketArgs {
         };
         let shown: Vec<String> =
             ranges.iter().map(|range| format!("[{}, {})", number(range.start), number(range.end))).collect();
-        Ok(Answer::new("stats-bucket", sentence)
+        Ok(StatsAnswer::new("stats-bucket", sentence)
             .with("bucket", bucket)
             .with("arm", arm)
             .with("ranges", shown)
@@ -73,7 +73,7 @@ impl BucketArgs {
     }
 }
 
-/// Whether the arms got the shares of units that they were to get
+/// Sample ratio mismatch: whether the arms got their planned shares of units
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -90,13 +90,13 @@ pub(crate) struct SrmArgs {
     #[arg(long, value_name = "WEIGHT,…", value_delimiter = ',')]
     weights: Vec<f64>,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl SrmArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let counts: Result<Vec<u64>, String> = self.counts.iter().map(|count| units(*count)).collect();
-        let counts = counts.map_err(Usage)?;
+        let counts = counts.map_err(UsageError)?;
         let weights = if self.weights.is_empty() { vec![1.0; counts.len()] } else { self.weights.clone() };
         let (once, always) = (srm::chi_square(&counts, &weights)?, srm::sequential(&counts, &weights)?);
         let verdict = match always.rejects(srm::DEFAULT_ALPHA) {
@@ -109,7 +109,7 @@ impl SrmArgs {
             0 => String::new(),
             outside => format!("; {} in arms without a weight", words::count(outside, "unit")),
         };
-        Ok(Answer::new("stats-srm", format!("{verdict}{outside}"))
+        Ok(StatsAnswer::new("stats-srm", format!("{verdict}{outside}"))
             .with("e_p", always.p)
             .with("ln_e", always.ln_e)
             .with("alarm_below", srm::DEFAULT_ALPHA)

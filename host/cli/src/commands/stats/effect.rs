@@ -2,19 +2,21 @@
 
 use std::io::Read as _;
 
-use baton_lab::stats::sequential::{DEFAULT_N_STAR, Sequential};
-use baton_lab::stats::{Estimate, Joint, Moments, Scale, betting, cuped, fixed::Fixed, mixture, paired};
+use baton_lab::stats::sequential::{ConfidenceSequence, DEFAULT_N_STAR};
+use baton_lab::stats::{
+    EffectScale, Estimate, JointMoments, Moments, betting, cuped, fixed::WelchTest, mixture, paired,
+};
 use clap::Args;
 
-use super::{Answered, numbers, units};
-use crate::args::FormatArg;
-use crate::exit::Usage;
-use crate::render::stats::{Answer, number};
+use super::{StatsAnswerResult, numbers, units};
+use crate::args::OutputFormatArg;
+use crate::exit::UsageError;
+use crate::render::stats::{StatsAnswer, number};
 
 /// Largest list of values on standard input: some millions.
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 
-/// The difference of two means, valid however often one looks
+/// The difference of two means, valid however often you look
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +36,7 @@ pub(crate) struct MeanArgs {
     /// As a share of the control's mean
     #[arg(long)]
     relative: bool,
-    /// How often the interval may miss
+    /// Error rate of the interval
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
     /// Units at which the sequence is narrowest, both arms together
@@ -44,20 +46,20 @@ pub(crate) struct MeanArgs {
     #[arg(long, conflicts_with = "n_star")]
     fixed: bool,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl MeanArgs {
-    pub(super) fn answer(&self) -> Answered {
-        let scale = if self.relative { Scale::Relative } else { Scale::Difference };
+    pub(super) fn answer(&self) -> StatsAnswerResult {
+        let scale = if self.relative { EffectScale::Relative } else { EffectScale::Difference };
         let (alpha, n_star) = (self.alpha, self.n_star);
         let (found, method, holds) = match self.fixed {
             true => {
-                let test = Fixed { alpha, scale, ..Fixed::default() };
+                let test = WelchTest { alpha, scale, ..WelchTest::default() };
                 (test.two_sample(&self.control, &self.candidate)?, "welch-t", "at one look")
             }
             false => {
-                let sequence = Sequential { alpha, n_star, scale, ..Sequential::default() };
+                let sequence = ConfidenceSequence { alpha, n_star, scale, ..ConfidenceSequence::default() };
                 let found = sequence.two_sample(&self.control, &self.candidate)?;
                 (found, "asymptotic-confidence-sequence", "at any time")
             }
@@ -66,12 +68,12 @@ impl MeanArgs {
         let level = number((1.0 - alpha) * 100.0);
         let interval = format!("{level} % interval {} to {} {holds}", number(lower), number(upper));
         let sentence = match scale {
-            Scale::Difference => format!("candidate is {} control; {interval}", beside(value, "")),
-            Scale::Relative => {
+            EffectScale::Difference => format!("candidate is {} control; {interval}", beside(value, "")),
+            EffectScale::Relative => {
                 format!("candidate is {} control; {interval}, as a share", beside(100.0 * value, " %"))
             }
         };
-        Ok(Answer::new("stats-mean", sentence)
+        Ok(StatsAnswer::new("stats-mean", sentence)
             .with("effect", value)
             .with("lower", lower)
             .with("upper", upper)
@@ -85,7 +87,7 @@ impl MeanArgs {
     }
 }
 
-/// A share of successes, valid however often one looks
+/// A success rate, valid however often you look
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -95,18 +97,18 @@ pub(crate) struct BernoulliArgs {
     /// Successes of trials
     #[arg(value_name = "SUCCESSES/TRIALS", value_parser = share)]
     share: (u64, u64),
-    /// How often the interval may miss
+    /// Error rate of the interval
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
     /// Trials at which the interval is narrowest
     #[arg(long, value_name = "TRIALS", default_value_t = 100.0)]
     t_opt: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl BernoulliArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let (successes, trials) = self.share;
         let found = mixture::bernoulli(successes, trials, self.alpha, self.t_opt)?;
         let percent = |share: f64| number(100.0 * share);
@@ -117,7 +119,7 @@ impl BernoulliArgs {
             percent(found.lower),
             percent(found.upper),
         );
-        Ok(Answer::new("stats-bernoulli", sentence)
+        Ok(StatsAnswer::new("stats-bernoulli", sentence)
             .with("share", found.value)
             .with("lower", found.lower)
             .with("upper", found.upper)
@@ -140,18 +142,18 @@ pub(crate) struct BettingArgs {
     /// The values, or `-` for standard input
     #[arg(value_name = "VALUE,…")]
     values: String,
-    /// The mean that is bet against
+    /// The mean to bet against
     #[arg(long, value_name = "MEAN", default_value_t = 0.5)]
     mean: f64,
     /// How often a true mean may be rejected
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl BettingArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let found = betting::bet(&self.read()?, self.mean, self.alpha)?;
         let (mean, capital) = (number(self.mean), number(found.capital));
         let verdict = match found.rejected_at {
@@ -162,7 +164,7 @@ impl BettingArgs {
         };
         let sentence =
             format!("{verdict}; the mean is {} to {} at any time", number(found.lower), number(found.upper));
-        Ok(Answer::new("stats-betting", sentence)
+        Ok(StatsAnswer::new("stats-betting", sentence)
             .with("capital", found.capital)
             .with("e_value", found.e_value)
             .with("p", found.p)
@@ -175,19 +177,19 @@ impl BettingArgs {
             .with("method", "hedged-betting"))
     }
 
-    fn read(&self) -> Result<Vec<f64>, Usage> {
+    fn read(&self) -> Result<Vec<f64>, UsageError> {
         let mut text = self.values.clone();
         if text == "-" {
             text.clear();
             let read = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_string(&mut text);
-            read.map_err(|error| Usage(format!("cannot read standard input: {error}")))?;
+            read.map_err(|error| UsageError(format!("cannot read standard input: {error}")))?;
             if text.len() as u64 > MAX_INPUT_BYTES {
-                return Err(Usage(format!("standard input is longer than {MAX_INPUT_BYTES} bytes")));
+                return Err(UsageError(format!("standard input is longer than {MAX_INPUT_BYTES} bytes")));
             }
         }
         let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
         words
-            .map(|word| word.parse().map_err(|_| Usage(format!("`{word}` is no value from 0 to 1"))))
+            .map(|word| word.parse().map_err(|_| UsageError(format!("`{word}` is not a value from 0 to 1"))))
             .collect()
     }
 }
@@ -204,18 +206,18 @@ pub(crate) struct McnemarArgs {
     #[arg(value_name = "CONTROL,CANDIDATE", value_parser = pair)]
     tasks: (u64, u64),
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl McnemarArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let (control, candidate) = self.tasks;
         let p = paired::mcnemar_exact(control, candidate);
         let sentence = format!(
             "{candidate} tasks were done only by the candidate, {control} only by control; p = {} at one look",
             number(p)
         );
-        Ok(Answer::new("stats-mcnemar", sentence)
+        Ok(StatsAnswer::new("stats-mcnemar", sentence)
             .with("p", p)
             .with("only_control", control)
             .with("only_candidate", candidate)
@@ -223,7 +225,7 @@ impl McnemarArgs {
     }
 }
 
-/// Two means, without what a measure from before the assignment already told
+/// Two means, adjusted for a measure from before the assignment
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -233,25 +235,26 @@ y is the outcome, x was known before the assignment (the size of a task, say). F
 pub(crate) struct CupedArgs {
     /// Sums of y, y², x, x² and xy, and the number, of the control
     #[arg(long, visible_alias = "a", value_name = "Y,YY,X,XX,XY,N", value_parser = joint, allow_hyphen_values = true)]
-    control: Joint,
+    control: JointMoments,
     /// The same of the candidate
     #[arg(long, visible_alias = "b", value_name = "Y,YY,X,XX,XY,N", value_parser = joint, allow_hyphen_values = true)]
-    candidate: Joint,
-    /// How often the interval may miss
+    candidate: JointMoments,
+    /// Error rate of the interval
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
     /// Units at which the sequence is narrowest, both arms together
     #[arg(long, value_name = "N", default_value_t = DEFAULT_N_STAR)]
     n_star: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl CupedArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let found = cuped::adjust(&self.control, &self.candidate)?;
         let effect = found.candidate.mean() - found.control.mean();
-        let sequence = Sequential { alpha: self.alpha, n_star: self.n_star, ..Sequential::default() };
+        let sequence =
+            ConfidenceSequence { alpha: self.alpha, n_star: self.n_star, ..ConfidenceSequence::default() };
         let interval = match sequence.two_sample(&found.control, &found.candidate) {
             Ok(interval) => Some(interval),
             Err(error) if error.not_yet().is_some() => None,
@@ -262,7 +265,7 @@ impl CupedArgs {
             beside(effect, ""),
             number((1000.0 * found.saving).round() / 10.0)
         );
-        Ok(Answer::new("stats-cuped", sentence)
+        Ok(StatsAnswer::new("stats-cuped", sentence)
             .with("effect", effect)
             .with("lower", interval.map(|interval| interval.lower))
             .with("upper", interval.map(|interval| interval.upper))
@@ -288,10 +291,10 @@ fn moments(text: &str) -> Result<Moments, String> {
     Moments::from_sums(units(n)?, sum, squares).map_err(|error| error.to_string())
 }
 
-fn joint(text: &str) -> Result<Joint, String> {
+fn joint(text: &str) -> Result<JointMoments, String> {
     let [y, y_squares, x, x_squares, products, n] =
         numbers(text, "the sums of y, y², x, x² and xy, and the number")?;
-    Ok(Joint { n: units(n)?, y, y_squares, x, x_squares, products })
+    Ok(JointMoments { n: units(n)?, y, y_squares, x, x_squares, products })
 }
 
 fn pair(text: &str) -> Result<(u64, u64), String> {

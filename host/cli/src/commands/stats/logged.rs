@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use baton_lab::stats::off_policy::{Logged, MIN_EFFECTIVE, value};
+use baton_lab::stats::off_policy::{LoggedDecision, MIN_EFFECTIVE, value};
 use clap::{Args, ValueHint};
 
-use super::Answered;
-use crate::args::FormatArg;
-use crate::exit::Usage;
-use crate::render::stats::{Answer, number};
+use super::StatsAnswerResult;
+use crate::args::OutputFormatArg;
+use crate::exit::UsageError;
+use crate::render::stats::{StatsAnswer, number};
 
 /// Largest file: some hundred thousand decisions.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -34,26 +34,26 @@ pub(crate) struct OffPolicyArgs {
     #[arg(long, value_name = "WEIGHT", default_value_t = 3.0)]
     clip: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl OffPolicyArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let name = self.file.display();
-        let rows: Vec<Logged> = serde_json::from_str(&read(&self.file)?)
-            .map_err(|error| Usage(format!("{name} is no list of decisions: {error}")))?;
+        let rows: Vec<LoggedDecision> = serde_json::from_str(&read(&self.file)?)
+            .map_err(|error| UsageError(format!("{name} is not a list of decisions: {error}")))?;
         let found = value(&rows, self.clip)?;
         let worth = number(found.effective);
         let sentence = match found.headline() {
             Ok(best) => format!(
-                "the other policy is worth {}, from as much as {worth} of its own decisions",
+                "the other policy is worth {}, an estimate as good as from {worth} of its own decisions",
                 number(best)
             ),
             Err(_) => format!(
                 "no headline: these decisions are worth {worth} of the other policy's own, and {MIN_EFFECTIVE} are needed"
             ),
         };
-        Ok(Answer::new("stats-off-policy", sentence)
+        Ok(StatsAnswer::new("stats-off-policy", sentence)
             .with("effective", found.effective)
             .with("ips", found.ips)
             .with("ips_se", found.ips_se)
@@ -70,9 +70,9 @@ impl OffPolicyArgs {
     }
 }
 
-fn read(file: &Path) -> Result<String, Usage> {
+fn read(file: &Path) -> Result<String, UsageError> {
     let name = file.display();
-    let cannot = |error: std::io::Error| Usage(format!("cannot read {name}: {error}"));
+    let cannot = |error: std::io::Error| UsageError(format!("cannot read {name}: {error}"));
     let input: Box<dyn Read> = match file == Path::new("-") {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(File::open(file).map_err(cannot)?),
@@ -80,7 +80,7 @@ fn read(file: &Path) -> Result<String, Usage> {
     let mut text = String::new();
     input.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(Usage(format!("{name} is longer than {MAX_FILE_BYTES} bytes")));
+        return Err(UsageError(format!("{name} is longer than {MAX_FILE_BYTES} bytes")));
     }
     Ok(text)
 }

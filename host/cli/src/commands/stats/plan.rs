@@ -1,14 +1,14 @@
 //! Before an experiment: how many units it takes. After it: levels of several questions at once.
 
 use baton_lab::stats::holm;
-use baton_lab::stats::power::Goal;
+use baton_lab::stats::power::PowerGoal;
 use clap::{ArgGroup, Args};
 
-use super::{Answered, numbers};
-use crate::args::FormatArg;
-use crate::render::stats::{Answer, number};
+use super::{StatsAnswerResult, numbers};
+use crate::args::OutputFormatArg;
+use crate::render::stats::{StatsAnswer, number};
 
-/// How many units it takes to find an effect
+/// Sample size for an effect
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("effect").required(true).args(["d", "shares", "paired_d", "mde"]))]
 #[command(after_help = "\
@@ -19,8 +19,8 @@ Examples:
   baton stats power --mde .3 --variance 100 --power .85
   baton stats power --mde .3 --variance 1 --sequential
 
-The effect is to be the least that is worth having, not one that was seen.")]
-pub(crate) struct PowerArgs {
+Give the smallest effect that is worth having, not one that was observed.")]
+pub(crate) struct StatsPowerArgs {
     /// Distance of two means in standard deviations
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     d: Option<f64>,
@@ -30,31 +30,31 @@ pub(crate) struct PowerArgs {
     /// Mean of the differences on the same task, in their standard deviations
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     paired_d: Option<f64>,
-    /// Least difference of two means that is to be found
+    /// Smallest difference of two means to find
     #[arg(long, value_name = "EFFECT", requires = "variance", allow_hyphen_values = true)]
     mde: Option<f64>,
     /// Variance of the values, for --mde
     #[arg(long, value_name = "VARIANCE", requires = "mde")]
     variance: Option<f64>,
-    /// For a confidence sequence, which may be looked at at any time
+    /// For a confidence sequence, which is valid at any time
     #[arg(long, requires = "mde")]
     sequential: bool,
     /// Units at which the sequence is narrowest [default: where they are needed]
     #[arg(long, value_name = "N", requires = "sequential")]
     n_star: Option<f64>,
-    /// How often an effect may be found that is not there
+    /// False-positive rate
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
-    /// How often an effect is to be found that is there
+    /// Probability of finding an effect that exists
     #[arg(long, value_name = "POWER", default_value_t = 0.8)]
     power: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
-impl PowerArgs {
-    pub(super) fn answer(&self) -> Answered {
-        let goal = Goal { alpha: self.alpha, power: self.power };
+impl StatsPowerArgs {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
+        let goal = PowerGoal { alpha: self.alpha, power: self.power };
         let (units, of, arms, method) = if let Some(d) = self.d {
             (goal.two_means(d)?, "units in each arm", 2.0, "noncentral-t")
         } else if let Some((control, candidate)) = self.shares {
@@ -73,12 +73,12 @@ impl PowerArgs {
         };
         let percent = |share: f64| number(100.0 * share);
         let sentence = format!(
-            "{} {of} find it {} % of the time, and find what is not there {} % of the time",
+            "{} {of} find it {} % of the time, with {} % false positives",
             units.ceil(),
             percent(self.power),
             percent(self.alpha)
         );
-        Ok(Answer::new("stats-power", sentence)
+        Ok(StatsAnswer::new("stats-power", sentence)
             .with("units", units)
             .with("units_are", of)
             .with("runs_in_all", (arms * units.ceil()) as u64)
@@ -88,24 +88,24 @@ impl PowerArgs {
     }
 }
 
-/// Levels of several questions at once, by Holm's procedure
+/// Several tests at once, by Holm's procedure
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton stats holm .01,.04,.03,.005")]
 pub(crate) struct HolmArgs {
-    /// The level of each question
+    /// The p-value of each test
     #[arg(value_name = "P,…", value_delimiter = ',', required = true)]
     levels: Vec<f64>,
     /// How often any of them may be wrong
     #[arg(long, value_name = "ALPHA", default_value_t = 0.05)]
     alpha: f64,
     #[command(flatten)]
-    pub(super) format: FormatArg,
+    pub(super) format: OutputFormatArg,
 }
 
 impl HolmArgs {
-    pub(super) fn answer(&self) -> Answered {
+    pub(super) fn answer(&self) -> StatsAnswerResult {
         let adjusted = holm::adjust(&self.levels)?;
         let rejected = adjusted.iter().filter(|level| **level <= self.alpha).count();
         let sentence = format!(
@@ -113,7 +113,7 @@ impl HolmArgs {
             adjusted.len(),
             number(self.alpha)
         );
-        Ok(Answer::new("stats-holm", sentence)
+        Ok(StatsAnswer::new("stats-holm", sentence)
             .with("adjusted", &adjusted)
             .with("levels", &self.levels)
             .with("alpha", self.alpha)

@@ -3,11 +3,11 @@
 use clap::Parser as _;
 
 use super::*;
-use crate::command_line::{Cli, Command};
+use crate::command_line::{Cli, CliCommand};
 
-fn answer(line: &str) -> Answered {
+fn answer(line: &str) -> StatsAnswerResult {
     let cli = Cli::try_parse_from(["baton", "stats"].into_iter().chain(line.split(' ')));
-    let Command::Stats(command) = cli.map_err(|error| Usage(error.to_string()))?.command else {
+    let CliCommand::Stats(command) = cli.map_err(|error| UsageError(error.to_string()))?.command else {
         unreachable!("it begins with `baton stats`");
     };
     match command {
@@ -106,7 +106,8 @@ fn numbers_that_give_no_answer_are_named() {
         "bucket a --seed seed --hash-version 3",
         "off-policy nowhere.json",
     ] {
-        let why = answer(line).err().map(|Usage(why)| why).unwrap_or_else(|| panic!("{line} has an answer"));
+        let why =
+            answer(line).err().map(|UsageError(why)| why).unwrap_or_else(|| panic!("{line} has an answer"));
         text.push_str(&format!("$ baton stats {line}\n{why}\n"));
     }
     insta::assert_snapshot!("refused", text);

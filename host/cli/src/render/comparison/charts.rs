@@ -4,7 +4,9 @@
 //! their colours from the page's style (so that one drawing reads in light and in dark), with a title and a description for
 //! those who do not see them, and with a word beside every colour. A plotting library writes its colours into each shape.
 
-use baton_lab::compare::{Arm, Better, Comparison, Effect, Metric, MetricScale, Point};
+use baton_lab::compare::{
+    ArmSummary, BetterDirection, Comparison, Effect, Metric, MetricScale, SequencePoint,
+};
 use maud::{Markup, PreEscaped, html};
 
 use super::super::page::{COLOURS, DRAWINGS, clean};
@@ -156,9 +158,9 @@ fn judged(of: &Comparison, metric: &Metric, effect: &Effect) -> (&'static str, &
     let holds = shown.excludes_zero() && effect.p_adjusted.or(effect.p).is_some_and(|p| p <= of.alpha);
     match (holds, metric.better, shown.value > 0.0) {
         (false, ..) => ("open", ""),
-        (true, Better::Neither, _) => ("differs", ""),
-        (true, Better::Up, true) | (true, Better::Down, false) => ("better", "good"),
-        (true, Better::Up, false) | (true, Better::Down, true) => ("worse", "bad"),
+        (true, BetterDirection::Neither, _) => ("differs", ""),
+        (true, BetterDirection::Up, true) | (true, BetterDirection::Down, false) => ("better", "good"),
+        (true, BetterDirection::Up, false) | (true, BetterDirection::Down, true) => ("worse", "bad"),
     }
 }
 
@@ -183,7 +185,7 @@ pub(super) fn path(of: &Comparison, metric: &Metric, effect: &Effect) -> Option<
     let (from, to) = (first.n as f64, (last.n as f64).max(first.n as f64 + 1.0));
     let x = |n: u64| LEFT + (n as f64 - from) / (to - from) * (RIGHT - LEFT);
     let y = |value: f64| BOTTOM - (value.clamp(low, high) - low) / (high - low) * (BOTTOM - TOP);
-    let place = |point: &Point, value: f64| format!("{},{}", at(x(point.n)), at(y(value)));
+    let place = |point: &SequencePoint, value: f64| format!("{},{}", at(x(point.n)), at(y(value)));
     let upper = effect.path.iter().map(|point| place(point, point.upper));
     let lower = effect.path.iter().rev().map(|point| place(point, point.lower));
     let band: Vec<String> = upper.chain(lower).collect();
@@ -225,7 +227,7 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
     let (observed, expected) = (&of.allocation.observed, &of.allocation.expected);
     let most = observed.iter().map(|n| *n as f64).chain(expected.iter().copied()).fold(1.0, f64::max);
     let x = |n: f64| n / most * (PLOT.1 - PLOT.0);
-    let words = |arm: &Arm, index: usize| {
+    let words = |arm: &ArmSummary, index: usize| {
         let expected = expected.get(index).copied().unwrap_or_default();
         format!(
             "{} of {} expected, {}",
@@ -248,7 +250,7 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
     let described =
         of.arms.iter().enumerate().map(|(index, arm)| format!("{}: {}.", arm.name, words(arm, index)));
     Figure {
-        title: "Units of each arm; the dashed line is what it was to get".to_owned(),
+        title: "Units of each arm; the dashed line is its planned number".to_owned(),
         described: described.collect::<Vec<_>>().join(" "),
         height: 12.0 + ROW * of.arms.len() as f64,
         body,
@@ -257,7 +259,7 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
 
 /// What became of the units of each arm.
 pub(super) fn attrition(of: &Comparison) -> Figure {
-    let words = |arm: &Arm| {
+    let words = |arm: &ArmSummary| {
         format!("{} known, {} not yet, {} invalid", arm.known, arm.not_yet_known, arm.invalid.len())
     };
     let body = html! {

@@ -1,6 +1,8 @@
 //! Numbers of a comparison as people read them, with their units. Text and page use the same ones.
 
-use baton_lab::compare::{ArmValue, Comparison, Effect, Interval, Looks, Metric, MetricScale, Pairing};
+use baton_lab::compare::{
+    AnalysisSchedule, ArmValue, Comparison, ConfidenceInterval, Effect, Metric, MetricScale, PairingGain,
+};
 
 /// Units without an outcome that are shown one by one.
 pub(super) const INVALID_SHOWN: usize = 5;
@@ -72,7 +74,7 @@ pub(super) fn effect(metric: &Metric, of: &Effect) -> (String, String) {
 }
 
 /// Enough to tell the ends apart, and no more.
-fn digits(of: &Interval) -> usize {
+fn digits(of: &ConfidenceInterval) -> usize {
     match of.upper - of.lower {
         width if width < 0.5 => 2,
         width if width < 5.0 => 1,
@@ -109,13 +111,13 @@ pub(super) fn method(of: &Comparison) -> String {
     let name = interval_name(of);
     let alpha = trimmed(100.0 * of.alpha);
     match of.looks {
-        Looks::AnyTime => format!(
-            "Design: {}. {name} is a confidence sequence: it holds however often one looks. Where there is no difference, one is \
-             reported at most {alpha} % of the time; p is adjusted for all outcomes of a role (Holm), so an outcome can be open \
+        AnalysisSchedule::AnyTime => format!(
+            "Design: {}. {name} is a confidence sequence: it holds however often you look. If there is no \
+             difference, one is reported at most {alpha} % of the time; p is adjusted for all outcomes of a role (Holm), so an outcome can be open \
              though its interval leaves out 0.",
             of.design.name()
         ),
-        Looks::Once => format!(
+        AnalysisSchedule::Once => format!(
             "Design: {}. {name} is a confidence interval for one look at a number of units that was fixed beforehand; p is adjusted \
              for all outcomes of a role (Holm), so an outcome can be open though its interval leaves out 0.",
             of.design.name()
@@ -124,7 +126,7 @@ pub(super) fn method(of: &Comparison) -> String {
 }
 
 /// What pairing was worth.
-pub(super) fn pairing(of: &Comparison, pairing: &Pairing) -> String {
+pub(super) fn pairing(of: &Comparison, pairing: &PairingGain) -> String {
     let name = of
         .metrics
         .iter()
@@ -134,7 +136,7 @@ pub(super) fn pairing(of: &Comparison, pairing: &Pairing) -> String {
         pairing.correlation.map_or_else(|| "not known".to_owned(), |correlation| fixed(correlation, 2));
     let control = of.arms.first().map_or("", |arm| arm.name.as_str());
     let saved = match pairing.saving {
-        saving if saving >= 0.0 => format!("takes {} % of the variance away", trimmed(100.0 * saving)),
+        saving if saving >= 0.0 => format!("removes {} % of the variance", trimmed(100.0 * saving)),
         harm => format!("adds {} % of variance", trimmed(-100.0 * harm)),
     };
     format!(

@@ -1,13 +1,15 @@
 //! Comparisons to draw: what the tests of text, JSON and page look at. Nothing outside tests uses it.
 
-use baton_lab::compare::{ArmSample, Comparison, Design, Invalid, Looks, Options, compare};
-use baton_lab::measure::{Failures, Measures, PolicyCounts, Standing};
+use baton_lab::compare::{
+    AnalysisSchedule, ArmSample, CompareOptions, Comparison, ComparisonDesign, InvalidUnit, compare,
+};
+use baton_lab::measure::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::{Digest, RunId, UnixMs};
 
 /// How the runs of an arm are to come out.
 #[derive(Clone, Copy)]
-struct Kind {
+struct SampleArmShape {
     /// Chance of each of six objectives, in hundredths.
     done: u64,
     /// Tokens of a run, about.
@@ -15,7 +17,7 @@ struct Kind {
     wasted_turns: u64,
 }
 
-const CONTROL: Kind = Kind { done: 80, tokens: 210_000, wasted_turns: 4 };
+const CONTROL: SampleArmShape = SampleArmShape { done: 80, tokens: 210_000, wasted_turns: 4 };
 
 /// SplitMix64: the same numbers everywhere, for ever.
 fn dice(of: u64) -> u64 {
@@ -25,16 +27,16 @@ fn dice(of: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
+fn run(arm: &str, index: u64, seed: u64, kind: SampleArmShape) -> RunMetrics {
     let roll = |what: u64, below: u64| dice(seed ^ (index << 20) ^ (what << 40)) % below;
     let completed = (0..6).filter(|objective| roll(*objective, 100) < kind.done).count() as u32;
-    Measures {
+    RunMetrics {
         run: RunId::new(format!("{arm}-{index}")),
         workflow: "backlog".to_owned(),
         task: Digest::of(format!("task {index}")),
         assignments: Vec::new(),
         started_at: UnixMs(1_770_892_200_000 + index * 60_000),
-        standing: if completed == 6 { Standing::Done } else { Standing::Unfinished },
+        standing: if completed == 6 { RunResult::Done } else { RunResult::Unfinished },
         objectives: 6,
         checkable: 6,
         completed,
@@ -65,13 +67,13 @@ fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
             arm: Some(String::new()),
             decided: 12,
             abstained: 0,
-            failures: Failures::default(),
+            failures: PolicyFailures::default(),
         }],
         swapped: false,
     }
 }
 
-fn arm(name: &str, policy: &str, runs: u64, seed: u64, kind: Kind) -> ArmSample {
+fn arm(name: &str, policy: &str, runs: u64, seed: u64, kind: SampleArmShape) -> ArmSample {
     ArmSample {
         arm: name.to_owned(),
         policy: policy.to_owned(),
@@ -82,21 +84,21 @@ fn arm(name: &str, policy: &str, runs: u64, seed: u64, kind: Kind) -> ArmSample 
     }
 }
 
-fn options() -> Options {
-    Options { title: "split-v2".to_owned(), ..Options::default() }
+fn options() -> CompareOptions {
+    CompareOptions { title: "split-v2".to_owned(), ..CompareOptions::default() }
 }
 
 /// One arm finishes more, for more tokens; some runs are not over, and one is lost.
 pub(super) fn trade_off() -> Comparison {
     let control = arm("control", "resilience", 240, 1, CONTROL);
-    let eager = Kind { done: 88, tokens: 270_000, wasted_turns: 2 };
+    let eager = SampleArmShape { done: 88, tokens: 270_000, wasted_turns: 2 };
     let mut eager = arm("eager", "eager-splitter", 236, 2, eager);
-    eager.measures[235].standing = Standing::Running;
-    eager.measures[234].standing = Standing::Waiting;
+    eager.measures[235].standing = RunResult::Running;
+    eager.measures[234].standing = RunResult::Waiting;
     eager.measures[0].swapped = true;
     eager.measures[7].policies.clear();
     let reason = "its journal is damaged at entry 41".to_owned();
-    eager.invalid.push(Invalid { unit: "eager-300".to_owned(), reason });
+    eager.invalid.push(InvalidUnit { unit: "eager-300".to_owned(), reason });
     compare(&[control, eager], &options())
 }
 
@@ -127,11 +129,15 @@ pub(super) fn broken() -> Comparison {
 
 /// A simulation: the same seeds for both.
 pub(super) fn simulated() -> Comparison {
-    let better = Kind { done: 86, ..CONTROL };
+    let better = SampleArmShape { done: 86, ..CONTROL };
     let arms =
         [arm("control", "resilience", 400, 10, CONTROL), arm("eager", "eager-splitter", 400, 10, better)];
-    let options =
-        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..options() };
+    let options = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        looks: AnalysisSchedule::Once,
+        randomised: false,
+        ..options()
+    };
     compare(&arms, &options)
 }
 
@@ -139,9 +145,9 @@ pub(super) fn simulated() -> Comparison {
 pub(super) fn named(title: &str, name: &str, policy: &str, reason: &str) -> Comparison {
     let mut other = arm("other", policy, 25, 11, CONTROL);
     name.clone_into(&mut other.arm);
-    other.invalid.push(Invalid { unit: name.to_owned(), reason: reason.to_owned() });
+    other.invalid.push(InvalidUnit { unit: name.to_owned(), reason: reason.to_owned() });
     compare(
         &[arm("control", policy, 25, 12, CONTROL), other],
-        &Options { title: title.to_owned(), ..options() },
+        &CompareOptions { title: title.to_owned(), ..options() },
     )
 }

@@ -3,7 +3,7 @@
 use baton_lab::compare::{Comparison, MetricScale};
 
 use super::*;
-use crate::render::look::Look;
+use crate::render::look::TerminalStyle;
 use crate::render::page::clean;
 
 fn all() -> [(&'static str, Comparison); 5] {
@@ -19,7 +19,7 @@ fn all() -> [(&'static str, Comparison); 5] {
 #[test]
 fn people_read_the_verdict_first() {
     for (name, comparison) in all() {
-        insta::assert_snapshot!(format!("comparison_{name}"), text(&comparison, &Look::bare(150)));
+        insta::assert_snapshot!(format!("comparison_{name}"), text(&comparison, &TerminalStyle::bare(150)));
     }
 }
 
@@ -54,7 +54,7 @@ fn the_page_and_the_picture_are_whole() {
 fn no_view_prints_what_is_no_number() {
     for (name, comparison) in all() {
         let views = [
-            text(&comparison, &Look::bare(150)),
+            text(&comparison, &TerminalStyle::bare(150)),
             html(&comparison),
             svg(&comparison),
             json(&comparison).to_string(),
@@ -71,7 +71,7 @@ fn no_view_prints_what_is_no_number() {
 fn text_and_page_have_the_numbers_of_the_json() {
     for (name, comparison) in all() {
         let (document, page, lines) =
-            (json(&comparison), html(&comparison), text(&comparison, &Look::bare(400)));
+            (json(&comparison), html(&comparison), text(&comparison, &TerminalStyle::bare(400)));
         for metric in &comparison.metrics {
             for (index, effect) in metric.effects.iter().enumerate() {
                 let (said, interval) = numbers::effect(metric, effect);

@@ -1,10 +1,10 @@
 //! A comparison as a page and as a picture. Its words and numbers are those of the text; its drawings are in `charts`.
 
-use baton_lab::compare::{Advice, Checked, Comparison, Role, Verdict};
+use baton_lab::compare::{Advice, CheckResult, Comparison, MetricRole, Recommendation};
 use maud::{Markup, html};
 
 use super::super::page::{clean, page};
-use super::{Row, charts, check_rows, headline, notes, numbers, role};
+use super::{ComparisonRow, charts, check_rows, headline, notes, numbers, role};
 
 /// Letters that fit in a line of the picture.
 const LINE_LETTERS: usize = 104;
@@ -20,7 +20,7 @@ pub(crate) fn html(of: &Comparison) -> String {
             h2 { "Outcomes of " (clean(&of.arms[index + 1].name)) }
             (charts::forest(of, index).markup())
             (outcomes(of, index))
-            @for metric in of.metrics.iter().filter(|metric| metric.role == Role::Primary) {
+            @for metric in of.metrics.iter().filter(|metric| metric.role == MetricRole::Primary) {
                 @if let Some(figure) = metric.effects.get(index).and_then(|effect| charts::path(of, metric, effect)) {
                     (figure.markup())
                 }
@@ -49,7 +49,7 @@ pub(crate) fn svg(of: &Comparison) -> String {
     let mut figures = Vec::new();
     if of.arms.len() > 1 {
         figures.push(charts::forest(of, candidate));
-        let primary = of.metrics.iter().filter(|metric| metric.role == Role::Primary);
+        let primary = of.metrics.iter().filter(|metric| metric.role == MetricRole::Primary);
         let paths = primary.filter_map(|metric| charts::path(of, metric, metric.effects.get(candidate)?));
         figures.extend(paths.take(1));
     }
@@ -83,7 +83,7 @@ fn class(advice: Advice) -> &'static str {
     }
 }
 
-fn verdict(verdict: &Verdict) -> Markup {
+fn verdict(verdict: &Recommendation) -> Markup {
     html! {
         section class={ "verdict " (class(verdict.decision)) } {
             p { span class={ "word " (class(verdict.decision)) } { (verdict.decision.name()) } }
@@ -102,7 +102,7 @@ fn outcomes(of: &Comparison, candidate: usize) -> Markup {
             } }
             tbody {
                 @for metric in &of.metrics {
-                    @if let Some(row) = Row::of(of, metric, candidate) {
+                    @if let Some(row) = ComparisonRow::of(of, metric, candidate) {
                         tr {
                             td { (clean(&metric.name)) } td { (role(metric.role)) } td { (clean(&row.unit)) }
                             td class="n" { (clean(&row.control)) } td class="n" { (clean(&row.candidate)) }
@@ -146,10 +146,10 @@ fn arms(of: &Comparison) -> Markup {
 }
 
 fn checks(of: &Comparison) -> Markup {
-    let class = |checked: Checked| match checked {
-        Checked::Ok => "good",
-        Checked::Alarm => "bad",
-        Checked::TooEarly | Checked::NotChecked => "",
+    let class = |checked: CheckResult| match checked {
+        CheckResult::Ok => "good",
+        CheckResult::Alarm => "bad",
+        CheckResult::TooEarly | CheckResult::NotChecked => "",
     };
     html! {
         div class="wide" { table { tbody {

@@ -1,14 +1,14 @@
 //! The same as one page. How a page looks, and that it needs nothing else, is `page.rs`.
 
-use baton_lab::replay::{Alarm, Departure};
+use baton_lab::replay::{FirstDivergence, WarningOutcome};
 use maud::{Markup, html};
 
-use super::{OnRuns, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, share};
+use super::{PolicyReplayReport, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, share};
 use crate::render::decision::said;
 use crate::render::page;
 use crate::render::trial::occasion;
 
-impl OnRuns<'_> {
+impl PolicyReplayReport<'_> {
     /// One page.
     pub(crate) fn html(&self) -> String {
         let title = self.title();
@@ -28,7 +28,7 @@ impl OnRuns<'_> {
             p.muted {
                 "component " code { (self.policy.component) } ", settings " code { (self.policy.settings) }
                 @if let Some(compared) = self.replayed.compared {
-                    "; instances were kept, and " (compared) " answers held to those of fresh ones"
+                    "; instances were kept, and " (compared) " answers compared with those of fresh instances"
                 }
             }
         };
@@ -43,7 +43,7 @@ impl OnRuns<'_> {
             .flat_map(|candidate| [("then", &self.replayed.recorded), (self.policy.name, candidate)]);
         html! {
             @if self.replayed.candidate.is_some() {
-                h2 { "Warnings, beside what then happened" }
+                h2 { "Warnings, compared with what then happened" }
                 (table(&[text(""), number("hits"), number("misses"), number("false alarms"), number("quiet"), number("censored"),
                          text("warned of, of those used up"), text("false, of those not used up"), number("turns ahead")], html! {
                     @for (name, sums) in rows {
@@ -105,7 +105,7 @@ impl OnRuns<'_> {
                 h2 { "First divergence of each phase" }
                 p.muted { "What was asked after it in the phase is off course: it is shown, and counted nowhere." }
                 (table(&[text("run"), text("phase"), number("entry"), text("asked"), text("reason then"), text(self.policy.name)], html! {
-                    @for (run, Departure { phase, seq, function, recorded, candidate }) in &self.replayed.departures {
+                    @for (run, FirstDivergence { phase, seq, function, recorded, candidate }) in &self.replayed.departures {
                         tr {
                             td { (run) } td { (phase) } td.n { (seq) } td { (function) }
                             td { (line(recorded)) } td { (line(candidate)) }
@@ -143,7 +143,7 @@ impl OnRuns<'_> {
     fn differences_section(&self) -> Markup {
         html! {
             @if !self.replayed.differences.is_empty() {
-                h2 { "Decided otherwise" }
+                h2 { "Decided differently" }
                 (table(&[text("run"), number("entry"), text("phase"), text("asked"), text("decided then"), text(self.policy.name)], html! {
                     @for (run, one) in &self.replayed.differences {
                         tr {
@@ -167,17 +167,17 @@ impl OnRuns<'_> {
 }
 
 /// The heading of a column, and whether it stands over numbers.
-type Heading<'a> = (&'a str, bool);
+type ColumnHeading<'a> = (&'a str, bool);
 
-fn text(heading: &str) -> Heading<'_> {
+fn text(heading: &str) -> ColumnHeading<'_> {
     (heading, false)
 }
 
-fn number(heading: &str) -> Heading<'_> {
+fn number(heading: &str) -> ColumnHeading<'_> {
     (heading, true)
 }
 
-fn table(headings: &[Heading<'_>], rows: Markup) -> Markup {
+fn table(headings: &[ColumnHeading<'_>], rows: Markup) -> Markup {
     html! {
         div.wide {
             table {
@@ -188,10 +188,10 @@ fn table(headings: &[Heading<'_>], rows: Markup) -> Markup {
     }
 }
 
-fn class(alarm: &Alarm) -> &'static str {
+fn class(alarm: &WarningOutcome) -> &'static str {
     match alarm {
-        Alarm::Hit { .. } => "word long good",
-        Alarm::Miss | Alarm::FalseAlarm { .. } => "word long bad",
-        Alarm::Quiet | Alarm::Censored { .. } => "muted",
+        WarningOutcome::Hit { .. } => "word long good",
+        WarningOutcome::Miss | WarningOutcome::FalseAlarm { .. } => "word long bad",
+        WarningOutcome::Quiet | WarningOutcome::Censored { .. } => "muted",
     }
 }

@@ -1,14 +1,14 @@
 //! The tables of a replay, for a terminal.
 
-use baton_lab::replay::Departure;
+use baton_lab::replay::FirstDivergence;
 
-use super::{OnRuns, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, seconds};
-use crate::render::look::Look;
+use super::{PolicyReplayReport, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, seconds};
+use crate::render::look::TerminalStyle;
 use crate::render::trial::{bare, drawn};
 use crate::render::words;
 
-impl OnRuns<'_> {
-    pub(super) fn alarms_table(&self, look: &Look) -> Option<String> {
+impl PolicyReplayReport<'_> {
+    pub(super) fn alarms_table(&self, look: &TerminalStyle) -> Option<String> {
         let candidate = self.replayed.candidate.as_ref()?;
         let mut table = bare(look);
         table.set_header([
@@ -38,7 +38,7 @@ impl OnRuns<'_> {
         Some(drawn(&mut table))
     }
 
-    pub(super) fn runs_table(&self, look: &Look) -> Option<String> {
+    pub(super) fn runs_table(&self, look: &TerminalStyle) -> Option<String> {
         let runs = &self.replayed.runs;
         if runs.len() < 2 {
             return None;
@@ -60,7 +60,7 @@ impl OnRuns<'_> {
         Some(drawn(&mut table))
     }
 
-    pub(super) fn departures_table(&self, look: &Look) -> Option<String> {
+    pub(super) fn departures_table(&self, look: &TerminalStyle) -> Option<String> {
         let departures = &self.replayed.departures;
         if departures.is_empty() {
             return None;
@@ -73,7 +73,7 @@ impl OnRuns<'_> {
             "REASON THEN",
             &format!("REASON OF {}", self.policy.name.to_uppercase()),
         ]);
-        for (run, Departure { phase, seq, function, recorded, candidate }) in departures {
+        for (run, FirstDivergence { phase, seq, function, recorded, candidate }) in departures {
             let entry = match self.replayed.runs.len() {
                 1 => format!("entry {seq}"),
                 _ => format!("{run}, entry {seq}"),
@@ -89,7 +89,7 @@ impl OnRuns<'_> {
         Some(drawn(&mut table))
     }
 
-    pub(super) fn contexts_table(&self, look: &Look) -> Option<String> {
+    pub(super) fn contexts_table(&self, look: &TerminalStyle) -> Option<String> {
         let candidate = self.policy.name.to_uppercase();
         let mut table = bare(look);
         table.set_header(["SESSION", "PHASE", "CONTEXT", "WHAT HAPPENED", "THEN", &candidate]);

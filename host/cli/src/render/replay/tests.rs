@@ -1,56 +1,77 @@
 //! How a replay reads: for people at several widths, for programs, and as a page.
 
-use baton_lab::replay::{Context, ContextId, Function, Lead, Tally, Verified};
-use baton_lab::{Divergence, LabError, Reevaluated};
+use baton_lab::replay::{
+    ContextId, ContextWarnings, FunctionMatches, LeadTime, MatchCounts, VerificationSummary,
+};
+use baton_lab::{CoreDivergence, LabError, PolicyReplayResult};
 use baton_runtime::core::{Digest, Seq, SessionId};
 
 use super::*;
 
-fn lead(turns: u32, tokens: u64, seconds: u64) -> Lead {
-    Lead { turns, tokens: Some(tokens), ms: seconds * 1_000 }
+fn lead(turns: u32, tokens: u64, seconds: u64) -> LeadTime {
+    LeadTime { turns, tokens: Some(tokens), ms: seconds * 1_000 }
 }
 
 fn context(
     session: &str,
-    fate: Fate,
-    recorded: Alarm,
-    candidate: Alarm,
+    fate: ContextOutcome,
+    recorded: WarningOutcome,
+    candidate: WarningOutcome,
     off_course: bool,
-) -> (RunId, Context) {
+) -> (RunId, ContextWarnings) {
     let id = ContextId { session: SessionId::new(session), context: 1 };
-    let context =
-        Context { id, phase: "20".into(), fate, turns: 14, recorded, candidate: Some(candidate), off_course };
+    let context = ContextWarnings {
+        id,
+        phase: "20".into(),
+        fate,
+        turns: 14,
+        recorded,
+        candidate: Some(candidate),
+        off_course,
+    };
     (RunId::new("20260212-103000"), context)
 }
 
-fn replayed() -> Replayed {
+fn replayed() -> ReplayResult {
     let contexts = vec![
-        context("s1", Fate::Exhausted, Alarm::Miss, Alarm::Hit { lead: lead(4, 31_000, 95) }, false),
-        context("s2", Fate::Ended, Alarm::Quiet, Alarm::FalseAlarm { lead: lead(6, 9_000, 240) }, false),
+        context(
+            "s1",
+            ContextOutcome::Exhausted,
+            WarningOutcome::Miss,
+            WarningOutcome::Hit { lead: lead(4, 31_000, 95) },
+            false,
+        ),
+        context(
+            "s2",
+            ContextOutcome::Ended,
+            WarningOutcome::Quiet,
+            WarningOutcome::FalseAlarm { lead: lead(6, 9_000, 240) },
+            false,
+        ),
         context(
             "s3",
-            Fate::Censored { because: Censoring::Compacted },
-            Alarm::Censored { warned: false },
-            Alarm::Censored { warned: true },
+            ContextOutcome::Censored { because: Censoring::Compacted },
+            WarningOutcome::Censored { warned: false },
+            WarningOutcome::Censored { warned: true },
             true,
         ),
     ];
-    let (mut recorded, mut candidate) = (Alarms::default(), Alarms::default());
+    let (mut recorded, mut candidate) = (WarningStats::default(), WarningStats::default());
     for (_, context) in &contexts {
         recorded.count(&context.recorded);
         candidate.count(&context.candidate.unwrap());
     }
-    let on_course = Tally { same: 30, other_words: 0, differs: 2, faults: 0, abstained: 0 };
-    let off_course = Tally { same: 5, ..Tally::default() };
+    let on_course = MatchCounts { same: 30, other_words: 0, differs: 2, faults: 0, abstained: 0 };
+    let off_course = MatchCounts { same: 5, ..MatchCounts::default() };
     let run = RunId::new("20260212-103000");
-    let departure = Departure {
+    let departure = FirstDivergence {
         phase: "20".into(),
         seq: Seq(41),
         function: "exhaustion.assess",
         recorded: "the prompt was answered".into(),
         candidate: "it stopped <b>in the middle</b>\u{1b}[2J".into(),
     };
-    let sums = RunSums {
+    let sums = RunReplaySummary {
         run: run.clone(),
         questions: 37,
         on_course: 32,
@@ -59,9 +80,9 @@ fn replayed() -> Replayed {
         recorded,
         candidate: Some(candidate),
     };
-    Replayed {
+    ReplayResult {
         runs: vec![sums],
-        functions: [("exhaustion.assess", Function { on_course, off_course, not_asked: 0 })].into(),
+        functions: [("exhaustion.assess", FunctionMatches { on_course, off_course, not_asked: 0 })].into(),
         departures: vec![(run, departure)],
         contexts,
         contexts_beyond: 4,
@@ -69,24 +90,24 @@ fn replayed() -> Replayed {
         candidate: Some(candidate),
         off_course_contexts: 1,
         questions: 37,
-        ..Replayed::default()
+        ..ReplayResult::default()
     }
 }
 
-fn with<T>(what: impl FnOnce(OnRuns<'_>) -> T) -> T {
+fn with<T>(what: impl FnOnce(PolicyReplayReport<'_>) -> T) -> T {
     let (digest, replayed, decides) = (Digest::of("careful"), replayed(), [Capability::Exhaustion].into());
-    let policy = Answered {
+    let policy = TrialSubject {
         name: "careful",
         component: &digest,
         settings: &digest,
         decides: &[Capability::Exhaustion],
     };
-    what(OnRuns { policy, decides: &decides, replayed: &replayed })
+    what(PolicyReplayReport { policy, decides: &decides, replayed: &replayed })
 }
 
 #[test]
 fn a_person_reads_what_the_warnings_are_worth_first() {
-    insta::assert_snapshot!("replay_text", with(|found| found.text(&Look::bare(140))));
+    insta::assert_snapshot!("replay_text", with(|found| found.text(&TerminalStyle::bare(140))));
 }
 
 #[test]
@@ -94,18 +115,21 @@ fn warnings_of_the_policy_behind_are_not_those_of_a_candidate_that_abstained() {
     let mut replayed = replayed();
     replayed.functions.get_mut("exhaustion.assess").unwrap().on_course.abstained = 1;
     let digest = Digest::of("careful");
-    let policy = Answered { name: "careful", component: &digest, settings: &digest, decides: &[] };
-    let text = OnRuns { policy, decides: &BTreeSet::new(), replayed: &replayed }.text(&Look::bare(400));
+    let policy = TrialSubject { name: "careful", component: &digest, settings: &digest, decides: &[] };
+    let text = PolicyReplayReport { policy, decides: &BTreeSet::new(), replayed: &replayed }
+        .text(&TerminalStyle::bare(400));
     let said =
-        "the run with careful in front (which left questions to the policy behind it) would have warned of";
+        "the run with careful first (which left questions to the next policy) would have warned before";
     assert!(text.contains(said) && !text.contains("; careful would have warned"), "{text}");
-    assert!(with(|found| found.text(&Look::bare(400))).contains("; careful would have warned of"));
+    assert!(
+        with(|found| found.text(&TerminalStyle::bare(400))).contains("; careful would have warned before")
+    );
 }
 
 #[test]
 fn nobody_misses_what_they_are_not_asked_about() {
     let run = replayed().runs.remove(0);
-    let silent = RunSums { candidate: None, ..run.clone() };
+    let silent = RunReplaySummary { candidate: None, ..run.clone() };
     assert_eq!(counts(&run), ["37", "32", "2", "5", "1", "0", "1"]);
     assert_eq!(counts(&silent), ["37", "32", "2", "5", "-", "-", "-"]);
 }
@@ -132,25 +156,26 @@ fn a_page_quotes_what_a_policy_wrote() {
 
 #[test]
 fn a_verification_says_what_it_rests_on() {
-    let fine = Reevaluated { same: 41, faults_same: 2, watchdog: 1, ..Reevaluated::default() };
-    let other_engine = Reevaluated { same: 12, fuel_not_compared: 12, ..Reevaluated::default() };
-    let gone = Reevaluated {
+    let fine = PolicyReplayResult { same: 41, faults_same: 2, watchdog: 1, ..PolicyReplayResult::default() };
+    let other_engine =
+        PolicyReplayResult { same: 12, fuel_not_compared: 12, ..PolicyReplayResult::default() };
+    let gone = PolicyReplayResult {
         same: 3,
         unavailable: 1,
         unavailable_because: Some("an artifact that reader was shown is no longer kept".into()),
-        ..Reevaluated::default()
+        ..PolicyReplayResult::default()
     };
-    let refused = Divergence::Refused { seq: Seq(7), why: "it was answered before".into() };
+    let refused = CoreDivergence::Refused { seq: Seq(7), why: "it was answered before".into() };
     let runs = VerifiedRuns {
         runs: vec![
-            ("r1".into(), Ok(Verified { refold: Ok((120, 60)), decisions: fine })),
-            ("r2".into(), Ok(Verified { refold: Ok((40, 20)), decisions: other_engine })),
-            ("r3".into(), Ok(Verified { refold: Ok((9, 4)), decisions: gone.clone() })),
-            ("r4".into(), Ok(Verified { refold: Err(refused), decisions: gone })),
+            ("r1".into(), Ok(VerificationSummary { refold: Ok((120, 60)), decisions: fine })),
+            ("r2".into(), Ok(VerificationSummary { refold: Ok((40, 20)), decisions: other_engine })),
+            ("r3".into(), Ok(VerificationSummary { refold: Ok((9, 4)), decisions: gone.clone() })),
+            ("r4".into(), Ok(VerificationSummary { refold: Err(refused), decisions: gone })),
             ("r5".into(), Err(LabError::NoQuestion { run: "r5".into(), seq: Seq(3) })),
         ],
     };
     assert!(!runs.is_complete());
     assert!(runs.lines().iter().all(|line| line["schema"] == record::SCHEMA));
-    insta::assert_snapshot!("verify_text", runs.text(&Look::bare(140)));
+    insta::assert_snapshot!("verify_text", runs.text(&TerminalStyle::bare(140)));
 }

@@ -1,29 +1,29 @@
 //! Whether recorded runs replay to the letter, for people and programs.
 
-use baton_lab::replay::Verified;
-use baton_lab::{Changed, LabError, Reevaluated};
+use baton_lab::replay::VerificationSummary;
+use baton_lab::{ChangedDecision, LabError, PolicyReplayResult};
 use baton_runtime::core::RunId;
 use serde_json::{Value, json};
 
 use crate::render::decision::{SENTENCE_CHARS, answered, clean};
-use crate::render::look::{Look, Tone};
+use crate::render::look::{TerminalStyle, Tone};
 use crate::render::record;
 use crate::render::trial::{may_abstain, sums::counted};
 
 /// Runs that were verified.
 pub(crate) struct VerifiedRuns {
     /// Each with what came of it, or why it cannot be read.
-    pub(crate) runs: Vec<(RunId, Result<Verified, LabError>)>,
+    pub(crate) runs: Vec<(RunId, Result<VerificationSummary, LabError>)>,
 }
 
 impl VerifiedRuns {
     /// Every run came out the same, and nothing of it was left out.
     pub(crate) fn is_complete(&self) -> bool {
-        self.runs.iter().all(|(_, verified)| verified.as_ref().is_ok_and(Verified::is_complete))
+        self.runs.iter().all(|(_, verified)| verified.as_ref().is_ok_and(VerificationSummary::is_complete))
     }
 
     /// A paragraph a run, and the sum where there are several.
-    pub(crate) fn text(&self, look: &Look) -> String {
+    pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let mut text = String::new();
         for (run, verified) in &self.runs {
             let (tone, sentences) = match verified {
@@ -43,8 +43,8 @@ impl VerifiedRuns {
         text
     }
 
-    fn sum(&self) -> Reevaluated {
-        let mut sum = Reevaluated::default();
+    fn sum(&self) -> PolicyReplayResult {
+        let mut sum = PolicyReplayResult::default();
         for verified in self.runs.iter().flat_map(|(_, verified)| verified) {
             sum.add(verified.decisions.clone());
         }
@@ -52,9 +52,12 @@ impl VerifiedRuns {
     }
 
     fn sum_in_words(&self) -> String {
-        let exact =
-            self.runs.iter().filter(|(_, found)| found.as_ref().is_ok_and(Verified::is_exact)).count();
-        let Reevaluated { same, differences, unavailable, .. } = self.sum();
+        let exact = self
+            .runs
+            .iter()
+            .filter(|(_, found)| found.as_ref().is_ok_and(VerificationSummary::is_exact))
+            .count();
+        let PolicyReplayResult { same, differences, unavailable, .. } = self.sum();
         let mut said = format!(
             "{exact} of {} replay exactly: {} made again, {differences} came out differently",
             counted(self.runs.len() as u64, "run"),
@@ -93,7 +96,7 @@ impl VerifiedRuns {
     }
 }
 
-fn tone(verified: &Verified) -> Tone {
+fn tone(verified: &VerificationSummary) -> Tone {
     match (verified.is_complete(), verified.is_exact()) {
         (true, _) => Tone::Good,
         (false, true) => Tone::Warn,
@@ -101,8 +104,8 @@ fn tone(verified: &Verified) -> Tone {
     }
 }
 
-fn in_words(verified: &Verified) -> Vec<String> {
-    let Reevaluated {
+fn in_words(verified: &VerificationSummary) -> Vec<String> {
+    let PolicyReplayResult {
         same,
         differences,
         native,
@@ -154,7 +157,7 @@ fn in_words(verified: &Verified) -> Vec<String> {
     said
 }
 
-fn changed_in_words(one: &Changed) -> String {
+fn changed_in_words(one: &ChangedDecision) -> String {
     let who = one.earlier.as_ref().unwrap_or(&one.label.policy);
     let recorded = answered(&one.recorded, None).0;
     let now = match &one.replayed {
@@ -173,7 +176,7 @@ fn changed_in_words(one: &Changed) -> String {
     )
 }
 
-fn counts(decisions: &Reevaluated) -> Value {
+fn counts(decisions: &PolicyReplayResult) -> Value {
     json!({
         "same": decisions.same,
         "differences": decisions.differences,
@@ -187,7 +190,7 @@ fn counts(decisions: &Reevaluated) -> Value {
     })
 }
 
-fn record_of((run, verified): &(RunId, Result<Verified, LabError>)) -> Value {
+fn record_of((run, verified): &(RunId, Result<VerificationSummary, LabError>)) -> Value {
     match verified {
         Err(error) => json!({ "run": run, "complete": false, "error": error.to_string() }),
         Ok(verified) => {
@@ -206,7 +209,7 @@ fn record_of((run, verified): &(RunId, Result<Verified, LabError>)) -> Value {
     }
 }
 
-fn changed(one: &Changed) -> Value {
+fn changed(one: &ChangedDecision) -> Value {
     json!({
         "seq": one.seq,
         "request": one.request,

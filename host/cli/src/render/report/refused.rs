@@ -6,15 +6,15 @@ use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::{RunStatus, RunView};
 
 use super::which;
-use crate::place::Place;
-use crate::render::allowing::{Allowing, ONLY_ALL, allowing};
+use crate::place::RunLocation;
+use crate::render::allowing::{ONLY_ALL, PermissionHint, allowing};
 use crate::render::words;
 
 /// Refused commands for which the flag is shown.
 const FLAGS_SHOWN: usize = 3;
 
 /// The calls that were not allowed, and how a person allows those that a role refused: what was to be shown by them is not shown.
-pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
+pub(super) fn refused_calls(view: &RunView, place: &RunLocation) -> String {
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     let calls: u32 = sessions().map(|session| session.refused_calls).sum();
     if calls == 0 {
@@ -38,11 +38,11 @@ pub(super) fn refused_calls(view: &RunView, place: &Place) -> String {
 }
 
 /// The command that goes on with these calls allowed, as far as a flag can name them.
-fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String> {
-    let ways: Vec<Allowing> = calls.iter().filter_map(|call| allowing(call)).collect();
-    let by = |way: &Allowing| match way {
-        Allowing::By(flag) => Some(flag.clone()),
-        Allowing::OnlyAll => None,
+fn how_to_allow(view: &RunView, place: &RunLocation, calls: &[&str]) -> Option<String> {
+    let ways: Vec<PermissionHint> = calls.iter().filter_map(|call| allowing(call)).collect();
+    let by = |way: &PermissionHint| match way {
+        PermissionHint::By(flag) => Some(flag.clone()),
+        PermissionHint::OnlyAll => None,
     };
     let flags: Vec<String> = ways.iter().filter_map(by).take(FLAGS_SHOWN).collect();
     if flags.is_empty() {

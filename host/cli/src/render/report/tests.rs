@@ -12,7 +12,7 @@ fn a_finished_run_tells_where_everything_lies() {
     // A7
     insta::assert_snapshot!(
         "report_finished",
-        report(&Look::bare(100), &samples::finished(), &samples::place(), &Aside::default())
+        report(&TerminalStyle::bare(100), &samples::finished(), &samples::place(), &ReportContext::default())
     );
 }
 
@@ -23,7 +23,7 @@ fn a_split_run_tells_its_parts_in_the_same_table() {
     assert_eq!(view.objectives(), (5, 5), "each once");
     insta::assert_snapshot!(
         "report_split",
-        report(&Look::bare(120), &view, &samples::place(), &Aside::default())
+        report(&TerminalStyle::bare(120), &view, &samples::place(), &ReportContext::default())
     );
     assert_eq!(samples::split().objectives(), (3, 5), "what parts have done counts while they work");
 }
@@ -32,18 +32,18 @@ fn a_split_run_tells_its_parts_in_the_same_table() {
 fn a_paused_run_tells_what_to_answer() {
     insta::assert_snapshot!(
         "status_paused",
-        status(&Look::bare(100), &samples::paused(), &samples::place(), false)
+        status(&TerminalStyle::bare(100), &samples::paused(), &samples::place(), false)
     );
     insta::assert_snapshot!(
         "report_paused",
-        report(&Look::bare(100), &samples::paused(), &samples::place(), &Aside::default())
+        report(&TerminalStyle::bare(100), &samples::paused(), &samples::place(), &ReportContext::default())
     );
 }
 
 // B9
 #[test]
 fn a_wait_for_a_limit_tells_its_day_and_believes_no_date_that_is_too_far_away() {
-    let look = Look::bare(80);
+    let look = TerminalStyle::bare(80);
     let said = |days: u64| {
         let mut view = samples::running();
         let phase = view.phases.iter_mut().find(|phase| phase.quota.is_some()).unwrap();
@@ -54,7 +54,7 @@ fn a_wait_for_a_limit_tells_its_day_and_believes_no_date_that_is_too_far_away() 
     let soon = said(3);
     assert!(soon.contains("20a waits for a rate limit until 2026-02-15 10:30 (in 3 days)\n"), "{soon}");
     let far = said(30);
-    assert!(far.contains("no reset that can be believed is known") && !far.contains("until 2026"), "{far}");
+    assert!(far.contains("no plausible reset is known") && !far.contains("until 2026"), "{far}");
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn what_a_run_leaves_behind_and_what_its_roles_refused_is_told() {
     part.sessions[0].refused_calls = 3;
     let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
     part.sessions[0].refused = vec![call("Bash ls *.c"), call("Bash make lint")];
-    let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let text = report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default());
     for line in [
         "Refused    3 calls by a role: Bash ls *.c, Bash make lint\n           a new run allows it with --allow 'make lint'",
-        "work tree kept, with branches of their own",
+        "work tree kept, with their own branches",
     ] {
         assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
     }
@@ -82,7 +82,7 @@ fn a_check_that_runs_what_the_work_changed_is_named_beside_what_it_shows() {
     let mut view = samples::finished();
     let check = ModifiedCheck { command: "make test".to_owned(), files: vec!["Makefile".to_owned()] };
     view.phases[1].modified_checks.push(check);
-    let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let text = report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default());
     let named = "  verification passed\n  this work changed Makefile, which its check `make test` runs\n";
     assert!(text.contains(named), "{text}");
 }
@@ -91,17 +91,17 @@ fn a_check_that_runs_what_the_work_changed_is_named_beside_what_it_shows() {
 fn a_commit_that_failed_is_told_with_its_reason_and_what_to_type() {
     let mut view = samples::finished();
     view.phases[0].commit_failed = Some("Unable to create '/w/.git/HEAD.lock':\nFile exists.".into());
-    let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let text = report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default());
     let id = &view.phases[0].id;
     for line in [
         "  commit    failed: Unable to create '/w/.git/HEAD.lock': File exists.\n".to_owned(),
-        format!("Commits    failed for {id}: what was done is in the workspace"),
+        format!("Commits    failed for {id}: the work is in the workspace"),
         "commit it yourself: git add -A && git commit\n".to_owned(),
     ] {
         assert!(text.contains(&line), "{line:?} is not in:\n{text}");
     }
     view.status = RunStatus::Paused;
-    let paused = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let paused = report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default());
     assert!(!paused.contains("Commits    failed"), "a later commit may hold it:\n{paused}");
 }
 
@@ -112,7 +112,7 @@ fn what_an_agent_refuses_itself_by_its_own_rules_is_counted_and_named_and_no_fla
     let target = "rm -rf out (rm -f style commands are not permitted)".to_owned();
     session.refused = vec![Refusal { kind: RefusalKind::Own, target }];
     session.refused_calls = 2;
-    let text = report(&Look::bare(120), &view, &samples::place(), &Aside::default());
+    let text = report(&TerminalStyle::bare(120), &view, &samples::place(), &ReportContext::default());
     for line in [
         "      not allowed by its agent's rules: to run rm -rf out (rm -f style commands are not permitted)\n",
         "Refused    2 calls by the agent's rules: rm -rf out (rm -f style commands are not permitted)\n",
@@ -129,7 +129,7 @@ fn a_refused_command_is_allowed_where_the_run_goes_on() {
         let mut view = view.clone();
         let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
         (session.refused_calls, session.refused) = (1, vec![call(target)]);
-        report(&Look::bare(100), &view, &samples::place(), &Aside::default())
+        report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default())
     };
     let paused = said(&samples::paused(), "Bash echo 'a b' >> log; ls");
     let typed = r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --question 41 --resume --state-dir /srv/state";
@@ -146,7 +146,7 @@ fn a_refused_command_is_allowed_where_the_run_goes_on() {
 #[test]
 fn an_interrupted_run_tells_how_to_go_on() {
     let view = RunView { status: RunStatus::Ended(RunOutcome::Interrupted), ..samples::running() };
-    let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+    let text = report(&TerminalStyle::bare(100), &view, &samples::place(), &ReportContext::default());
     assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
 }
 
@@ -157,8 +157,8 @@ fn a_narrow_terminal_breaks_the_report_at_blanks() {
         "A calculator in POSIX shell that reads a line, and says what it comes to, or why it cannot.".into();
     let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
     session.ending = "lost with the host".into();
-    let look = Look { wrap: true, ..Look::bare(60) };
-    let text = report(&look, &view, &samples::place(), &Aside::default());
+    let look = TerminalStyle { wrap: true, ..TerminalStyle::bare(60) };
+    let text = report(&look, &view, &samples::place(), &ReportContext::default());
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
     let is_typed = |line: &&str| ["baton ", "handoff ", "/"].iter().any(|part| line.contains(part));
     assert!(long.iter().all(is_typed), "{long:#?}");
@@ -173,8 +173,8 @@ fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
     let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
     session.unpriced_tokens = session.billed.tokens();
     let said = |has_cost_ceiling| {
-        let aside = Aside { has_cost_ceiling, ..Aside::default() };
-        report(&Look::bare(100), &view, &samples::place(), &aside)
+        let aside = ReportContext { has_cost_ceiling, ..ReportContext::default() };
+        report(&TerminalStyle::bare(100), &view, &samples::place(), &aside)
     };
     assert!(said(true).contains("tokens, at least $0.28 ("), "{}", said(true));
     assert!(said(true).contains("`cost_usd` counts tokens without a price by"), "{}", said(true));
@@ -184,7 +184,7 @@ fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
 #[test]
 fn a_run_whose_agents_are_being_ended_is_stopping() {
     let view = RunView { status: RunStatus::Ended(RunOutcome::Interrupted), ..samples::running() };
-    let said = |live| status(&Look::bare(100), &view, &samples::place(), is_stopping(&view, live));
+    let said = |live| status(&TerminalStyle::bare(100), &view, &samples::place(), is_stopping(&view, live));
     let stopping = said(Some(true));
     assert!(stopping.contains("Baton is stopping: it gives the agents up to 5s to finish"), "{stopping}");
     assert!(!stopping.contains("not running"), "{stopping}");
@@ -195,10 +195,10 @@ fn a_run_whose_agents_are_being_ended_is_stopping() {
 #[test]
 fn a_run_whose_host_was_killed_is_not_running() {
     let view = samples::running();
-    let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place(), false);
+    let said = |live| status(&TerminalStyle::bare(100), &found(&view, live), &samples::place(), false);
     let gone = said(Some(false));
     assert!(
-        gone.contains("Baton is not running: `baton resume r-7f --state-dir /srv/state` goes on\n"),
+        gone.contains("Baton is not running: `baton resume r-7f --state-dir /srv/state` continues\n"),
         "{gone}"
     );
     assert!(

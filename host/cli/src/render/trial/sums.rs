@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_lab::{Function, Tally};
+use baton_lab::{FunctionMatches, MatchCounts};
 use baton_runtime::core::observation::Capability;
 use serde_json::{Value, json};
 
 use super::{bare, drawn};
-use crate::render::look::Look;
+use crate::render::look::TerminalStyle;
 use crate::render::words;
 
 /// What came of each function, on one run or several.
-pub(in crate::render) struct Sums<'a> {
+pub(in crate::render) struct FunctionTotals<'a> {
     /// Who was asked.
     pub(in crate::render) name: &'a str,
     /// What it can be asked about.
@@ -21,12 +21,12 @@ pub(in crate::render) struct Sums<'a> {
     /// About what it was asked.
     pub(in crate::render) decides: &'a BTreeSet<Capability>,
     /// By `interface.function`.
-    pub(in crate::render) functions: &'a BTreeMap<&'static str, Function>,
+    pub(in crate::render) functions: &'a BTreeMap<&'static str, FunctionMatches>,
 }
 
-impl Sums<'_> {
+impl FunctionTotals<'_> {
     /// In words first, then in numbers.
-    pub(in crate::render) fn text(&self, look: &Look) -> String {
+    pub(in crate::render) fn text(&self, look: &TerminalStyle) -> String {
         let mut text = String::new();
         for sentence in self.sentences() {
             text.push_str(&look.wrap(&sentence, 0));
@@ -65,7 +65,7 @@ impl Sums<'_> {
                 format!("{name} would have decided {} of {questions} the same way", asked - tally.abstained)
             }
             differs => format!(
-                "{name} would have decided {differs} of {} otherwise",
+                "{name} would have decided {differs} of {} differently",
                 counted(asked, &format!("{capability} question"))
             ),
         };
@@ -90,8 +90,8 @@ impl Sums<'_> {
         };
         (asked > 0).then(|| {
             format!(
-                "After an answer that would have made the host do something else, {} came; what would have come instead is not \
-                 known ({} of them it answers otherwise{failed})",
+                "After an answer that would have made the host act differently, {} came; what would have followed \
+                 instead is not known ({} of them it answers differently{failed})",
                 counted(asked, "more question"),
                 tally.differs
             )
@@ -110,7 +110,7 @@ impl Sums<'_> {
         (!left.is_empty()).then(|| format!("Not for it to decide: {}", left.join(", ")))
     }
 
-    fn numbers(&self, look: &Look) -> String {
+    fn numbers(&self, look: &TerminalStyle) -> String {
         let mut table = bare(look);
         table.set_header([
             "DECISION",
@@ -123,7 +123,7 @@ impl Sums<'_> {
             "OFF COURSE",
         ]);
         for (name, function) in self.tallies() {
-            let Function { on_course: on, off_course: off, .. } = function;
+            let FunctionMatches { on_course: on, off_course: off, .. } = function;
             let counts =
                 [on.asked(), on.same, on.other_words, on.differs, on.abstained, on.faults, off.asked()];
             let counts = counts.map(|count| count.to_string());
@@ -133,27 +133,27 @@ impl Sums<'_> {
     }
 
     /// The functions of which anything was asked.
-    pub(in crate::render) fn tallies(&self) -> impl Iterator<Item = (&'static str, &Function)> {
+    pub(in crate::render) fn tallies(&self) -> impl Iterator<Item = (&'static str, &FunctionMatches)> {
         let functions = self.functions.iter().map(|(name, function)| (*name, function));
         functions.filter(|(_, function)| function.on_course.asked() + function.off_course.asked() > 0)
     }
 
-    fn of(&self, capability: Capability) -> impl Iterator<Item = (&'static str, &Function)> {
+    fn of(&self, capability: Capability) -> impl Iterator<Item = (&'static str, &FunctionMatches)> {
         let functions = self.functions.iter().map(|(name, function)| (*name, function));
         functions.filter(move |(name, _)| name.split('.').next() == Some(capability.name()))
     }
 
-    fn sum(&self, of: impl Fn(&Function) -> Tally, capability: Capability) -> Tally {
+    fn sum(&self, of: impl Fn(&FunctionMatches) -> MatchCounts, capability: Capability) -> MatchCounts {
         self.of(capability).map(|(_, function)| of(function)).sum()
     }
 
-    fn sum_of_all(&self, of: impl Fn(&Function) -> Tally) -> Tally {
+    fn sum_of_all(&self, of: impl Fn(&FunctionMatches) -> MatchCounts) -> MatchCounts {
         self.functions.values().map(of).sum()
     }
 
     /// By function, for programs.
     pub(in crate::render) fn json(&self) -> Value {
-        let tally = |tally: &Tally| {
+        let tally = |tally: &MatchCounts| {
             json!({
                 "asked": tally.asked(),
                 "same": tally.same,

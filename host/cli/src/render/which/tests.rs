@@ -6,12 +6,12 @@ fn at(layer: ConfigLayer, file: &str, line: u32) -> ConfigSource {
     ConfigSource { layer, file: file.to_owned(), line }
 }
 
-fn stands(policy: &str, from: ConfigSource) -> Stands {
-    Stands { policy: policy.to_owned(), component: Digest::of(policy), from }
+fn stands(policy: &str, from: ConfigSource) -> FallbackPolicy {
+    FallbackPolicy { policy: policy.to_owned(), component: Digest::of(policy), from }
 }
 
-fn decides(policy: &str, from: ConfigSource) -> Decides {
-    Decides {
+fn decides(policy: &str, from: ConfigSource) -> DecidingPolicy {
+    DecidingPolicy {
         policy: policy.to_owned(),
         component: Digest::of(policy),
         bytes: Some(338_412),
@@ -23,8 +23,8 @@ fn decides(policy: &str, from: ConfigSource) -> Decides {
     }
 }
 
-fn which(of: Of) -> Which {
-    let run = |capability, decides, behind| Seat {
+fn which(of: WhichSubject) -> WhichReport {
+    let run = |capability, decides, behind| EffectiveBinding {
         scope: PolicyScope::Run,
         capability,
         decides,
@@ -35,7 +35,7 @@ fn which(of: Of) -> Which {
     let built_in = || decides("resilience", ConfigSource::default());
     let user = || at(ConfigLayer::User, "/home/ada/.config/baton/config.toml", 2);
     let mut compaction = built_in();
-    compaction.set = vec![Set {
+    compaction.set = vec![ChangedSetting {
         key: "compact-at-percent".into(),
         value: SettingValue::Integer(75),
         default: SettingValue::Integer(70),
@@ -47,9 +47,9 @@ fn which(of: Of) -> Which {
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
     let behind = || vec![stands("resilience", ConfigSource::default())];
     let phase = PolicyScope::Phase { phase: "build".into() };
-    let drawn = || "experiment late: a run draws one of control 50 %, late 50 %".to_owned();
-    let experiments = if matches!(of, Of::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
-    Which {
+    let drawn = || "experiment late: a run gets one of control 50 %, late 50 %".to_owned();
+    let experiments = if matches!(of, WhichSubject::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
+    WhichReport {
         of,
         files: vec![
             (ConfigLayer::User, "/home/ada/.config/baton/config.toml".into(), true),
@@ -58,17 +58,21 @@ fn which(of: Of) -> Which {
         seats: vec![
             run(Capability::Exhaustion, built_in(), Vec::new()),
             run(Capability::Compaction, compaction.clone(), behind()),
-            Seat {
+            EffectiveBinding {
                 then: vec![
                     decides("house-rules", user()),
-                    Decides { set: compaction.set.clone(), ..built_in() },
+                    DecidingPolicy { set: compaction.set.clone(), ..built_in() },
                 ],
                 ..run(Capability::Splitting, decides("eager-split", user()), behind())
             },
             run(Capability::Handoff, built_in(), Vec::new()),
-            Seat { scope: phase, faults_in_row: 2, ..run(Capability::Handoff, reader, Vec::new()) },
+            EffectiveBinding {
+                scope: phase,
+                faults_in_row: 2,
+                ..run(Capability::Handoff, reader, Vec::new())
+            },
         ],
-        shadows: vec![Seat {
+        shadows: vec![EffectiveBinding {
             scope: PolicyScope::Shadow { policy: "next".into() },
             ..run(
                 Capability::Splitting,
@@ -85,12 +89,12 @@ fn which(of: Of) -> Which {
 #[test]
 fn what_decides_is_shown_with_the_file_that_says_so() {
     // M4, M6
-    let file = || Of::Workflow { name: "flow".into(), file: "flow.toml".into() };
-    insta::assert_snapshot!("which", which(file()).text(&Look::bare(100)));
+    let file = || WhichSubject::Workflow { name: "flow".into(), file: "flow.toml".into() };
+    insta::assert_snapshot!("which", which(file()).text(&TerminalStyle::bare(100)));
     insta::assert_json_snapshot!("which_json", which(file()).json());
-    let mut now = which(Of::Run { run: RunId::new("20260212-103000"), workflow: "flow".into() });
+    let mut now = which(WhichSubject::Run { run: RunId::new("20260212-103000"), workflow: "flow".into() });
     (now.files, now.shadows, now.watch, now.breaker) = (Vec::new(), Vec::new(), false, 0);
-    insta::assert_snapshot!("which_run", now.text(&Look::bare(100)));
+    insta::assert_snapshot!("which_run", now.text(&TerminalStyle::bare(100)));
 }
 
 #[test]
@@ -122,13 +126,16 @@ fn a_list_that_was_edited_is_shown_by_what_was_added_and_taken_out() {
 #[test]
 fn settings_of_a_policy_that_stands_twice_behind_another_say_which_one_is_meant() {
     // M4
-    let mut which = which(Of::Everything);
+    let mut which = which(WhichSubject::Everything);
     let set = which.seats[1].decides.set.clone();
     which.seats.retain(|seat| seat.decides.policy == "eager-split");
-    let workflow =
-        Decides { set: set.clone(), ..decides("resilience", at(ConfigLayer::Workflow, "flow.toml", 9)) };
-    which.seats[0].then = vec![workflow, Decides { set, ..decides("resilience", ConfigSource::default()) }];
-    let text = which.text(&Look::bare(100));
+    let workflow = DecidingPolicy {
+        set: set.clone(),
+        ..decides("resilience", at(ConfigLayer::Workflow, "flow.toml", 9))
+    };
+    which.seats[0].then =
+        vec![workflow, DecidingPolicy { set, ..decides("resilience", ConfigSource::default()) }];
+    let text = which.text(&TerminalStyle::bare(100));
     for whose in [
         "  resilience (workflow): compact-at-percent = 75",
         "  resilience (built in): compact-at-percent = 75",

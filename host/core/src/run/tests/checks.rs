@@ -8,7 +8,7 @@ use crate::input::PauseAnswer;
 use crate::observation::{EvidenceKind, FileState, ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
 use crate::run::phase::Phase;
-use crate::run::step::Step;
+use crate::run::step::PhaseStep;
 use crate::run::tests::splits::wide;
 use crate::run::tests::world::{ScriptedTurn, TestRun, workflow};
 use crate::workflow::{Acceptance, Workflow};
@@ -292,6 +292,6 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     let changed = ChangedFile { path: path.clone(), bytes: 4, exists: true, digest: None, is_new: true };
     world.run.phases[0].facts = WorkspaceFacts { changed: vec![changed], ..Default::default() };
     assert_eq!(world.run.changed_earlier(1), BTreeSet::from([path]));
-    world.run.phases[0].step = Step::Pending;
+    world.run.phases[0].step = PhaseStep::Pending;
     assert_eq!(world.run.changed_earlier(1), BTreeSet::new(), "it is not over");
 }

@@ -2,7 +2,7 @@
 
 use crate::action::{Action, RunOutcome};
 use crate::decision::{SplitAction, SubPhase, WorkStyle};
-use crate::input::{Outcome, PauseAnswer};
+use crate::input::{ActionOutcome, PauseAnswer};
 use crate::progress::ProgressEvent;
 use crate::view::RunStatus;
 use crate::workflow::Workflow;
@@ -28,9 +28,9 @@ fn split(change: impl FnOnce(&mut Workflow)) -> TestRun {
     world
 }
 
-fn committed(commit: &str, missing: &[&str], ignored: &[&str]) -> Outcome {
+fn committed(commit: &str, missing: &[&str], ignored: &[&str]) -> ActionOutcome {
     let all = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-    Outcome::Committed {
+    ActionOutcome::Committed {
         commit: commit.to_owned(),
         missing: all(missing),
         ignored: all(ignored),
@@ -38,9 +38,9 @@ fn committed(commit: &str, missing: &[&str], ignored: &[&str]) -> Outcome {
     }
 }
 
-fn restored(changed: &[&str], gone: &[&str], added: &[&str]) -> Outcome {
+fn restored(changed: &[&str], gone: &[&str], added: &[&str]) -> ActionOutcome {
     let all = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-    Outcome::Restored { changed: all(changed), gone: all(gone), added: all(added) }
+    ActionOutcome::Restored { changed: all(changed), gone: all(gone), added: all(added) }
 }
 
 /// The commits that were merged and landed, with the phase of each.
@@ -136,7 +136,7 @@ fn a_reviewer_that_changes_any_file_of_the_work_is_not_counted() {
 #[test]
 fn what_a_session_made_of_a_conflict_is_reviewed_where_nothing_else_looks_at_it() {
     // D12: the merge session took one side, and the work of a part that was reviewed landed without it.
-    let conflicted = || Outcome::Conflicted { files: vec!["shared.txt".into()] };
+    let conflicted = || ActionOutcome::Conflicted { files: vec!["shared.txt".into()] };
     let reviews = |world: &TestRun| {
         let is_review =
             |action: &&Action| matches!(action, Action::Spawn(spec) if spec.phase.as_str() == "20-review");

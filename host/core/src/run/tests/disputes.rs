@@ -3,14 +3,14 @@
 use super::world::{TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::ids::Digest;
-use crate::input::{Input, PauseAnswer, Report, ReportedHandoff};
+use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff};
 use crate::observation::{ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
 use crate::view::RunStatus;
 use crate::workflow::PhaseLoop;
 
 /// Two phases of one objective each; the session of the second reports these when it has begun.
-fn walked(reports: Vec<Report>) -> TestRun {
+fn walked(reports: Vec<AgentReport>) -> TestRun {
     let mut world = TestRun::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
     while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
         assert!(world.step());
@@ -23,8 +23,8 @@ fn walked(reports: Vec<Report>) -> TestRun {
     world
 }
 
-fn update(status: ObjectiveStatus) -> Report {
-    Report::ObjectiveUpdate { objective: "a".into(), status, note: "it drops quotes".into() }
+fn update(status: ObjectiveStatus) -> AgentReport {
+    AgentReport::ObjectiveUpdate { objective: "a".into(), status, note: "it drops quotes".into() }
 }
 
 fn status_of_a(world: &TestRun) -> ObjectiveStatus {
@@ -80,9 +80,12 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
         open: vec!["a".into(), "b".into()],
         ..ReportedHandoff::default()
     };
-    let done =
-        Report::ObjectiveUpdate { objective: "b".into(), status: ObjectiveStatus::Done, note: String::new() };
-    let mut world = walked(vec![done, Report::HandoffWrite(Box::new(handoff))]);
+    let done = AgentReport::ObjectiveUpdate {
+        objective: "b".into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+    };
+    let mut world = walked(vec![done, AgentReport::HandoffWrite(Box::new(handoff))]);
     assert_eq!(world.run.status(), RunStatus::Paused);
     let text = world.run.view(world.now).unwrap().questions[0].text.clone();
     assert!(
@@ -169,8 +172,8 @@ fn lessons(world: &TestRun, phase: &str) -> Vec<Vec<String>> {
     briefs.map(|lessons| lessons.iter().map(|lesson| lesson.text.clone()).collect()).collect()
 }
 
-fn handoff() -> Report {
-    Report::HandoffWrite(Box::new(ReportedHandoff {
+fn handoff() -> AgentReport {
+    AgentReport::HandoffWrite(Box::new(ReportedHandoff {
         current_state: "a is written".into(),
         immediate_next_action: "mention the rule of five lines".into(),
         critical_context: vec!["the file is latin1".into()],
@@ -183,7 +186,7 @@ const TOLD: [&str; 3] = ["next: mention the rule of five lines", "state: a is wr
 #[test]
 fn what_the_last_session_of_a_phase_handed_off_is_told_to_later_phases() {
     // C22, C23
-    let done = || Report::ObjectiveUpdate {
+    let done = || AgentReport::ObjectiveUpdate {
         objective: "a".into(),
         status: ObjectiveStatus::Done,
         note: String::new(),
@@ -214,7 +217,7 @@ fn what_a_round_of_a_loop_learnt_is_told_to_the_next_one() {
     while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
         assert!(world.step());
     }
-    let gotcha = Report::GotchaRecord { gotcha: "plan.md must name both".into() };
+    let gotcha = AgentReport::GotchaRecord { gotcha: "plan.md must name both".into() };
     for (n, report) in [gotcha, handoff()].into_iter().enumerate() {
         let digest = Digest::of(format!("report {n}"));
         world.put(Input::Reported { session: Some("s2".into()), digest, report });

@@ -5,7 +5,7 @@ use crate::action::{Action, RunOutcome};
 use crate::decision::{RecoveryAction, Verdict};
 use crate::facts::AgentEvent;
 use crate::ids::Digest;
-use crate::input::{Input, PauseAnswer, Report, SplitGroupReport};
+use crate::input::{AgentReport, Input, PauseAnswer, SplitGroupReport};
 use crate::observation::{ObjectiveStatus, PolicyQuery, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::view::{ObjectiveSummary, RunStatus};
@@ -21,7 +21,7 @@ fn until_at_work(world: &mut TestRun, session: &str) {
     }
 }
 
-fn report(world: &mut TestRun, session: &str, report: Report) {
+fn report(world: &mut TestRun, session: &str, report: AgentReport) {
     let digest = Digest::of(format!("{session} {report:?}"));
     world.put(Input::Reported { session: Some(session.into()), digest, report });
 }
@@ -47,7 +47,11 @@ fn the_policy_alone_says_how_much_comes_before_a_hand_off_and_idle_ones_come_to_
         until_at_work(&mut world, session);
         let group = SplitGroupReport { title: "one".into(), objectives: vec!["a".into()] };
         // A request leads to a boundary at which nothing is done.
-        report(&mut world, session, Report::SplitRequest { groups: vec![group], rationale: "much".into() });
+        report(
+            &mut world,
+            session,
+            AgentReport::SplitRequest { groups: vec![group], rationale: "much".into() },
+        );
     }
     world.go();
     assert_eq!(endings(&world), ["policy-handoff", "policy-handoff"]);
@@ -67,7 +71,11 @@ fn an_objective_has_its_note_and_its_times() {
     assert_eq!((a(&world).started_at, a(&world).updated_at, a(&world).completed_at), (None, None, None));
     let note = "3 of 5 cases done".to_owned();
     let status = ObjectiveStatus::InProgress;
-    report(&mut world, "s1", Report::ObjectiveUpdate { objective: "a".into(), status, note: note.clone() });
+    report(
+        &mut world,
+        "s1",
+        AgentReport::ObjectiveUpdate { objective: "a".into(), status, note: note.clone() },
+    );
     while a(&world).note.is_empty() {
         assert!(world.step());
     }
@@ -88,7 +96,11 @@ fn cut_off(status: ObjectiveStatus, unfinished: u32) -> TestRun {
         assert!(world.step());
     }
     world.forget();
-    report(&mut world, "s1", Report::ObjectiveUpdate { objective: "a".into(), status, note: String::new() });
+    report(
+        &mut world,
+        "s1",
+        AgentReport::ObjectiveUpdate { objective: "a".into(), status, note: String::new() },
+    );
     assert!(world.step());
     world.unfinished.set(unfinished);
     world.crash();
@@ -124,7 +136,7 @@ fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
         report(
             &mut world,
             "s1",
-            Report::ObjectiveUpdate { objective: "a".into(), status, note: String::new() },
+            AgentReport::ObjectiveUpdate { objective: "a".into(), status, note: String::new() },
         );
         world.queue.extend(answer);
         world.unfinished.set(u32::from(nudged));
@@ -265,7 +277,7 @@ fn what_is_reported_beside_a_prompt_is_judged_with_it() {
     world.unfinished.set(1);
     until_at_work(&mut world, "s1");
     let (objective, status, note) = ("b".into(), ObjectiveStatus::Done, "only a stub so far".to_owned());
-    report(&mut world, "s1", Report::ObjectiveUpdate { objective, status, note });
+    report(&mut world, "s1", AgentReport::ObjectiveUpdate { objective, status, note });
     world.go();
     let judged = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { question, .. } => match &question.ask {

@@ -6,7 +6,7 @@ use crate::input::{Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::run::review_score::ReviewScore;
-use crate::run::step::Step;
+use crate::run::step::PhaseStep;
 use crate::run::tests::world::{TestRun, workflow};
 use crate::view::{PhaseOrigin, RunStatus};
 use crate::workflow::{PhaseLoop, ReviewRequirement, Workflow};
@@ -127,7 +127,7 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     let id = world.run.phases[review].spec.id.clone();
     let said = ReviewScore { score: 95, summary: "right".into(), findings: Vec::new() };
     world.run.phases[review].submitted = Some(said);
-    world.run.phases[0].step = Step::UnderReview { review: id };
+    world.run.phases[0].step = PhaseStep::UnderReview { review: id };
     world.run.review_over(0);
     let work = &world.run.phases[0];
     assert!(!work.is_finished(), "whoever made it sees that it is there");

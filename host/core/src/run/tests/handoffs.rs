@@ -7,7 +7,7 @@ use crate::action::{Action, RunOutcome};
 use crate::decision::Staleness;
 use crate::facts::AgentEvent;
 use crate::ids::Digest;
-use crate::input::{Input, Outcome, PauseAnswer, Report, ReportedHandoff};
+use crate::input::{ActionOutcome, AgentReport, Input, PauseAnswer, ReportedHandoff};
 use crate::observation::{
     CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus, PolicyQuery, PromptKind,
     WithheldCounts,
@@ -22,7 +22,7 @@ fn exhausted() -> TestRun {
     world
 }
 
-fn report(world: &mut TestRun, report: Report) {
+fn report(world: &mut TestRun, report: AgentReport) {
     let digest = Digest::of(format!("{report:?}"));
     world.put(Input::Reported { session: Some("s1".into()), digest, report });
 }
@@ -104,7 +104,7 @@ fn a_report_that_was_not_taken_keeps_its_objective_open() {
         assert!(world.step());
     }
     let waiting = std::mem::take(&mut world.queue);
-    report(&mut world, Report::Refused { why: "\"in_progress\" is no status".into() });
+    report(&mut world, AgentReport::Refused { why: "\"in_progress\" is no status".into() });
     world.queue.extend(waiting);
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
@@ -122,7 +122,7 @@ fn a_report_that_comes_while_a_phase_closes_reopens_it() {
     }
     let (objective, status) = ("a".into(), ObjectiveStatus::InProgress);
     let waiting = std::mem::take(&mut world.queue);
-    report(&mut world, Report::ObjectiveUpdate { objective, status, note: "one case is left".into() });
+    report(&mut world, AgentReport::ObjectiveUpdate { objective, status, note: "one case is left".into() });
     world.queue.extend(waiting);
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
@@ -186,7 +186,7 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     for _ in 0..12 {
         world.step();
     }
-    report(&mut world, Report::AttemptRecord { approach: "by hand".into(), outcome: "too slow".into() });
+    report(&mut world, AgentReport::AttemptRecord { approach: "by hand".into(), outcome: "too slow".into() });
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let asked = composed(&world);
@@ -217,7 +217,7 @@ fn patterns_and_what_the_host_saw_are_in_the_handoff_and_withheld_with_the_words
     for _ in 0..12 {
         world.step();
     }
-    report(&mut world, Report::PatternRecord { pattern: "printers take a Sink".into() });
+    report(&mut world, AgentReport::PatternRecord { pattern: "printers take a Sink".into() });
     let call = |reads: Option<&str>, command: Option<&str>| AgentEvent::ToolCall {
         id: "t1".into(),
         name: "tool".into(),
@@ -287,7 +287,7 @@ fn a_handoff_that_nobody_could_inspect_keeps_the_words_of_agents_back() {
     }
     let open = world.run.pending().iter().find(|i| matches!(i.action, Action::Inspect { .. })).unwrap().id;
     world.forget();
-    world.put(Input::Outcome { action: open, outcome: Outcome::Failed { error: "no disk".into() } });
+    world.put(Input::Outcome { action: open, outcome: ActionOutcome::Failed { error: "no disk".into() } });
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let row = &rows(&world)[0];
@@ -363,11 +363,14 @@ fn what_is_not_in_the_window_of_a_policy_is_in_the_facts() {
         world.step();
     }
     for n in 0..200 {
-        report(&mut world, Report::AttemptRecord { approach: format!("way {n}."), outcome: "no".into() });
+        report(
+            &mut world,
+            AgentReport::AttemptRecord { approach: format!("way {n}."), outcome: "no".into() },
+        );
     }
     let said = ReportedHandoff { current_state: "half".into(), ..ReportedHandoff::default() };
-    report(&mut world, Report::HandoffWrite(Box::new(said)));
-    let update = Report::ObjectiveUpdate {
+    report(&mut world, AgentReport::HandoffWrite(Box::new(said)));
+    let update = AgentReport::ObjectiveUpdate {
         objective: "b".into(),
         status: ObjectiveStatus::InProgress,
         note: "hm".into(),
@@ -458,7 +461,7 @@ fn what_an_agent_left_reaches_whoever_goes_on_until_something_is_finished() {
         }
         let said =
             ReportedHandoff { current_state: "case 5 needs LANG=C".into(), ..ReportedHandoff::default() };
-        report(&mut world, Report::HandoffWrite(Box::new(said)));
+        report(&mut world, AgentReport::HandoffWrite(Box::new(said)));
         world.go();
         // The first prompts of the sessions, in their order.
         let first: Vec<_> = briefed(&world).into_iter().filter(|seen| seen.session.prompts == 0).collect();

@@ -4,7 +4,7 @@
 use crate::action::{Action, RunOutcome};
 use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::{Digest, SessionId};
-use crate::input::{Input, PauseAnswer, Report, SplitGroupReport};
+use crate::input::{AgentReport, Input, PauseAnswer, SplitGroupReport};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::view::{PhaseOrigin, PhaseStatus, RunStatus};
 use crate::workflow::{AgentKind, PhaseLoop, ReviewRequirement, Role, Workflow};
@@ -315,7 +315,7 @@ fn a_session_that_mends_what_came_together_is_heard() {
         assert!(world.step());
     }
     let (objective, note) = ("o1".into(), "the interface does not allow it".to_owned());
-    let report = Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Failed, note };
+    let report = AgentReport::ObjectiveUpdate { objective, status: ObjectiveStatus::Failed, note };
     let session = world.run.live_sessions()[0].clone();
     world.forget();
     world.put(Input::Reported { session: Some(session), digest: Digest::of("failed"), report });
@@ -349,7 +349,8 @@ fn asking(does: ScriptedTurn) -> TestRun {
         assert!(world.step());
     }
     let group = |id: &str| SplitGroupReport { title: id.into(), objectives: vec![id.into()] };
-    let report = Report::SplitRequest { groups: vec![group("o0"), group("o1")], rationale: "much".into() };
+    let report =
+        AgentReport::SplitRequest { groups: vec![group("o0"), group("o1")], rationale: "much".into() };
     world.put(Input::Reported { session: Some("s1".into()), digest: Digest::of("ask"), report });
     world
 }

@@ -3,7 +3,7 @@
 use super::world::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::ids::{Digest, SessionId};
-use crate::input::{Input, Report};
+use crate::input::{AgentReport, Input};
 use crate::observation::{
     ContextFile, EntryPointKind, HandoffObservation, LessonKind, PolicyQuery, PromptKind,
 };
@@ -30,7 +30,7 @@ fn entry(seen: &HandoffObservation, kind: EntryPointKind) -> Option<&str> {
 }
 
 /// Goes on until a session works, then reports from it.
-fn reports(world: &mut TestRun, session: &str, reports: Vec<Report>) {
+fn reports(world: &mut TestRun, session: &str, reports: Vec<AgentReport>) {
     let id = SessionId::new(session);
     while !world.run.live_sessions().contains(&&id) {
         assert!(world.step(), "{session} never begins");
@@ -41,8 +41,8 @@ fn reports(world: &mut TestRun, session: &str, reports: Vec<Report>) {
     }
 }
 
-fn decided(text: &str) -> Report {
-    Report::DecisionRecord { decision: text.into(), rationale: "it is\nsimple".into() }
+fn decided(text: &str) -> AgentReport {
+    AgentReport::DecisionRecord { decision: text.into(), rationale: "it is\nsimple".into() }
 }
 
 fn lessons(seen: &HandoffObservation) -> Vec<(&str, LessonKind, &str)> {
@@ -137,9 +137,13 @@ fn what_phases_learnt_reaches_later_ones_first_what_they_depend_on() {
     flow.phases[3].depends_on = vec!["plan".into()];
     let mut world = TestRun::new(flow);
     reports(&mut world, "s1", vec![decided("tabs")]);
-    let attempt = Report::AttemptRecord { approach: "regex".into(), outcome: "comments".into() };
+    let attempt = AgentReport::AttemptRecord { approach: "regex".into(), outcome: "comments".into() };
     reports(&mut world, "s2", vec![decided("round to zero"), attempt]);
-    reports(&mut world, "s3", vec![Report::GotchaRecord { gotcha: format!("unpack {}", "x".repeat(400)) }]);
+    reports(
+        &mut world,
+        "s3",
+        vec![AgentReport::GotchaRecord { gotcha: format!("unpack {}", "x".repeat(400)) }],
+    );
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let build = briefed(&world, "build")[0];

@@ -1,6 +1,6 @@
 //! What a policy may do about a session that could go no further, and about a prompt whose objectives are not done.
 
-use super::mind::REASON;
+use super::fake_policy::REASON;
 use super::world::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{
@@ -8,11 +8,11 @@ use crate::decision::{
 };
 use crate::facts::SignalSource;
 use crate::ids::{Digest, Seq};
-use crate::input::{Input, PauseAnswer, Report, ReportedHandoff, SplitGroupReport};
+use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff, SplitGroupReport};
 use crate::observation::{AssessTrigger, ObjectiveStatus, PolicyQuery, SplitTrigger};
 use crate::progress::ProgressEvent;
 use crate::run::judgment::Judgment;
-use crate::run::step::Step;
+use crate::run::step::PhaseStep;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
 
@@ -82,7 +82,7 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         let assessment =
             Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
         world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
-        let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+        let PhaseStep::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
         world.run.take_recovery(0, &[0], &judgment, &ask());
         world.go();
         let question = &world.run.view(world.now).unwrap().questions[0];
@@ -242,7 +242,7 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
     world.run.answering = Some("odd".to_owned());
     world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
     world.run.answering = None;
-    let Step::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+    let PhaseStep::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
     world.run.take_recovery(0, &[0], &judgment, &ask());
     world.go();
     let (question, shown) = world.run.questions.iter().next().expect("a person is asked");
@@ -289,7 +289,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         reason: "it answered".into(),
     };
     world.run.take_completion(0, AssessTrigger::PromptEnded, &[0, 1, 2], answered, &decision);
-    let Step::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
+    let PhaseStep::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
         panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
     };
     assert_eq!(*focus, [1, 2], "what has its evidence is done, and nothing else");
@@ -325,7 +325,7 @@ fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
-    let reports = ["a", "b"].map(|objective| Report::ObjectiveUpdate {
+    let reports = ["a", "b"].map(|objective| AgentReport::ObjectiveUpdate {
         objective: objective.into(),
         status: ObjectiveStatus::Done,
         note: String::new(),
@@ -335,7 +335,7 @@ fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
     }
     let group = |id: &str| SplitGroupReport { title: id.into(), objectives: vec![id.into()] };
     let groups = vec![group("a"), group("b")];
-    world.put(reported(Report::SplitRequest { groups, rationale: "too large".into() }));
+    world.put(reported(AgentReport::SplitRequest { groups, rationale: "too large".into() }));
     world.go();
     let reopened =
         world.notices.iter().filter(|notice| matches!(notice, ProgressEvent::Reopened { .. })).count();
@@ -353,7 +353,11 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
             assert!(world.step());
         }
         let (objective, status) = ("a".into(), ObjectiveStatus::Done);
-        world.put(reported(Report::ObjectiveUpdate { objective, status, note: "the first half".into() }));
+        world.put(reported(AgentReport::ObjectiveUpdate {
+            objective,
+            status,
+            note: "the first half".into(),
+        }));
         let handoff = ReportedHandoff {
             current_state: "half of it".into(),
             immediate_next_action: next.into(),
@@ -361,7 +365,7 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
             critical_files: Vec::new(),
             open: Vec::new(),
         };
-        world.put(reported(Report::HandoffWrite(Box::new(handoff))));
+        world.put(reported(AgentReport::HandoffWrite(Box::new(handoff))));
         world.go();
         let is_reopened = world.notices.iter().any(|notice| matches!(notice, ProgressEvent::Reopened { .. }));
         assert_eq!(world.ending(), Some(RunOutcome::Done), "a successor does the rest");
@@ -383,11 +387,11 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
     let before = seen(&world);
     assert_eq!((before.handoff_reported, before.handoff), (false, None));
     assert_eq!((before.others_open, before.phase_files_changed), (vec!["b".into()], 0));
-    let tell = |world: &mut TestRun, report: Report, nth: u32| {
+    let tell = |world: &mut TestRun, report: AgentReport, nth: u32| {
         let digest = Digest::of(format!("{nth}"));
         world.run.reported(Some(&"s1".into()), &digest, &report);
     };
-    let done = || Report::ObjectiveUpdate {
+    let done = || AgentReport::ObjectiveUpdate {
         objective: "a".into(),
         status: ObjectiveStatus::Done,
         note: String::new(),
@@ -395,7 +399,7 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
     tell(&mut world, done(), 1);
     let long = "half of it, ".repeat(1000);
     let handoff = ReportedHandoff { current_state: long.clone(), ..ReportedHandoff::default() };
-    tell(&mut world, Report::HandoffWrite(Box::new(handoff)), 2);
+    tell(&mut world, AgentReport::HandoffWrite(Box::new(handoff)), 2);
     let behind = seen(&world);
     let words = behind.handoff.expect("it is the last word").current_state;
     assert!(behind.handoff_reported && words.len() < long.len() && long.starts_with(&words));
@@ -406,7 +410,7 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
 }
 
 /// A report of the first session.
-fn reported(report: Report) -> Input {
+fn reported(report: AgentReport) -> Input {
     let digest = Digest::of(format!("{report:?}"));
     Input::Reported { session: Some("s1".into()), digest, report }
 }

@@ -4,7 +4,7 @@
 use crate::action::{Action, RunOutcome};
 use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::{Digest, PhaseId};
-use crate::input::{Input, Outcome, PauseAnswer, Report, ReportedHandoff, SplitGroupReport};
+use crate::input::{ActionOutcome, AgentReport, Input, PauseAnswer, ReportedHandoff, SplitGroupReport};
 use crate::observation::{EvidenceKind, HandoffObservation, ObjectiveStatus, PolicyQuery, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::time::UnixMs;
@@ -36,8 +36,8 @@ fn world_of(workflow: Workflow, count: usize) -> TestRun {
     world
 }
 
-fn conflict() -> Outcome {
-    Outcome::Conflicted { files: vec!["a.txt".into()] }
+fn conflict() -> ActionOutcome {
+    ActionOutcome::Conflicted { files: vec!["a.txt".into()] }
 }
 
 fn live(world: &TestRun) -> usize {
@@ -136,7 +136,7 @@ fn two_phases_that_are_split_share_the_places() {
 fn a_conflict_becomes_a_session_and_then_the_merge_is_concluded() {
     // D3
     let mut world = world_of(wide(3), 3);
-    world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
+    world.merges = [ActionOutcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
@@ -152,7 +152,7 @@ fn a_conflict_becomes_a_session_and_then_the_merge_is_concluded() {
 #[test]
 fn a_conflict_that_a_session_leaves_is_a_persons() {
     let mut world = world_of(wide(3), 3);
-    world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict(), conflict()].into();
+    world.merges = [ActionOutcome::Merged { commit: "1".into(), files: 1 }, conflict(), conflict()].into();
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     world.answer(PauseAnswer::Skip);
@@ -191,7 +191,7 @@ fn the_whole_is_verified_before_it_reaches_the_workspace_and_again_when_that_had
     workflow.phases[0].verify = Some("make test".into());
     let mut world = world_of(workflow, 2);
     world.verdicts = [false, true, true].into();
-    world.landings = [Outcome::Updated].into();
+    world.landings = [ActionOutcome::Updated].into();
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let course: Vec<&str> = world
@@ -267,7 +267,7 @@ fn ask(world: &mut TestRun) {
     }
     let group = |title: &str, id: &str| SplitGroupReport { title: title.into(), objectives: vec![id.into()] };
     let groups = vec![group("one", "o0"), group("two", "o1")];
-    let report = Report::SplitRequest { groups, rationale: "too much".into() };
+    let report = AgentReport::SplitRequest { groups, rationale: "too much".into() };
     world.put(Input::Reported { session: Some("s1".into()), digest: Digest::of("ask"), report });
 }
 
@@ -310,7 +310,7 @@ fn who_asks_for_splits_for_ever_is_told_and_then_given_up() {
         }
         if live(&world) > 0 && n % 3 == 0 {
             let group = SplitGroupReport { title: "one".into(), objectives: vec!["o0".into()] };
-            let report = Report::SplitRequest { groups: vec![group], rationale: "too much".into() };
+            let report = AgentReport::SplitRequest { groups: vec![group], rationale: "too much".into() };
             world.put(Input::Reported { session: None, digest: Digest::of(format!("ask {n}")), report });
         }
         world.step();
@@ -345,7 +345,7 @@ fn a_part_may_be_split_again_and_no_deeper_than_allowed() {
 #[test]
 fn a_tree_that_cannot_be_made_is_a_persons_and_may_be_tried_again() {
     let mut world = world_of(wide(2), 2);
-    world.branches = [Outcome::Failed { error: "npm ci: no network".into() }].into();
+    world.branches = [ActionOutcome::Failed { error: "npm ci: no network".into() }].into();
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     let view = world.run.view(world.now).unwrap();
@@ -377,7 +377,7 @@ fn an_answer_waits_for_a_place() {
     let mut workflow = wide(2);
     workflow.limits.agents = 1;
     let mut world = world_of(workflow, 2);
-    world.branches = [Outcome::Failed { error: "no".into() }].into();
+    world.branches = [ActionOutcome::Failed { error: "no".into() }].into();
     // The first part waits for a person, the second has the only place.
     while live(&world) == 0 {
         assert!(world.step());
@@ -396,7 +396,7 @@ fn a_split_survives_a_restart_of_the_host_at_any_point() {
         (workflow.limits.agents, workflow.phases[0].verify) = (2, Some("make test".into()));
         workflow.phases[0].review = Some(ReviewRequirement { role: "executor".into(), score: 70 });
         let mut world = world_of(workflow, 3);
-        world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
+        world.merges = [ActionOutcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
         world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Exhaust].into();
         world
     };
@@ -460,12 +460,12 @@ fn the_parts_of_a_phase_go_on_from_what_its_last_session_left() {
     }
     world.split = Some(parts(2));
     let handoff = ReportedHandoff { current_state: "two cases of five".into(), ..ReportedHandoff::default() };
-    let update = Report::ObjectiveUpdate {
+    let update = AgentReport::ObjectiveUpdate {
         objective: "o1".into(),
         status: ObjectiveStatus::InProgress,
         note: "its table is there".into(),
     };
-    for (n, report) in [Report::HandoffWrite(Box::new(handoff)), update].into_iter().enumerate() {
+    for (n, report) in [AgentReport::HandoffWrite(Box::new(handoff)), update].into_iter().enumerate() {
         let digest = Digest::of(format!("report {n}"));
         world.put(Input::Reported { session: Some("s2".into()), digest, report });
     }

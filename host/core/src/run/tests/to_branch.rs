@@ -1,7 +1,7 @@
 //! What a phase changed is committed in the workspace: when, with which words, and what comes of it.
 
 use crate::action::{Action, RunOutcome};
-use crate::input::Outcome;
+use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 use crate::view::CommitSummary;
 use crate::workflow::{CommitSettings, CommitTime, Workflow};
@@ -41,7 +41,7 @@ fn row(id: &str) -> CommitSummary {
 #[test]
 fn a_phase_is_committed_once_it_is_verified_with_what_shows_it() {
     let mut world = two_phases(|_| ());
-    let made = Outcome::CommittedToBranch {
+    let made = ActionOutcome::CommittedToBranch {
         commit: Some(row("abc")),
         left: vec!["mine.txt".into()],
         by_checks: Vec::new(),
@@ -93,7 +93,7 @@ fn an_objective_is_committed_before_the_next_prompt_and_the_last_with_its_phase(
 fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
     let mut world = two_phases(|_| ());
     let error = "a rebase is under way in the workspace".to_owned();
-    world.to_branch = [Outcome::Failed { error: error.clone() }].into();
+    world.to_branch = [ActionOutcome::Failed { error: error.clone() }].into();
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let told =
@@ -108,9 +108,12 @@ fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
 #[test]
 fn a_later_commit_of_a_phase_makes_up_for_one_that_failed() {
     let mut world = two_phases(|workflow| workflow.phases[0].commit = Some(CommitTime::Objective));
-    let failed = Outcome::Failed { error: "a rebase is under way in the workspace".to_owned() };
-    let made =
-        Outcome::CommittedToBranch { commit: Some(row("abc")), left: Vec::new(), by_checks: Vec::new() };
+    let failed = ActionOutcome::Failed { error: "a rebase is under way in the workspace".to_owned() };
+    let made = ActionOutcome::CommittedToBranch {
+        commit: Some(row("abc")),
+        left: Vec::new(),
+        by_checks: Vec::new(),
+    };
     world.to_branch = [failed, made].into();
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));

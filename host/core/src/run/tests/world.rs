@@ -10,12 +10,12 @@ use crate::facts::{
     WorkspaceFacts,
 };
 use crate::ids::{Digest, ObjectiveId, Seq, SessionId};
-use crate::input::{ArtifactRef, Input, JournaledInput, Outcome, PauseAnswer, Report};
+use crate::input::{ActionOutcome, AgentReport, ArtifactRef, Input, JournaledInput, PauseAnswer};
 use crate::observation::{Capability, PolicyQuery, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::run::Run;
 use crate::time::{DurationMs, UnixMs};
-use crate::workflow::{AgentKind, Limits, Objective, PhaseSpec, Policies, Role, Workflow};
+use crate::workflow::{AgentKind, Objective, PhaseSpec, Policies, Role, RunLimits, Workflow};
 
 /// What an agent does with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,13 +96,13 @@ pub(super) struct TestRun {
     /// The commit of a checkpoint; absent where there is no git.
     pub(super) base: Option<String>,
     /// What becomes of branching, merging and landing, time after time; then each works.
-    pub(super) branches: VecDeque<Outcome>,
-    pub(super) commits: VecDeque<Outcome>,
-    pub(super) restored: VecDeque<Outcome>,
+    pub(super) branches: VecDeque<ActionOutcome>,
+    pub(super) commits: VecDeque<ActionOutcome>,
+    pub(super) restored: VecDeque<ActionOutcome>,
     /// What comes of commits in the workspace; nothing to commit, where it is empty.
-    pub(super) to_branch: VecDeque<Outcome>,
-    pub(super) merges: VecDeque<Outcome>,
-    pub(super) landings: VecDeque<Outcome>,
+    pub(super) to_branch: VecDeque<ActionOutcome>,
+    pub(super) merges: VecDeque<ActionOutcome>,
+    pub(super) landings: VecDeque<ActionOutcome>,
     /// What reviewers say, one after the other; nothing where absent, and 100 after the last.
     pub(super) reviews: VecDeque<Option<u32>>,
     /// A reviewer that is to say nothing sends what is refused.
@@ -159,7 +159,7 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
         name: "test".into(),
         goal: "Test the machine.".into(),
         roles: [("executor".into(), role)].into(),
-        limits: Limits::default(),
+        limits: RunLimits::default(),
         policies: Policies::default(),
         phases,
         ..Workflow::default()
@@ -317,7 +317,7 @@ impl TestRun {
                     | Action::Compact { .. }
                     | Action::Interrupt { .. }
                     | Action::End { .. } => {
-                        self.put(Input::Outcome { action: intent.id, outcome: Outcome::Lost });
+                        self.put(Input::Outcome { action: intent.id, outcome: ActionOutcome::Lost });
                     }
                     again => self.perform(intent.id, again),
                 }
@@ -380,19 +380,19 @@ impl TestRun {
                 );
                 let capabilities =
                     Capabilities { compacts: self.compacts, interrupts: true, ..Default::default() };
-                Outcome::Spawned { group: 1, started: 1, capabilities }
+                ActionOutcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, focus, .. } => {
                 self.absent.retain(|file| !self.taken_by_checks.contains(file));
                 self.act(&session, &focus);
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::Compact { session, .. } if self.refusal.is_some() => {
                 let text = self.refusal.unwrap_or_default().to_owned();
                 self.event(&session, AgentEvent::Text { text });
                 let stop_reason = "end_turn".to_owned();
                 self.event(&session, AgentEvent::PromptEnded { stop_reason, is_error: false });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::Compact { session, .. } => {
                 self.event(
@@ -403,83 +403,87 @@ impl TestRun {
                         after_tokens: Some(100),
                     },
                 );
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::Interrupt { session } => {
                 self.event(
                     &session,
                     AgentEvent::PromptEnded { stop_reason: "cancelled".into(), is_error: false },
                 );
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.put(Input::SessionEnded { session, exit });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::Assess { expected, .. } => {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
                 let there: Vec<String> = there;
                 let moved = (0..self.moved).map(|n| format!("moved-{n}"));
                 let changed = there.into_iter().chain(moved).map(changed).collect();
-                Outcome::Assessed { facts: WorkspaceFacts { changed, missing, ..WorkspaceFacts::default() } }
+                ActionOutcome::Assessed {
+                    facts: WorkspaceFacts { changed, missing, ..WorkspaceFacts::default() },
+                }
             }
-            Action::Inspect { .. } => Outcome::Inspected {
+            Action::Inspect { .. } => ActionOutcome::Inspected {
                 missing_files: self.missing.clone(),
                 secrets: self.secrets.pop_front().unwrap_or_default(),
                 commits_since: self.commits_since,
                 diverged: false,
             },
-            Action::WriteHandoff { path, .. } => Outcome::HandoffWritten {
+            Action::WriteHandoff { path, .. } => ActionOutcome::HandoffWritten {
                 path,
                 artifact: artifact("handoff"),
                 index: Some(artifact("index")),
             },
             Action::WriteSummaries { phase, .. } if self.keeps => {
                 let names = [format!("summaries/phase-{phase}.md"), "summaries/run.md".to_owned()];
-                Outcome::SummariesWritten { artifacts: names.iter().map(|name| artifact(name)).collect() }
+                ActionOutcome::SummariesWritten {
+                    artifacts: names.iter().map(|name| artifact(name)).collect(),
+                }
             }
-            Action::WriteSummaries { .. } => Outcome::Failed { error: "the disk is full".into() },
-            Action::Offload { items, .. } if self.keeps => {
-                Outcome::Offloaded { artifacts: items.iter().map(|item| artifact(&item.name)).collect() }
-            }
-            Action::Offload { .. } => Outcome::Failed { error: "the disk is full".into() },
+            Action::WriteSummaries { .. } => ActionOutcome::Failed { error: "the disk is full".into() },
+            Action::Offload { items, .. } if self.keeps => ActionOutcome::Offloaded {
+                artifacts: items.iter().map(|item| artifact(&item.name)).collect(),
+            },
+            Action::Offload { .. } => ActionOutcome::Failed { error: "the disk is full".into() },
             Action::Verify { .. } => {
                 self.absent.extend(self.taken_by_checks.iter().cloned());
                 let passed = self.verdicts.pop_front().unwrap_or(true);
-                Outcome::Verified {
+                ActionOutcome::Verified {
                     passed,
                     code: Some(if passed { 0 } else { self.exit_code }),
                     findings: self.findings.clone(),
                     artifact: None,
                 }
             }
-            Action::Checkpoint { .. } => Outcome::Checkpointed { base: self.base.clone() },
-            Action::Branch { .. } => self.branches.pop_front().unwrap_or(Outcome::Branched),
-            Action::Commit { .. } => self.commits.pop_front().unwrap_or(Outcome::Committed {
+            Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: self.base.clone() },
+            Action::Branch { .. } => self.branches.pop_front().unwrap_or(ActionOutcome::Branched),
+            Action::Commit { .. } => self.commits.pop_front().unwrap_or(ActionOutcome::Committed {
                 commit: "c".into(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
                 unseen: Vec::new(),
             }),
             Action::CommitToBranch { .. } => {
-                self.to_branch.pop_front().unwrap_or_else(Outcome::nothing_to_commit)
+                self.to_branch.pop_front().unwrap_or_else(ActionOutcome::nothing_to_commit)
             }
-            Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
+            Action::Restore { .. } => self.restored.pop_front().unwrap_or(ActionOutcome::Restored {
                 changed: Vec::new(),
                 gone: Vec::new(),
                 added: Vec::new(),
             }),
             Action::Merge { .. } => {
-                self.merges.pop_front().unwrap_or(Outcome::Merged { commit: "c".into(), files: 1 })
+                self.merges.pop_front().unwrap_or(ActionOutcome::Merged { commit: "c".into(), files: 1 })
             }
-            Action::Unmerge { .. } => Outcome::Unmerged,
-            Action::Land { .. } => self.landings.pop_front().unwrap_or(Outcome::Landed {
+            Action::Unmerge { .. } => ActionOutcome::Unmerged,
+            Action::Land { .. } => self.landings.pop_front().unwrap_or(ActionOutcome::Landed {
                 commit: "c".into(),
                 committed: true,
                 files: 1,
             }),
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
         };
         self.put(Input::Outcome { action: id, outcome });
     }
@@ -492,9 +496,9 @@ impl TestRun {
         let report = match self.reviews.pop_front().unwrap_or(Some(100)) {
             Some(score) => {
                 let (summary, findings) = ("read it".to_owned(), vec!["a.rs:1: odd".to_owned()]);
-                Report::ReviewSubmit { score, summary, findings }
+                AgentReport::ReviewSubmit { score, summary, findings }
             }
-            None if self.refuses_reviews => Report::Refused { why: "`score` is missing".into() },
+            None if self.refuses_reviews => AgentReport::Refused { why: "`score` is missing".into() },
             None => return,
         };
         self.seq_of_reports += 1;

@@ -12,8 +12,8 @@ use super::policies::PolicyTableReader;
 use super::schema::{LocatedValue, PhaseSchema, WorkflowSchema};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
-    AgentKind, AgentSource, CommitSettings, CommitTime, ConfigLayer, EXECUTOR, Limits, PolicyLayerFile, Role,
-    TickedPlan, Workflow, WorkspaceChoice, branch_fault,
+    AgentKind, AgentSource, CommitSettings, CommitTime, ConfigLayer, EXECUTOR, PolicyLayerFile, Role,
+    RunLimits, TickedPlan, Workflow, WorkspaceChoice, branch_fault,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
@@ -56,7 +56,7 @@ pub(super) fn check(
         goal: shape.goal.into_inner().trim().to_owned(),
         mode: shape.mode,
         roles,
-        limits: Limits { continuations: continuations.unwrap_or(limits.continuations), ..limits },
+        limits: RunLimits { continuations: continuations.unwrap_or(limits.continuations), ..limits },
         policies,
         accept: shape.accept.map(LocatedValue::into_inner),
         verify_first: shape.verify_first,

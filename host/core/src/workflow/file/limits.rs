@@ -8,7 +8,7 @@ use super::schema::{DurationText, LimitsSchema, LocatedValue, NotifySchema};
 use super::values::{ID_RULE, duration, is_id, microusd};
 use crate::ids::RoleName;
 use crate::time::DurationMs;
-use crate::workflow::{AgentKind, Limits, NotifySettings, Role};
+use crate::workflow::{AgentKind, NotifySettings, Role, RunLimits};
 
 /// Shortest silence that is looked at: below it a host would do nothing but look.
 const HEARTBEAT_MIN: DurationMs = DurationMs(100);
@@ -23,13 +23,13 @@ const WALL_TIME_MIN: DurationMs = DurationMs::from_secs(1);
 
 impl WorkflowChecker<'_, '_> {
     /// The bounds, each its default where the file does not say it.
-    pub(super) fn limits(&mut self, shape: &LimitsSchema) -> Limits {
+    pub(super) fn limits(&mut self, shape: &LimitsSchema) -> RunLimits {
         let place = "in [limits]";
-        let default = Limits::default();
+        let default = RunLimits::default();
         let heartbeat =
             self.duration("heartbeat", place, shape.heartbeat.as_ref(), HEARTBEAT_MIN, HEARTBEAT_MAX);
         let backoff = self.duration("backoff", place, shape.backoff.as_ref(), DurationMs(0), BACKOFF_MAX);
-        Limits {
+        RunLimits {
             wall_time: self.wall_time(place, shape.wall_time.as_ref()),
             tokens: shape.tokens,
             cost_microusd: shape.cost_usd.map(microusd),

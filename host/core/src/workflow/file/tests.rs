@@ -36,7 +36,7 @@ fn paths_between_backticks_of_a_sentence_are_its_files() {
 fn the_smallest_workflow_gets_the_defaults() {
     let workflow = parse(&with("", ""), "w.toml", "/home/ada").unwrap();
     assert_eq!(workflow.mode, Mode::Standard);
-    assert_eq!(workflow.limits, crate::workflow::Limits::default());
+    assert_eq!(workflow.limits, crate::workflow::RunLimits::default());
     assert_eq!(workflow.policies, crate::workflow::Policies::default());
     assert_eq!(workflow.workspace, None);
     let role = &workflow.roles[&"executor".into()];

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::input::Report;
+use baton_core::input::AgentReport;
 use baton_core::observation::{HandoffObservation, ObjectiveStatus, PolicyQuery};
 use baton_core::view::{HandoffRepair, PhaseSummary};
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
-use super::Rows;
+use super::PhaseRows;
 
 /// What agents said of objectives and left for their successors.
 #[derive(Debug, Default)]
@@ -22,16 +22,16 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    pub(super) fn heard(&mut self, session: &SessionId, report: &Report, rows: &Rows) {
+    pub(super) fn heard(&mut self, session: &SessionId, report: &AgentReport, rows: &PhaseRows) {
         let Some(row) = rows.values().find(|row| row.sessions.iter().any(|known| known.id == *session))
         else {
             return;
         };
         match report {
-            Report::ObjectiveUpdate { objective, status, .. } => {
+            AgentReport::ObjectiveUpdate { objective, status, .. } => {
                 _ = self.last.insert(objective.clone(), (session.clone(), *status));
             }
-            Report::HandoffWrite(handoff) => {
+            AgentReport::HandoffWrite(handoff) => {
                 let open = handoff.open.iter();
                 self.last.extend(open.map(|id| (id.clone(), (session.clone(), ObjectiveStatus::InProgress))));
                 self.unread.insert(row.id.clone(), session.clone());
@@ -76,7 +76,7 @@ impl Reports {
     }
 
     /// No objective is done by a session whose last word on it was another.
-    pub(super) fn none_is_denied(&self, rows: &Rows) -> Result<(), String> {
+    pub(super) fn none_is_denied(&self, rows: &PhaseRows) -> Result<(), String> {
         for objective in rows.values().flat_map(|row| &row.objectives) {
             let Some((by, status)) = self.last.get(&objective.id) else { continue };
             let is_done = objective.status == ObjectiveStatus::Done;

@@ -8,11 +8,11 @@ use baton_core::observation::ObjectiveStatus;
 use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunStatus, RunView};
 use baton_core::{PhaseId, WorktreeName};
 
-use super::{Checks, Rows, parts_of, root, within};
+use super::{PhaseRows, RunChecks, parts_of, root, within};
 
-impl Checks {
+impl RunChecks {
     /// No more agents at work than may be.
-    pub(super) fn crowding(&self, rows: &Rows) -> Result<(), String> {
+    pub(super) fn crowding(&self, rows: &PhaseRows) -> Result<(), String> {
         let limits = &self.workflow.limits;
         let live = self.live.len() as u32;
         if limits.agents > 0 {
@@ -36,7 +36,7 @@ impl Checks {
     }
 
     /// Of one phase.
-    pub(super) fn bounds(&self, row: &PhaseSummary, rows: &Rows) -> Result<(), String> {
+    pub(super) fn bounds(&self, row: &PhaseSummary, rows: &PhaseRows) -> Result<(), String> {
         let limits = &self.workflow.limits;
         within("continuations", row.continuation, row.continuations)?;
         let mut depth = 0;
@@ -95,6 +95,6 @@ impl Checks {
 }
 
 /// Whether what is asked about one phase keeps the other: they are the same, or one was made for the other.
-fn concerns(row: &PhaseSummary, about: &PhaseSummary, rows: &Rows) -> bool {
+fn concerns(row: &PhaseSummary, about: &PhaseSummary, rows: &PhaseRows) -> bool {
     root(&row.id, rows) == root(&about.id, rows)
 }

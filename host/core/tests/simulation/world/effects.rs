@@ -1,23 +1,23 @@
 //! What a host does with intents, and agents with prompts: performed in the world first, answered later.
 
 use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
-use baton_core::input::{ArtifactRef, Report};
-use baton_core::{Action, Digest, DurationMs, Input, Intent, Outcome, SessionId};
+use baton_core::input::{AgentReport, ArtifactRef};
+use baton_core::{Action, ActionOutcome, Digest, DurationMs, Input, Intent, SessionId};
 
-use crate::crew::{Act, Agent};
+use crate::agents::{AgentMove, ModelAgent};
 use crate::policy;
 
-use super::{Due, World};
+use super::{ScheduledItem, SimulationWorld};
 
 /// An effect is answered within this.
 const ANSWER_MS: u64 = 5_000;
 /// A person looks within this.
 const LOOK_MS: u64 = 3_600_000;
 
-impl World<'_> {
+impl SimulationWorld<'_> {
     pub(super) fn perform(&mut self, Intent { id, action }: Intent) -> Result<(), String> {
         if self.is_early(&action) {
-            self.later(ANSWER_MS, Due::Perform(Intent { id, action }));
+            self.later(ANSWER_MS, ScheduledItem::Perform(Intent { id, action }));
             return Ok(());
         }
         let outcome = match &action {
@@ -26,7 +26,7 @@ impl World<'_> {
                 let (result, label) =
                     policy::decide(&question.ask, self.now, fan_out, &mut self.dice, &self.temper);
                 let input = Input::Decided { request: *request, result, label: Box::new(label) };
-                self.later(200, Due::Take(input));
+                self.later(200, ScheduledItem::Take(input));
                 return Ok(());
             }
             Action::Spawn(spec) => {
@@ -34,17 +34,17 @@ impl World<'_> {
                 if self.dice.percent(self.temper.broken) {
                     let error = "no such program".to_owned();
                     match self.dice.percent(25) {
-                        true => Outcome::Unstartable { error },
-                        false => Outcome::Failed { error },
+                        true => ActionOutcome::Unstartable { error },
+                        false => ActionOutcome::Failed { error },
                     }
                 } else {
-                    self.agents.insert(spec.session.clone(), Agent::new(spec.clone()));
+                    self.agents.insert(spec.session.clone(), ModelAgent::new(spec.clone()));
                     let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
                     let at = self.now + DurationMs(self.dice.within(1, ANSWER_MS));
-                    self.at(at, Due::Agent(spec.session.clone(), 0, Act::Say(ready)));
+                    self.at(at, ScheduledItem::Agent(spec.session.clone(), 0, AgentMove::Say(ready)));
                     let (compacts, interrupts) = (self.dice.percent(70), self.dice.percent(80));
                     let capabilities = Capabilities { compacts, interrupts, ..Capabilities::default() };
-                    Outcome::Spawned { group: 1, started: 1, capabilities }
+                    ActionOutcome::Spawned { group: 1, started: 1, capabilities }
                 }
             }
             Action::Prompt { session, kind, focus, .. } => {
@@ -55,7 +55,7 @@ impl World<'_> {
             Action::Compact { session, .. } => {
                 let dice = &mut self.dice;
                 let acts = self.agents.get_mut(session).map(|agent| {
-                    vec![(DurationMs(dice.within(1, ANSWER_MS)), Act::Say(agent.compacted(dice)))]
+                    vec![(DurationMs(dice.within(1, ANSWER_MS)), AgentMove::Say(agent.compacted(dice)))]
                 });
                 self.tell(session, acts)
             }
@@ -63,7 +63,10 @@ impl World<'_> {
                 let acts = self.agents.get_mut(session).map(|agent| {
                     agent.epoch += 1;
                     let stop_reason = "cancelled".to_owned();
-                    vec![(DurationMs(5), Act::Say(AgentEvent::PromptEnded { stop_reason, is_error: false }))]
+                    vec![(
+                        DurationMs(5),
+                        AgentMove::Say(AgentEvent::PromptEnded { stop_reason, is_error: false }),
+                    )]
                 });
                 self.tell(session, acts)
             }
@@ -71,7 +74,7 @@ impl World<'_> {
                 let acts = self.agents.get_mut(session).map(|agent| {
                     agent.epoch += 1;
                     let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
-                    vec![(DurationMs(self.dice.within(0, ANSWER_MS)), Act::Exit(exit))]
+                    vec![(DurationMs(self.dice.within(0, ANSWER_MS)), AgentMove::Exit(exit))]
                 });
                 self.tell(session, acts)
             }
@@ -84,17 +87,17 @@ impl World<'_> {
             | Action::Land { .. } => {
                 self.ground.perform(&action, &self.workflow.phases, &mut self.dice, &self.temper)?
             }
-            Action::CommitToBranch { .. } => self.or_broken(Outcome::nothing_to_commit()),
+            Action::CommitToBranch { .. } => self.or_broken(ActionOutcome::nothing_to_commit()),
             Action::Assess { tree, expected, .. } => {
                 self.ground.check(tree, "a measurement")?;
                 let facts = self.ground.facts(tree, expected, &self.workflow.phases);
-                self.or_broken(Outcome::Assessed { facts })
+                self.or_broken(ActionOutcome::Assessed { facts })
             }
             Action::Inspect { tree, .. } => {
                 self.ground.check(tree, "an inspection")?;
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
                 let (commits_since, diverged) = (self.dice.count(0, 3), self.dice.percent(5));
-                self.or_broken(Outcome::Inspected { missing_files, secrets, commits_since, diverged })
+                self.or_broken(ActionOutcome::Inspected { missing_files, secrets, commits_since, diverged })
             }
             Action::Verify { tree, command, .. } => {
                 self.ground.check(tree, "a verification")?;
@@ -103,28 +106,28 @@ impl World<'_> {
                 }
                 let passed = !self.dice.percent(self.temper.red) && !self.ground.is_open(tree);
                 let (code, findings) = (Some(i32::from(!passed)), "expected 4, found 5".into());
-                self.or_broken(Outcome::Verified { passed, code, findings, artifact: None })
+                self.or_broken(ActionOutcome::Verified { passed, code, findings, artifact: None })
             }
             Action::WriteHandoff { path, .. } => {
                 let (path, artifact) = (path.clone(), artifact(path));
-                self.or_broken(Outcome::HandoffWritten { path, artifact, index: None })
+                self.or_broken(ActionOutcome::HandoffWritten { path, artifact, index: None })
             }
             Action::WriteSummaries { .. } => {
-                self.or_broken(Outcome::SummariesWritten { artifacts: vec![artifact("summary")] })
+                self.or_broken(ActionOutcome::SummariesWritten { artifacts: vec![artifact("summary")] })
             }
-            Action::Offload { items, .. } => self.or_broken(Outcome::Offloaded {
+            Action::Offload { items, .. } => self.or_broken(ActionOutcome::Offloaded {
                 artifacts: items.iter().map(|item| artifact(&item.name)).collect(),
             }),
             Action::Ask { .. } => {
                 if self.temper.attended {
-                    self.later(LOOK_MS, Due::Person(id));
+                    self.later(LOOK_MS, ScheduledItem::Person(id));
                 }
-                Outcome::Announced
+                ActionOutcome::Announced
             }
-            Action::Finish { .. } => Outcome::Announced,
+            Action::Finish { .. } => ActionOutcome::Announced,
             Action::Place { .. } | Action::Notify(_) => return Ok(()),
         };
-        self.later(ANSWER_MS, Due::Take(Input::Outcome { action: id, outcome }));
+        self.later(ANSWER_MS, ScheduledItem::Take(Input::Outcome { action: id, outcome }));
         Ok(())
     }
 
@@ -135,53 +138,53 @@ impl World<'_> {
         else {
             return false;
         };
-        let starts = |due: &Due| match due {
-            Due::Perform(Intent { action: Action::Spawn(spec), .. }) => spec.session == *session,
+        let starts = |due: &ScheduledItem| match due {
+            ScheduledItem::Perform(Intent { action: Action::Spawn(spec), .. }) => spec.session == *session,
             _ => false,
         };
         self.queue.values().any(starts)
     }
 
-    fn or_broken(&mut self, outcome: Outcome) -> Outcome {
+    fn or_broken(&mut self, outcome: ActionOutcome) -> ActionOutcome {
         match self.dice.percent(self.temper.broken) {
-            true => Outcome::Failed { error: "the disk is full".into() },
+            true => ActionOutcome::Failed { error: "the disk is full".into() },
             false => outcome,
         }
     }
 
     /// What an agent that is there does with what it is told.
-    fn tell(&mut self, session: &SessionId, acts: Option<Vec<(DurationMs, Act)>>) -> Outcome {
+    fn tell(&mut self, session: &SessionId, acts: Option<Vec<(DurationMs, AgentMove)>>) -> ActionOutcome {
         let Some((acts, epoch)) = acts.zip(self.agents.get(session).map(|agent| agent.epoch)) else {
-            return Outcome::Failed { error: format!("the agent of {session} is gone") };
+            return ActionOutcome::Failed { error: format!("the agent of {session} is gone") };
         };
         for (after, act) in acts {
-            self.at(self.now + after, Due::Agent(session.clone(), epoch, act));
+            self.at(self.now + after, ScheduledItem::Agent(session.clone(), epoch, act));
         }
-        Outcome::Delivered
+        ActionOutcome::Delivered
     }
 
-    pub(super) fn act(&mut self, session: SessionId, epoch: u32, act: Act) -> Result<(), String> {
+    pub(super) fn act(&mut self, session: SessionId, epoch: u32, act: AgentMove) -> Result<(), String> {
         // An agent that was told to end ends, whatever else it was told since.
         let Some(agent) = self.agents.get(&session).filter(|agent| {
-            agent.epoch == epoch || matches!(act, Act::Exit(ProcessExit { by_host: true, .. }))
+            agent.epoch == epoch || matches!(act, AgentMove::Exit(ProcessExit { by_host: true, .. }))
         }) else {
             return Ok(());
         };
         let tree = agent.spec.tree.clone();
         match act {
-            Act::Say(event) => self.take(Input::Agent { session, event }),
-            Act::Exit(exit) => {
+            AgentMove::Say(event) => self.take(Input::Agent { session, event }),
+            AgentMove::Exit(exit) => {
                 self.agents.remove(&session);
                 self.take(Input::SessionEnded { session, exit })
             }
-            Act::Work(pieces) => {
+            AgentMove::Work(pieces) => {
                 self.ground.work(&tree, &pieces)?;
                 if !self.dice.percent(self.temper.unresolved) {
                     self.ground.resolve(&tree);
                 }
                 Ok(())
             }
-            Act::Report(report) => {
+            AgentMove::Report(report) => {
                 self.report(session, report);
                 Ok(())
             }
@@ -189,13 +192,13 @@ impl World<'_> {
     }
 
     /// A report arrives a little later than it was made, and once in a while twice.
-    fn report(&mut self, session: SessionId, report: Report) {
+    fn report(&mut self, session: SessionId, report: AgentReport) {
         self.reports += 1;
         let digest = Digest::of(format!("report {}", self.reports));
         for _ in 0..if self.dice.percent(5) { 2 } else { 1 } {
             let (session, digest, report) = (Some(session.clone()), digest.clone(), report.clone());
             // Before whatever the agent says next.
-            self.at(self.now, Due::Take(Input::Reported { session, digest, report }));
+            self.at(self.now, ScheduledItem::Take(Input::Reported { session, digest, report }));
         }
     }
 }

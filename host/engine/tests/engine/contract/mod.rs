@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::hostile::guests::Guest;
+use crate::hostile::guests::GuestBuilder;
 use baton_core::Digest;
 use baton_engine::{ArtifactSource, CONTRACTS, ComponentGrants, Engine, EngineConfig};
 use changes::{Contract, breaks};
@@ -148,7 +148,8 @@ fn components(folder: &Path) -> Vec<PathBuf> {
 /// is an answer to each.
 fn that_uses_everything(contract: &str) -> Vec<u8> {
     let answers = ["assess", "decide", "compose", "schema"];
-    let guest = answers.iter().fold(Guest::new("policy"), |guest, name| guest.body(name, "(i32.const 0)"));
+    let guest =
+        answers.iter().fold(GuestBuilder::new("policy"), |guest, name| guest.body(name, "(i32.const 0)"));
     let guest = LENT.iter().fold(guest, |guest, (interface, name)| guest.import(interface, name));
     guest.written_against(contract).contract("world policy {", "world policy {\n    include facts;").build()
 }

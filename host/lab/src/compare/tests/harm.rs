@@ -26,11 +26,15 @@ fn level_of_t(t: f64, df: f64) -> f64 {
 // M5
 #[test]
 fn a_tenfold_harm_is_significant_and_shown_as_the_difference_that_it_is() {
-    let pairs = Options { design: Design::PairedBySeed, randomised: false, ..Options::default() };
+    let pairs = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        randomised: false,
+        ..CompareOptions::default()
+    };
     for options in [
-        Options { looks: Looks::Once, ..pairs.clone() },
-        Options { looks: Looks::Once, ..Options::default() },
-        Options::default(),
+        CompareOptions { looks: AnalysisSchedule::Once, ..pairs.clone() },
+        CompareOptions { looks: AnalysisSchedule::Once, ..CompareOptions::default() },
+        CompareOptions::default(),
         pairs,
     ] {
         let (control, eager) = (sample("control", 1, 100, 60), sample("eager", 2, 100, 60));
@@ -48,7 +52,7 @@ fn a_tenfold_harm_is_significant_and_shown_as_the_difference_that_it_is() {
 // M5
 #[test]
 fn the_level_of_a_mean_is_that_of_its_difference() {
-    let options = Options { looks: Looks::Once, ..Options::default() };
+    let options = CompareOptions { looks: AnalysisSchedule::Once, ..CompareOptions::default() };
     let (control, eager) = (sample("control", 1, 100, 60), sample("eager", 2, 100, 60));
     let found = compare(&[alarms(control, 5), alarms(eager, 3)], &options);
     let effect = false_alarms(&found);
@@ -68,14 +72,15 @@ fn the_level_of_a_mean_is_that_of_its_difference() {
 #[test]
 fn what_got_worse_comes_first_and_a_cut_of_the_others_is_told() {
     let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-    let also = Also {
+    let also = SecondaryFindings {
         worse: names(&["false alarms +517 %", "rework +30 %", "cost +12 %", "handoffs +9 %"]),
         others: names(&["wall time −19 %, better"]),
         cut: 2,
     };
     let work = || work(0.06, 0.01, 0.11, true);
     let price = || price(0.01, -0.05, 0.06, false);
-    let said = say(&Situation { any_time: false, also: also.clone(), ..situation(work(), price()) });
+    let said =
+        say(&RecommendationInput { any_time: false, also: also.clone(), ..situation(work(), price()) });
     assert_eq!(said.decision, Advice::Try);
     assert_eq!(
         said.words[1],
@@ -86,12 +91,12 @@ fn what_got_worse_comes_first_and_a_cut_of_the_others_is_told() {
 
     // What is settled is said while everything else is open, harm first, and alarms keep their place.
     let open = self::work(0.02, -0.09, 0.13, false);
-    let said = say(&Situation { also: also.clone(), ..situation(open, price()) });
+    let said = say(&RecommendationInput { also: also.clone(), ..situation(open, price()) });
     assert_eq!(said.decision, Advice::KeepRunning);
     assert!(said.words[1].starts_with("Settled against eager: ") && !said.words[1].contains("Weigh"));
     assert!(said.words.contains(&others.to_owned()));
     let alarms = vec!["Faults: worse by 9 points.".to_owned()];
-    let said = say(&Situation { alarms, also, ..situation(work(), price()) });
+    let said = say(&RecommendationInput { alarms, also, ..situation(work(), price()) });
     assert!(said.words[1].starts_with("Faults") && said.words[2].starts_with("Settled against"));
 }
 
@@ -100,7 +105,7 @@ fn what_got_worse_comes_first_and_a_cut_of_the_others_is_told() {
 fn a_control_that_finishes_next_to_nothing_is_no_divisor() {
     let mut control = sample("control", 1, 200, 0);
     control.measures.iter_mut().step_by(50).for_each(|run| run.completed = 1);
-    let found = compare(&[control, sample("eager", 2, 200, 70)], &Options::default());
+    let found = compare(&[control, sample("eager", 2, 200, 70)], &CompareOptions::default());
     assert_eq!(found.verdict.decision, Advice::Ship, "{:?}", found.verdict);
     let said = "more objectives a run than control, which finishes hardly any (95 % CS ";
     assert!(found.verdict.words[0].contains(said), "{:?}", found.verdict);

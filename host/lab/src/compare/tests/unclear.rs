@@ -14,7 +14,7 @@ fn named<'a>(of: &'a Comparison, name: &str) -> Option<&'a String> {
 fn an_outcome_without_variance_is_named_and_the_verdict_rests_on_the_others() {
     let (mut control, mut eager) = (sample("control", 1, 35, 90), sample("eager", 2, 37, 90));
     control.measures.iter_mut().for_each(|run| run.tokens = 57_412);
-    let one = compare(&[control.clone(), eager.clone()], &Options::default());
+    let one = compare(&[control.clone(), eager.clone()], &CompareOptions::default());
     let effect = |of: &Comparison| {
         let tokens = of.metrics.iter().find(|metric| metric.id == "tokens").unwrap();
         (tokens.effects[0].cannot_judge.clone().unwrap(), tokens.effects[0].not_yet.clone())
@@ -26,11 +26,11 @@ fn an_outcome_without_variance_is_named_and_the_verdict_rests_on_the_others() {
     assert!(said.contains("control did the same in all 35 runs (57,412 tokens a run of control, "), "{said}");
     assert!(said.ends_with("the verdict rests on objectives alone."), "{said}");
     eager.measures.iter_mut().for_each(|run| run.tokens = 63_500);
-    let both = compare(&[control.clone(), eager.clone()], &Options::default());
+    let both = compare(&[control.clone(), eager.clone()], &CompareOptions::default());
     assert_eq!(effect(&both).0, "control and eager each did the same in all their runs");
     // Fewer runs than are needed is another thing: more of them will help.
     control.measures.truncate(19);
-    let few = compare(&[control, eager], &Options::default());
+    let few = compare(&[control, eager], &CompareOptions::default());
     assert!(few.verdict.words[0].starts_with("Too early to say"), "{:?}", few.verdict);
     assert_eq!(named(&few, "Tokens"), None);
 }
@@ -38,8 +38,12 @@ fn an_outcome_without_variance_is_named_and_the_verdict_rests_on_the_others() {
 // M5
 #[test]
 fn pairs_that_differ_by_the_same_amount_cannot_be_judged() {
-    let options =
-        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let options = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        looks: AnalysisSchedule::Once,
+        randomised: false,
+        ..CompareOptions::default()
+    };
     let (control, mut eager) = (sample("control", 1, 40, 60), sample("control", 1, 40, 60));
     eager.arm = "eager".to_owned();
     eager.measures.iter_mut().for_each(|run| run.wasted_turns += 2);
@@ -52,7 +56,8 @@ fn pairs_that_differ_by_the_same_amount_cannot_be_judged() {
 // M5
 #[test]
 fn a_control_that_finishes_nothing_is_compared_all_the_same() {
-    let found = compare(&[sample("control", 1, 300, 0), sample("eager", 2, 300, 70)], &Options::default());
+    let found =
+        compare(&[sample("control", 1, 300, 0), sample("eager", 2, 300, 70)], &CompareOptions::default());
     assert_eq!(found.verdict.decision, Advice::Ship, "{:?}", found.verdict);
     let said = "eager finishes 2.7 more objectives a run than control, which finishes none";
     assert!(found.verdict.words[0].starts_with(said), "{:?}", found.verdict);
@@ -70,7 +75,7 @@ fn asked(component: &Digest) -> PolicyCounts {
         arm: Some(String::new()),
         decided: 0,
         abstained: 0,
-        failures: Failures::default(),
+        failures: PolicyFailures::default(),
     }
 }
 
@@ -81,10 +86,10 @@ fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
     eager.component = Some(component.clone());
     for run in eager.measures.iter_mut().take(20) {
         let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
-        let failures = Failures { times: 3, trapped: 3, answered };
+        let failures = PolicyFailures { times: 3, trapped: 3, answered };
         run.policies.push(PolicyCounts { failures, ..asked(&component) });
     }
-    let always = compare(&[sample("control", 1, 30, 60), eager.clone()], &Options::default());
+    let always = compare(&[sample("control", 1, 30, 60), eager.clone()], &CompareOptions::default());
     let arm = &always.arms[1];
     assert_eq!((arm.exposed, arm.asked), (Some(20), Some(60)));
     let told = |of: &Comparison, what: &str| of.notes.iter().find(|note| note.contains(what)).cloned();
@@ -102,7 +107,7 @@ fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
         add_asked(&mut run.policies, &[PolicyCounts { decided: 2, ..asked(&component) }]);
     }
     eager.measures[0].policies[0].failures.answered.insert("native".to_owned(), 1);
-    let at_times = compare(&[sample("control", 1, 30, 60), eager], &Options::default());
+    let at_times = compare(&[sample("control", 1, 30, 60), eager], &CompareOptions::default());
     let note = told(&at_times, "failed on").unwrap();
     assert!(note.contains("120 questions in 30 runs and failed on 60 of them"), "{note}");
     assert!(note.ends_with("native and resilience answered in its place."), "{note}");
@@ -118,7 +123,7 @@ fn an_arm_that_leaves_its_questions_to_the_next_policy_is_named() {
         run.policies.push(PolicyCounts { abstained: 3, ..asked(&component) });
     }
     let told = |folders: &ArmSample| {
-        let found = compare(&[sample("control", 1, 30, 60), folders.clone()], &Options::default());
+        let found = compare(&[sample("control", 1, 30, 60), folders.clone()], &CompareOptions::default());
         found.notes.into_iter().find(|note| note.contains(" and decided "))
     };
     assert_eq!(
@@ -145,20 +150,20 @@ fn an_effect_of_pairs_says_so_where_the_means_say_something_else() {
     let standing = |sample: &mut ArmSample, unfinished: &[usize]| {
         for (index, run) in sample.measures.iter_mut().enumerate() {
             let is_open = unfinished.contains(&index);
-            run.standing = if is_open { Standing::Unfinished } else { Standing::Done };
+            run.standing = if is_open { RunResult::Unfinished } else { RunResult::Done };
         }
     };
     let (mut control, mut eager) = (sample("control", 1, 37, 80), sample("eager", 2, 35, 80));
     standing(&mut control, &[1, 2, 35, 36]);
     standing(&mut eager, &[3, 9]);
-    let found = compare(&[control.clone(), eager.clone()], &Options::default());
+    let found = compare(&[control.clone(), eager.clone()], &CompareOptions::default());
     let words = &found.guardrails[0].words;
     assert!(words.contains("0.0 points") || words.contains("0 points"), "{words}");
     let said = "in 35 pairs by order of arrival; over all 37 and 35 runs the shares differ by 5 points.";
     assert!(words.ends_with(said), "{words}");
     // With as many runs in both arms, both say the same.
     control.measures.truncate(35);
-    let even = compare(&[control, eager], &Options::default());
+    let even = compare(&[control, eager], &CompareOptions::default());
     assert!(!even.guardrails[0].words.contains("pairs"), "{:?}", even.guardrails);
 }
 
@@ -168,18 +173,19 @@ fn objectives_of_an_arm_that_does_not_vary_are_those_of_pairs_and_say_so() {
     let (control, mut eager) = (sample("control", 1, 30, 100), sample("eager", 2, 50, 80));
     // The runs without a counterpart are the worst ones.
     eager.measures[30..].iter_mut().for_each(|run| run.completed = 0);
-    let found = compare(&[control, eager.clone()], &Options::default());
+    let found = compare(&[control, eager.clone()], &CompareOptions::default());
     let told = "Objectives completed and checked: the effect of eager is that of 30 pairs by order of arrival; over all 30 and 50 \
                 runs the means differ by −";
     assert!(found.notes.iter().any(|note| note.starts_with(told)), "{:?}", found.notes);
-    let even = compare(&[sample("control", 1, 50, 100), eager], &Options::default());
+    let even = compare(&[sample("control", 1, 50, 100), eager], &CompareOptions::default());
     assert!(!even.notes.iter().any(|note| note.contains("pairs")), "{:?}", even.notes);
 }
 
 // M5
 #[test]
 fn a_deviation_of_logarithms_has_a_name_of_its_own() {
-    let found = compare(&[sample("control", 1, 60, 60), sample("eager", 2, 60, 60)], &Options::default());
+    let found =
+        compare(&[sample("control", 1, 60, 60), sample("eager", 2, 60, 60)], &CompareOptions::default());
     for metric in &found.metrics {
         let is_log = metric.scale == MetricScale::LogRatio;
         for arm in metric.arms.iter().filter(|arm| arm.n > 1) {
@@ -200,8 +206,8 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
         }
     };
     let mut arms = [sample("control", 1, 200, 60), sample("eager", 2, 200, 85)];
-    let checked = compare(&arms, &Options::default());
-    assert_eq!(checked.completion, Completion::Checked);
+    let checked = compare(&arms, &CompareOptions::default());
+    assert_eq!(checked.completion, CompletionBasis::Checked);
     assert_eq!(checked.metrics[0].name, "Objectives completed and checked");
     let done = checked.arms[0].checked;
     assert!(
@@ -211,7 +217,7 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
     );
     // The candidate only claims: nothing of it counts.
     claimed(&mut arms[1], 4);
-    let liar = compare(&arms, &Options::default());
+    let liar = compare(&arms, &CompareOptions::default());
     assert_eq!(liar.metrics[0].arms[1].mean, Some(0.0));
     assert_eq!(liar.verdict.decision, Advice::KeepControl, "{:?}", liar.verdict);
     let done = liar.arms[1].claimed;
@@ -226,8 +232,8 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
     }
     let means = |found: &Comparison| found.metrics[0].arms.iter().map(|arm| arm.mean).collect::<Vec<_>>();
     let before = means(&checked);
-    let mixed = compare(&mixed, &Options::default());
-    assert_eq!((mixed.completion, means(&mixed)), (Completion::Mixed, before));
+    let mixed = compare(&mixed, &CompareOptions::default());
+    assert_eq!((mixed.completion, means(&mixed)), (CompletionBasis::Mixed, before));
     assert!(mixed.metrics[0].name.contains("or claimed"), "{}", mixed.metrics[0].name);
     assert!(mixed.notes.iter().any(|note| note.starts_with("Some of these workflows have no check")));
     let last = mixed.verdict.words.last().unwrap();
@@ -235,8 +241,11 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
     // No objective of any run has a check: claims are all there is, and the report says so.
     arms.iter_mut().for_each(|arm| arm.measures.iter_mut().for_each(|run| run.checkable = 0));
     claimed(&mut arms[0], 0);
-    let unchecked = compare(&arms, &Options::default());
-    assert_eq!((unchecked.completion, unchecked.metrics[0].id.as_str()), (Completion::Claimed, "objectives"));
+    let unchecked = compare(&arms, &CompareOptions::default());
+    assert_eq!(
+        (unchecked.completion, unchecked.metrics[0].id.as_str()),
+        (CompletionBasis::Claimed, "objectives")
+    );
     assert!(unchecked.metrics[0].name.contains("claimed"), "{}", unchecked.metrics[0].name);
     assert_eq!(unchecked.verdict.decision, Advice::Ship, "{:?}", unchecked.verdict);
     let last = unchecked.verdict.words.last().unwrap();
@@ -269,8 +278,12 @@ fn an_outcome_that_is_out_of_reach_does_not_hide_one_that_is_settled() {
 // M5
 #[test]
 fn pairs_that_are_all_the_same_are_said_to_be() {
-    let options =
-        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let options = CompareOptions {
+        design: ComparisonDesign::PairedBySeed,
+        looks: AnalysisSchedule::Once,
+        randomised: false,
+        ..CompareOptions::default()
+    };
     let control = sample("control", 1, 30, 70);
     let mut same = ArmSample { arm: "eager".to_owned(), ..control.clone() };
     let component = Digest::of("eager");

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use baton_core::Seq;
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, Evidence, Fault, Finding,
-    HandoffDraft, OffloadingDecision, PromptDraft, RecoveryAction, RecoveryDecision, Review, SplitAction,
-    SplitDecision, Staleness, SubPhase, SuccessorKind, TurnBudget, Verdict, WorkStyle,
+    HandoffDraft, OffloadingDecision, PromptDraft, RecoveryAction, RecoveryDecision, ReviewDecision,
+    SplitAction, SplitDecision, Staleness, SubPhase, SuccessorKind, TurnBudget, Verdict, WorkStyle,
 };
 use baton_core::facts::SignalSource;
 use baton_core::observation::{
@@ -18,15 +18,15 @@ use baton_core::workflow::SplitTime;
 use baton_engine::Evaluation;
 
 use super::super::rules::RULES;
-use super::super::tally::Tally;
-use super::super::{Plan, Report, examine};
+use super::super::tally::ConformanceTally;
+use super::super::{ConformancePlan, ConformanceReport, examine};
 
-const PLAN: Plan = Plan { seed: 5, questions: 210 };
+const PLAN: ConformancePlan = ConformancePlan { seed: 5, questions: 210 };
 
 fn report_of(
     decides: &[Capability],
     ask: impl Fn(&PolicyRequest) -> Result<Decision, Fault> + Sync,
-) -> Report {
+) -> ConformanceReport {
     let evaluate = |question: &PolicyRequest| Evaluation { fuel: 10, ..evaluation(ask(question)) };
     report(examine(&evaluate, decides, PLAN, |_| ()))
 }
@@ -42,12 +42,12 @@ fn evaluation(result: Result<Decision, Fault>) -> Evaluation {
     }
 }
 
-fn report(tally: Tally) -> Report {
+fn report(tally: ConformanceTally) -> ConformanceReport {
     let digest = &baton_core::Digest::of("a policy");
     tally.into_report(PLAN, (&baton_engine::DecisionLimits::default()).into(), digest, digest, digest)
 }
 
-fn broken(report: &Report) -> Vec<&str> {
+fn broken(report: &ConformanceReport) -> Vec<&str> {
     report.broken().map(|rule| rule.name.as_str()).collect()
 }
 
@@ -147,11 +147,11 @@ fn is_left_whole(seen: &SplittingObservation) -> bool {
     seen.wish == SplitTime::Never && seen.occasion != SplitTrigger::Requested
 }
 
-fn judged(seen: &ReviewObservation) -> Review {
+fn judged(seen: &ReviewObservation) -> ReviewDecision {
     let faults = seen.missing_files.len() + seen.secrets.len();
     let finding = Finding { cost: 5, line: None, text: WHY.to_owned() };
     let score = 100u32.saturating_sub(5 * faults as u32);
-    Review {
+    ReviewDecision {
         score,
         findings: vec![finding; faults],
         staleness: if seen.commits_since > 10 { Staleness::Stale } else { Staleness::Fresh },
@@ -171,12 +171,12 @@ fn but(
     }
 }
 
-fn faulty(fault: Fault) -> Report {
+fn faulty(fault: Fault) -> ConformanceReport {
     report_of(&Capability::ALL, move |_| Err(fault.clone()))
 }
 
 /// For each rule, what comes of a policy that breaks it.
-fn culprit(rule: &str) -> Report {
+fn culprit(rule: &str) -> ConformanceReport {
     match rule {
         "no-trap" => faulty(Fault::Trap { message: "unreachable".to_owned() }),
         "within-limits" => faulty(Fault::OutOfFuel { limit: 20 }),
@@ -322,7 +322,7 @@ fn culprit(rule: &str) -> Report {
             );
             let implied = ["makes-sense", "done-adds-nothing"];
             let rules = report.rules.iter().filter(|rule| !implied.contains(&rule.name.as_str()));
-            Report { rules: rules.cloned().collect(), ..report }
+            ConformanceReport { rules: rules.cloned().collect(), ..report }
         }
         other => panic!("nobody breaks the rule {other}"),
     }
@@ -348,7 +348,7 @@ fn each_rule_finds_whoever_breaks_it_and_nobody_else() {
         let example = found.counterexample.as_ref().expect("it is shown");
         assert!(!example.why.is_empty());
         let texts = serde_json::to_string(&report).expect("a report can be written");
-        assert_eq!(serde_json::from_str::<Report>(&texts).expect("and read"), report);
+        assert_eq!(serde_json::from_str::<ConformanceReport>(&texts).expect("and read"), report);
     }
 }
 

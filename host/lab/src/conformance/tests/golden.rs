@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::rules::RULES;
 use super::{MANY, questions};
-use crate::golden::{Golden, Replayed};
+use crate::golden::{GoldenCase, GoldenResult};
 
 /// A question as the host writes it.
 fn written(question: &baton_core::observation::PolicyRequest) -> Value {
@@ -25,10 +25,10 @@ fn host_and_sdk_read_and_write_the_same_files() {
     let policy = engine.load(BUILTIN_NAME, builtin_bytes()).unwrap();
     assert_eq!(policy.decides().len(), Capability::ALL.len());
     for question in questions(11, MANY) {
-        let asked = Golden::parse(&written(&question).to_string()).unwrap();
+        let asked = GoldenCase::parse(&written(&question).to_string()).unwrap();
         assert_eq!(asked.question, question);
         let replayed = asked.replay(&policy).unwrap();
-        let Replayed::Differs { places, decision } = replayed else {
+        let GoldenResult::Differs { places, decision } = replayed else {
             panic!(
                 "a file without a decision has none to stand, and the built-in policy answers: {replayed:?}"
             )
@@ -40,10 +40,10 @@ fn host_and_sdk_read_and_write_the_same_files() {
         let (case, answer) = from_text(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"));
         let again = to_text(&case, answer.as_ref());
         assert_eq!(from_text(&again), Ok((case, answer)));
-        let golden = Golden::parse(&again).unwrap_or_else(|wrong| panic!("{wrong}: {again}"));
+        let golden = GoldenCase::parse(&again).unwrap_or_else(|wrong| panic!("{wrong}: {again}"));
         assert_eq!(golden.decision.as_ref(), Some(&decision));
         // And the policy cannot tell the two questions apart.
-        assert_eq!(golden.replay(&policy).unwrap(), Replayed::Stands, "{again}");
+        assert_eq!(golden.replay(&policy).unwrap(), GoldenResult::Stands, "{again}");
     }
 }
 
@@ -60,19 +60,19 @@ fn the_rules_of_the_sdk_are_those_of_the_check() {
 }
 
 /// Asks a person this character.
-struct Asking;
+struct AskPersonPolicy;
 
 std::thread_local! {
     static ASKED: std::cell::Cell<char> = const { std::cell::Cell::new('?') };
 }
 
-impl Recovery for Asking {
+impl Recovery for AskPersonPolicy {
     fn decide(_: &impl Host, _: recovery::Observation) -> Option<recovery::Decision> {
         Some(recovery::Decision::new(recovery::Action::AskPerson(ASKED.get().to_string()), "it asks"))
     }
 }
 
-export_policy!(Asking: recovery);
+export_policy!(AskPersonPolicy: recovery);
 
 #[test]
 fn host_and_sdk_agree_which_characters_say_something() {
@@ -80,8 +80,9 @@ fn host_and_sdk_agree_which_characters_say_something() {
     let kinds = ('\0'..='\u{ffff}').chain('\u{e0000}'..='\u{e0fff}');
     for c in kinds {
         ASKED.set(c);
-        let is_blank =
-            baton_sdk::rules::broken::<Asking>(&case).iter().any(|how| how.contains("asks a person nothing"));
+        let is_blank = baton_sdk::rules::broken::<AskPersonPolicy>(&case)
+            .iter()
+            .any(|how| how.contains("asks a person nothing"));
         assert_eq!(is_blank, !baton_core::visible::says_something(c.encode_utf8(&mut [0; 4])), "{c:?}");
     }
 }
@@ -93,19 +94,19 @@ fn another_decision_is_told_by_its_place() {
     let question = questions(11, 2).nth(1).unwrap();
     let mut document = written(&question);
     document["decision"] = json!({ "function": "compaction", "answer": { "action": { "action": "keep" }, "reason": "because" } });
-    let golden = Golden::parse(&document.to_string()).unwrap();
-    let Replayed::Differs { places, decision } = golden.replay(&policy).unwrap() else {
+    let golden = GoldenCase::parse(&document.to_string()).unwrap();
+    let GoldenResult::Differs { places, decision } = golden.replay(&policy).unwrap() else {
         panic!("it differs")
     };
     assert!(
         places.iter().any(|place| place.starts_with("decision.answer.reason was \"because\"")),
         "{places:?}"
     );
-    let stands = Golden::parse(&golden.with_decision(decision.as_ref())).unwrap();
-    assert_eq!(stands.replay(&policy), Ok(Replayed::Stands));
+    let stands = GoldenCase::parse(&golden.with_decision(decision.as_ref())).unwrap();
+    assert_eq!(stands.replay(&policy), Ok(GoldenResult::Stands));
 
     document["settings"] = json!({ "no-such-setting": 1 });
-    let refused = Golden::parse(&document.to_string()).unwrap().replay(&policy).unwrap_err();
+    let refused = GoldenCase::parse(&document.to_string()).unwrap().replay(&policy).unwrap_err();
     assert!(refused.contains("no-such-setting"), "{refused}");
     for (field, value, wrong) in [
         ("schema", json!(2), ": schema: 2 is not known"),
@@ -115,7 +116,7 @@ fn another_decision_is_told_by_its_place() {
     ] {
         let mut document = document.clone();
         document[field] = value;
-        let said = Golden::parse(&document.to_string()).unwrap_err();
+        let said = GoldenCase::parse(&document.to_string()).unwrap_err();
         assert!(said.contains(wrong), "{said}");
     }
 }

@@ -3,15 +3,15 @@
 
 use baton_core::action::sibling_name;
 use baton_core::input::ArtifactRef;
-use baton_core::{Action, Digest, Intent, Outcome, SessionId, TextBlob, UnixMs};
+use baton_core::{Action, ActionOutcome, Digest, Intent, SessionId, TextBlob, UnixMs};
 use baton_store::secrets::{mask_line, scan};
 
-use super::Player;
+use super::ImportPlayer;
 use crate::import::ImportError;
 
 /// A document that an imported run has, to be kept as an artifact.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
+pub(crate) struct ImportedDocument {
     pub(crate) artifact: ArtifactRef,
     pub(crate) media_type: &'static str,
     pub(crate) text: String,
@@ -19,7 +19,7 @@ pub(crate) struct Document {
     pub(crate) at: UnixMs,
 }
 
-impl Player<'_> {
+impl ImportPlayer<'_> {
     /// Answers an intent.
     pub(super) fn perform(&mut self, Intent { id, action }: Intent) -> Result<(), ImportError> {
         match action {
@@ -29,10 +29,10 @@ impl Player<'_> {
             Action::Ask { question, choices, .. } => self.asked(id, &question, &choices),
             Action::Assess { .. } => {
                 let facts = self.facts.clone();
-                self.outcome(id, Outcome::Assessed { facts })
+                self.outcome(id, ActionOutcome::Assessed { facts })
             }
-            Action::Interrupt { .. } => self.outcome(id, Outcome::Delivered),
-            Action::Finish { .. } => self.outcome(id, Outcome::Announced),
+            Action::Interrupt { .. } => self.outcome(id, ActionOutcome::Delivered),
+            Action::Finish { .. } => self.outcome(id, ActionOutcome::Announced),
             Action::Inspect { document, .. } => {
                 let mut secrets: Vec<String> = scan(document.body().unwrap_or_default())
                     .iter()
@@ -40,7 +40,7 @@ impl Player<'_> {
                     .collect();
                 secrets.dedup();
                 let (missing_files, commits_since, diverged) = (Vec::new(), 0, false);
-                self.outcome(id, Outcome::Inspected { missing_files, secrets, commits_since, diverged })
+                self.outcome(id, ActionOutcome::Inspected { missing_files, secrets, commits_since, diverged })
             }
             Action::WriteHandoff { phase, session, ordinal, path, document, index, facts, .. } => {
                 let name = self.name_of(&path);
@@ -54,7 +54,7 @@ impl Player<'_> {
                 let of_index = format!("index of {summary}");
                 let index = self.keep(&sibling_name(&name, "index.md"), MARKDOWN, index, of_index, &session);
                 let artifact = self.keep(&name, MARKDOWN, body(&document), summary, &session);
-                self.outcome(id, Outcome::HandoffWritten { path, artifact, index: Some(index) })
+                self.outcome(id, ActionOutcome::HandoffWritten { path, artifact, index: Some(index) })
             }
             // These follow from decisions that the recording takes itself, so nobody should want them.
             other @ (Action::Compact { .. }
@@ -71,7 +71,7 @@ impl Player<'_> {
             | Action::Land { .. }) => {
                 let error = format!("the recording shows no {}", other.name());
                 self.note(error.clone());
-                self.outcome(id, Outcome::Failed { error })
+                self.outcome(id, ActionOutcome::Failed { error })
             }
             // Questions are answered before; of the others nobody waits for an outcome.
             Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => Ok(()),
@@ -102,7 +102,7 @@ impl Player<'_> {
             summary,
         };
         let (session, at) = (session.clone(), self.played.at);
-        documents.push(Document { artifact: artifact.clone(), media_type, text, session, at });
+        documents.push(ImportedDocument { artifact: artifact.clone(), media_type, text, session, at });
         artifact
     }
 }

@@ -3,11 +3,11 @@
 
 use baton_core::facts::{AgentEvent, ChangedFile, ProcessExit};
 use baton_core::input::PauseAnswer;
-use baton_core::{ActionId, Input, Outcome, SessionId};
+use baton_core::{ActionId, ActionOutcome, Input, SessionId};
 
-use super::Player;
+use super::ImportPlayer;
 use crate::import::ImportError;
-use crate::import::script::{Session, Told};
+use crate::import::script::{TimelineEvent, TimelineSession};
 
 /// Files that facts name; of others only the number is told, as the workspace does it.
 const FILES_NAMED: usize = 500;
@@ -15,7 +15,7 @@ const FILES_NAMED: usize = 500;
 /// How a process ended of which nobody knows.
 const UNKNOWN_EXIT: ProcessExit = ProcessExit { code: None, signal: None, by_host: false };
 
-impl Player<'_> {
+impl ImportPlayer<'_> {
     /// Begins the next session of the recording, where there is one.
     pub(super) fn spawn(&mut self, action: ActionId, id: &SessionId) -> Result<(), ImportError> {
         let Some(session) = self.script.sessions.get(self.begun).filter(|_| !self.left_course) else {
@@ -26,7 +26,7 @@ impl Player<'_> {
             if !self.left_course {
                 self.stopped_at("the recording has no further session".to_owned());
             }
-            return self.outcome(action, Outcome::Unstartable { error: error.to_owned() });
+            return self.outcome(action, ActionOutcome::Unstartable { error: error.to_owned() });
         };
         self.begun += 1;
         self.prompt = 0;
@@ -34,7 +34,7 @@ impl Player<'_> {
         self.played.sessions += 1;
         self.place = (session.file, session.startup.first().map_or(self.place.1, |told| told.line));
         let capabilities = self.setting.format.capabilities();
-        self.outcome(action, Outcome::Spawned { group: 0, started: 0, capabilities })?;
+        self.outcome(action, ActionOutcome::Spawned { group: 0, started: 0, capabilities })?;
         self.tell(session, &session.startup)?;
         if !session.was_ready() {
             return self.end(session, id);
@@ -54,11 +54,11 @@ impl Player<'_> {
             (next, self.begun.checked_sub(1).map(|at| &self.script.sessions[at]))
         else {
             let error = "the recording shows no further prompt in this session".to_owned();
-            return self.outcome(action, Outcome::Failed { error });
+            return self.outcome(action, ActionOutcome::Failed { error });
         };
         self.prompt += 1;
         self.played.prompts += 1;
-        self.outcome(action, Outcome::Delivered)?;
+        self.outcome(action, ActionOutcome::Delivered)?;
         self.tell(session, told)?;
         if self.prompt == session.prompts.len() {
             self.end(session, id)?;
@@ -66,7 +66,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, session: &Session, told: &[Told]) -> Result<(), ImportError> {
+    fn tell(&mut self, session: &TimelineSession, told: &[TimelineEvent]) -> Result<(), ImportError> {
         let Some(id) = self.at_work.clone() else { return Ok(()) };
         for one in told {
             self.place = (session.file, one.line);
@@ -79,7 +79,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn end(&mut self, session: &Session, id: &SessionId) -> Result<(), ImportError> {
+    fn end(&mut self, session: &TimelineSession, id: &SessionId) -> Result<(), ImportError> {
         self.place = (session.file, session.last_line);
         if session.exit.is_none() {
             self.note(
@@ -98,7 +98,7 @@ impl Player<'_> {
         id: &SessionId,
         reason: &str,
     ) -> Result<(), ImportError> {
-        self.outcome(action, Outcome::Delivered)?;
+        self.outcome(action, ActionOutcome::Delivered)?;
         if !self.played.run.live_sessions().contains(&id) {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Player<'_> {
         question: &str,
         choices: &[PauseAnswer],
     ) -> Result<(), ImportError> {
-        self.outcome(action, Outcome::Announced)?;
+        self.outcome(action, ActionOutcome::Announced)?;
         let goes_on = self.has_more() && choices.contains(&PauseAnswer::Retry);
         let choice = match goes_on {
             true => PauseAnswer::Retry,

@@ -2,24 +2,29 @@
 //! are two things.
 
 use baton_core::facts::AgentEvent;
-use baton_core::input::Report;
+use baton_core::input::AgentReport;
 use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::{DurationMs, ObjectiveId};
 
-use super::{Act, Agent, Around, Step, words};
-use crate::simulate::dice::Dice;
+use super::{SimAgent, SimAgentAction, SimAgentStep, SimContext, words};
+use crate::simulate::dice::SimRng;
 
 /// What really came of an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
+enum WorkQuality {
     Right,
     Wrong,
     NotDone,
 }
 
-impl Agent {
+impl SimAgent {
     /// A turn of work on what the prompt asks for.
-    pub(super) fn progress(&mut self, about: &ObjectiveId, step: &mut Step, around: &mut Around<'_>) {
+    pub(super) fn progress(
+        &mut self,
+        about: &ObjectiveId,
+        step: &mut SimAgentStep,
+        around: &mut SimContext<'_>,
+    ) {
         let Some(job) = &mut self.job else { return };
         if job.left > 0.0 {
             job.left -= 1.0;
@@ -44,24 +49,30 @@ impl Agent {
     }
 
     /// One objective is through, in the eyes of the agent.
-    fn finishes(&mut self, about: &ObjectiveId, needed: f64, step: &mut Step, around: &mut Around<'_>) {
+    fn finishes(
+        &mut self,
+        about: &ObjectiveId,
+        needed: f64,
+        step: &mut SimAgentStep,
+        around: &mut SimContext<'_>,
+    ) {
         let piece = around.ground.piece(&self.spec.tree, about);
-        let mut dice = Dice::of(around.seed, "quality", &format!("{about}/{}", piece.version));
+        let mut dice = SimRng::of(around.seed, "quality", &format!("{about}/{}", piece.version));
         let came = match piece.finished {
-            Some(true) => Came::Right,
+            Some(true) => WorkQuality::Right,
             _ => self.quality(dice.unit(), around),
         };
         let (honest, reports) =
             (dice.chance(around.model.quality.truth), dice.chance(around.model.quality.reports));
         let mend = around.model.work.mend;
         around.ground.work(&self.spec.tree, about, |piece| match came {
-            Came::NotDone => piece.turns = needed * (1.0 - mend),
+            WorkQuality::NotDone => piece.turns = needed * (1.0 - mend),
             _ => {
                 piece.version += 1;
-                piece.finished = Some(came == Came::Right);
+                piece.finished = Some(came == WorkQuality::Right);
             }
         });
-        if came != Came::NotDone {
+        if came != WorkQuality::NotDone {
             for path in around.ground.files(about) {
                 self.calls += 1;
                 let id = format!("call-{}", self.calls);
@@ -80,7 +91,7 @@ impl Agent {
                 });
             }
         }
-        let admits = came == Came::NotDone && honest;
+        let admits = came == WorkQuality::NotDone && honest;
         if reports {
             let (status, note) = match admits {
                 true => (
@@ -91,7 +102,11 @@ impl Agent {
             };
             step.after(
                 DurationMs(0),
-                Act::Report(Report::ObjectiveUpdate { objective: about.clone(), status, note }),
+                SimAgentAction::Report(AgentReport::ObjectiveUpdate {
+                    objective: about.clone(),
+                    status,
+                    note,
+                }),
             );
         }
         let Some(job) = &mut self.job else { return };
@@ -107,7 +122,7 @@ impl Agent {
     }
 
     /// What comes of the work, by how full the window was while it was done.
-    fn quality(&self, drawn: f64, around: &Around<'_>) -> Came {
+    fn quality(&self, drawn: f64, around: &SimContext<'_>) -> WorkQuality {
         let quality = &around.model.quality;
         let (filled, turns) = self.job.as_ref().map_or((0.0, 0), |job| job.filled);
         let occupancy = if turns > 0 { filled / f64::from(turns) } else { self.used / self.window };
@@ -116,25 +131,27 @@ impl Agent {
         let not_done = at(quality.skipped, quality.skipped_full);
         let forgotten = around.model.compaction.wrong * f64::from(self.compactions);
         match drawn {
-            drawn if drawn < not_done => Came::NotDone,
-            drawn if drawn < not_done + at(quality.wrong, quality.wrong_full) + forgotten => Came::Wrong,
-            _ => Came::Right,
+            drawn if drawn < not_done => WorkQuality::NotDone,
+            drawn if drawn < not_done + at(quality.wrong, quality.wrong_full) + forgotten => {
+                WorkQuality::Wrong
+            }
+            _ => WorkQuality::Right,
         }
     }
 
     /// Nothing of the prompt is left.
-    fn is_through(&mut self, step: &mut Step, around: &mut Around<'_>) {
+    fn is_through(&mut self, step: &mut SimAgentStep, around: &mut SimContext<'_>) {
         let Some(mut job) = self.job.take() else { return };
         let mut answer = std::mem::take(&mut job.answer);
         let name = format!("{}/{}", self.spec.session, self.prompts);
         match job.kind {
             PromptKind::Reviewing => {
                 let report = self.review(&name, around);
-                step.after(DurationMs(0), Act::Report(report));
+                step.after(DurationMs(0), SimAgentAction::Report(report));
                 answer.push_str("I have read what changed and submitted a score with my findings. ");
             }
             PromptKind::Merging => {
-                if Dice::of(around.seed, "resolves", &name).chance(around.model.merge.resolved) {
+                if SimRng::of(around.seed, "resolves", &name).chance(around.model.merge.resolved) {
                     around.ground.resolve(&self.spec.tree);
                 }
                 answer.push_str("The conflicts are resolved so that both sides keep what they wanted. ");
@@ -155,19 +172,19 @@ impl Agent {
     }
 
     /// A score by what is really right, as far as a reviewer sees it.
-    fn review(&self, name: &str, around: &mut Around<'_>) -> Report {
+    fn review(&self, name: &str, around: &mut SimContext<'_>) -> AgentReport {
         let finished = |objective: &ObjectiveId| around.ground.piece(&self.spec.tree, objective).finished;
         let there = around.asked.iter().filter(|objective| finished(objective).is_some()).count();
         let wrong: Vec<_> =
             around.asked.iter().filter(|objective| finished(objective) == Some(false)).cloned().collect();
         let share = if there == 0 { 1.0 } else { (there - wrong.len()) as f64 / there as f64 };
-        let noise = around.model.verification.review_noise * Dice::of(around.seed, "review", name).normal();
+        let noise = around.model.verification.review_noise * SimRng::of(around.seed, "review", name).normal();
         let score = (share * 90.0 + 5.0 + noise).clamp(0.0, 100.0) as u32;
         let findings =
             wrong.iter().map(|objective| format!("{objective} does not do what it asks for")).collect();
         if !wrong.is_empty() {
             around.found.insert(self.spec.tree.clone(), wrong);
         }
-        Report::ReviewSubmit { score, summary: "Read against the objectives.".to_owned(), findings }
+        AgentReport::ReviewSubmit { score, summary: "Read against the objectives.".to_owned(), findings }
     }
 }

@@ -3,44 +3,44 @@
 use std::collections::BTreeMap;
 
 use baton_core::facts::{AgentEvent, ProcessExit};
-use baton_core::input::Report;
+use baton_core::input::AgentReport;
 use baton_core::observation::ContextItem;
 use baton_core::{DurationMs, ObjectiveId, UnixMs, WorktreeName};
 
-use crate::simulate::dice::Dice;
-use crate::simulate::ground::Ground;
+use crate::simulate::dice::SimRng;
+use crate::simulate::ground::WorkspaceModel;
 use crate::simulate::model::Model;
-use crate::simulate::quota::Limits;
+use crate::simulate::quota::QuotaOutages;
 
 /// What an agent does next.
 #[derive(Clone, Debug)]
-pub(in crate::simulate) enum Act {
+pub(in crate::simulate) enum SimAgentAction {
     Say(AgentEvent),
-    Report(Report),
+    Report(AgentReport),
     Offer(ContextItem),
     Exit(ProcessExit),
 }
 
 /// What comes of a moment: acts, each so long after it, and when the agent goes on.
 #[derive(Debug, Default)]
-pub(in crate::simulate) struct Step {
-    pub(in crate::simulate) acts: Vec<(DurationMs, Act)>,
+pub(in crate::simulate) struct SimAgentStep {
+    pub(in crate::simulate) acts: Vec<(DurationMs, SimAgentAction)>,
     pub(in crate::simulate) next: Option<DurationMs>,
 }
 
-impl Step {
+impl SimAgentStep {
     pub(super) fn say(&mut self, event: AgentEvent) {
-        self.after(DurationMs(0), Act::Say(event));
+        self.after(DurationMs(0), SimAgentAction::Say(event));
     }
 
-    pub(super) fn after(&mut self, after: DurationMs, act: Act) {
+    pub(super) fn after(&mut self, after: DurationMs, act: SimAgentAction) {
         self.acts.push((after, act));
     }
 }
 
 /// What an agent does at a full window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::simulate) enum AtFull {
+pub(in crate::simulate) enum FullWindowBehavior {
     Error,
     Text,
     Compacts,
@@ -50,27 +50,33 @@ pub(in crate::simulate) enum AtFull {
 
 /// How the agents of a run are: they are of one make.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::simulate) struct Manner {
-    pub(in crate::simulate) at_full: AtFull,
+pub(in crate::simulate) struct AgentProfile {
+    pub(in crate::simulate) at_full: FullWindowBehavior,
     pub(in crate::simulate) says: bool,
 }
 
-impl Manner {
+impl AgentProfile {
     pub(in crate::simulate) fn of(seed: u64, model: &Model) -> Self {
         let full = &model.exhaustion;
         let weights = [full.error, full.text, full.compacts, full.silence, full.forgets];
-        let all = [AtFull::Error, AtFull::Text, AtFull::Compacts, AtFull::Silence, AtFull::Forgets];
-        let mut dice = Dice::of(seed, "manner", "");
+        let all = [
+            FullWindowBehavior::Error,
+            FullWindowBehavior::Text,
+            FullWindowBehavior::Compacts,
+            FullWindowBehavior::Silence,
+            FullWindowBehavior::Forgets,
+        ];
+        let mut dice = SimRng::of(seed, "manner", "");
         Self { at_full: all[dice.by_weight(&weights)], says: dice.chance(model.context.says) }
     }
 }
 
 /// What an agent meets in the world.
-pub(in crate::simulate) struct Around<'w> {
+pub(in crate::simulate) struct SimContext<'w> {
     pub(in crate::simulate) seed: u64,
     pub(in crate::simulate) model: &'w Model,
-    pub(in crate::simulate) ground: &'w mut Ground,
-    pub(in crate::simulate) limits: &'w Limits,
+    pub(in crate::simulate) ground: &'w mut WorkspaceModel,
+    pub(in crate::simulate) limits: &'w QuotaOutages,
     pub(in crate::simulate) now: UnixMs,
     /// Turns that were worked on an objective so far, by anybody: names the stream of chance of the next one.
     pub(in crate::simulate) worked: &'w mut BTreeMap<ObjectiveId, u32>,
@@ -80,10 +86,10 @@ pub(in crate::simulate) struct Around<'w> {
     pub(in crate::simulate) found: &'w mut BTreeMap<WorktreeName, Vec<ObjectiveId>>,
 }
 
-impl Around<'_> {
+impl SimContext<'_> {
     /// Turns that an objective takes: the same in every arm.
     pub(in crate::simulate) fn needed(&self, objective: &ObjectiveId) -> f64 {
         let work = &self.model.work;
-        Dice::of(self.seed, "work", objective.as_str()).amount(work.turns, work.turns_spread) as f64
+        SimRng::of(self.seed, "work", objective.as_str()).amount(work.turns, work.turns_spread) as f64
     }
 }

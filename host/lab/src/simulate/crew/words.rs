@@ -5,34 +5,34 @@ use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource};
 use baton_core::workflow::AgentKind;
 use baton_core::{ObjectiveId, UnixMs};
 
-use crate::simulate::quota::Limit;
+use crate::simulate::quota::QuotaOutage;
 
 /// Whose wording it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ErrorStyle {
     Claude,
     Codex,
     Acp,
 }
 
-impl Voice {
+impl ErrorStyle {
     pub(super) fn of(agent: &AgentKind) -> Self {
         match agent {
-            AgentKind::Claude => Voice::Claude,
-            AgentKind::Codex => Voice::Codex,
-            AgentKind::Rehearsal | AgentKind::Acp { .. } | AgentKind::Process { .. } => Voice::Acp,
+            AgentKind::Claude => ErrorStyle::Claude,
+            AgentKind::Codex => ErrorStyle::Codex,
+            AgentKind::Rehearsal | AgentKind::Acp { .. } | AgentKind::Process { .. } => ErrorStyle::Acp,
         }
     }
 
     /// The window is full: what is said, and the reason with which the prompt ends.
     pub(super) fn exhausted(self, used: u64, window: u64) -> (Vec<AgentEvent>, &'static str) {
         match self {
-            Voice::Claude => (vec![said("Prompt is too long")], "prompt_too_long"),
-            Voice::Codex => {
+            ErrorStyle::Claude => (vec![said("Prompt is too long")], "prompt_too_long"),
+            ErrorStyle::Codex => {
                 let text = "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.";
                 (vec![signal(SignalSource::AgentEvent, "contextWindowExceeded", None, text)], "failed")
             }
-            Voice::Acp => {
+            ErrorStyle::Acp => {
                 let text = format!("Prompt is too long: {} tokens > {window} maximum", used.max(window + 1));
                 (vec![signal(SignalSource::ProviderError, "invalid_request", None, &text)], "error")
             }
@@ -42,8 +42,8 @@ impl Voice {
     /// The same by an agent that has no other way to say it.
     pub(super) fn exhausted_in_words(self) -> AgentEvent {
         said(match self {
-            Voice::Claude => "Context limit reached · /compact or /clear to continue",
-            Voice::Codex | Voice::Acp => {
+            ErrorStyle::Claude => "Context limit reached · /compact or /clear to continue",
+            ErrorStyle::Codex | ErrorStyle::Acp => {
                 "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying."
             }
         })
@@ -51,7 +51,7 @@ impl Voice {
 }
 
 /// A provider refuses, as its agent passes it on.
-pub(super) fn limited(limit: Limit, now: UnixMs) -> Vec<AgentEvent> {
+pub(super) fn limited(limit: QuotaOutage, now: UnixMs) -> Vec<AgentEvent> {
     let (text, resets_at) = match limit.said {
         true => (format!("usage limit reached|{}", limit.until.0.div_ceil(1000)), Some(limit.until.max(now))),
         false => (

@@ -7,7 +7,7 @@ use baton_core::input::PauseAnswer;
 use baton_core::observation::PromptKind;
 use baton_core::progress::ProgressEvent;
 use baton_core::{
-    Action, ActionId, Input, Intent, JournaledInput, ObjectiveId, Outcome, Run, SessionId, UnixMs,
+    Action, ActionId, ActionOutcome, Input, Intent, JournaledInput, ObjectiveId, Run, SessionId, UnixMs,
 };
 
 /// Observations of one number that are kept: more change the estimate no more.
@@ -19,14 +19,14 @@ const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// Everything that was observed.
 #[derive(Debug, Default)]
-pub(super) struct Samples {
+pub(super) struct FitSamples {
     sizes: BTreeMap<&'static str, Vec<f64>>,
     shares: BTreeMap<&'static str, (u64, u64)>,
     /// Time at work.
     pub(super) active_ms: u64,
 }
 
-impl Samples {
+impl FitSamples {
     pub(super) fn sizes(&self, key: &str) -> &[f64] {
         self.sizes.get(key).map_or(&[], Vec::as_slice)
     }
@@ -51,14 +51,14 @@ impl Samples {
 
 /// A session, as far as the next observation depends on it.
 #[derive(Debug, Default)]
-struct Of {
+struct SessionSamples {
     continuation: u32,
     spawned_at: UnixMs,
     start: Option<f64>,
     window: Option<f64>,
     used: f64,
     prompts: u32,
-    prompt: Option<Prompt>,
+    prompt: Option<PromptSample>,
     last_turn_at: Option<UnixMs>,
     compacting_at: Option<UnixMs>,
     writing: BTreeSet<String>,
@@ -67,7 +67,7 @@ struct Of {
 }
 
 #[derive(Debug)]
-struct Prompt {
+struct PromptSample {
     /// It is the first one ever about one objective, so that its turns are those of the objective.
     is_whole: Option<ObjectiveId>,
     bytes: u64,
@@ -76,8 +76,8 @@ struct Prompt {
 
 /// One run, from its first input on.
 #[derive(Debug, Default)]
-pub(super) struct OfRun {
-    sessions: BTreeMap<SessionId, Of>,
+pub(super) struct RunSamples {
+    sessions: BTreeMap<SessionId, SessionSamples>,
     begun: BTreeMap<ActionId, UnixMs>,
     spawning: BTreeMap<ActionId, SessionId>,
     asked_at: BTreeMap<ActionId, UnixMs>,
@@ -87,8 +87,8 @@ pub(super) struct OfRun {
     last: UnixMs,
 }
 
-impl OfRun {
-    pub(super) fn take(&mut self, all: &mut Samples, stamped: &JournaledInput, intents: &[Intent]) {
+impl RunSamples {
+    pub(super) fn take(&mut self, all: &mut FitSamples, stamped: &JournaledInput, intents: &[Intent]) {
         let at = stamped.at;
         self.last = at;
         match &stamped.input {
@@ -119,7 +119,7 @@ impl OfRun {
         }
     }
 
-    pub(super) fn finish(self, all: &mut Samples, run: &Run) {
+    pub(super) fn finish(self, all: &mut FitSamples, run: &Run) {
         if self.has_turns {
             all.count("context.says", u64::from(self.says), 1);
         }
@@ -128,10 +128,14 @@ impl OfRun {
         }
     }
 
-    fn wanted(&mut self, all: &mut Samples, intent: &Intent, at: UnixMs) {
+    fn wanted(&mut self, all: &mut FitSamples, intent: &Intent, at: UnixMs) {
         match &intent.action {
             Action::Spawn(spec) => {
-                let of = Of { continuation: spec.continuation, spawned_at: at, ..Of::default() };
+                let of = SessionSamples {
+                    continuation: spec.continuation,
+                    spawned_at: at,
+                    ..SessionSamples::default()
+                };
                 self.sessions.insert(spec.session.clone(), of);
                 self.spawning.insert(intent.id, spec.session.clone());
             }
@@ -145,7 +149,7 @@ impl OfRun {
                     [one] if first && is_plain && !follows => Some(one.clone()),
                     _ => None,
                 };
-                of.prompt = Some(Prompt { is_whole, bytes: text.len_bytes(), turns: 0 });
+                of.prompt = Some(PromptSample { is_whole, bytes: text.len_bytes(), turns: 0 });
                 of.last_turn_at = None;
             }
             Action::Interrupt { .. } => all.count("trouble.stalls", 1, 0),
@@ -161,7 +165,7 @@ impl OfRun {
         }
     }
 
-    fn told(&mut self, all: &mut Samples, notice: &ProgressEvent) {
+    fn told(&mut self, all: &mut FitSamples, notice: &ProgressEvent) {
         match notice {
             ProgressEvent::Stopped { session, verdict, .. } => {
                 let of = self.sessions.entry(session.clone()).or_default();
@@ -187,22 +191,22 @@ impl OfRun {
         }
     }
 
-    fn came(&mut self, all: &mut Samples, action: ActionId, outcome: &Outcome, at: UnixMs) {
+    fn came(&mut self, all: &mut FitSamples, action: ActionId, outcome: &ActionOutcome, at: UnixMs) {
         if let Some(begun) = self.begun.remove(&action) {
             all.size("verification.seconds", at.since(begun).0 as f64 / 1000.0);
         }
         if self.spawning.remove(&action).is_some() {
-            let failed = matches!(outcome, Outcome::Failed { .. } | Outcome::Unstartable { .. });
+            let failed = matches!(outcome, ActionOutcome::Failed { .. } | ActionOutcome::Unstartable { .. });
             all.count("trouble.starts_fail", u64::from(failed), 1);
         }
         match outcome {
-            Outcome::Merged { .. } => all.count("merge.conflicts", 0, 1),
-            Outcome::Conflicted { .. } => all.count("merge.conflicts", 1, 1),
+            ActionOutcome::Merged { .. } => all.count("merge.conflicts", 0, 1),
+            ActionOutcome::Conflicted { .. } => all.count("merge.conflicts", 1, 1),
             _ => {}
         }
     }
 
-    fn said(&mut self, all: &mut Samples, session: &SessionId, event: &AgentEvent, at: UnixMs) {
+    fn said(&mut self, all: &mut FitSamples, session: &SessionId, event: &AgentEvent, at: UnixMs) {
         let of = self.sessions.entry(session.clone()).or_default();
         match event {
             AgentEvent::Ready { .. } => {

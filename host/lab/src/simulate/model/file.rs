@@ -7,7 +7,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Model, Param, Source};
+use super::{Model, ModelParam, ParamSource};
 
 /// Characters of a line of comment.
 const COMMENT_CHARS: usize = 110;
@@ -17,7 +17,7 @@ const PROBLEMS_MAX: usize = 20;
 
 /// One mistake in a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ModelDiagnostic {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -34,7 +34,7 @@ pub struct ModelError {
     /// Name of the file, as the caller gave it.
     pub origin: String,
     /// What is wrong, in the order of the file; never empty, at most 20.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ModelDiagnostic>,
 }
 
 impl fmt::Display for ModelError {
@@ -55,7 +55,7 @@ impl Model {
     /// # Errors
     /// [`ModelError`] names every unknown key, every value that is no number and every number out of its bounds.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ModelError> {
-        let mut reading = Reading { text, model: Model::default(), problems: Vec::new() };
+        let mut reading = ModelReader { text, model: Model::default(), problems: Vec::new() };
         let (document, mistakes) = DeTable::parse_recoverable(text);
         for mistake in mistakes {
             let at = mistake.span().map_or(0, |span| span.start);
@@ -64,7 +64,7 @@ impl Model {
         if reading.problems.is_empty() {
             reading.take(document.get_ref());
         }
-        let Reading { model, mut problems, .. } = reading;
+        let ModelReader { model, mut problems, .. } = reading;
         if problems.is_empty() {
             return Ok(model);
         }
@@ -93,12 +93,12 @@ impl Model {
     }
 }
 
-fn remark(param: &Param, value: f64, remarks: &BTreeMap<&str, String>) -> String {
+fn remark(param: &ModelParam, value: f64, remarks: &BTreeMap<&str, String>) -> String {
     match (remarks.get(param.key), param.source) {
         (Some(remark), _) => format!("{remark}."),
         (None, _) if value != param.default => format!("Given; by default {}.", shown(param.default)),
-        (None, Source::Measured(by)) => format!("As in {by}."),
-        (None, Source::Assumed) => "An assumption.".to_owned(),
+        (None, ParamSource::Measured(by)) => format!("As in {by}."),
+        (None, ParamSource::Assumed) => "An assumption.".to_owned(),
     }
 }
 
@@ -127,23 +127,23 @@ fn comment(text: &mut String, words: &str) {
     text.push('\n');
 }
 
-fn of_section(section: &str) -> impl Iterator<Item = &'static Param> {
+fn of_section(section: &str) -> impl Iterator<Item = &'static ModelParam> {
     let prefix = format!("{section}.");
     Model::PARAMS.iter().filter(move |param| param.key.starts_with(&prefix))
 }
 
 /// The key within its section.
-fn name_of(param: &Param) -> &'static str {
+fn name_of(param: &ModelParam) -> &'static str {
     param.key.split_once('.').map_or(param.key, |(_, name)| name)
 }
 
-struct Reading<'t> {
+struct ModelReader<'t> {
     text: &'t str,
     model: Model,
-    problems: Vec<Problem>,
+    problems: Vec<ModelDiagnostic>,
 }
 
-impl Reading<'_> {
+impl ModelReader<'_> {
     fn take(&mut self, document: &DeTable<'_>) {
         for (name, value) in document {
             let section = name.get_ref().as_ref();
@@ -205,7 +205,7 @@ impl Reading<'_> {
         let at = (0..=at.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
         let before = &self.text[..at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        self.problems.push(Problem {
+        self.problems.push(ModelDiagnostic {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             key: key.to_owned(),

@@ -5,17 +5,17 @@ use baton_core::facts::AgentEvent;
 use baton_core::input::ArtifactRef;
 use baton_core::workflow::Role;
 use baton_core::{
-    Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, TextBlob, WorktreeName,
+    Action, ActionOutcome, DurationMs, Input, Intent, ObjectiveId, PhaseId, SessionId, TextBlob, WorktreeName,
 };
 use baton_engine::RoutedDecision;
 
-use super::{Due, World};
-use crate::simulate::crew::Agent;
+use super::{SimEvent, SimWorld};
+use crate::simulate::crew::SimAgent;
 
 /// What a host does on its own machine takes so long.
 const EFFECT_MS: u64 = 20;
 
-impl World<'_> {
+impl SimWorld<'_> {
     pub(super) fn perform(&mut self, Intent { id, action }: Intent) {
         let mut takes = DurationMs(EFFECT_MS);
         let outcome;
@@ -25,12 +25,12 @@ impl World<'_> {
                 // Virtual time has no wall clock: the same seed gives the same bytes.
                 label.duration_us = 0;
                 let input = Input::Decided { request: *request, result, label: Box::new(label) };
-                return self.after(DurationMs(0), Due::Take(Box::new(input)));
+                return self.after(DurationMs(0), SimEvent::Take(Box::new(input)));
             }
             Action::Spawn(spec) => {
                 outcome = Some(
                     match self.dice("start", spec.phase.as_str()).chance(self.model.trouble.starts_fail) {
-                        true => Outcome::Failed {
+                        true => ActionOutcome::Failed {
                             error: "cannot start the agent: it closed its output at once".to_owned(),
                         },
                         false => {
@@ -38,7 +38,7 @@ impl World<'_> {
                             let window = role
                                 .and_then(|role| role.window_tokens)
                                 .map_or(self.model.context.window_tokens, |tokens| tokens as f64);
-                            let agent = Agent::new(
+                            let agent = SimAgent::new(
                                 spec.clone(),
                                 self.manner,
                                 window,
@@ -48,12 +48,13 @@ impl World<'_> {
                             let capabilities = agent.capabilities();
                             self.agents.insert(spec.session.clone(), agent);
                             let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
-                            let act = Due::Act(spec.session.clone(), 0, super::Act::Say(ready));
+                            let act =
+                                SimEvent::Act(spec.session.clone(), 0, super::SimAgentAction::Say(ready));
                             self.after(
                                 DurationMs((self.model.work.start_seconds * 1000.0) as u64 + EFFECT_MS + 1),
                                 act,
                             );
-                            Outcome::Spawned { group: 1, started: 1, capabilities }
+                            ActionOutcome::Spawned { group: 1, started: 1, capabilities }
                         }
                     },
                 );
@@ -87,7 +88,7 @@ impl World<'_> {
                 outcome = Some(self.verify(phase, tree));
             }
             Action::CommitToBranch { .. } => {
-                outcome = Some(Outcome::nothing_to_commit());
+                outcome = Some(ActionOutcome::nothing_to_commit());
             }
             Action::Checkpoint { phase, .. }
             | Action::Branch { phase, .. }
@@ -101,8 +102,12 @@ impl World<'_> {
             }
             Action::Inspect { .. } => {
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
-                outcome =
-                    Some(Outcome::Inspected { missing_files, secrets, commits_since: 0, diverged: false });
+                outcome = Some(ActionOutcome::Inspected {
+                    missing_files,
+                    secrets,
+                    commits_since: 0,
+                    diverged: false,
+                });
             }
             Action::WriteHandoff { phase, ordinal, path, document, index, .. } => {
                 let path = if path.is_empty() {
@@ -112,16 +117,16 @@ impl World<'_> {
                 };
                 let artifact = artifact(&path, document);
                 let index = Some(artifact_of_index(&path, index));
-                outcome = Some(Outcome::HandoffWritten { path, artifact, index });
+                outcome = Some(ActionOutcome::HandoffWritten { path, artifact, index });
             }
             Action::WriteSummaries { step, directory, .. } => {
                 let artifacts =
                     vec![artifact("summaries/phase.md", step), artifact("summaries/run.md", directory)];
-                outcome = Some(Outcome::SummariesWritten { artifacts });
+                outcome = Some(ActionOutcome::SummariesWritten { artifacts });
             }
             Action::Offload { items, .. } => {
                 let artifacts = items.iter().map(|item| artifact(&item.name, &item.text)).collect();
-                outcome = Some(Outcome::Offloaded { artifacts });
+                outcome = Some(ActionOutcome::Offloaded { artifacts });
             }
             Action::Ask { .. } => {
                 let mut dice = self.dice("person", "delay");
@@ -130,25 +135,25 @@ impl World<'_> {
                     dice.seconds(self.model.person.minutes * 60.0, 1.0),
                 );
                 if looks {
-                    self.after(after + takes + DurationMs(1), Due::Person(id));
+                    self.after(after + takes + DurationMs(1), SimEvent::Person(id));
                 }
-                outcome = Some(Outcome::Announced);
+                outcome = Some(ActionOutcome::Announced);
             }
-            Action::Finish { .. } => outcome = Some(Outcome::Announced),
+            Action::Finish { .. } => outcome = Some(ActionOutcome::Announced),
         }
-        let gone = || Outcome::Failed { error: "the agent is gone".to_owned() };
+        let gone = || ActionOutcome::Failed { error: "the agent is gone".to_owned() };
         let outcome = outcome.unwrap_or_else(gone);
-        self.after(takes, Due::Take(Box::new(Input::Outcome { action: id, outcome })));
+        self.after(takes, SimEvent::Take(Box::new(Input::Outcome { action: id, outcome })));
     }
 
     /// An agent is told something; nothing where it is gone.
     fn told(
         &mut self,
         session: &SessionId,
-        does: impl FnOnce(&mut Agent, &mut super::Around<'_>) -> super::Step,
-    ) -> Option<Outcome> {
+        does: impl FnOnce(&mut SimAgent, &mut super::SimContext<'_>) -> super::SimAgentStep,
+    ) -> Option<ActionOutcome> {
         // The outcome comes before whatever the agent makes of it.
-        self.with_agent(session, does).map(|()| Outcome::Delivered)
+        self.with_agent(session, does).map(|()| ActionOutcome::Delivered)
     }
 
     /// Remembers what a phase is about: of parts only their prompts say it.
@@ -163,7 +168,7 @@ impl World<'_> {
     }
 
     /// A verification command, run where the work is.
-    fn verify(&mut self, phase: &PhaseId, tree: &WorktreeName) -> Outcome {
+    fn verify(&mut self, phase: &PhaseId, tree: &WorktreeName) -> ActionOutcome {
         let held = self.held.get(phase).cloned().unwrap_or_default();
         let mut dice = self.dice("verify", phase.as_str());
         let verification = &self.model.verification;
@@ -186,7 +191,7 @@ impl World<'_> {
         }
         let passed = failing.is_empty();
         let findings = if passed { "all checks passed".to_owned() } else { failing.join("\n") };
-        Outcome::Verified { passed, code: Some(i32::from(!passed)), findings, artifact: None }
+        ActionOutcome::Verified { passed, code: Some(i32::from(!passed)), findings, artifact: None }
     }
 }
 

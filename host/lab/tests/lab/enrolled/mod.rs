@@ -10,17 +10,20 @@ use baton_core::action::{Action, Intent};
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource, Fault,
     FaultRecord, HandoffDraft, OffloadingDecision, PromptDraft, Provenance, RecoveryAction, RecoveryDecision,
-    Review, SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
+    ReviewDecision, SplitAction, SplitDecision, Staleness, SuccessorKind, TurnBudget, Verdict,
 };
 use baton_core::experiment::Assignment;
 use baton_core::facts::{AgentEvent, Capabilities, ProcessExit, TokenUsage, WorkspaceFacts};
-use baton_core::input::{Outcome, PauseAnswer, PolicyBinding, Report};
+use baton_core::input::{ActionOutcome, AgentReport, PauseAnswer, PolicyBinding};
 use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRequest};
 use baton_core::workflow::{ConfigLayer, ConfigSource, PolicyScope, Workflow, file};
 use baton_core::{Digest, Input, JournaledInput, Run, RunId, Seq, SessionId, UnixMs};
 use baton_lab::experiment::enrol::place_of;
-use baton_lab::experiment::{Analysis, Arm, Definition, Enrolled, Only, State, UnitKind, Version, assign};
-use baton_store::{Durability, Entry, Journal, StateDir};
+use baton_lab::experiment::{
+    AnalysisPlan, ArmAssignment, ExperimentArm, ExperimentDefinition, ExperimentVersion, RunTargeting,
+    UnitKind, VersionState, assign,
+};
+use baton_store::{Durability, Journal, JournalEntry, StateDir};
 
 /// Objectives of the workflow.
 pub const OBJECTIVES: u32 = 3;
@@ -30,7 +33,7 @@ const BEGINS_MS: u64 = 1_770_892_200_000;
 
 /// What becomes of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Fate {
+pub struct PlannedRunOutcome {
     /// Objectives that are done in the end; where it is not all of them, a person ends the run.
     pub completed: u32,
     /// Tokens billed for each objective that is asked for.
@@ -43,15 +46,15 @@ pub struct Fate {
     pub set_aside: bool,
 }
 
-impl Default for Fate {
+impl Default for PlannedRunOutcome {
     fn default() -> Self {
         Self { completed: OBJECTIVES, tokens: 1_000, faults: false, dies_at: None, set_aside: false }
     }
 }
 
 /// An experiment with these arms, in equal parts where no other weights are given.
-pub fn definition(name: &str, arms: &[(&str, f64)]) -> Definition {
-    let arm = |(name, weight): &(&str, f64)| Arm {
+pub fn definition(name: &str, arms: &[(&str, f64)]) -> ExperimentDefinition {
+    let arm = |(name, weight): &(&str, f64)| ExperimentArm {
         name: (*name).into(),
         reference: format!("{name}.wasm"),
         policy: (*name).to_owned(),
@@ -61,21 +64,21 @@ pub fn definition(name: &str, arms: &[(&str, f64)]) -> Definition {
         grants: Default::default(),
         unchecked: false,
     };
-    Definition {
+    ExperimentDefinition {
         schema: 1,
         name: name.into(),
         seed: name.to_owned(),
         hash_version: 2,
         unit: UnitKind::Run,
-        versions: vec![Version {
+        versions: vec![ExperimentVersion {
             version: 1,
             started_at: UnixMs(BEGINS_MS),
-            state: State::Running,
+            state: VersionState::Running,
             coverage: 1.0,
             decides: vec![Capability::Splitting],
             arms: arms.iter().map(arm).collect(),
-            only: Only::default(),
-            analysis: Analysis::default(),
+            only: RunTargeting::default(),
+            analysis: AnalysisPlan::default(),
         }],
     }
 }
@@ -90,13 +93,13 @@ pub fn workflow() -> Workflow {
 }
 
 /// A state root with one workspace, to whose journal runs are written.
-pub struct Place {
+pub struct TestStateRoot {
     pub root: PathBuf,
     pub journal: Journal,
     runs: u64,
 }
 
-impl Place {
+impl TestStateRoot {
     pub fn new(folder: &Path) -> Self {
         let (root, workspace) = (folder.join("state"), folder.join("work"));
         std::fs::create_dir_all(&workspace).unwrap();
@@ -112,11 +115,11 @@ impl Place {
     /// Enrols a run of this unit as `baton run` does, and plays it. Gives back its arm.
     pub fn run(
         &mut self,
-        definition: &Definition,
+        definition: &ExperimentDefinition,
         unit: &str,
-        fate: impl FnOnce(&str) -> Fate,
+        fate: impl FnOnce(&str) -> PlannedRunOutcome,
     ) -> Option<String> {
-        let Enrolled { assignment, arm, version, .. } =
+        let ArmAssignment { assignment, arm, version, .. } =
             assign(definition, definition.current().unwrap(), unit)?;
         let arm_name = arm.name.to_string();
         let pins = pins(definition, version, arm);
@@ -125,11 +128,16 @@ impl Place {
     }
 
     /// Plays a run with this assignment.
-    pub fn write(&mut self, assignment: Assignment, pins: Vec<PolicyBinding>, fate: Fate) -> RunId {
+    pub fn write(
+        &mut self,
+        assignment: Assignment,
+        pins: Vec<PolicyBinding>,
+        fate: PlannedRunOutcome,
+    ) -> RunId {
         self.runs += 1;
         let run = RunId::new(format!("r{}", self.runs));
         let at = BEGINS_MS + self.runs * 60_000;
-        let entries = Player::play(run.clone(), assignment, pins, fate, at);
+        let entries = FakeRunHost::play(run.clone(), assignment, pins, fate, at);
         self.journal.append_wait(&run, entries, Durability::Telemetry).unwrap();
         run
     }
@@ -141,7 +149,11 @@ impl Place {
 }
 
 /// What a run of an arm begins with.
-pub fn pins(definition: &Definition, version: &Version, arm: &Arm) -> Vec<PolicyBinding> {
+pub fn pins(
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+    arm: &ExperimentArm,
+) -> Vec<PolicyBinding> {
     let file = place_of(Some(&definition.name), arm.name.as_str());
     let pin = |capability: &Capability| PolicyBinding {
         capability: *capability,
@@ -158,13 +170,13 @@ pub fn pins(definition: &Definition, version: &Version, arm: &Arm) -> Vec<Policy
 }
 
 /// Plays the host without agents.
-struct Player {
+struct FakeRunHost {
     run: Run,
     seq: Seq,
     at: u64,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     wanted: VecDeque<Intent>,
-    fate: Fate,
+    fate: PlannedRunOutcome,
     component: Digest,
     asked: u32,
     done: u32,
@@ -172,9 +184,15 @@ struct Player {
     failed: bool,
 }
 
-impl Player {
-    fn play(run: RunId, assignment: Assignment, pins: Vec<PolicyBinding>, fate: Fate, at: u64) -> Vec<Entry> {
-        let mut player = Player {
+impl FakeRunHost {
+    fn play(
+        run: RunId,
+        assignment: Assignment,
+        pins: Vec<PolicyBinding>,
+        fate: PlannedRunOutcome,
+        at: u64,
+    ) -> Vec<JournalEntry> {
+        let mut player = FakeRunHost {
             run: Run::new(),
             seq: Seq(0),
             at,
@@ -211,10 +229,10 @@ impl Player {
         let intents = self.run.apply(&stamped).unwrap();
         self.seq = stamped.seq;
         let at = stamped.at;
-        self.entries.push(Entry::Input(stamped));
+        self.entries.push(JournalEntry::Input(stamped));
         for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
             self.seq = self.seq.next();
-            self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+            self.entries.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
             self.wanted.push_back(intent);
         }
     }
@@ -229,14 +247,14 @@ impl Player {
             }
             Action::Spawn(spec) => {
                 let capabilities = Capabilities::default();
-                self.take(done(Outcome::Spawned { group: 1, started: 1, capabilities }));
+                self.take(done(ActionOutcome::Spawned { group: 1, started: 1, capabilities }));
                 self.say(
                     &spec.session,
                     AgentEvent::Ready { agent_session: None, model: None, version: None },
                 );
             }
             Action::Prompt { session, focus, .. } => {
-                self.take(done(Outcome::Delivered));
+                self.take(done(ActionOutcome::Delivered));
                 self.asked += 1;
                 self.failed = self.done >= self.fate.completed;
                 self.say(&session, AgentEvent::Text { text: "I did what I was asked to do in it.".into() });
@@ -247,7 +265,7 @@ impl Player {
                         self.done += 1;
                         let status = ObjectiveStatus::Done;
                         let digest = Digest::of(format!("{} {objective}", self.seq));
-                        let report = Report::ObjectiveUpdate { objective, status, note: String::new() };
+                        let report = AgentReport::ObjectiveUpdate { objective, status, note: String::new() };
                         self.take(Input::Reported { session: Some(session.clone()), digest, report });
                     }
                 }
@@ -255,18 +273,20 @@ impl Player {
                 self.say(&session, ended);
             }
             Action::End { session, .. } => {
-                self.take(done(Outcome::Delivered));
+                self.take(done(ActionOutcome::Delivered));
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.take(Input::SessionEnded { session, exit });
             }
             Action::Ask { .. } => {
-                self.take(done(Outcome::Announced));
+                self.take(done(ActionOutcome::Announced));
                 self.take(Input::Answered { question: id, choice: PauseAnswer::Stop, message: None });
             }
-            Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
-            Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
-            Action::Finish { .. } => self.take(done(Outcome::Announced)),
-            _ => self.take(done(Outcome::Delivered)),
+            Action::Assess { .. } => {
+                self.take(done(ActionOutcome::Assessed { facts: WorkspaceFacts::default() }))
+            }
+            Action::Checkpoint { .. } => self.take(done(ActionOutcome::Checkpointed { base: None })),
+            Action::Finish { .. } => self.take(done(ActionOutcome::Announced)),
+            _ => self.take(done(ActionOutcome::Delivered)),
         }
     }
 
@@ -338,7 +358,7 @@ pub(crate) fn stub(question: &PolicyRequest, failed: bool) -> Decision {
             let continuer = SuccessorKind::Successor;
             Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
-        PolicyQuery::Review(_) => Decision::Review(Review {
+        PolicyQuery::Review(_) => Decision::Review(ReviewDecision {
             score: 90,
             findings: Vec::new(),
             staleness: Staleness::Fresh,

@@ -4,11 +4,11 @@
 use baton_core::action::{Action, Intent};
 use baton_core::decision::{Decision, DecisionSource, Fault, Provenance, RecoveryAction, RecoveryDecision};
 use baton_core::facts::{AgentEvent, Capabilities, WorkspaceFacts};
-use baton_core::input::Outcome;
+use baton_core::input::ActionOutcome;
 use baton_core::observation::{PolicyQuery, PolicyRequest};
 use baton_core::workflow::file;
 use baton_core::{Digest, Input, JournaledInput, Run, RunId, Seq, SessionId, UnixMs};
-use baton_store::{Durability, Entry, Journal, StateDir};
+use baton_store::{Durability, Journal, JournalEntry, StateDir};
 use tempfile::TempDir;
 
 const WORKFLOW: &str = r#"
@@ -29,31 +29,31 @@ description = "Write b."
 const ENTRIES: usize = 40;
 
 /// Who answers questions to a policy.
-type Decide<'a> = dyn FnMut(&PolicyRequest) -> (Result<Decision, Fault>, Provenance) + 'a;
+type DecideCallback<'a> = dyn FnMut(&PolicyRequest) -> (Result<Decision, Fault>, Provenance) + 'a;
 
 /// Plays the host without agents: writes down what core takes and wants, and answers every intent with success.
-struct Recorder {
+struct StubRunRecorder {
     run: Run,
     seq: Seq,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     wanted: Vec<Intent>,
 }
 
-impl Recorder {
+impl StubRunRecorder {
     fn take(&mut self, input: Input) {
         let stamped = JournaledInput { seq: self.seq.next(), at: UnixMs(1_000 * self.seq.0), input };
         let intents = self.run.apply(&stamped).unwrap();
         self.seq = stamped.seq;
         let at = stamped.at;
-        self.entries.push(Entry::Input(stamped));
+        self.entries.push(JournalEntry::Input(stamped));
         for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
             self.seq = self.seq.next();
-            self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+            self.entries.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
             self.wanted.push(intent);
         }
     }
 
-    fn perform(&mut self, intent: Intent, decide: &mut Decide<'_>) {
+    fn perform(&mut self, intent: Intent, decide: &mut DecideCallback<'_>) {
         let done = |outcome| Input::Outcome { action: intent.id, outcome };
         match &intent.action {
             Action::RequestDecision { request, question, .. } => {
@@ -61,7 +61,7 @@ impl Recorder {
                 self.take(Input::Decided { request: *request, result, label: Box::new(label) });
             }
             Action::Spawn(spec) => {
-                self.take(done(Outcome::Spawned {
+                self.take(done(ActionOutcome::Spawned {
                     group: 1,
                     started: 1,
                     capabilities: Capabilities::default(),
@@ -71,7 +71,7 @@ impl Recorder {
             }
             Action::Prompt { session, .. } => {
                 let session = session.clone();
-                self.take(done(Outcome::Delivered));
+                self.take(done(ActionOutcome::Delivered));
                 self.say(&session, AgentEvent::Text { text: "I did nothing of note in this turn.".into() });
                 self.say(&session, AgentEvent::Turn { used_tokens: Some(1_000), billed: Default::default() });
                 self.say(
@@ -79,9 +79,11 @@ impl Recorder {
                     AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
                 );
             }
-            Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
-            Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
-            _ => self.take(done(Outcome::Announced)),
+            Action::Assess { .. } => {
+                self.take(done(ActionOutcome::Assessed { facts: WorkspaceFacts::default() }))
+            }
+            Action::Checkpoint { .. } => self.take(done(ActionOutcome::Checkpointed { base: None })),
+            _ => self.take(done(ActionOutcome::Announced)),
         }
     }
 
@@ -92,9 +94,10 @@ impl Recorder {
 
 pub(crate) fn record(
     mut decide: impl FnMut(&PolicyRequest) -> (Result<Decision, Fault>, Provenance),
-) -> Vec<Entry> {
+) -> Vec<JournalEntry> {
     let workflow = Box::new(file::parse(WORKFLOW, "lab.toml", "/").unwrap());
-    let mut recorder = Recorder { run: Run::new(), seq: Seq(0), entries: Vec::new(), wanted: Vec::new() };
+    let mut recorder =
+        StubRunRecorder { run: Run::new(), seq: Seq(0), entries: Vec::new(), wanted: Vec::new() };
     let run = run_id();
     recorder.take(Input::Started {
         run,
@@ -115,7 +118,7 @@ pub(crate) fn run_id() -> RunId {
     RunId::new("recorded")
 }
 
-pub(crate) fn journal_of(entries: Vec<Entry>) -> (TempDir, Journal) {
+pub(crate) fn journal_of(entries: Vec<JournalEntry>) -> (TempDir, Journal) {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(&folder.path().join("state"), folder.path()).unwrap();
     let journal = Journal::open(&state).unwrap();

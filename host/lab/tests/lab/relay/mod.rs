@@ -11,16 +11,16 @@ use baton_core::decision::Decision;
 use baton_core::facts::{
     AgentEvent, Capabilities, ChangedFile, ErrorSignal, GitFacts, ProcessExit, SignalSource, WorkspaceFacts,
 };
-use baton_core::input::{ArtifactRef, Report, ReportedHandoff};
+use baton_core::input::{AgentReport, ArtifactRef, ReportedHandoff};
 use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::view::{PhaseOrigin, PhaseSummary, RunView};
 use baton_core::workflow::file;
 use baton_core::{
-    Digest, DurationMs, Input, JournaledInput, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, UnixMs,
-    path_mentions,
+    ActionOutcome, Digest, DurationMs, Input, JournaledInput, ObjectiveId, PhaseId, Run, Seq, SessionId,
+    UnixMs, path_mentions,
 };
 use baton_engine::{Engine, EngineConfig, Router};
-use baton_store::Entry;
+use baton_store::JournalEntry;
 
 const WORKFLOW: &str = r#"
 name = "relay"
@@ -48,7 +48,7 @@ const NAMED: usize = 12;
 
 /// What an agent does with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Does {
+pub(crate) enum ScriptedOutcome {
     Finish,
     Exhaust,
     Die,
@@ -56,7 +56,7 @@ pub(crate) enum Does {
 }
 
 /// What a successor gets, and what is true then.
-pub(crate) struct Packet {
+pub(crate) struct SuccessorContext {
     pub(crate) prompt: String,
     pub(crate) document: String,
     pub(crate) beside: Vec<String>,
@@ -66,17 +66,17 @@ pub(crate) struct Packet {
     pub(crate) attempts: Vec<String>,
 }
 
-impl Packet {
+impl SuccessorContext {
     pub(crate) fn everything(&self) -> String {
         [&[self.prompt.clone(), self.document.clone()][..], &self.beside].concat().join("\n")
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct FakeHost {
     run: Run,
     now: UnixMs,
     seq: Seq,
-    script: VecDeque<Does>,
+    script: VecDeque<ScriptedOutcome>,
     /// Attempts reported, and files changed, with each prompt.
     reports: usize,
     files: usize,
@@ -92,11 +92,11 @@ pub(crate) struct World {
     attempts: BTreeSet<(SessionId, String)>,
     saved: BTreeMap<String, String>,
     queue: VecDeque<Input>,
-    pub(crate) packets: Vec<Packet>,
+    pub(crate) packets: Vec<SuccessorContext>,
     pub(crate) decisions: Vec<Decision>,
     inputs: usize,
     /// The journal of the run.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<JournalEntry>,
 }
 
 /// The built-in component: made once.
@@ -108,8 +108,8 @@ fn router() -> &'static Router {
     })
 }
 
-impl World {
-    pub(crate) fn new(script: Vec<Does>, reports: usize, files: usize, words: &str) -> Self {
+impl FakeHost {
+    pub(crate) fn new(script: Vec<ScriptedOutcome>, reports: usize, files: usize, words: &str) -> Self {
         let workflow = Box::new(file::parse(WORKFLOW, "relay.toml", "/").unwrap());
         let started = Input::Started {
             run: "r1".into(),
@@ -194,7 +194,7 @@ impl World {
         self.seq = self.seq.next();
         if let Input::Reported {
             session: Some(session),
-            report: Report::AttemptRecord { approach, .. },
+            report: AgentReport::AttemptRecord { approach, .. },
             ..
         } = &input
         {
@@ -203,11 +203,11 @@ impl World {
         self.inputs += 1;
         let (stamped, at) = (JournaledInput { seq: self.seq, at: self.now, input }, self.now);
         let intents = self.run.apply(&stamped).unwrap();
-        self.entries.push(Entry::Input(stamped));
+        self.entries.push(JournalEntry::Input(stamped));
         for intent in intents {
             if !matches!(intent.action, Action::Notify(_)) {
                 self.seq = self.seq.next();
-                self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+                self.entries.push(JournalEntry::Intent { seq: self.seq, at, intent: intent.clone() });
             }
             self.perform(intent);
         }
@@ -228,7 +228,7 @@ impl World {
             )
         });
         for intent in lost {
-            self.queue.push_back(Input::Outcome { action: intent.id, outcome: Outcome::Lost });
+            self.queue.push_back(Input::Outcome { action: intent.id, outcome: ActionOutcome::Lost });
         }
         self.queue.push_back(Input::Resumed);
         while !self.queue.is_empty() && self.run.pending().len() > repeated.len() {
@@ -259,19 +259,19 @@ impl World {
                 let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.say(&spec.session, event);
                 let capabilities = Capabilities { takes_mcp: true, ..Capabilities::default() };
-                Outcome::Spawned { group: 1, started: 1, capabilities }
+                ActionOutcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, prompt, kind, focus, text } => {
                 if prompt == 1 && kind != PromptKind::First {
                     self.hand_packet(&session, text.body().unwrap());
                 }
                 self.act(&session, &focus);
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
-                Outcome::Delivered
+                ActionOutcome::Delivered
             }
             Action::Assess { phase, baseline, .. } => {
                 if baseline {
@@ -279,9 +279,9 @@ impl World {
                 }
                 let changed = self.changed(&phase).into_iter().map(|file| file.path).collect();
                 self.seen.insert(phase.clone(), changed);
-                Outcome::Assessed { facts: self.facts(&phase) }
+                ActionOutcome::Assessed { facts: self.facts(&phase) }
             }
-            Action::Inspect { document, .. } => Outcome::Inspected {
+            Action::Inspect { document, .. } => ActionOutcome::Inspected {
                 missing_files: path_mentions::extract_paths(document.body().unwrap())
                     .into_iter()
                     .filter(|path| !self.saved.contains_key(path))
@@ -306,11 +306,11 @@ impl World {
                     bytes: document.len_bytes(),
                     summary: String::new(),
                 };
-                Outcome::HandoffWritten { path, artifact, index: None }
+                ActionOutcome::HandoffWritten { path, artifact, index: None }
             }
-            Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
-            _ => Outcome::Delivered,
+            Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: None },
+            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            _ => ActionOutcome::Delivered,
         };
         self.queue.push_back(Input::Outcome { action: intent.id, outcome });
     }
@@ -360,7 +360,7 @@ impl World {
         let beside: Vec<String> = facts.iter().filter_map(|path| saved(path)).collect();
         let files = format!("{stem}-files.json");
         let list = saved(&files).filter(|_| beside.iter().any(|facts| facts.contains(&files)));
-        self.packets.push(Packet {
+        self.packets.push(SuccessorContext {
             prompt: prompt.to_owned(),
             document,
             beside: beside.into_iter().chain(list).collect(),
@@ -391,13 +391,13 @@ impl World {
         self.queue.push_back(Input::Agent { session: session.clone(), event });
     }
 
-    fn report(&mut self, session: &SessionId, report: Report) {
+    fn report(&mut self, session: &SessionId, report: AgentReport) {
         let digest = Digest::of(format!("{} {report:?}", self.count));
         self.queue.push_back(Input::Reported { session: Some(session.clone()), digest, report });
     }
 
     fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
-        let does = self.script.pop_front().unwrap_or(Does::Finish);
+        let does = self.script.pop_front().unwrap_or(ScriptedOutcome::Finish);
         self.count += 1;
         for n in 0..self.files {
             let path = format!("src/part{}/file{n}.rs", self.count % 3);
@@ -408,11 +408,11 @@ impl World {
         for n in 0..self.reports {
             let approach = format!("way {} of {n}", self.count);
             let outcome = self.words.clone();
-            self.report(session, Report::AttemptRecord { approach, outcome });
+            self.report(session, AgentReport::AttemptRecord { approach, outcome });
         }
         let words = self.words.clone();
         if self.reports > 0 {
-            self.report(session, Report::GotchaRecord { gotcha: words.clone() });
+            self.report(session, AgentReport::GotchaRecord { gotcha: words.clone() });
             let handoff = ReportedHandoff {
                 current_state: words.clone(),
                 immediate_next_action: words.clone(),
@@ -420,7 +420,7 @@ impl World {
                 critical_files: Vec::new(),
                 open: Vec::new(),
             };
-            self.report(session, Report::HandoffWrite(Box::new(handoff)));
+            self.report(session, AgentReport::HandoffWrite(Box::new(handoff)));
         }
         for turn in 1..=self.turns {
             let call = format!("t{}.{turn}", self.count);
@@ -436,7 +436,7 @@ impl World {
                 },
             );
             // What an agent says beside its report of done is its own word, and may get it asked: a successor hears of others.
-            let said = if matches!(does, Does::Finish) { "" } else { &words[..] };
+            let said = if matches!(does, ScriptedOutcome::Finish) { "" } else { &words[..] };
             let text =
                 format!("I have written down all that I found in this step, as it was asked for. {said}");
             self.say(session, AgentEvent::Text { text });
@@ -446,17 +446,20 @@ impl World {
             );
         }
         match does {
-            Does::Finish => {
+            ScriptedOutcome::Finish => {
                 for objective in focus {
                     let (objective, status) = (objective.clone(), ObjectiveStatus::Done);
-                    self.report(session, Report::ObjectiveUpdate { objective, status, note: String::new() });
+                    self.report(
+                        session,
+                        AgentReport::ObjectiveUpdate { objective, status, note: String::new() },
+                    );
                 }
                 self.say(
                     session,
                     AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
                 );
             }
-            Does::Exhaust => {
+            ScriptedOutcome::Exhaust => {
                 self.say(
                     session,
                     AgentEvent::Signal(ErrorSignal {
@@ -473,11 +476,11 @@ impl World {
                     AgentEvent::PromptEnded { stop_reason: "prompt_too_long".into(), is_error: true },
                 );
             }
-            Does::Die => {
+            ScriptedOutcome::Die => {
                 let exit = ProcessExit { code: Some(1), signal: None, by_host: false };
                 self.queue.push_back(Input::SessionEnded { session: session.clone(), exit });
             }
-            Does::Hang => {}
+            ScriptedOutcome::Hang => {}
         }
     }
 }

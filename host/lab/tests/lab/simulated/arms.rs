@@ -11,17 +11,17 @@ use baton_core::observation::Capability;
 use baton_core::workflow::file::parse;
 use baton_core::workflow::{ConfigSource, GivenSetting, PolicyScope};
 use baton_engine::{BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, Router, builtin_bytes};
-use baton_lab::simulate::Arm;
+use baton_lab::simulate::SimulatedArm;
 
 const POLICIES: [&str; 4] = ["eager-splitter", "conservative-splitter", "torch", "auto-loop"];
 
 /// Every component, loaded once.
-pub(crate) struct Bench {
+pub(crate) struct ConfiguredPolicies {
     engine: Engine,
     all: Vec<ConfiguredPolicy>,
 }
 
-impl Bench {
+impl ConfiguredPolicies {
     pub(crate) fn new() -> Self {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
@@ -50,7 +50,13 @@ impl Bench {
     }
 
     /// The policy decides what it can, and the built-in one the rest.
-    pub(crate) fn arm(&self, name: &str, policy: &str, settings: &[&str], workflow: Workflow) -> Arm {
+    pub(crate) fn arm(
+        &self,
+        name: &str,
+        policy: &str,
+        settings: &[&str],
+        workflow: Workflow,
+    ) -> SimulatedArm {
         let settings: BTreeMap<String, GivenSetting> = settings
             .iter()
             .map(|setting| setting.split_once('=').unwrap())
@@ -87,7 +93,7 @@ impl Bench {
         });
         let engine = self.engine.clone();
         let router = Box::new(move || Router::with_built_in(&engine, BTreeMap::new(), built_in.clone()));
-        Arm { name: name.to_owned(), workflow, pins, blobs, router, loaded }
+        SimulatedArm { name: name.to_owned(), workflow, pins, blobs, router, loaded }
     }
 }
 

@@ -1,16 +1,16 @@
 //! A model that is fitted from simulated journals is the model that they were simulated with, as far as journals can show it.
 
 use baton_engine::BUILTIN_NAME;
-use baton_lab::simulate::fit::{Fitted, Fitter};
+use baton_lab::simulate::fit::{FittedModel, ModelFitter};
 use baton_lab::simulate::{Model, simulate};
 
-use super::arms::{Bench, workflow};
+use super::arms::{ConfiguredPolicies, workflow};
 
 /// Runs that are fitted from: a few thousand turns.
 const RUNS: u64 = 14;
 
-fn fit(model: &Model, runs: u64) -> Fitted {
-    let bench = Bench::new();
+fn fit(model: &Model, runs: u64) -> FittedModel {
+    let bench = ConfiguredPolicies::new();
     let arm = bench.arm(
         "a",
         BUILTIN_NAME,
@@ -23,7 +23,7 @@ fn fit(model: &Model, runs: u64) -> Fitted {
         ],
         workflow(),
     );
-    let mut fitter = Fitter::new();
+    let mut fitter = ModelFitter::new();
     for seed in 1..=runs {
         let run = simulate(&arm, model, seed, true).unwrap();
         let entries = run.entries.unwrap().into_iter().map(Ok);
@@ -106,6 +106,6 @@ fn what_is_not_known_is_not_made_up() {
     assert!(text.contains("Fitted: n = "), "{text}");
     // Nobody can see in a journal whether an agent tells the truth.
     assert!(!fitted.basis.contains_key("quality.truth"));
-    let nothing = Fitter::new().finish();
+    let nothing = ModelFitter::new().finish();
     assert_eq!((nothing.model, nothing.runs), (Model::default(), 0));
 }

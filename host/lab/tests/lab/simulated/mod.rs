@@ -10,13 +10,13 @@ use std::sync::atomic::AtomicBool;
 use baton_core::observation::Capability;
 use baton_core::{Action, Input};
 use baton_engine::BUILTIN_NAME;
-use baton_lab::measure::Standing;
-use baton_lab::simulate::{Ends, Fleet, Model, Simulated, fleet, simulate, write};
+use baton_lab::measure::RunResult;
+use baton_lab::simulate::{Model, SimulatedRun, SimulationBatch, SimulationEnd, fleet, simulate, write};
 use baton_lab::{ask_again, verify};
-use baton_store::{Entry, Journal, StateDir};
+use baton_store::{Journal, JournalEntry, StateDir};
 
-use crate::guests::Guest;
-use arms::{Bench, workflow};
+use crate::guests::GuestBuilder;
+use arms::{ConfiguredPolicies, workflow};
 
 fn quiet() -> Model {
     let mut model = Model::default();
@@ -44,18 +44,18 @@ fn perfect() -> Model {
     model
 }
 
-fn all(bench: &Bench, arms: &[(&str, &str)], model: &Model, seeds: u64) -> Fleet {
+fn all(bench: &ConfiguredPolicies, arms: &[(&str, &str)], model: &Model, seeds: u64) -> SimulationBatch {
     let arms: Vec<_> = arms.iter().map(|(name, policy)| bench.arm(name, policy, &[], workflow())).collect();
     fleet(&arms, model, 1, seeds, |_, _| {}, &AtomicBool::new(false)).unwrap()
 }
 
-fn completed(runs: &[Simulated]) -> u32 {
+fn completed(runs: &[SimulatedRun]) -> u32 {
     runs.iter().map(|run| run.measures.completed).sum()
 }
 
 #[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let arm = bench.arm("a", BUILTIN_NAME, &[], workflow());
     for seed in 1..3 {
         let bytes = || {
@@ -70,7 +70,7 @@ fn the_same_seed_is_the_same_run_to_the_byte() {
 
 #[test]
 fn threads_change_nothing_and_equal_arms_are_equal() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| all(&bench, &[("a", BUILTIN_NAME), ("b", BUILTIN_NAME)], &Model::default(), 6))
@@ -83,7 +83,7 @@ fn threads_change_nothing_and_equal_arms_are_equal() {
 
 #[test]
 fn what_is_stopped_keeps_only_seeds_that_every_arm_has() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let arms = [bench.arm("a", BUILTIN_NAME, &[], workflow()), bench.arm("b", BUILTIN_NAME, &[], workflow())];
     let stop = AtomicBool::new(false);
     let told = |done: u64, _: u64| {
@@ -100,7 +100,7 @@ fn what_is_stopped_keeps_only_seeds_that_every_arm_has() {
 /// A property over seeds and policies: what is written down replays without a difference, core and components.
 #[test]
 fn every_simulated_run_verifies() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let mut checked = 0;
     for (n, policy) in
         [BUILTIN_NAME, "eager-splitter", "conservative-splitter", "torch", "auto-loop"].iter().enumerate()
@@ -124,7 +124,7 @@ fn every_simulated_run_verifies() {
 
 #[test]
 fn every_kind_of_intent_is_performed() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let mut model = Model::default();
     for (key, value) in [
         ("context.window_tokens", 150_000.0),
@@ -150,11 +150,11 @@ fn every_kind_of_intent_is_performed() {
             let mut open = std::collections::BTreeMap::new();
             for entry in run.entries.unwrap() {
                 match entry {
-                    Entry::Intent { intent, .. } => {
+                    JournalEntry::Intent { intent, .. } => {
                         wanted.insert(intent.action.name());
                         open.insert(intent.id, intent.action.name());
                     }
-                    Entry::Input(stamped) => {
+                    JournalEntry::Input(stamped) => {
                         if let Input::Outcome { action, .. } = stamped.input {
                             answered.extend(open.remove(&action));
                         }
@@ -200,7 +200,7 @@ fn every_kind_of_intent_is_performed() {
 
 #[test]
 fn a_run_that_meets_a_bound_says_so() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let arm = bench.arm("a", BUILTIN_NAME, &[], workflow());
     let ends = |key: &str, value: f64| {
         let mut model = perfect();
@@ -209,22 +209,22 @@ fn a_run_that_meets_a_bound_says_so() {
         let run = simulate(&arm, &model, 1, false).unwrap();
         (run.ends, run.measures.standing)
     };
-    assert_eq!(ends("host.inputs", 100.0), (Ends::TooManyInputs, Standing::Running));
-    assert_eq!(ends("host.days", 0.01), (Ends::TooLong, Standing::Running));
-    assert_eq!(ends("host.days", 14.0), (Ends::Over, Standing::Done));
+    assert_eq!(ends("host.inputs", 100.0), (SimulationEnd::TooManyInputs, RunResult::Running));
+    assert_eq!(ends("host.days", 0.01), (SimulationEnd::TooLong, RunResult::Running));
+    assert_eq!(ends("host.days", 14.0), (SimulationEnd::Over, RunResult::Done));
     let mut model = quiet();
     for (key, value) in [("verification.flaky", 1.0), ("person.answers", 0.0)] {
         model.set(key, value);
     }
     let run = simulate(&arm, &model, 1, false).unwrap();
-    assert_eq!((run.ends, run.measures.standing), (Ends::Waiting, Standing::Waiting));
+    assert_eq!((run.ends, run.measures.standing), (SimulationEnd::Waiting, RunResult::Waiting));
 }
 
 /// By construction: quality falls steeply with occupancy, and a handoff or compaction costs little. Whoever makes room early does
 /// better work than whoever makes none.
 #[test]
 fn a_policy_that_makes_room_before_quality_falls_is_better() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let mut model = quiet();
     for (key, value) in [
         ("work.turns_spread", 0.2),
@@ -279,7 +279,7 @@ fn a_policy_that_makes_room_before_quality_falls_is_better() {
 
 #[test]
 fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
-    let bench = Bench::new();
+    let bench = ConfiguredPolicies::new();
     let one = |key: &str, value: f64| {
         let mut model = perfect();
         for weight in ["error", "text", "compacts", "silence", "forgets"] {
@@ -290,7 +290,7 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
         model.set(key, value);
         model
     };
-    let runs = |model: &Model, settings: &[&str]| -> Vec<Simulated> {
+    let runs = |model: &Model, settings: &[&str]| -> Vec<SimulatedRun> {
         let arm = bench.arm("a", BUILTIN_NAME, settings, workflow());
         (1..=6).map(|seed| simulate(&arm, model, seed, false).unwrap()).collect()
     };
@@ -308,7 +308,7 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
     assert!(limited.iter().any(|run| run.measures.quota_wait_ms > 0));
     let stalled = runs(&one("trouble.stalls", 0.05), &late);
     assert!(
-        stalled.iter().filter(|run| run.ends == Ends::Over).count() >= 5,
+        stalled.iter().filter(|run| run.ends == SimulationEnd::Over).count() >= 5,
         "{:?}",
         stalled.iter().map(|run| run.ends).collect::<Vec<_>>()
     );
@@ -319,13 +319,13 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
 // M3, M6: a policy that keeps failing is taken back, as in a live run.
 #[test]
 fn a_policy_that_keeps_failing_is_asked_no_more() {
-    let bench = Bench::new().with("trap", &Guest::deciding("unreachable").build());
+    let bench = ConfiguredPolicies::new().with("trap", &GuestBuilder::deciding("unreachable").build());
     let mut workflow = workflow();
     workflow.policies.breaker = 1;
     let arm = bench.arm("trap", "trap", &[], workflow);
     let run = simulate(&arm, &quiet(), 1, true).unwrap();
     let labels = run.entries.iter().flatten().filter_map(|entry| match entry {
-        Entry::Input(stamped) => match &stamped.input {
+        JournalEntry::Input(stamped) => match &stamped.input {
             Input::Decided { label, .. } if label.capability == Capability::Compaction => Some(label),
             _ => None,
         },

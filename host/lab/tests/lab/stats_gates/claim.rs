@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use super::dice::Dice;
+use super::dice::CalibrationRng;
 
 /// The chance that a gate passes, or a limit is drawn, although it is not so.
 pub(crate) const DOUBT: f64 = 0.001;
 
 /// What is asked of every sequential method: 5 %, and one more for being asymptotic.
-pub(crate) const AT_MOST_6: Claim = Claim::AtMost(0.06);
+pub(crate) const AT_MOST_6: RateClaim = RateClaim::AtMost(0.06);
 
 /// How often something happens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Claim {
+pub(crate) enum RateClaim {
     /// In no more than this share of the worlds.
     AtMost(f64),
     /// In no less.
@@ -21,53 +21,53 @@ pub(crate) enum Claim {
     Between(f64, f64),
 }
 
-impl Claim {
+impl RateClaim {
     /// Whether the true share is there, beyond [`DOUBT`].
-    pub(crate) fn holds(self, counted: Counted) -> bool {
+    pub(crate) fn holds(self, counted: ObservedRate) -> bool {
         let (least, most) = counted.limits();
         match self {
-            Claim::AtMost(share) => most <= share,
-            Claim::AtLeast(share) => least >= share,
-            Claim::Between(low, high) => low <= least && most <= high,
+            RateClaim::AtMost(share) => most <= share,
+            RateClaim::AtLeast(share) => least >= share,
+            RateClaim::Between(low, high) => low <= least && most <= high,
         }
     }
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for RateClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{} %", (share * 10_000.0).round() / 100.0);
         match self {
-            Claim::AtMost(share) => write!(f, "at most {}", percent(*share)),
-            Claim::AtLeast(share) => write!(f, "at least {}", percent(*share)),
-            Claim::Between(low, high) => write!(f, "{} to {}", percent(*low), percent(*high)),
+            RateClaim::AtMost(share) => write!(f, "at most {}", percent(*share)),
+            RateClaim::AtLeast(share) => write!(f, "at least {}", percent(*share)),
+            RateClaim::Between(low, high) => write!(f, "{} to {}", percent(*low), percent(*high)),
         }
     }
 }
 
 /// One thing that is claimed, and the world to see it in.
-pub(crate) struct Gate {
+pub(crate) struct CalibrationCheck {
     /// What happens or does not.
     pub(crate) what: &'static str,
     /// How often.
-    pub(crate) claim: Claim,
+    pub(crate) claim: RateClaim,
     /// Simulations in `cargo test`: enough for the claim to be borne out, and seconds.
     pub(crate) quick: u32,
     /// Simulations for the table.
     pub(crate) full: u32,
     /// Whether it happens in one world.
-    pub(crate) world: fn(&mut Dice) -> bool,
+    pub(crate) world: fn(&mut CalibrationRng) -> bool,
 }
 
 /// How often it happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
+pub(crate) struct ObservedRate {
     /// So often.
     pub(crate) hits: u64,
     /// Of so many.
     pub(crate) of: u64,
 }
 
-impl Counted {
+impl ObservedRate {
     /// Between which shares the truth is: Chernoff's bound of the binomial, exp(−n KL(k/n ‖ p)) ≤ [`DOUBT`] on each side.
     pub(crate) fn limits(self) -> (f64, f64) {
         let share = self.hits as f64 / self.of as f64;
@@ -84,7 +84,7 @@ impl Counted {
     }
 }
 
-impl fmt::Display for Counted {
+impl fmt::Display for ObservedRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = self.limits();
         let share = self.hits as f64 / self.of as f64;

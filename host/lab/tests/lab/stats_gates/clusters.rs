@@ -1,12 +1,12 @@
 //! Four runs of each task: taken for independent, by task, and in pairs on the same task. And many questions at once.
 
-use baton_lab::stats::clustered::{Row, means, robust};
-use baton_lab::stats::fixed::Fixed;
-use baton_lab::stats::sequential::Sequential;
-use baton_lab::stats::{Moments, Running, Side, holm};
+use baton_lab::stats::clustered::{ClusterRow, means, robust};
+use baton_lab::stats::fixed::WelchTest;
+use baton_lab::stats::sequential::ConfidenceSequence;
+use baton_lab::stats::{ArmSide, Moments, RunningMoments, holm};
 
-use super::claim::{AT_MOST_6, Claim, Gate};
-use super::dice::Dice;
+use super::claim::{AT_MOST_6, CalibrationCheck, RateClaim};
+use super::dice::CalibrationRng;
 use super::shares::alarm;
 
 /// Tasks an arm, runs a task, and the part of the variance that is between tasks.
@@ -14,12 +14,12 @@ const TASKS: u32 = 60;
 const RUNS: u32 = 4;
 const BETWEEN: f64 = 0.4;
 
-pub(crate) fn gates() -> Vec<Gate> {
-    let gate = |what, claim, quick, full, world| Gate { what, claim, quick, full, world };
+pub(crate) fn gates() -> Vec<CalibrationCheck> {
+    let gate = |what, claim, quick, full, world| CalibrationCheck { what, claim, quick, full, world };
     vec![
         gate(
             "A/A, 4 runs a task taken for independent, Welch's t at the end: an alarm (negative control)",
-            Claim::Between(0.15, 0.25),
+            RateClaim::Between(0.15, 0.25),
             2_000,
             20_000,
             |dice| {
@@ -29,20 +29,20 @@ pub(crate) fn gates() -> Vec<Gate> {
                         rows.iter().filter(|row| row.side == side).map(|row| row.value).collect();
                     Moments::of(&values).unwrap()
                 };
-                alarm(Fixed::default().two_sample(&arm(Side::Control), &arm(Side::Candidate)))
+                alarm(WelchTest::default().two_sample(&arm(ArmSide::Control), &arm(ArmSide::Candidate)))
             },
         ),
         gate(
             "the same by task, Welch's t at the end: an alarm",
-            Claim::AtMost(0.07),
+            RateClaim::AtMost(0.07),
             4_000,
             40_000,
             |dice| {
                 let (control, candidate) = means(&rows(dice)).unwrap();
-                alarm(Fixed::default().two_sample(&control, &candidate))
+                alarm(WelchTest::default().two_sample(&control, &candidate))
             },
         ),
-        gate("the same, variance of tasks (CR1): an alarm", Claim::AtMost(0.07), 4_000, 40_000, |dice| {
+        gate("the same, variance of tasks (CR1): an alarm", RateClaim::AtMost(0.07), 4_000, 40_000, |dice| {
             alarm(robust(&rows(dice), 0.05, 20))
         }),
         gate(
@@ -51,18 +51,18 @@ pub(crate) fn gates() -> Vec<Gate> {
             1_000,
             20_000,
             |dice| {
-                let mut differences = Running::default();
+                let mut differences = RunningMoments::default();
                 (0..200).any(|_| {
                     let task = dice.normal();
                     let (a, b) = (task + 0.5 * dice.normal(), task + 0.5 * dice.normal());
                     differences.push(b - a).unwrap();
-                    alarm(Sequential::default().one_sample(&differences.moments()))
+                    alarm(ConfidenceSequence::default().one_sample(&differences.moments()))
                 })
             },
         ),
         gate(
             "five questions without an effect, Holm: any alarm",
-            Claim::AtMost(0.06),
+            RateClaim::AtMost(0.06),
             20_000,
             100_000,
             |dice| {
@@ -74,14 +74,14 @@ pub(crate) fn gates() -> Vec<Gate> {
 }
 
 /// An A/A test in which each task is in one arm.
-fn rows(dice: &mut Dice) -> Vec<Row<u32>> {
+fn rows(dice: &mut CalibrationRng) -> Vec<ClusterRow<u32>> {
     let mut rows = Vec::new();
     for task in 0..2 * TASKS {
-        let side = if task < TASKS { Side::Control } else { Side::Candidate };
+        let side = if task < TASKS { ArmSide::Control } else { ArmSide::Candidate };
         let of_task = BETWEEN.sqrt() * dice.normal();
         for _ in 0..RUNS {
             let value = of_task + (1.0 - BETWEEN).sqrt() * dice.normal();
-            rows.push(Row { cluster: task, side, value });
+            rows.push(ClusterRow { cluster: task, side, value });
         }
     }
     rows

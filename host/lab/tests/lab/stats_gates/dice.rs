@@ -7,11 +7,11 @@ use rand::{RngExt as _, SeedableRng as _};
 pub(crate) const SEEDS: [u64; 8] = [1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049];
 
 /// A stream of random numbers.
-pub(crate) struct Dice(ChaCha8Rng);
+pub(crate) struct CalibrationRng(ChaCha8Rng);
 
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Dice {
-        Dice(ChaCha8Rng::seed_from_u64(seed))
+impl CalibrationRng {
+    pub(crate) fn new(seed: u64) -> CalibrationRng {
+        CalibrationRng(ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// Whether something of this chance happens.

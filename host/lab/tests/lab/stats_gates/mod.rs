@@ -14,22 +14,22 @@ mod units;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use claim::{Counted, Gate};
-use dice::{Dice, SEEDS};
+use claim::{CalibrationCheck, ObservedRate};
+use dice::{CalibrationRng, SEEDS};
 
 /// All of them, in the order of the table.
-fn gates() -> Vec<Gate> {
+fn gates() -> Vec<CalibrationCheck> {
     [shares::gates(), clusters::gates(), units::gates()].into_iter().flatten().collect()
 }
 
 /// Runs a gate's world `simulations` times, as often from each seed.
-fn count(gate: &Gate, simulations: u32) -> Counted {
+fn count(gate: &CalibrationCheck, simulations: u32) -> ObservedRate {
     let of_each = simulations.div_ceil(SEEDS.len() as u32);
     let next = AtomicUsize::new(0);
     let run = || {
         let mut hits = 0;
         while let Some(seed) = SEEDS.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut dice = Dice::new(*seed);
+            let mut dice = CalibrationRng::new(*seed);
             hits += (0..of_each).filter(|_| (gate.world)(&mut dice)).count() as u64;
         }
         hits
@@ -39,11 +39,11 @@ fn count(gate: &Gate, simulations: u32) -> Counted {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
         threads.into_iter().map(|thread| thread.join().expect("a world that runs")).sum()
     });
-    Counted { hits, of: u64::from(of_each) * SEEDS.len() as u64 }
+    ObservedRate { hits, of: u64::from(of_each) * SEEDS.len() as u64 }
 }
 
 /// Fails with every gate that does not hold, not only with the first.
-fn hold(gates: &[Gate], simulations: impl Fn(&Gate) -> u32) {
+fn hold(gates: &[CalibrationCheck], simulations: impl Fn(&CalibrationCheck) -> u32) {
     let mut broken = Vec::new();
     println!("| what happens | claimed | measured | simulations |\n|---|---|---|---|");
     for gate in gates {
@@ -85,11 +85,11 @@ fn full_count() {
 /// A gate that always passed would be no gate.
 #[test]
 fn a_claim_that_is_wrong_does_not_hold() {
-    let coin = |dice: &mut Dice| dice.happens(0.07);
-    for claim in [claim::AT_MOST_6, claim::Claim::Between(0.02, 0.06), claim::Claim::AtLeast(0.08)] {
-        let gate = Gate { what: "a coin", claim, quick: 0, full: 0, world: coin };
+    let coin = |dice: &mut CalibrationRng| dice.happens(0.07);
+    for claim in [claim::AT_MOST_6, claim::RateClaim::Between(0.02, 0.06), claim::RateClaim::AtLeast(0.08)] {
+        let gate = CalibrationCheck { what: "a coin", claim, quick: 0, full: 0, world: coin };
         assert!(!claim.holds(count(&gate, 4_000)), "{claim}");
     }
     // What holds in truth but was not tried often enough does not hold here.
-    assert!(!claim::AT_MOST_6.holds(Counted { hits: 0, of: 50 }));
+    assert!(!claim::AT_MOST_6.holds(ObservedRate { hits: 0, of: 50 }));
 }

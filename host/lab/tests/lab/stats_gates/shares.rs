@@ -1,51 +1,51 @@
 //! Two arms whose every pair is looked at, up to 200 an arm: objectives done or not, and tokens as logarithms.
 
-use baton_lab::stats::betting::Martingale;
-use baton_lab::stats::fixed::Fixed;
+use baton_lab::stats::betting::BettingMartingale;
+use baton_lab::stats::fixed::WelchTest;
 use baton_lab::stats::mixture::bernoulli;
-use baton_lab::stats::sequential::Sequential;
-use baton_lab::stats::{Estimate, Guard, Moments, Result, Running, Scale};
+use baton_lab::stats::sequential::ConfidenceSequence;
+use baton_lab::stats::{DataRequirements, EffectScale, Estimate, MethodResult, Moments, RunningMoments};
 
-use super::claim::{AT_MOST_6, Claim, Gate};
-use super::dice::Dice;
+use super::claim::{AT_MOST_6, CalibrationCheck, RateClaim};
+use super::dice::CalibrationRng;
 
 /// Units an arm.
 const UNITS: u64 = 200;
 const ALPHA: f64 = 0.05;
 
-pub(crate) fn gates() -> Vec<Gate> {
-    let gate = |what, claim, quick, full, world| Gate { what, claim, quick, full, world };
+pub(crate) fn gates() -> Vec<CalibrationCheck> {
+    let gate = |what, claim, quick, full, world| CalibrationCheck { what, claim, quick, full, world };
     vec![
         gate(
             "A/A, Welch's t at every pair: an alarm (negative control)",
-            Claim::AtLeast(0.15),
+            RateClaim::AtLeast(0.15),
             400,
             8_000,
-            |dice| ever(dice, 0.5, 0.5, |a, b| alarm(Fixed::default().two_sample(a, b))),
+            |dice| ever(dice, 0.5, 0.5, |a, b| alarm(WelchTest::default().two_sample(a, b))),
         ),
         gate("A/A, confidence sequence at every pair: an alarm", AT_MOST_6, 2_000, 40_000, |dice| {
-            ever(dice, 0.5, 0.5, |a, b| alarm(Sequential::default().two_sample(a, b)))
+            ever(dice, 0.5, 0.5, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
         }),
         gate("A/A, betting at every pair: an alarm", AT_MOST_6, 2_000, 40_000, |dice| bets(dice, 0.5, 0.5)),
         gate("A/A of a rare event (5 %), confidence sequence: an alarm", AT_MOST_6, 1_000, 40_000, |dice| {
-            ever(dice, 0.05, 0.05, |a, b| alarm(Sequential::default().two_sample(a, b)))
+            ever(dice, 0.05, 0.05, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
         }),
         gate("A/A of a rare event (5 %), betting: an alarm", AT_MOST_6, 1_000, 40_000, |dice| {
             bets(dice, 0.05, 0.05)
         }),
         gate(
             "A/A, 10/90, rare event, no guard: an alarm (negative control)",
-            Claim::AtLeast(0.25),
+            RateClaim::AtLeast(0.25),
             1_000,
             20_000,
-            |dice| tenth(dice, 0.05, Guard::BARE),
+            |dice| tenth(dice, 0.05, DataRequirements::BARE),
         ),
         gate("A/A, 10/90, rare event, guarded: an alarm", AT_MOST_6, 1_000, 20_000, |dice| {
-            tenth(dice, 0.05, Guard::default())
+            tenth(dice, 0.05, DataRequirements::default())
         }),
         // The sequence is asymptotic, and the small arm is at its guard: about as bad as it gets.
-        gate("A/A, 10/90, of 20 %, guarded: an alarm", Claim::AtMost(0.07), 4_000, 20_000, |dice| {
-            tenth(dice, 0.2, Guard::default())
+        gate("A/A, 10/90, of 20 %, guarded: an alarm", RateClaim::AtMost(0.07), 4_000, 20_000, |dice| {
+            tenth(dice, 0.2, DataRequirements::default())
         }),
         gate("A/A of log tokens, confidence sequence: an alarm", AT_MOST_6, 2_000, 40_000, |dice| {
             tokens(dice, 0.0)
@@ -62,14 +62,19 @@ pub(crate) fn gates() -> Vec<Gate> {
             AT_MOST_6,
             2_000,
             40_000,
-            |dice| ever(dice, 0.43, 0.63, |a, b| misses(Sequential::default().two_sample(a, b), 0.63 - 0.43)),
+            |dice| {
+                ever(dice, 0.43, 0.63, |a, b| {
+                    misses(ConfidenceSequence::default().two_sample(a, b), 0.63 - 0.43)
+                })
+            },
         ),
         gate("the same, relative to control: the truth is ever outside", AT_MOST_6, 4_000, 40_000, |dice| {
-            let relative = Sequential { scale: Scale::Relative, ..Sequential::default() };
+            let relative =
+                ConfidenceSequence { scale: EffectScale::Relative, ..ConfidenceSequence::default() };
             ever(dice, 0.43, 0.63, |a, b| misses(relative.two_sample(a, b), 0.63 / 0.43 - 1.0))
         }),
         gate("a mean of 30 %, betting: the truth is ever outside", AT_MOST_6, 2_000, 40_000, |dice| {
-            let mut truth = Martingale::new(0.3, ALPHA).unwrap();
+            let mut truth = BettingMartingale::new(0.3, ALPHA).unwrap();
             (0..UNITS).any(|_| {
                 truth.push(dice.one(0.3)).unwrap();
                 truth.rejects(ALPHA)
@@ -84,30 +89,34 @@ pub(crate) fn gates() -> Vec<Gate> {
         ),
         gate(
             "43 % against 63 %, confidence sequence: found",
-            Claim::Between(0.87, 0.94),
+            RateClaim::Between(0.87, 0.94),
             4_000,
             20_000,
-            |dice| ever(dice, 0.43, 0.63, |a, b| alarm(Sequential::default().two_sample(a, b))),
+            |dice| ever(dice, 0.43, 0.63, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b))),
         ),
-        gate("43 % against 63 %, betting: found", Claim::Between(0.76, 0.86), 4_000, 20_000, |dice| {
+        gate("43 % against 63 %, betting: found", RateClaim::Between(0.76, 0.86), 4_000, 20_000, |dice| {
             bets(dice, 0.43, 0.63)
         }),
-        gate("43 % against 63 %, Welch's t at the end: found", Claim::AtLeast(0.96), 4_000, 20_000, |dice| {
-            at_the_end(dice, 0.43, 0.63)
-        }),
-        gate("A/A, Welch's t at the end: an alarm", Claim::AtMost(0.065), 8_000, 40_000, |dice| {
+        gate(
+            "43 % against 63 %, Welch's t at the end: found",
+            RateClaim::AtLeast(0.96),
+            4_000,
+            20_000,
+            |dice| at_the_end(dice, 0.43, 0.63),
+        ),
+        gate("A/A, Welch's t at the end: an alarm", RateClaim::AtMost(0.065), 8_000, 40_000, |dice| {
             at_the_end(dice, 0.5, 0.5)
         }),
     ]
 }
 
 /// Whether no effect is outside of the interval.
-pub(crate) fn alarm(found: Result<Estimate>) -> bool {
+pub(crate) fn alarm(found: MethodResult<Estimate>) -> bool {
     misses(found, 0.0)
 }
 
 /// Whether the truth is outside of the interval; where there is no answer yet, it is not.
-pub(crate) fn misses(found: Result<Estimate>, truth: f64) -> bool {
+pub(crate) fn misses(found: MethodResult<Estimate>, truth: f64) -> bool {
     match found {
         Ok(found) => found.lower > truth || found.upper < truth,
         Err(error) => {
@@ -118,8 +127,13 @@ pub(crate) fn misses(found: Result<Estimate>, truth: f64) -> bool {
 }
 
 /// Whether something is seen at any pair.
-fn ever(dice: &mut Dice, control: f64, candidate: f64, seen: impl Fn(&Moments, &Moments) -> bool) -> bool {
-    let (mut a, mut b) = (Running::default(), Running::default());
+fn ever(
+    dice: &mut CalibrationRng,
+    control: f64,
+    candidate: f64,
+    seen: impl Fn(&Moments, &Moments) -> bool,
+) -> bool {
+    let (mut a, mut b) = (RunningMoments::default(), RunningMoments::default());
     (0..UNITS).any(|_| {
         a.push(dice.one(control)).unwrap();
         b.push(dice.one(candidate)).unwrap();
@@ -127,16 +141,16 @@ fn ever(dice: &mut Dice, control: f64, candidate: f64, seen: impl Fn(&Moments, &
     })
 }
 
-fn at_the_end(dice: &mut Dice, control: f64, candidate: f64) -> bool {
-    let arm = |dice: &mut Dice, chance| (0..UNITS).filter(|_| dice.happens(chance)).count() as u64;
+fn at_the_end(dice: &mut CalibrationRng, control: f64, candidate: f64) -> bool {
+    let arm = |dice: &mut CalibrationRng, chance| (0..UNITS).filter(|_| dice.happens(chance)).count() as u64;
     let (control, candidate) = (arm(dice, control), arm(dice, candidate));
     let arm = |successes| Moments::of_proportion(successes, UNITS).unwrap();
-    alarm(Fixed::default().two_sample(&arm(control), &arm(candidate)))
+    alarm(WelchTest::default().two_sample(&arm(control), &arm(candidate)))
 }
 
 /// Whether equal shares are ever rejected by betting on pairs.
-fn bets(dice: &mut Dice, control: f64, candidate: f64) -> bool {
-    let mut equal = Martingale::new(0.5, ALPHA).unwrap();
+fn bets(dice: &mut CalibrationRng, control: f64, candidate: f64) -> bool {
+    let mut equal = BettingMartingale::new(0.5, ALPHA).unwrap();
     (0..UNITS).any(|_| {
         let (a, b) = (dice.one(control), dice.one(candidate));
         equal.push((1.0 + b - a) / 2.0).unwrap();
@@ -145,9 +159,9 @@ fn bets(dice: &mut Dice, control: f64, candidate: f64) -> bool {
 }
 
 /// Whether equal shares ever look different where the candidate gets only a tenth of the units.
-fn tenth(dice: &mut Dice, chance: f64, guard: Guard) -> bool {
-    let sequence = Sequential { guard, ..Sequential::default() };
-    let (mut a, mut b) = (Running::default(), Running::default());
+fn tenth(dice: &mut CalibrationRng, chance: f64, guard: DataRequirements) -> bool {
+    let sequence = ConfidenceSequence { guard, ..ConfidenceSequence::default() };
+    let (mut a, mut b) = (RunningMoments::default(), RunningMoments::default());
     (0..2 * UNITS).any(|_| {
         let arm = if dice.happens(0.1) { &mut b } else { &mut a };
         arm.push(dice.one(chance)).unwrap();
@@ -156,17 +170,17 @@ fn tenth(dice: &mut Dice, chance: f64, guard: Guard) -> bool {
 }
 
 /// Whether the truth is ever outside of the interval of log tokens, which are as skewed as those of agents.
-fn tokens(dice: &mut Dice, effect: f64) -> bool {
+fn tokens(dice: &mut CalibrationRng, effect: f64) -> bool {
     const SPREAD: f64 = 0.8;
-    let (mut a, mut b) = (Running::default(), Running::default());
+    let (mut a, mut b) = (RunningMoments::default(), RunningMoments::default());
     (0..UNITS).any(|_| {
         a.push(11.0 + SPREAD * dice.normal()).unwrap();
         b.push(11.0 + effect + SPREAD * dice.normal()).unwrap();
-        misses(Sequential::default().two_sample(&a.moments(), &b.moments()), effect)
+        misses(ConfidenceSequence::default().two_sample(&a.moments(), &b.moments()), effect)
     })
 }
 
-fn share(dice: &mut Dice) -> bool {
+fn share(dice: &mut CalibrationRng) -> bool {
     let mut successes = 0;
     (1..=500_u64).any(|trials| {
         successes += u64::from(dice.happens(0.3));

@@ -2,32 +2,32 @@
 
 use baton_lab::stats::srm::{DEFAULT_ALPHA, chi_square, sequential};
 
-use super::claim::{Claim, Gate};
-use super::dice::Dice;
+use super::claim::{CalibrationCheck, RateClaim};
+use super::dice::CalibrationRng;
 
 /// Units of an experiment.
 const UNITS: u64 = 1_000;
 
-pub(crate) fn gates() -> Vec<Gate> {
-    let gate = |what, claim, quick, full, world| Gate { what, claim, quick, full, world };
+pub(crate) fn gates() -> Vec<CalibrationCheck> {
+    let gate = |what, claim, quick, full, world| CalibrationCheck { what, claim, quick, full, world };
     vec![
         gate(
             "sample ratio 50/50 as claimed, e-value at every 20th of 1,000 units: an alarm",
-            Claim::AtMost(0.0025),
+            RateClaim::AtMost(0.0025),
             8_000,
             80_000,
             |dice| mismatch(dice, [0.5, 0.5], [0.5, 0.5], 20, UNITS),
         ),
         gate(
             "three arms 10/20/70 as claimed, likewise: an alarm",
-            Claim::AtMost(0.0025),
+            RateClaim::AtMost(0.0025),
             8_000,
             80_000,
             |dice| mismatch(dice, [0.1, 0.2, 0.7], [0.1, 0.2, 0.7], 20, UNITS),
         ),
         gate(
             "the same 50/50, χ² at 5 % at every 20th: an alarm (negative control)",
-            Claim::AtLeast(0.15),
+            RateClaim::AtLeast(0.15),
             1_000,
             20_000,
             |dice| {
@@ -40,14 +40,14 @@ pub(crate) fn gates() -> Vec<Gate> {
         ),
         gate(
             "sample ratio 60/40 instead of 50/50: an alarm within 500 units",
-            Claim::AtLeast(0.5),
+            RateClaim::AtLeast(0.5),
             1_000,
             20_000,
             |dice| mismatch(dice, [0.6, 0.4], [0.5, 0.5], 1, 500),
         ),
         gate(
             "sample ratio 60/40 instead of 50/50: an alarm within 1,000 units",
-            Claim::AtLeast(0.94),
+            RateClaim::AtLeast(0.94),
             1_000,
             20_000,
             |dice| mismatch(dice, [0.6, 0.4], [0.5, 0.5], 20, UNITS),
@@ -57,7 +57,7 @@ pub(crate) fn gates() -> Vec<Gate> {
 
 /// Whether the alarm is ever raised, looking at every so many units.
 fn mismatch<const ARMS: usize>(
-    dice: &mut Dice,
+    dice: &mut CalibrationRng,
     truth: [f64; ARMS],
     weights: [f64; ARMS],
     every: u64,

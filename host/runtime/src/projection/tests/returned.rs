@@ -1,12 +1,12 @@
 //! What sessions return whichever way they end (C26), and what is shown while one waits or before a check has run.
 
 use baton_core::decision::{QuotaCause, Verdict};
-use baton_core::input::{Report, SplitGroupReport};
+use baton_core::input::{AgentReport, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::RunView;
 use baton_core::{Input, SessionId, UnixMs};
-use baton_inbox::Call;
+use baton_inbox::ToolCall;
 use serde_json::json;
 
 use super::super::sample_run::{SampleRun, workflow};
@@ -26,8 +26,8 @@ fn returned(play: &SampleRun, session: &str) -> SessionResult {
     serde_json::from_str(&play.file(&format!("returns/{session}.json"))).unwrap()
 }
 
-fn update(objective: &str, status: ObjectiveStatus, note: &str) -> Report {
-    Report::ObjectiveUpdate { objective: objective.into(), status, note: note.into() }
+fn update(objective: &str, status: ObjectiveStatus, note: &str) -> AgentReport {
+    AgentReport::ObjectiveUpdate { objective: objective.into(), status, note: note.into() }
 }
 
 // C10 C17 C26
@@ -57,7 +57,7 @@ fn a_file_calls_the_work_of_a_session_with_tools_done_only_where_no_other_one_wo
     let file = |status: &str| {
         let arguments = json!({ "objective": objective, "status": status });
         let call = json!({ "tool": "objective_update", "arguments": arguments });
-        serde_json::from_value::<Call>(call).unwrap()
+        serde_json::from_value::<ToolCall>(call).unwrap()
     };
     let refused = |view: &RunView, session: Option<&SessionId>, status: &str| {
         report_validation::is_done_by(view, session, &tree, &file(status)).err()
@@ -94,7 +94,7 @@ fn a_split_request_returns_as_a_success_and_parts_are_no_phases_of_the_workflow(
     let group = |id: &str| SplitGroupReport { title: id.into(), objectives: vec![id.into()] };
     let groups = vec![group("parser"), group("printer")];
     play.verdict = Verdict::Failed;
-    play.report("s2", Report::SplitRequest { groups: groups.clone(), rationale: "two\nthings".into() });
+    play.report("s2", AgentReport::SplitRequest { groups: groups.clone(), rationale: "two\nthings".into() });
     let view = play.until(|view| view.phases.len() > 4 && !view.phases[2].sessions.is_empty());
     let split = returned(&play, "s2");
     assert_eq!((split.status, split.ending.as_str()), (ReturnStatus::Completed, "split-requested"));

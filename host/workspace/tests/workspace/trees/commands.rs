@@ -4,17 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_core::{PhaseId, WorktreeName};
-use baton_workspace::{Base, COMMAND_KEYS, Committing, Landing, ToBranch, TreeError, Workspace};
+use baton_workspace::{
+    BranchCommitRequest, COMMAND_KEYS, CommitResult, LandResult, Workspace, WorktreeBase, WorktreeError,
+};
 
-use super::world::{World, executable, git, of_a_user, try_git, write};
+use super::fixture::{WorktreesFixture, executable, git, of_a_user, try_git, write};
 
 /// Programs that leave a mark when they run.
-struct Traps {
+struct MarkerPrograms {
     folder: PathBuf,
 }
 
-impl Traps {
-    fn beside(world: &World) -> Self {
+impl MarkerPrograms {
+    fn beside(world: &WorktreesFixture) -> Self {
         let folder = world.dir.path().canonicalize().unwrap().join("traps");
         fs::create_dir_all(folder.join("ran")).unwrap();
         Self { folder }
@@ -44,7 +46,7 @@ impl Traps {
 }
 
 /// `filter.*.clean` as a line of a configuration that names a program by this setting.
-fn setting(key: &str, traps: &Traps) -> String {
+fn setting(key: &str, traps: &MarkerPrograms) -> String {
     let program = traps.program(key);
     let at = |name: &str| name.replace('*', "evil");
     let value = match key {
@@ -100,7 +102,7 @@ fn section(head: &str, key: &str, value: &str) -> String {
 }
 
 /// Every setting that names a command, in the shared configuration and in that of the work tree.
-fn set_all(world: &World, traps: &Traps) {
+fn set_all(world: &WorktreesFixture, traps: &MarkerPrograms) {
     let mut config = fs::read_to_string(world.root.join(".git/config")).unwrap();
     for key in COMMAND_KEYS {
         config.push_str(&setting(key.key, traps));
@@ -114,8 +116,8 @@ fn set_all(world: &World, traps: &Traps) {
 #[tokio::test]
 async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     set_all(&world, &traps);
     for hook in ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"] {
         let program = fs::read_to_string(traps.program(hook)).unwrap();
@@ -123,8 +125,14 @@ async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
         executable(&world.root, &format!(".git/hooks/{hook}"));
     }
     let phase = PhaseId::new("p");
-    let wanted =
-        ToBranch { phase: &phase, ordinal: 1, message: "Work\n", branch: None, only: None, but: None };
+    let wanted = BranchCommitRequest {
+        phase: &phase,
+        ordinal: 1,
+        message: "Work\n",
+        branch: None,
+        only: None,
+        but: None,
+    };
     world.trees.begin_commits(&phase, Some("work/r1")).await.unwrap();
     world.write("src/b.txt", "c\n");
     assert_eq!(world.trees.commit_to_branch(wanted).await.unwrap().commit.unwrap().files, 1);
@@ -132,7 +140,7 @@ async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
     // An agent lets files go through a filter of its own.
     world.write(".gitattributes", "* filter=evil diff=evil merge=evil\n");
     world.write("src/b.txt", "d\n");
-    let error = world.trees.commit_to_branch(ToBranch { ordinal: 2, ..wanted }).await.unwrap_err();
+    let error = world.trees.commit_to_branch(BranchCommitRequest { ordinal: 2, ..wanted }).await.unwrap_err();
     assert!(error.to_string().contains("git config --global"), "{error}");
     assert_eq!(traps.ran(), Vec::<String>::new());
     // The traps are real ones.
@@ -156,8 +164,8 @@ async fn look(root: &Path) {
 #[tokio::test]
 async fn looking_runs_no_command_that_the_repository_names() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     set_all(&world, &traps);
     world.write(".gitattributes", "* filter=evil diff=evil merge=evil\nsrc/* filter=process\n");
     world.write("src/b.txt", "c\n");
@@ -166,7 +174,7 @@ async fn looking_runs_no_command_that_the_repository_names() {
     let seen = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     seen.baseline(&[]).await.unwrap();
     assert_eq!(traps.ran(), Vec::<String>::new());
-    let Base::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
+    let WorktreeBase::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
         panic!("not refused")
     };
     assert!(why.contains("the filter ") && why.contains("git config --global"), "{why}");
@@ -181,8 +189,8 @@ async fn looking_runs_no_command_that_the_repository_names() {
 #[tokio::test]
 async fn work_trees_run_no_command_that_the_repository_names() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     let attributes = "a.txt merge=evil diff=evil\nsrc/b.txt merge=included\n*.late filter=evil\n";
     world.write(".gitattributes", attributes);
     world.write("far.late", "late");
@@ -204,10 +212,10 @@ async fn work_trees_run_no_command_that_the_repository_names() {
     world.merge(&b, "20").await;
     world.write("mine.txt", "mine");
     let mut landing = world.land("20", &base, &[&a, &b]).await;
-    if landing == Landing::Updated {
+    if landing == LandResult::Updated {
         landing = world.land("20", &base, &[&a, &b]).await;
     }
-    assert!(matches!(landing, Landing::Landed { .. }), "{landing:?}");
+    assert!(matches!(landing, LandResult::Landed { .. }), "{landing:?}");
     assert_eq!(world.read("a.txt").unwrap(), "ONE\ntwo\nTHREE\n");
     world.trees.undo(false).await.unwrap();
     assert_eq!(world.read("a.txt").unwrap(), "one\ntwo\nthree\n");
@@ -217,8 +225,8 @@ async fn work_trees_run_no_command_that_the_repository_names() {
 #[tokio::test]
 async fn a_filter_that_an_agent_brings_while_it_works_is_refused_and_not_run() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     set_all(&world, &traps);
@@ -227,11 +235,11 @@ async fn a_filter_that_an_agent_brings_while_it_works_is_refused_and_not_run() {
     let seen = world.trees.open(&part.tree).await.unwrap();
     seen.baseline(&[]).await.unwrap();
     let refused = world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap_err();
-    assert!(matches!(refused, TreeError::Filter { .. }), "{refused}");
+    assert!(matches!(refused, WorktreeError::Filter { .. }), "{refused}");
     assert_eq!(traps.ran(), Vec::<String>::new());
     part.remove(".gitattributes");
     let done = world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
-    assert!(matches!(done, Committing::Committed { .. }), "{done:?}");
+    assert!(matches!(done, CommitResult::Committed { .. }), "{done:?}");
 }
 
 #[tokio::test]
@@ -241,8 +249,8 @@ async fn a_filter_of_the_users_own_runs_for_work_trees_and_not_for_looking() {
     if !of_a_user("commands::a_filter_of_the_users_own_runs_for_work_trees_and_not_for_looking", user) {
         return;
     }
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     world.git(&["config", "filter.mine.clean", &traps.program("filter")]);
     world.git(&["config", "filter.mine.smudge", &traps.program("filter")]);
     world.write(".gitattributes", "*.rot filter=mine\n");
@@ -258,8 +266,8 @@ async fn a_filter_of_the_users_own_runs_for_work_trees_and_not_for_looking() {
 #[tokio::test]
 async fn an_object_that_is_missing_is_not_fetched() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     let uploadpack = traps.program("uploadpack") + " </dev/null #";
     let remote = format!(
         "[remote \"o\"]\n\turl = {}\n\tpromisor = true\n\tuploadpack = \"{}\"\n",
@@ -289,8 +297,8 @@ async fn an_object_that_is_missing_is_not_fetched() {
 #[tokio::test]
 async fn a_bare_repository_among_the_files_is_no_repository_of_the_work() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     git(&world.root, &["init", "-q", "--bare", "sub"]);
     let inner = world.root.join("sub");
     let trap = section("filter \"evil\"", "clean", &traps.program("filter"));
@@ -317,13 +325,13 @@ async fn a_bare_repository_among_the_files_is_no_repository_of_the_work() {
 #[tokio::test]
 async fn a_configuration_that_moves_the_work_tree_makes_it_none() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let elsewhere = world.dir.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("theirs.txt"), "theirs").unwrap();
     for moved in [elsewhere.as_path(), world.dir.path()] {
         world.git(&["config", "core.worktree", moved.to_str().unwrap()]);
-        let Base::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
+        let WorktreeBase::Shared { why } = world.base("20", &WorktreeName::workspace()).await else {
             panic!("not refused")
         };
         assert!(why.contains("not in a git work tree"), "{why}");
@@ -336,8 +344,8 @@ async fn a_configuration_that_moves_the_work_tree_makes_it_none() {
 #[tokio::test]
 async fn the_configuration_of_a_submodule_is_not_asked() {
     // N6
-    let world = World::new();
-    let traps = Traps::beside(&world);
+    let world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     for root in [&world.root, &part.root] {
@@ -358,7 +366,7 @@ async fn the_configuration_of_a_submodule_is_not_asked() {
     look(&world.root).await;
     let phase = PhaseId::new("20a");
     let refused = world.trees.commit(&phase, &part.tree, &[], false).await.unwrap_err();
-    assert!(matches!(&refused, TreeError::Nested { path } if path == "sub"), "{refused}");
+    assert!(matches!(&refused, WorktreeError::Nested { path } if path == "sub"), "{refused}");
     assert_eq!(traps.ran(), Vec::<String>::new());
     git(
         &part.root.join("sub"),
@@ -373,7 +381,7 @@ async fn the_configuration_of_a_submodule_is_not_asked() {
 }
 
 /// Another repository of the user's, with a branch checked out and a file that is not committed.
-fn victim(world: &World) -> PathBuf {
+fn victim(world: &WorktreesFixture) -> PathBuf {
     let victim = world.dir.path().join("victim");
     fs::create_dir(&victim).unwrap();
     git(&victim, &["init", "-q", "-b", "other"]);
@@ -393,8 +401,8 @@ fn state(of: &Path) -> String {
 #[tokio::test]
 async fn a_tree_stays_in_the_repository_that_it_was_made_in() {
     // N6
-    let mut world = World::new();
-    let traps = Traps::beside(&world);
+    let mut world = WorktreesFixture::new();
+    let traps = MarkerPrograms::beside(&world);
     let victim = victim(&world);
     let untouched = state(&victim);
     let base = world.checkpoint("20").await;
@@ -418,7 +426,7 @@ async fn a_tree_stays_in_the_repository_that_it_was_made_in() {
         assert_eq!(world.trees.take_mended(), std::slice::from_ref(&part.tree));
         part.write(".git", link);
         let done = world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
-        let Committing::Committed { commit, .. } = done else { panic!("{done:?}") };
+        let CommitResult::Committed { commit, .. } = done else { panic!("{done:?}") };
         assert_eq!(world.git(&["show", &format!("{commit}:a.txt")]), format!("work {n}"));
         assert_eq!(world.git(&["rev-parse", "baton/r1/20a"]), commit);
         assert_eq!(fs::read(part.root.join(".git")).unwrap(), made, "{link}");
@@ -431,7 +439,7 @@ async fn a_tree_stays_in_the_repository_that_it_was_made_in() {
 #[tokio::test]
 async fn a_git_folder_that_an_agent_makes_in_its_tree_is_moved_away() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let victim = victim(&world);
     let untouched = state(&victim);
     let base = world.checkpoint("20").await;
@@ -441,24 +449,24 @@ async fn a_git_folder_that_an_agent_makes_in_its_tree_is_moved_away() {
     part.write("new.txt", "new");
     let done =
         world.trees.commit(&PhaseId::new("20a"), &part.tree, &["new.txt".into()], false).await.unwrap();
-    assert!(matches!(&done, Committing::Committed { missing, .. } if missing.is_empty()), "{done:?}");
+    assert!(matches!(&done, CommitResult::Committed { missing, .. } if missing.is_empty()), "{done:?}");
     assert!(world.dir.path().join("state/trees/r1/.lost-1-20a.git/HEAD").exists());
     // A link to another repository is no file, and neither is a folder of ours that leads there.
     part.remove(".git");
-    super::world::link(&part.root, ".git", victim.join(".git").to_str().unwrap());
+    super::fixture::link(&part.root, ".git", victim.join(".git").to_str().unwrap());
     world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
     let own = world.root.join(".git/worktrees/20a");
     fs::rename(&own, own.with_file_name("away")).unwrap();
-    super::world::link(&world.root, ".git/worktrees/20a", victim.join(".git").to_str().unwrap());
+    super::fixture::link(&world.root, ".git/worktrees/20a", victim.join(".git").to_str().unwrap());
     let gone = world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap_err();
-    assert!(matches!(gone, TreeError::Gone { .. }), "{gone}");
+    assert!(matches!(gone, WorktreeError::Gone { .. }), "{gone}");
     assert_eq!(state(&victim), untouched);
 }
 
 #[tokio::test]
 async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
     // N6
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let victim = victim(&world);
     let untouched = state(&victim);
     let base = world.checkpoint("20").await;
@@ -468,7 +476,7 @@ async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
     world.write(".git", &format!("gitdir: {}/.git\n", victim.display()));
     world.restart();
     let refused = world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap_err();
-    assert!(matches!(refused, TreeError::OtherRepository { .. }), "{refused}");
+    assert!(matches!(refused, WorktreeError::OtherRepository { .. }), "{refused}");
     assert_eq!(state(&victim), untouched);
     fs::remove_file(world.root.join(".git")).unwrap();
     fs::rename(world.dir.path().join("real"), world.root.join(".git")).unwrap();
@@ -478,9 +486,9 @@ async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
 #[tokio::test]
 async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_repository() {
     // N6: written while an agent lives, between two calls of git.
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     world.trees.note_repository().await.unwrap();
-    let traps = Traps::beside(&world);
+    let traps = MarkerPrograms::beside(&world);
     let victim = victim(&world);
     let trap = section("hook \"evil\"", "command", &traps.program("hook"));
     let event = "\tevent = reference-transaction\n\tevent = post-checkout\n";
@@ -525,9 +533,9 @@ async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_reposito
 async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
     // N6
     for name in ["refs", "objects", "logs", "packed-refs", "shallow", "worktrees"] {
-        let world = World::new();
+        let world = WorktreesFixture::new();
         world.trees.note_repository().await.unwrap();
-        let other = World::new();
+        let other = WorktreesFixture::new();
         let (at, victim) = (world.root.join(".git").join(name), other.root.join(".git").join(name));
         let _ = fs::rename(&at, world.root.join(".git/away"));
         std::os::unix::fs::symlink(&victim, &at).unwrap();
@@ -541,7 +549,7 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
         assert!(why.contains("is a link that was not there when the run began"), "{name}: {why}");
         assert_eq!(state(&other.root), before, "{name}");
     }
-    let world = World::new();
+    let world = WorktreesFixture::new();
     fs::rename(world.root.join(".git/objects"), world.dir.path().join("objects")).unwrap();
     std::os::unix::fs::symlink(world.dir.path().join("objects"), world.root.join(".git/objects")).unwrap();
     world.trees.note_repository().await.unwrap();
@@ -551,11 +559,11 @@ async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
 #[tokio::test]
 async fn looking_reads_no_other_repository() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.trees.note_repository().await.unwrap();
     let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
-    let other = World::new();
+    let other = WorktreesFixture::new();
     other.git(&["commit", "-q", "--allow-empty", "-m", "the secret"]);
     let alternates = format!("{}\n", other.root.join(".git/objects").display());
     write(&world.root, ".git/objects/info/alternates", &alternates);

@@ -1,25 +1,31 @@
 //! The commit that is verified, reviewed and merged: what is in it, and what a tree is held to afterwards.
 
 use baton_core::{PhaseId, WorktreeName};
-use baton_workspace::{Committing, Differences, KeptPaths, Landing, Merging, Verified};
+use baton_workspace::{
+    CommitDifferences, CommitResult, LandResult, MergeResult, ProtectedPaths, VerifiedCommit,
+};
 
-use super::world::{Part, World};
+use super::fixture::{PartTree, WorktreesFixture};
 
 fn all(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-async fn commit(world: &World, part: &Part, files: &[&str]) -> (String, Vec<String>, Vec<String>) {
+async fn commit(
+    world: &WorktreesFixture,
+    part: &PartTree,
+    files: &[&str],
+) -> (String, Vec<String>, Vec<String>) {
     match world.trees.commit(&PhaseId::new("20"), &part.tree, &all(files), false).await.unwrap() {
-        Committing::Committed { commit, missing, ignored, .. } => (commit, missing, ignored),
-        Committing::Conflicted { files } => panic!("{files:?}"),
+        CommitResult::Committed { commit, missing, ignored, .. } => (commit, missing, ignored),
+        CommitResult::Conflicted { files } => panic!("{files:?}"),
     }
 }
 
 #[tokio::test]
 async fn a_file_that_is_missing_or_ignored_is_told() {
     // D12, A13: `*.txt` in .gitignore took the work of a part away, and it was done all the same
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.write("src/a.rs", "a");
@@ -32,7 +38,7 @@ async fn a_file_that_is_missing_or_ignored_is_told() {
 #[tokio::test]
 async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     // D3, D12: a reviewer, a command or the agent of another part wrote into the tree after it was looked at
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.write("a.txt", "A\n");
@@ -42,15 +48,16 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     part.write("coverage.out", "60 %");
     std::fs::remove_file(part.root.join("b.txt")).unwrap();
     let restored = world.trees.restore(&part.tree, &commit, false).await.unwrap();
-    let told = Differences { changed: all(&["a.txt"]), gone: all(&["b.txt"]), added: all(&["coverage.out"]) };
+    let told =
+        CommitDifferences { changed: all(&["a.txt"]), gone: all(&["b.txt"]), added: all(&["coverage.out"]) };
     assert_eq!(restored, told);
     assert_eq!(part.read("a.txt").unwrap(), "evil\n", "what is changed may be what a command formatted");
     assert_eq!((part.read("b.txt").as_deref(), part.read("coverage.out")), (Some("B\n"), None));
     world.restart();
     let restored = world.trees.restore(&part.tree, &commit, true).await.unwrap();
-    assert_eq!(restored, Differences { changed: all(&["a.txt"]), ..Differences::default() });
+    assert_eq!(restored, CommitDifferences { changed: all(&["a.txt"]), ..CommitDifferences::default() });
     assert_eq!(part.git(&["status", "--porcelain"]), "");
-    assert_eq!(world.trees.restore(&part.tree, &commit, true).await.unwrap(), Differences::default());
+    assert_eq!(world.trees.restore(&part.tree, &commit, true).await.unwrap(), CommitDifferences::default());
     let left = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
     assert!(left.contains("/left/20a"), "what was there is kept: {left}");
 
@@ -59,7 +66,7 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     part.git(&["commit", "-qam", "sneaked in"]);
     let into = WorktreeName::integration(&PhaseId::new("20"), 1);
     let merged = world.trees.merge(&part.tree, &into, "20a", Some(&commit)).await.unwrap();
-    assert!(matches!(merged, Merging::Merged { files: 2, .. }), "{merged:?}");
+    assert!(matches!(merged, MergeResult::Merged { files: 2, .. }), "{merged:?}");
     let joining = world.joining("20").await;
     let (whole, ..) = self::commit(&world, &joining, &["a.txt", "b.txt"]).await;
     joining.write("a.txt", "evil once more\n");
@@ -74,11 +81,11 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
             &WorktreeName::workspace(),
             &base,
             &merged,
-            Verified { round: 0, commit: Some(&whole) },
+            VerifiedCommit { round: 0, commit: Some(&whole) },
         )
         .await
         .unwrap();
-    assert!(matches!(landed, Landing::Landed { files: 2, .. }), "{landed:?}");
+    assert!(matches!(landed, LandResult::Landed { files: 2, .. }), "{landed:?}");
     assert_eq!((world.read("a.txt").as_deref(), world.read("evil.py")), (Some("A\n"), None));
 }
 
@@ -86,7 +93,7 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
 async fn a_file_that_somebody_hid_from_git_is_committed() {
     // A check that passes on a changed file would fail on the commit.
     for flag in ["--assume-unchanged", "--skip-worktree"] {
-        let world = World::new();
+        let world = WorktreesFixture::new();
         let base = world.checkpoint("20").await;
         let part = world.begin("20a", &base).await;
         part.git(&["update-index", flag, "a.txt"]);
@@ -98,7 +105,7 @@ async fn a_file_that_somebody_hid_from_git_is_committed() {
 
 #[tokio::test]
 async fn what_a_sparse_checkout_leaves_out_stays_in_the_commit() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.git(&["config", "core.sparseCheckout", "true"]);
@@ -116,7 +123,7 @@ async fn what_a_sparse_checkout_leaves_out_stays_in_the_commit() {
 async fn what_was_only_ever_in_an_index_is_not_in_the_commit() {
     // N6: neither staged nor committed by an agent's own git.
     for is_committed in [false, true] {
-        let world = World::new();
+        let world = WorktreesFixture::new();
         let base = world.checkpoint("20").await;
         let part = world.begin("20a", &base).await;
         let blob = part.git(&["hash-object", "-w", "a.txt"]);
@@ -136,8 +143,8 @@ async fn what_was_only_ever_in_an_index_is_not_in_the_commit() {
 #[tokio::test]
 async fn a_commit_that_brings_what_is_kept_is_neither_merged_nor_landed() {
     // N6: a sparse checkout leaves it out of the tree, and the host takes it from the branch.
-    let world = World::new();
-    world.trees.hold_to(KeptPaths { paths: vec![".mcp.json".into()], only_new: false });
+    let world = WorktreesFixture::new();
+    world.trees.hold_to(ProtectedPaths { paths: vec![".mcp.json".into()], only_new: false });
     let base = world.checkpoint("20").await;
     let (part, into) = (world.begin("20a", &base).await, WorktreeName::integration(&PhaseId::new("20"), 1));
     part.git(&["config", "core.sparseCheckout", "true"]);
@@ -151,7 +158,7 @@ async fn a_commit_that_brings_what_is_kept_is_neither_merged_nor_landed() {
 #[tokio::test]
 async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_anew() {
     // `lib/` in .gitignore: the verification of the whole passed on files that did not land.
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.write("src/a.sh", ". src/lib/a.txt\n");
@@ -162,7 +169,7 @@ async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_
     assert_eq!(ignored, ["ignored.txt"]);
     let phase = PhaseId::new("20");
     let done = world.trees.commit(&phase, &part.tree, &[], true).await.unwrap();
-    let Committing::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
+    let CommitResult::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
     assert_eq!(unseen, ["ignored.txt"]);
     let kept = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
     let kept = kept.lines().find(|name| name.ends_with("/left/20a-ignored")).expect("it is kept");

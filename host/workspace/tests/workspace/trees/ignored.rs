@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use baton_core::{PhaseId, RunId, WorktreeName};
-use baton_workspace::{Trees, Workspace};
+use baton_workspace::{RunWorktrees, Workspace};
 
-use super::world::{OWN, World, git, link};
+use super::fixture::{OWN, WorktreesFixture, git, link};
 
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);
@@ -15,14 +15,14 @@ fn pipe(path: &Path) {
 }
 
 /// Files that the workspace has, for one who looks now.
-async fn changed(trees: &Trees, baseline: &baton_workspace::Baseline) -> Vec<String> {
+async fn changed(trees: &RunWorktrees, baseline: &baton_workspace::Baseline) -> Vec<String> {
     let workspace = trees.open(&WorktreeName::workspace()).await.unwrap();
     let seen = workspace.assess(baseline, &[]).await.unwrap();
     assert!(seen.git.present, "git was asked");
     seen.changed.into_iter().map(|file| file.path).collect()
 }
 
-fn committed(world: &World, commit: &str) -> Vec<String> {
+fn committed(world: &WorktreesFixture, commit: &str) -> Vec<String> {
     let names = world.git(&["ls-tree", "-r", "--name-only", commit]);
     names.lines().map(str::to_owned).collect()
 }
@@ -30,7 +30,7 @@ fn committed(world: &World, commit: &str) -> Vec<String> {
 #[tokio::test]
 async fn what_an_agent_has_git_ignore_is_seen_and_committed_all_the_same() {
     // N6
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let excludes = world.dir.path().join("excludes");
     fs::write(&excludes, "*.tmp\n").unwrap();
     world.git(&["config", "core.excludesFile", excludes.to_str().unwrap()]);
@@ -74,7 +74,7 @@ async fn what_an_agent_has_git_ignore_is_seen_and_committed_all_the_same() {
     // A run that begins now takes what is there now.
     let state = world.dir.path().join("state");
     let workspace = Workspace::open(&world.root).unwrap().with_own_folder(OWN);
-    let fresh = Trees::new(&workspace, &state.join("trees/r2"), &[&state], &RunId::new("r2"));
+    let fresh = RunWorktrees::new(&workspace, &state.join("trees/r2"), &[&state], &RunId::new("r2"));
     fresh.note_repository().await.unwrap();
     let of_fresh = changed(&fresh, &before).await;
     assert_eq!(of_fresh, ["elsewhere", "x.tmp", "y.evil"]);
@@ -83,7 +83,7 @@ async fn what_an_agent_has_git_ignore_is_seen_and_committed_all_the_same() {
 #[tokio::test]
 async fn a_repository_that_an_agent_makes_ignores_nothing_by_files_of_its_own() {
     // N6
-    let world = World::empty();
+    let world = WorktreesFixture::empty();
     fs::remove_dir_all(world.root.join(".git")).unwrap();
     world.trees.note_repository().await.unwrap();
     let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_repository_that_an_agent_makes_ignores_nothing_by_files_of_its_own() 
 
 #[tokio::test]
 async fn attributes_of_the_repository_are_in_force_as_they_were() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.write("windows.txt", "one\ntwo\n");
     world.commit("second");
     world.write(".git/info/attributes", "windows.txt text eol=crlf\n");
@@ -116,7 +116,7 @@ async fn attributes_of_the_repository_are_in_force_as_they_were() {
 #[tokio::test]
 async fn a_pipe_in_the_place_of_such_a_list_is_stepped_around() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     for name in ["exclude", "attributes", "grafts"] {
         pipe(&world.root.join(".git/info").join(name));
     }
@@ -127,7 +127,7 @@ async fn a_pipe_in_the_place_of_such_a_list_is_stepped_around() {
 #[tokio::test]
 async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.trees.note_repository().await.unwrap();
     let workspace = world.trees.open(&WorktreeName::workspace()).await.unwrap();
     let before = workspace.baseline(&[]).await.unwrap();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::world::World;
+use super::fixture::WorktreesFixture;
 
 /// The SHA-1 that closes an index.
 fn checksum(bytes: &[u8]) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn unhexed(hex: &str) -> Vec<u8> {
 }
 
 /// The entry of a file gets the id of other content; what is noted of the file on disk stays.
-fn forge(world: &World, file: &str, id: &str) {
+fn forge(world: &WorktreesFixture, file: &str, id: &str) {
     let place = world.root.join(".git/index");
     let now = unhexed(world.git(&["rev-parse", &format!(":{file}")]).trim());
     let index = std::fs::read(&place).unwrap();
@@ -34,8 +34,8 @@ fn forge(world: &World, file: &str, id: &str) {
 #[tokio::test]
 async fn a_forged_index_hides_no_change_and_makes_none_up() {
     // N6
-    let world = World::new();
-    let id = |world: &World, spec: &str| world.git(&["rev-parse", spec]).trim().to_owned();
+    let world = WorktreesFixture::new();
+    let id = |world: &WorktreesFixture, spec: &str| world.git(&["rev-parse", spec]).trim().to_owned();
     let (old, other) = (id(&world, "HEAD:a.txt"), id(&world, "HEAD:.gitignore"));
     world.trees.note_repository().await.unwrap();
     world.write("a.txt", "one\ntwo\nEVIL\n");

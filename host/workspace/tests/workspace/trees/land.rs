@@ -3,24 +3,24 @@
 use std::fs;
 
 use baton_core::{PhaseId, WorktreeName};
-use baton_workspace::{Base, Landing, Merging, Verified};
+use baton_workspace::{LandResult, MergeResult, VerifiedCommit, WorktreeBase};
 
-use super::world::{World, executable, files, git, link, of_a_user};
+use super::fixture::{WorktreesFixture, executable, files, git, link, of_a_user};
 
-fn is_landed(landing: &Landing, expected: bool) -> bool {
-    matches!(landing, Landing::Landed { committed, .. } if *committed == expected)
+fn is_landed(landing: &LandResult, expected: bool) -> bool {
+    matches!(landing, LandResult::Landed { committed, .. } if *committed == expected)
 }
 
 /// What is merged is the state of a moment; where the place has moved on since, the present one counts.
 #[tokio::test]
 async fn a_conflict_that_is_gone_from_the_place_is_no_conflict_any_more() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "ONE\ntwo\nthree\n");
     world.merge(&a, "20").await;
     world.write("a.txt", "mine\ntwo\nthree\n");
-    assert!(matches!(world.land("20", &base, &[&a]).await, Landing::Conflicted { .. }));
+    assert!(matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }));
     world.write("a.txt", "one\ntwo\nthree\n");
     assert!(is_landed(&world.land("20", &base, &[&a]).await, true));
     assert_eq!(world.read("a.txt").unwrap(), "ONE\ntwo\nthree\n");
@@ -28,7 +28,7 @@ async fn a_conflict_that_is_gone_from_the_place_is_no_conflict_any_more() {
 
 #[tokio::test]
 async fn another_branch_than_that_of_the_checkpoint_is_not_moved() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("new.txt", "new\n");
@@ -43,7 +43,7 @@ async fn another_branch_than_that_of_the_checkpoint_is_not_moved() {
 #[tokio::test]
 async fn a_clean_place_gets_the_commits_and_stays_clean() {
     // D3
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("a.txt", "one\nTWO\nthree\n");
@@ -58,7 +58,7 @@ async fn a_clean_place_gets_the_commits_and_stays_clean() {
     world.write("ignored-mine", "stays");
     let joined = files(&world.joining("20").await.root);
     let landing = world.land("20", &base, &[&a, &b]).await;
-    assert!(matches!(&landing, Landing::Landed { committed: true, files: 6, .. }), "{landing:?}");
+    assert!(matches!(&landing, LandResult::Landed { committed: true, files: 6, .. }), "{landing:?}");
     assert_eq!(world.status(), "");
     let mut here = world.files();
     here.retain(|(path, _)| path != "ignored-mine");
@@ -75,7 +75,7 @@ async fn a_clean_place_gets_the_commits_and_stays_clean() {
 #[tokio::test]
 async fn a_dirty_place_gets_the_files_and_keeps_head_and_index() {
     // D3: the result joins the uncommitted work
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     world.write("staged.txt", "1");
     world.git(&["add", "staged.txt"]);
     world.write("staged.txt", "2");
@@ -91,7 +91,7 @@ async fn a_dirty_place_gets_the_files_and_keeps_head_and_index() {
     world.merge(&a, "20").await;
     world.merge(&b, "20").await;
     let landing = world.land("20", &base, &[&a, &b]).await;
-    assert!(matches!(&landing, Landing::Landed { committed: false, files: 4, .. }), "{landing:?}");
+    assert!(matches!(&landing, LandResult::Landed { committed: false, files: 4, .. }), "{landing:?}");
     assert_eq!((world.git(&["rev-parse", "HEAD"]), world.git(&["ls-files", "-s"])), (head, index));
     assert_eq!(
         world.status(),
@@ -109,7 +109,7 @@ async fn a_dirty_place_gets_the_files_and_keeps_head_and_index() {
 
 #[tokio::test]
 async fn without_a_branch_or_a_commit_only_files_are_written() {
-    let detached = World::new();
+    let detached = WorktreesFixture::new();
     detached.git(&["checkout", "-q", "--detach"]);
     let landing = detached
         .split("1", |a, b| {
@@ -120,7 +120,7 @@ async fn without_a_branch_or_a_commit_only_files_are_written() {
     assert!(is_landed(&landing, false));
     assert_eq!(detached.status(), "?? x\n?? y");
 
-    let empty = World::empty();
+    let empty = WorktreesFixture::empty();
     let landing = empty
         .split("1", |a, b| {
             a.write("x", "x");
@@ -134,7 +134,7 @@ async fn without_a_branch_or_a_commit_only_files_are_written() {
 #[tokio::test]
 async fn what_changed_meanwhile_is_merged_before_anything_is_written() {
     // D3: never a lost change
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "ONE\ntwo\nthree\n");
@@ -142,13 +142,13 @@ async fn what_changed_meanwhile_is_merged_before_anything_is_written() {
     world.write("a.txt", "one\ntwo\nthree\nmine\n");
     world.write("other.txt", "mine");
     let before = world.everything();
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert_eq!(world.everything(), before);
     assert_eq!(world.joining("20").await.read("a.txt").unwrap(), "ONE\ntwo\nthree\nmine\n");
     world.restart();
     // Once more, before it could land.
     world.write("a.txt", "one\ntwo\nthree\nmine again\n");
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("a.txt").unwrap(), "ONE\ntwo\nthree\nmine again\n");
     assert_eq!(world.read("other.txt").unwrap(), "mine");
@@ -158,17 +158,17 @@ async fn what_changed_meanwhile_is_merged_before_anything_is_written() {
 #[tokio::test]
 async fn a_place_that_never_rests_gets_the_result_beside_its_changes() {
     // D9: another phase works there
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "A\n");
     a.write("dir/new.txt", "new");
     world.merge(&a, "20").await;
     world.write("busy.txt", "1");
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     world.write("busy.txt", "2");
     world.write("dir", "where the result has a folder");
-    assert!(matches!(world.land("20", &base, &[&a]).await, Landing::Conflicted { .. }), "the same names");
+    assert!(matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }), "the same names");
     fs::remove_file(world.root.join("dir")).unwrap();
     let joining = world.joining("20").await;
     joining.git(&["merge", "--abort"]);
@@ -184,7 +184,7 @@ async fn a_place_that_never_rests_gets_the_result_beside_its_changes() {
 
 #[tokio::test]
 async fn commits_made_meanwhile_stay_below_the_result() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("new.txt", "new");
@@ -192,7 +192,7 @@ async fn commits_made_meanwhile_stay_below_the_result() {
     world.write("mine.txt", "mine");
     world.commit("mine");
     let mine = world.git(&["rev-parse", "HEAD"]);
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, true));
     assert_eq!(world.status(), "");
     world.git(&["merge-base", "--is-ancestor", &mine, "HEAD"]);
@@ -201,7 +201,7 @@ async fn commits_made_meanwhile_stay_below_the_result() {
 
 #[tokio::test]
 async fn another_branch_gets_the_change_and_not_the_history() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.git(&["branch", "old"]);
     world.write("feature.txt", "on main only");
     world.commit("a feature");
@@ -210,7 +210,7 @@ async fn another_branch_gets_the_change_and_not_the_history() {
     a.write("new.txt", "new");
     world.merge(&a, "20").await;
     world.git(&["checkout", "-q", "old"]);
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.status(), "?? new.txt");
     assert!(world.read("feature.txt").is_none());
@@ -219,7 +219,7 @@ async fn another_branch_gets_the_change_and_not_the_history() {
 #[tokio::test]
 async fn a_change_that_does_not_fit_becomes_a_conflict_in_the_joining_tree() {
     // D3: never conflict markers in the workspace
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "ONE\ntwo\nthree\n");
@@ -228,7 +228,7 @@ async fn a_change_that_does_not_fit_becomes_a_conflict_in_the_joining_tree() {
     let before = world.everything();
     for _ in 0..2 {
         let landing = world.land("20", &base, &[&a]).await;
-        assert_eq!(landing, Landing::Conflicted { files: vec!["a.txt".into()] });
+        assert_eq!(landing, LandResult::Conflicted { files: vec!["a.txt".into()] });
         world.restart();
     }
     assert_eq!(world.everything(), before);
@@ -238,39 +238,39 @@ async fn a_change_that_does_not_fit_becomes_a_conflict_in_the_joining_tree() {
     for _ in 0..2 {
         // A host that dies before it passes the answer on asks again, in the same round.
         let landing = world.land_round(&phase, &home, &base, std::slice::from_ref(&a.tree), 0).await;
-        assert_eq!(landing, Landing::Updated, "not verified yet");
+        assert_eq!(landing, LandResult::Updated, "not verified yet");
         world.restart();
     }
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated, "not passed on yet");
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated, "not passed on yet");
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("a.txt").unwrap(), "ONE of mine\ntwo\nthree\n");
 }
 
 #[tokio::test]
 async fn a_conflict_that_an_agent_commits_is_verified_too() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "ONE\n");
     world.merge(&a, "20").await;
     world.write("a.txt", "mine\n");
-    assert!(matches!(world.land("20", &base, &[&a]).await, Landing::Conflicted { .. }));
+    assert!(matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }));
     let joining = world.joining("20").await;
     joining.git(&["merge", "--abort"]);
     assert!(
-        matches!(world.land("20", &base, &[&a]).await, Landing::Conflicted { .. }),
+        matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }),
         "given up, it is there again"
     );
     joining.write("a.txt", "both\n");
     joining.git(&["commit", "-qam", "by the agent"]);
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("a.txt").unwrap(), "both\n");
 }
 
 #[tokio::test]
 async fn an_ignored_file_in_the_way_is_never_overwritten() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("ignored.env", "theirs");
@@ -279,17 +279,17 @@ async fn an_ignored_file_in_the_way_is_never_overwritten() {
     world.merge(&a, "20").await;
     world.write("ignored.env", "mine");
     let landing = world.land("20", &base, &[&a]).await;
-    assert_eq!(landing, Landing::Conflicted { files: vec!["ignored.env".into()] });
+    assert_eq!(landing, LandResult::Conflicted { files: vec!["ignored.env".into()] });
     assert_eq!(world.read("ignored.env").unwrap(), "mine");
     world.joining("20").await.write("ignored.env", "both");
-    assert_eq!(world.land("20", &base, &[&a]).await, Landing::Updated);
+    assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("ignored.env").unwrap(), "both");
 }
 
 #[tokio::test]
 async fn a_folder_of_ignored_files_in_the_way_is_named() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("build", "a file");
@@ -304,7 +304,7 @@ async fn a_folder_of_ignored_files_in_the_way_is_named() {
             &WorktreeName::workspace(),
             &base,
             &[],
-            Verified::default(),
+            VerifiedCommit::default(),
         )
         .await
         .unwrap_err();
@@ -317,7 +317,7 @@ async fn a_folder_of_ignored_files_in_the_way_is_named() {
 #[tokio::test]
 async fn what_a_crash_cut_short_is_finished() {
     // D3: crash at any point
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "A\n");
@@ -357,7 +357,7 @@ async fn what_a_crash_cut_short_is_finished() {
 
 #[tokio::test]
 async fn a_half_landed_place_that_somebody_changes_loses_nothing() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("a.txt", "A\n");
@@ -384,13 +384,13 @@ async fn a_half_landed_place_that_somebody_changes_loses_nothing() {
     world.write("new.txt", "new");
     world.write("a.txt", "one\nmine\nthree\n");
     let landing = world.land("20", &base, &[]).await;
-    assert_eq!(landing, Landing::Conflicted { files: vec!["a.txt".into()] });
+    assert_eq!(landing, LandResult::Conflicted { files: vec!["a.txt".into()] });
     assert_eq!(world.read("a.txt").unwrap(), "one\nmine\nthree\n");
 }
 
 #[tokio::test]
 async fn a_part_that_goes_on_after_its_merge_is_kept() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("a.txt", "A\n");
@@ -405,11 +405,11 @@ async fn a_part_that_goes_on_after_its_merge_is_kept() {
 #[tokio::test]
 async fn a_split_within_a_part_lands_in_its_tree() {
     // D10
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("half.txt", "not committed");
-    let Base::Commit(inner) = world.base("20a", &a.tree).await else { panic!() };
+    let WorktreeBase::Commit(inner) = world.base("20a", &a.tree).await else { panic!() };
     let (aa, ab) = (world.begin("20aa", &inner).await, world.begin("20ab", &inner).await);
     assert_eq!(aa.read("half.txt").unwrap(), "not committed");
     aa.write("half.txt", "whole");
@@ -420,8 +420,8 @@ async fn a_split_within_a_part_lands_in_its_tree() {
     let landing = world.land_in("20a", &a.tree, &inner, &[&aa, &ab]).await;
     assert!(is_landed(&landing, false), "{landing:?}");
     assert_eq!(a.read("half.txt").unwrap(), "whole");
-    assert!(matches!(world.merge(&a, "20").await, Merging::Merged { files: 2, .. }));
-    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { files: 1, .. }));
+    assert!(matches!(world.merge(&a, "20").await, MergeResult::Merged { files: 2, .. }));
+    assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { files: 1, .. }));
     assert!(is_landed(&world.land("20", &base, &[&a, &b]).await, true));
     assert_eq!(world.status(), "");
     assert_eq!(
@@ -437,7 +437,7 @@ async fn line_endings_filters_and_a_sparse_checkout_survive() {
     if !of_a_user("land::line_endings_filters_and_a_sparse_checkout_survive", user) {
         return;
     }
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.git(&["config", "filter.rot.clean", "tr a-z n-za-m"]);
     world.git(&["config", "filter.rot.smudge", "tr a-z n-za-m"]);
     world.write(".gitattributes", "*.crlf text eol=crlf\n*.rot filter=rot\n");
@@ -463,7 +463,7 @@ async fn line_endings_filters_and_a_sparse_checkout_survive() {
 
 #[tokio::test]
 async fn a_task_folder_that_people_commit_is_neither_landed_nor_lost() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.write(".baton/r1/notes.md", "committed by the user");
     world.git(&["add", "-f", ".baton"]);
     world.git(&["commit", "-qm", "notes"]);

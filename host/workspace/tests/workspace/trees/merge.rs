@@ -1,18 +1,18 @@
 //! Parts brought together: conflicts, and what agents do to git meanwhile.
 
 use baton_core::{PhaseId, WorktreeName};
-use baton_workspace::{Merging, TreeError};
+use baton_workspace::{MergeResult, WorktreeError};
 
-use super::world::{World, git, link, try_git};
+use super::fixture::{WorktreesFixture, git, link, try_git};
 
-fn conflicted(files: &[&str]) -> Merging {
-    Merging::Conflicted { files: files.iter().map(|file| (*file).to_owned()).collect() }
+fn conflicted(files: &[&str]) -> MergeResult {
+    MergeResult::Conflicted { files: files.iter().map(|file| (*file).to_owned()).collect() }
 }
 
 #[tokio::test]
 async fn what_parts_left_uncommitted_is_merged_and_nothing_of_batons() {
     // D3
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     let b = world.begin("20b", &base).await;
@@ -23,10 +23,10 @@ async fn what_parts_left_uncommitted_is_merged_and_nothing_of_batons() {
     b.write(".baton/r1/progress.json", "b");
     b.git(&["add", "-f", "src", ".baton"]);
     b.git(&["commit", "-q", "-m", "by the agent, with too much"]);
-    let Merging::Merged { commit, files: 1 } = world.merge(&a, "20").await else { panic!() };
+    let MergeResult::Merged { commit, files: 1 } = world.merge(&a, "20").await else { panic!() };
     world.restart();
-    assert_eq!(world.merge(&a, "20").await, Merging::Merged { commit, files: 1 }, "said again");
-    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { files: 1, .. }));
+    assert_eq!(world.merge(&a, "20").await, MergeResult::Merged { commit, files: 1 }, "said again");
+    assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { files: 1, .. }));
     let joining = world.joining("20").await;
     assert_eq!(joining.git(&["ls-files"]), ".gitignore\na new.txt\na.txt\nsrc/b.txt");
     assert_eq!(joining.git(&["log", "-1", "--format=%s %an"]), "Merge 20b Someone");
@@ -35,16 +35,16 @@ async fn what_parts_left_uncommitted_is_merged_and_nothing_of_batons() {
 
 #[tokio::test]
 async fn a_part_without_changes_is_merged_already() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
-    assert_eq!(world.merge(&a, "20").await, Merging::Merged { commit: base, files: 0 });
+    assert_eq!(world.merge(&a, "20").await, MergeResult::Merged { commit: base, files: 0 });
 }
 
 #[tokio::test]
 async fn a_conflict_stands_open_until_its_files_are_edited() {
     // D3: a conflict becomes a session
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("a.txt", "one\nA\nthree\n");
@@ -59,7 +59,7 @@ async fn a_conflict_stands_open_until_its_files_are_edited() {
     joining.git(&["add", "-A"]);
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
     joining.write("a.txt", "one\nA and B\nthree\n");
-    let Merging::Merged { files: 2, .. } = world.merge(&b, "20").await else { panic!() };
+    let MergeResult::Merged { files: 2, .. } = world.merge(&b, "20").await else { panic!() };
     assert_eq!(joining.read("a.txt").unwrap(), "one\nA and B\nthree\n");
     assert_eq!(joining.git(&["status", "--porcelain"]), "");
     assert_eq!(joining.git(&["log", "-1", "--format=%s"]), "Merge 20b");
@@ -67,7 +67,7 @@ async fn a_conflict_stands_open_until_its_files_are_edited() {
 
 #[tokio::test]
 async fn a_conflict_that_leaves_no_marks_is_resolved_by_a_change_or_by_git_add() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.write("bin", "x\0one");
     world.commit("a binary");
     link(&world.root, "link", "a.txt");
@@ -89,13 +89,13 @@ async fn a_conflict_that_leaves_no_marks_is_resolved_by_a_change_or_by_git_add()
     link(&joining.root, "link", "b");
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
     joining.git(&["add", "a.txt"]);
-    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { .. }));
+    assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { .. }));
     assert_eq!(joining.read("a.txt").unwrap(), "changed\n");
 }
 
 #[tokio::test]
 async fn agents_conclude_abort_and_wander_as_they_like() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("a.txt", "A\n");
@@ -117,14 +117,14 @@ async fn agents_conclude_abort_and_wander_as_they_like() {
     joining.git(&["add", "-A"]);
     joining.git(&["commit", "-q", "-m", "resolved by the agent"]);
     joining.write("late.txt", "not committed");
-    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { .. }));
+    assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { .. }));
     assert_eq!(joining.git(&["status", "--porcelain"]), "");
     assert_eq!(joining.read("more.txt").unwrap(), "b");
 }
 
 #[tokio::test]
 async fn an_open_merge_of_another_part_is_given_up() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let parts =
         [world.begin("20a", &base).await, world.begin("20b", &base).await, world.begin("20c", &base).await];
@@ -134,7 +134,7 @@ async fn an_open_merge_of_another_part_is_given_up() {
     parts[2].write("c.txt", "c");
     world.merge(&parts[0], "20").await;
     assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
-    assert!(matches!(world.merge(&parts[2], "20").await, Merging::Merged { files: 1, .. }));
+    assert!(matches!(world.merge(&parts[2], "20").await, MergeResult::Merged { files: 1, .. }));
     let joining = world.joining("20").await;
     assert_eq!(joining.read("a.txt").unwrap(), "A\n");
     assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
@@ -142,7 +142,7 @@ async fn an_open_merge_of_another_part_is_given_up() {
 
 #[tokio::test]
 async fn what_cannot_be_carried_along_is_refused_by_name() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     let joining = WorktreeName::integration(&PhaseId::new("20"), 1);
@@ -153,7 +153,7 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
         &["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
     );
     let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
-    assert!(matches!(&refused, TreeError::Nested { path } if path == "vendor"), "{refused}");
+    assert!(matches!(&refused, WorktreeError::Nested { path } if path == "vendor"), "{refused}");
     std::fs::remove_dir_all(a.root.join("vendor")).unwrap();
 
     a.write("a.txt", "A\n");
@@ -163,21 +163,21 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     a.git(&["commit", "-qam", "S"]);
     try_git(&a.root, &["merge", "baton/r1/20a"]).unwrap_err();
     let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
-    assert!(matches!(&refused, TreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
+    assert!(matches!(&refused, WorktreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
 
     let never = WorktreeName::for_phase(&PhaseId::new("20z"));
-    assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(TreeError::Gone { .. })));
+    assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(WorktreeError::Gone { .. })));
     assert!(world.trees.merge(&a.tree, &WorktreeName::workspace(), "m", None).await.is_err());
 }
 
 #[tokio::test]
 async fn a_branch_counts_where_its_tree_is_gone() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
     a.write("x", "x");
     a.git(&["add", "x"]);
     a.git(&["commit", "-qm", "x"]);
     std::fs::remove_dir_all(&a.root).unwrap();
-    assert!(matches!(world.merge(&a, "20").await, Merging::Merged { files: 1, .. }));
+    assert!(matches!(world.merge(&a, "20").await, MergeResult::Merged { files: 1, .. }));
 }

@@ -3,30 +3,34 @@
 use std::fs;
 
 use baton_core::PhaseId;
-use baton_workspace::{OnBranch, ToBranch, TreeError};
+use baton_workspace::{BranchCommitRequest, BranchCommitResult, WorktreeError};
 
-use super::world::World;
+use super::fixture::WorktreesFixture;
 
-async fn begin(world: &World, phase: &str, branch: Option<&str>) -> Result<(), TreeError> {
+async fn begin(world: &WorktreesFixture, phase: &str, branch: Option<&str>) -> Result<(), WorktreeError> {
     world.trees.begin_commits(&PhaseId::new(phase), branch).await
 }
 
-fn wanted<'a>(phase: &'a PhaseId, ordinal: u32) -> ToBranch<'a> {
+fn wanted<'a>(phase: &'a PhaseId, ordinal: u32) -> BranchCommitRequest<'a> {
     let message = "Move it\n\n- all of it (checked)\n";
-    ToBranch { phase, ordinal, message, branch: None, only: None, but: None }
+    BranchCommitRequest { phase, ordinal, message, branch: None, only: None, but: None }
 }
 
-async fn commit(world: &World, phase: &str, ordinal: u32) -> Result<OnBranch, TreeError> {
+async fn commit(
+    world: &WorktreesFixture,
+    phase: &str,
+    ordinal: u32,
+) -> Result<BranchCommitResult, WorktreeError> {
     world.trees.commit_to_branch(wanted(&PhaseId::new(phase), ordinal)).await
 }
 
-fn commits(world: &World) -> String {
+fn commits(world: &WorktreesFixture) -> String {
     world.git(&["log", "--format=%s", "--name-status"])
 }
 
 #[tokio::test]
 async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.write("a.txt", "mine");
     world.write("notes.txt", "mine");
     world.write("staged.txt", "mine");
@@ -46,7 +50,7 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
     let status = " M a.txt\nA  staged.txt\n?? .baton/r1/index.md\n?? notes.txt";
     assert_eq!(world.status(), status);
 
-    let nothing = OnBranch { left: vec!["a.txt".to_owned()], ..OnBranch::default() };
+    let nothing = BranchCommitResult { left: vec!["a.txt".to_owned()], ..BranchCommitResult::default() };
     assert_eq!(commit(&world, "p", 2).await.unwrap(), nothing);
     // What somebody has committed as it was is like every other file.
     world.git(&["commit", "-q", "-m", "mine"]);
@@ -61,7 +65,7 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
 
 #[tokio::test]
 async fn what_was_changed_before_is_not_committed_under_another_name() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let mine: String = (0..40).map(|line| format!("line {line} of mine\n")).collect();
     world.write("a.txt", &mine);
     world.write("notes.txt", "my notes");
@@ -83,7 +87,7 @@ async fn what_was_changed_before_is_not_committed_under_another_name() {
 
 #[tokio::test]
 async fn what_an_earlier_phase_left_is_not_committed_with_a_later_one() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     begin(&world, "p", None).await.unwrap();
     world.write("half.txt", "half");
     begin(&world, "q", None).await.unwrap();
@@ -91,15 +95,18 @@ async fn what_an_earlier_phase_left_is_not_committed_with_a_later_one() {
     let only = ["src".to_owned(), "whole.txt".to_owned()];
     let phase = PhaseId::new("q");
     world.write("beside.txt", "another phase's");
-    let done =
-        world.trees.commit_to_branch(ToBranch { only: Some(&only), ..wanted(&phase, 1) }).await.unwrap();
+    let done = world
+        .trees
+        .commit_to_branch(BranchCommitRequest { only: Some(&only), ..wanted(&phase, 1) })
+        .await
+        .unwrap();
     assert_eq!((done.commit.unwrap().files, done.left), (1, Vec::new()));
     assert_eq!(world.status(), "?? beside.txt\n?? half.txt");
 }
 
 #[tokio::test]
 async fn a_commit_is_made_once_wherever_a_host_dies() {
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     begin(&world, "p", None).await.unwrap();
     world.write("new.txt", "new");
     let made = commit(&world, "p", 1).await.unwrap();
@@ -135,7 +142,7 @@ async fn a_commit_is_made_once_wherever_a_host_dies() {
 
 #[tokio::test]
 async fn a_run_commits_on_a_branch_of_its_own_and_on_no_other() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let main = world.git(&["rev-parse", "main"]);
     world.write("a.txt", "mine");
     for _ in 0..2 {
@@ -144,25 +151,25 @@ async fn a_run_commits_on_a_branch_of_its_own_and_on_no_other() {
     assert_eq!(world.status(), " M a.txt");
     world.write("new.txt", "new");
     let phase = PhaseId::new("p");
-    let on_branch = |ordinal| ToBranch { branch: Some("work/r1"), ..wanted(&phase, ordinal) };
+    let on_branch = |ordinal| BranchCommitRequest { branch: Some("work/r1"), ..wanted(&phase, ordinal) };
     let row = world.trees.commit_to_branch(on_branch(1)).await.unwrap().commit.unwrap();
     assert_eq!((row.branch.as_str(), world.git(&["rev-parse", "main"])), ("work/r1", main));
     world.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
     let error = world.trees.commit_to_branch(on_branch(2)).await.unwrap_err();
-    assert!(matches!(error, TreeError::OtherBranch { .. }), "{error}");
+    assert!(matches!(error, WorktreeError::OtherBranch { .. }), "{error}");
 
-    let other = World::new();
+    let other = WorktreesFixture::new();
     other.git(&["branch", "work"]);
     other.write("a.txt", "more");
     other.commit("second");
     let error = begin(&other, "p", Some("work")).await.unwrap_err();
-    assert!(error.to_string().contains("holds other commits"), "{error}");
+    assert!(error.to_string().contains("has other commits"), "{error}");
     assert_eq!(other.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
 }
 
 #[tokio::test]
 async fn a_first_commit_holds_only_the_work() {
-    let world = World::empty();
+    let world = WorktreesFixture::empty();
     world.write("mine.txt", "mine");
     begin(&world, "p", Some("work")).await.unwrap();
     world.write("new.txt", "new");
@@ -175,7 +182,7 @@ async fn a_first_commit_holds_only_the_work() {
 
 #[tokio::test]
 async fn nothing_is_committed_into_what_somebody_is_in_the_middle_of() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.git(&["checkout", "-q", "-b", "side"]);
     world.write("a.txt", "side");
     world.commit("side");
@@ -190,12 +197,12 @@ async fn nothing_is_committed_into_what_somebody_is_in_the_middle_of() {
     world.git(&["merge", "--abort"]);
     assert!(commit(&world, "p", 1).await.unwrap().commit.is_some());
     let error = commit(&world, "unknown", 1).await.unwrap_err();
-    assert!(matches!(error, TreeError::NoStart { .. }), "{error}");
+    assert!(matches!(error, WorktreeError::NoStart { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn what_a_check_makes_is_not_committed_until_an_agent_changes_it() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     // A check that ran before the work: what it made is no change of somebody's.
     let before = world.trees.before_check().await.unwrap();
     world.write("cache/old.pyc", "1");
@@ -223,7 +230,7 @@ async fn what_a_check_makes_is_not_committed_until_an_agent_changes_it() {
 #[tokio::test]
 async fn what_a_check_makes_is_not_committed_where_it_adds_it_to_the_index() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     begin(&world, "p", None).await.unwrap();
     world.write("new.py", "new");
     let before = world.trees.before_check().await.unwrap();
@@ -240,7 +247,7 @@ async fn what_a_check_makes_is_not_committed_where_it_adds_it_to_the_index() {
 
 #[tokio::test]
 async fn only_what_lies_in_the_workspace_is_committed() {
-    let world = World::at("work/sub");
+    let world = WorktreesFixture::at("work/sub");
     begin(&world, "p", None).await.unwrap();
     world.write("new.txt", "new");
     world.write("../beside.txt", "beside");

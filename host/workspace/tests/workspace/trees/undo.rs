@@ -1,12 +1,12 @@
 //! What a run landed, taken back.
 
-use baton_workspace::{ChangeKind, Landing, Undoing, Undone};
+use baton_workspace::{LandResult, UndoChangeKind, UndoOutcome, UndoSummary};
 
-use super::world::World;
+use super::fixture::WorktreesFixture;
 
-async fn undo(world: &World) -> Undone {
+async fn undo(world: &WorktreesFixture) -> UndoSummary {
     match world.trees.undo(false).await.unwrap() {
-        Undoing::Undone(undone) => undone,
+        UndoOutcome::Undone(undone) => undone,
         other => panic!("{other:?}"),
     }
 }
@@ -14,21 +14,21 @@ async fn undo(world: &World) -> Undone {
 #[tokio::test]
 async fn the_branch_moves_back_over_every_landing() {
     // D3: baton undo
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let (before, head) = (world.files(), world.git(&["rev-parse", "HEAD"]));
     for phase in ["20", "21"] {
         let landing = world.split(phase, |a, b| {
             a.write(&format!("new-{phase}.txt"), "new");
             b.write("a.txt", phase);
         });
-        assert!(matches!(landing.await, Landing::Landed { committed: true, .. }));
+        assert!(matches!(landing.await, LandResult::Landed { committed: true, .. }));
     }
     let landed = world.git(&["rev-parse", "HEAD"]);
     let everything = world.everything();
-    let Undoing::Undone(planned) = world.trees.undo(true).await.unwrap() else { panic!() };
+    let UndoOutcome::Undone(planned) = world.trees.undo(true).await.unwrap() else { panic!() };
     assert_eq!(world.everything(), everything, "a look changes nothing");
     let undone = undo(&world).await;
-    assert_eq!(Undone { kept: String::new(), ..undone.clone() }, planned);
+    assert_eq!(UndoSummary { kept: String::new(), ..undone.clone() }, planned);
     assert_eq!(undone.phases, ["21", "20"]);
     let moved = undone.branch.unwrap();
     assert_eq!(
@@ -37,9 +37,9 @@ async fn the_branch_moves_back_over_every_landing() {
     );
     let kinds: Vec<_> = undone.files.iter().map(|file| (file.path.as_str(), file.kind)).collect();
     let expected = [
-        ("a.txt", ChangeKind::Reverted),
-        ("new-20.txt", ChangeKind::Removed),
-        ("new-21.txt", ChangeKind::Removed),
+        ("a.txt", UndoChangeKind::Reverted),
+        ("new-20.txt", UndoChangeKind::Removed),
+        ("new-21.txt", UndoChangeKind::Removed),
     ];
     assert_eq!(kinds, expected);
     assert_eq!(
@@ -48,12 +48,12 @@ async fn the_branch_moves_back_over_every_landing() {
     );
     assert_eq!(world.git(&["show", &format!("{}:new-21.txt", undone.kept)]), "new");
     world.restart();
-    assert_eq!(world.trees.undo(false).await.unwrap(), Undoing::Nothing);
+    assert_eq!(world.trees.undo(false).await.unwrap(), UndoOutcome::Nothing);
 }
 
 #[tokio::test]
 async fn what_came_after_it_stays() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world
         .split("20", |a, b| {
             a.write("new.txt", "new");
@@ -69,12 +69,12 @@ async fn what_came_after_it_stays() {
     assert_eq!(world.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(world.status(), " M a.txt\n D new.txt");
     assert_eq!(world.read("a.txt").unwrap(), "one\ntwo\nthree\nmine\n");
-    assert_eq!(world.trees.undo(false).await.unwrap(), Undoing::Nothing);
+    assert_eq!(world.trees.undo(false).await.unwrap(), UndoOutcome::Nothing);
 }
 
 #[tokio::test]
 async fn uncommitted_work_from_before_is_as_it_was() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world.write("a.txt", "one\ntwo\nthree\nmine\n");
     world.write("untracked.txt", "mine");
     let before = world.everything();
@@ -82,14 +82,14 @@ async fn uncommitted_work_from_before_is_as_it_was() {
         a.write("a.txt", "ONE\ntwo\nthree\nmine\n");
         b.remove("untracked.txt");
     });
-    assert!(matches!(landing.await, Landing::Landed { committed: false, .. }));
+    assert!(matches!(landing.await, LandResult::Landed { committed: false, .. }));
     undo(&world).await;
     assert_eq!(world.everything(), before);
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_named_and_nothing_changes() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     world
         .split("20", |a, b| {
             a.write("new.txt", "new");
@@ -99,7 +99,7 @@ async fn what_does_not_fit_is_named_and_nothing_changes() {
     world.write("a.txt", "ONE!\ntwo\nthree\n");
     let before = world.everything();
     let refused = world.trees.undo(false).await.unwrap();
-    assert_eq!(refused, Undoing::Conflicted { files: vec!["a.txt".into()] });
+    assert_eq!(refused, UndoOutcome::Conflicted { files: vec!["a.txt".into()] });
     assert_eq!(world.everything(), before);
     world.write("a.txt", "ONE\ntwo\nthree\n");
     assert_eq!(
@@ -111,7 +111,7 @@ async fn what_does_not_fit_is_named_and_nothing_changes() {
 
 #[tokio::test]
 async fn an_undo_that_a_crash_cut_short_is_finished() {
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let (before, head) = (world.files(), world.git(&["rev-parse", "HEAD"]));
     world
         .split("20", |a, b| {
@@ -135,11 +135,11 @@ async fn an_undo_that_a_crash_cut_short_is_finished() {
 
 #[tokio::test]
 async fn where_nothing_landed_there_is_nothing_to_take_back() {
-    let world = World::new();
-    assert_eq!(world.trees.undo(false).await.unwrap(), Undoing::Nothing);
+    let world = WorktreesFixture::new();
+    assert_eq!(world.trees.undo(false).await.unwrap(), UndoOutcome::Nothing);
     world.checkpoint("20").await;
-    assert_eq!(world.trees.undo(false).await.unwrap(), Undoing::Nothing);
-    let plain = World::at("plain");
+    assert_eq!(world.trees.undo(false).await.unwrap(), UndoOutcome::Nothing);
+    let plain = WorktreesFixture::at("plain");
     std::fs::remove_dir_all(plain.root.join(".git")).unwrap();
-    assert_eq!(plain.trees.undo(false).await.unwrap(), Undoing::Nothing);
+    assert_eq!(plain.trees.undo(false).await.unwrap(), UndoOutcome::Nothing);
 }

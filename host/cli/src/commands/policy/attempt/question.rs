@@ -4,15 +4,15 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use baton_lab::golden::Golden;
+use baton_lab::golden::GoldenCase;
 
-use crate::exit::Usage;
+use crate::exit::UsageError;
 
 /// No question is longer: the engine takes 8 MiB of texts at most, and what is around them is lean.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a file, `-` for standard input.
-pub(super) fn read(file: &Path) -> Result<Golden, Usage> {
+pub(super) fn read(file: &Path) -> Result<GoldenCase, UsageError> {
     let name = file.display();
     let mut text = String::new();
     let read = match file == Path::new("-") {
@@ -21,20 +21,20 @@ pub(super) fn read(file: &Path) -> Result<Golden, Usage> {
             std::fs::File::open(file).and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         }
     };
-    read.map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+    read.map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Usage(format!(
-            "{name} is longer than {FILE_BYTES_MAX} bytes; a question is far shorter"
+        return Err(UsageError(format!(
+            "{name} is longer than {FILE_BYTES_MAX} bytes; questions are much shorter"
         )));
     }
-    Golden::parse(&text).map_err(|why| {
-        Usage(format!("{name}{why}\n`baton policy try --sample split` prints a question to start from"))
+    GoldenCase::parse(&text).map_err(|why| {
+        UsageError(format!("{name}{why}\n`baton policy try --sample split` prints a question to start from"))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::Sample;
+    use super::super::sample::SampleQuestion;
     use super::*;
     use crate::render::trial::written;
     use baton_runtime::core::observation::PolicyRequest;
@@ -42,12 +42,12 @@ mod tests {
     use serde_json::{Value, json};
 
     fn parse(text: &str) -> Result<PolicyRequest, String> {
-        Golden::parse(text).map(|golden| golden.question)
+        GoldenCase::parse(text).map(|golden| golden.question)
     }
 
     #[test]
     fn what_is_printed_is_read() {
-        for sample in Sample::value_variants() {
+        for sample in SampleQuestion::value_variants() {
             let question = sample.question();
             let text = serde_json::to_string_pretty(&written(&question)).unwrap();
             assert_eq!(parse(&text).as_ref(), Ok(&question), "{sample:?}");
@@ -56,13 +56,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        let changed = |sample: Sample, change: &dyn Fn(&mut Value)| {
+        let changed = |sample: SampleQuestion, change: &dyn Fn(&mut Value)| {
             let mut document = written(&sample.question());
             change(&mut document);
             parse(&document.to_string()).unwrap_err()
         };
-        let split = |change: &dyn Fn(&mut Value)| changed(Sample::Split, change);
-        let assess = |change: &dyn Fn(&mut Value)| changed(Sample::Assess, change);
+        let split = |change: &dyn Fn(&mut Value)| changed(SampleQuestion::Split, change);
+        let assess = |change: &dyn Fn(&mut Value)| changed(SampleQuestion::Assess, change);
         let said = [
             parse("{").unwrap_err(),
             parse("{\n \"aks\": 1}").unwrap_err(),
@@ -75,7 +75,7 @@ mod tests {
             split(&|d| {
                 d["ask"]["observation"].as_object_mut().unwrap().remove("occasion");
             }),
-            changed(Sample::Budget, &|d| d["ask"]["observation"]["phase"]["brunch"] = json!("main")),
+            changed(SampleQuestion::Budget, &|d| d["ask"]["observation"]["phase"]["brunch"] = json!("main")),
             assess(&|d| d["texts"] = json!([])),
             assess(&|d| d["texts"] = json!([{ "digest": "sha256:0", "bytes": 3 }])),
             assess(&|d| d["texts"] = json!([3])),

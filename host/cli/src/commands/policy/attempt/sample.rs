@@ -29,7 +29,7 @@ const NOW: UnixMs = UnixMs(1_780_315_200_000);
 
 /// A function of the contract, by the name that a question has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Sample {
+pub(super) enum SampleQuestion {
     /// exhaustion.assess: a prompt that ended, and why
     #[value(alias = "exhaustion")]
     Assess,
@@ -60,20 +60,20 @@ pub(super) enum Sample {
     Review,
 }
 
-impl Sample {
+impl SampleQuestion {
     /// The question.
     pub(super) fn question(self) -> PolicyRequest {
         let (ask, texts) = match self {
-            Sample::Assess => (PolicyQuery::Assess(Box::new(exhaustion())), vec![SAID]),
-            Sample::Complete => (PolicyQuery::Complete(Box::new(completion())), vec![ANSWERED]),
-            Sample::Recover => (PolicyQuery::Recover(Box::new(recovery())), vec![SAID]),
-            Sample::Offload => (PolicyQuery::Offload(Box::new(offloading())), Vec::new()),
-            Sample::Compaction => (PolicyQuery::Compaction(Box::new(compaction())), Vec::new()),
-            Sample::Split => (PolicyQuery::Split(Box::new(splitting())), Vec::new()),
-            Sample::Budget => (PolicyQuery::Budget(Box::new(budgeting())), Vec::new()),
-            Sample::Brief => (PolicyQuery::Brief(Box::new(handoff())), vec![SPOKEN]),
-            Sample::Compose => (PolicyQuery::Compose(Box::new(handoff())), vec![SPOKEN]),
-            Sample::Review => {
+            SampleQuestion::Assess => (PolicyQuery::Assess(Box::new(exhaustion())), vec![SAID]),
+            SampleQuestion::Complete => (PolicyQuery::Complete(Box::new(completion())), vec![ANSWERED]),
+            SampleQuestion::Recover => (PolicyQuery::Recover(Box::new(recovery())), vec![SAID]),
+            SampleQuestion::Offload => (PolicyQuery::Offload(Box::new(offloading())), Vec::new()),
+            SampleQuestion::Compaction => (PolicyQuery::Compaction(Box::new(compaction())), Vec::new()),
+            SampleQuestion::Split => (PolicyQuery::Split(Box::new(splitting())), Vec::new()),
+            SampleQuestion::Budget => (PolicyQuery::Budget(Box::new(budgeting())), Vec::new()),
+            SampleQuestion::Brief => (PolicyQuery::Brief(Box::new(handoff())), vec![SPOKEN]),
+            SampleQuestion::Compose => (PolicyQuery::Compose(Box::new(handoff())), vec![SPOKEN]),
+            SampleQuestion::Review => {
                 (PolicyQuery::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"])
             }
         };

@@ -1,6 +1,6 @@
 //! What is typed for a trial, and how what came of one reads.
 
-use baton_lab::{Difference, Function, Tally, Tried};
+use baton_lab::{DecisionDifference, FunctionMatches, MatchCounts, TrialResult};
 use baton_runtime::core::decision::{
     Decision, DecisionSource, Fault, Provenance, SplitAction, SplitDecision, SubPhase, TurnBudget, WorkStyle,
 };
@@ -8,7 +8,7 @@ use baton_runtime::core::workflow::ListEdit;
 use baton_runtime::core::{Digest, Seq};
 
 use super::*;
-use crate::render::look::Look;
+use crate::render::look::TerminalStyle;
 
 #[test]
 fn a_value_is_what_it_looks_like() {
@@ -71,11 +71,11 @@ fn label() -> Provenance {
 
 fn difference(
     seq: u64,
-    sample: Sample,
+    sample: SampleQuestion,
     recorded: Result<Decision, Fault>,
     candidate: Result<Decision, Fault>,
-) -> Difference {
-    Difference {
+) -> DecisionDifference {
+    DecisionDifference {
         seq: Seq(seq),
         phase: Some("build".into()),
         question: sample.question(),
@@ -86,62 +86,75 @@ fn difference(
     }
 }
 
-fn tried() -> Tried {
-    let of = |same, other_words, differs, faults| Tally { same, other_words, differs, faults, abstained: 0 };
+fn tried() -> TrialResult {
+    let of =
+        |same, other_words, differs, faults| MatchCounts { same, other_words, differs, faults, abstained: 0 };
     let (evaluate, budget) = (of(34, 2, 1, 1), of(2, 0, 0, 0));
     let turns = |max_turns| Ok(Decision::Budget(TurnBudget { max_turns, reason: "A table.".into() }));
-    Tried {
+    TrialResult {
         functions: [
-            ("prompting.compose", Function { not_asked: 12, ..Function::default() }),
-            ("budgeting.decide", Function { on_course: budget, off_course: of(0, 0, 1, 0), not_asked: 0 }),
-            ("splitting.decide", Function { on_course: evaluate, off_course: of(7, 0, 0, 0), not_asked: 0 }),
+            ("prompting.compose", FunctionMatches { not_asked: 12, ..FunctionMatches::default() }),
+            (
+                "budgeting.decide",
+                FunctionMatches { on_course: budget, off_course: of(0, 0, 1, 0), not_asked: 0 },
+            ),
+            (
+                "splitting.decide",
+                FunctionMatches { on_course: evaluate, off_course: of(7, 0, 0, 0), not_asked: 0 },
+            ),
         ]
         .into(),
         differences: vec![
             difference(
                 17,
-                Sample::Split,
+                SampleQuestion::Split,
                 keep("6 objectives fit into one window."),
                 Err(Fault::OutOfFuel { limit: 1000 }),
             ),
-            difference(41, Sample::Split, keep("6 objectives fit into one window."), split()),
-            difference(112, Sample::Budget, turns(Some(25)), turns(Some(1))),
+            difference(41, SampleQuestion::Split, keep("6 objectives fit into one window."), split()),
+            difference(112, SampleQuestion::Budget, turns(Some(25)), turns(Some(1))),
         ],
         differences_beyond: 3,
-        ..Tried::default()
+        ..TrialResult::default()
     }
 }
 
-fn policy<'a>(component: &'a Digest, decides: &'a [Capability]) -> Answered<'a> {
-    Answered { name: "my-split", component, settings: component, decides }
+fn policy<'a>(component: &'a Digest, decides: &'a [Capability]) -> TrialSubject<'a> {
+    TrialSubject { name: "my-split", component, settings: component, decides }
 }
 
 #[test]
 fn a_trial_reads_as_a_person_would_tell_it() {
     let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
-    let told = |can: &[Capability], tried: &Tried, width| {
+    let told = |can: &[Capability], tried: &TrialResult, width| {
         let policy = policy(&digest, can);
         let decides = can.iter().copied().collect();
-        OnRun { run: &run, policy, decides: &decides, tried }.text(&Look { wrap: true, ..Look::bare(width) })
+        RunTrialReport { run: &run, policy, decides: &decides, tried }
+            .text(&TerminalStyle { wrap: true, ..TerminalStyle::bare(width) })
     };
     let scope = [Capability::Splitting, Capability::Budgeting];
     insta::assert_snapshot!("try_run_120", told(&scope, &tried(), 120));
     insta::assert_snapshot!("try_run_80", told(&scope, &tried(), 80));
 
-    let same = Function { on_course: Tally { same: 9, ..Tally::default() }, ..Function::default() };
-    let same = Tried { functions: [("splitting.decide", same)].into(), ..Tried::default() };
-    let abstained =
-        Function { on_course: Tally { same: 1, abstained: 9, ..Tally::default() }, ..Function::default() };
-    let abstained = Tried {
+    let same = FunctionMatches {
+        on_course: MatchCounts { same: 9, ..MatchCounts::default() },
+        ..FunctionMatches::default()
+    };
+    let same = TrialResult { functions: [("splitting.decide", same)].into(), ..TrialResult::default() };
+    let abstained = FunctionMatches {
+        on_course: MatchCounts { same: 1, abstained: 9, ..MatchCounts::default() },
+        ..FunctionMatches::default()
+    };
+    let abstained = TrialResult {
         functions: [("splitting.decide", abstained)].into(),
         abstained_from: [(digest.clone(), 4), (Digest::of("other"), 5)].into(),
-        ..Tried::default()
+        ..TrialResult::default()
     };
     let text = told(&[Capability::Splitting], &abstained, 300);
     let first =
         "my-split would have decided 1 of 10 splitting questions the same way, and abstained from 9\n";
     assert!(text.starts_with(first), "{text}");
-    let own = "Of the questions that it abstained from, 4 were decided then by my-split itself";
+    let own = "Of the questions that it abstained from, 4 were decided in the run by my-split itself";
     assert!(text.contains(own), "{text}");
 
     let both = [Capability::Splitting, Capability::Compaction];
@@ -153,13 +166,13 @@ fn no_line_is_wider_than_the_terminal() {
     let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
     let (decides, tried) = ([Capability::Splitting, Capability::Budgeting].into(), tried());
     for width in [80, 100, 160] {
-        let found = OnRun {
+        let found = RunTrialReport {
             run: &run,
             policy: policy(&digest, &[Capability::Splitting, Capability::Budgeting]),
             decides: &decides,
             tried: &tried,
         };
-        for line in found.text(&Look { wrap: true, ..Look::bare(width) }).lines() {
+        for line in found.text(&TerminalStyle { wrap: true, ..TerminalStyle::bare(width) }).lines() {
             assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
         }
     }
@@ -169,7 +182,7 @@ fn no_line_is_wider_than_the_terminal() {
 fn a_program_gets_the_counts_and_each_question() {
     let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
     let (decides, tried) = ([Capability::Splitting, Capability::Budgeting].into(), tried());
-    let found = OnRun {
+    let found = RunTrialReport {
         run: &run,
         policy: policy(&digest, &[Capability::Splitting, Capability::Budgeting]),
         decides: &decides,
@@ -180,7 +193,7 @@ fn a_program_gets_the_counts_and_each_question() {
     assert_eq!(lines.len(), 1 + tried.differences.len());
     assert!(lines.iter().chain([&document]).all(|line| line["schema"] == record::SCHEMA));
     let first = &document["differences"][0];
-    assert_eq!(first["question"], written(&Sample::Split.question()));
+    assert_eq!(first["question"], written(&SampleQuestion::Split.question()));
     let mut head = lines.into_iter().next().unwrap();
     head["difference"] = first.clone();
     head["difference"]["question"] = "as --on takes it".into();
@@ -190,12 +203,12 @@ fn a_program_gets_the_counts_and_each_question() {
 #[test]
 fn an_answer_to_one_question_stands_beside_the_built_in_one() {
     let digest = Digest::of("my-split");
-    let (question, label) = (Sample::Split.question(), label());
+    let (question, label) = (SampleQuestion::Split.question(), label());
     let told = |candidate: Result<Option<Decision>, Fault>, current: &Result<Decision, Fault>| {
         let policy = policy(&digest, &[Capability::Splitting, Capability::Budgeting]);
         let question = &question;
-        OnQuestion { question, policy, candidate: &candidate, fuel: 99, current, label: &label }
-            .text(&Look::bare(100))
+        QuestionTrialReport { question, policy, candidate: &candidate, fuel: 99, current, label: &label }
+            .text(&TerminalStyle::bare(100))
     };
     let texts = [
         told(split().map(Some), &keep("6 objectives fit into one window.")),

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use baton_lab::golden::{Golden, Replayed};
-use baton_runtime::engine::{ComponentGrants, Policy};
+use baton_lab::golden::{GoldenCase, GoldenResult};
+use baton_runtime::engine::{CompiledPolicy, ComponentGrants};
 use serde::Serialize;
 
-use crate::exit::Usage;
-use crate::render::look::{Look, Tone};
+use crate::exit::UsageError;
+use crate::render::look::{TerminalStyle, Tone};
 
 /// A golden file is a question of some KiB; 16 MiB is what `policy try` takes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What came of the files.
 #[derive(Serialize)]
-pub(super) struct Goldens {
+pub(super) struct GoldenReplay {
     folder: PathBuf,
     files: usize,
     stand: usize,
@@ -25,17 +25,17 @@ pub(super) struct Goldens {
     decided: BTreeSet<&'static str>,
     /// Written anew, with what is decided now.
     written: Vec<PathBuf>,
-    parted: Vec<Parted>,
+    parted: Vec<GoldenMismatch>,
 }
 
 /// A file whose decision is not the policy's.
 #[derive(Serialize)]
-struct Parted {
+struct GoldenMismatch {
     file: PathBuf,
     why: Vec<String>,
 }
 
-impl Goldens {
+impl GoldenReplay {
     /// Whether every decision is the policy's.
     pub(super) fn all_stand(&self) -> bool {
         self.parted.is_empty()
@@ -53,14 +53,14 @@ impl Goldens {
     }
 
     /// The line below the settings, and what does not stand.
-    pub(super) fn text(&self, look: &Look) -> String {
+    pub(super) fn text(&self, look: &TerminalStyle) -> String {
         let Self { files, stand, written, .. } = self;
         let mut text = format!("golden     {stand} of {files} stand in {}", self.folder.display());
         if !written.is_empty() {
             text.push_str(&format!(", {} written", written.len()));
         }
         text.push('\n');
-        for Parted { file, why } in &self.parted {
+        for GoldenMismatch { file, why } in &self.parted {
             text.push_str(&format!("    {}\n", look.paint(Tone::Bad, &file.display().to_string())));
             for why in why {
                 text.push_str(&format!("      {}\n", look.wrap(why, 6)));
@@ -74,10 +74,10 @@ impl Goldens {
 pub(super) fn replay(
     folder: &Path,
     update: bool,
-    policy: &Policy,
-    load: impl Fn(ComponentGrants) -> anyhow::Result<Policy>,
-) -> anyhow::Result<Goldens> {
-    let mut goldens = Goldens {
+    policy: &CompiledPolicy,
+    load: impl Fn(ComponentGrants) -> anyhow::Result<CompiledPolicy>,
+) -> anyhow::Result<GoldenReplay> {
+    let mut goldens = GoldenReplay {
         folder: folder.to_owned(),
         files: 0,
         stand: 0,
@@ -87,7 +87,8 @@ pub(super) fn replay(
     };
     for file in files(folder)? {
         let text = read(&file)?;
-        let golden = Golden::parse(&text).map_err(|why| Usage(format!("{}{why}", file.display())))?;
+        let golden =
+            GoldenCase::parse(&text).map_err(|why| UsageError(format!("{}{why}", file.display())))?;
         let replayed = match golden.artifacts.is_empty() {
             true => golden.replay(policy),
             false => {
@@ -97,13 +98,13 @@ pub(super) fn replay(
         };
         goldens.files += 1;
         match replayed {
-            Ok(Replayed::Stands) => {
+            Ok(GoldenResult::Stands) => {
                 goldens.stand += 1;
                 if matches!(golden.decision, Some(Some(_))) {
                     goldens.decided.insert(golden.question.ask.function());
                 }
             }
-            Ok(Replayed::Differs { decision, .. }) if update => {
+            Ok(GoldenResult::Differs { decision, .. }) if update => {
                 std::fs::write(&file, golden.with_decision(decision.as_ref()))
                     .with_context(|| format!("writing {}", file.display()))?;
                 goldens.stand += 1;
@@ -112,16 +113,19 @@ pub(super) fn replay(
                 }
                 goldens.written.push(file);
             }
-            Ok(Replayed::Differs { places, .. }) if places.is_empty() => {
-                goldens
-                    .parted
-                    .push(Parted { file, why: vec!["has no decision yet; --update writes it".to_owned()] });
+            Ok(GoldenResult::Differs { places, .. }) if places.is_empty() => {
+                goldens.parted.push(GoldenMismatch {
+                    file,
+                    why: vec!["has no decision yet; --update writes it".to_owned()],
+                });
             }
-            Ok(Replayed::Differs { places, .. }) => goldens.parted.push(Parted { file, why: places }),
-            Ok(Replayed::Fault(fault)) => {
-                goldens.parted.push(Parted { file, why: vec![format!("it {fault}")] })
+            Ok(GoldenResult::Differs { places, .. }) => {
+                goldens.parted.push(GoldenMismatch { file, why: places })
             }
-            Err(why) => goldens.parted.push(Parted { file, why: vec![why] }),
+            Ok(GoldenResult::Fault(fault)) => {
+                goldens.parted.push(GoldenMismatch { file, why: vec![format!("it {fault}")] })
+            }
+            Err(why) => goldens.parted.push(GoldenMismatch { file, why: vec![why] }),
         }
     }
     Ok(goldens)
@@ -129,7 +133,7 @@ pub(super) fn replay(
 
 /// The golden files of a folder, in order of their names.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let unreadable = |error: std::io::Error| Usage(format!("cannot list {}: {error}", folder.display()));
+    let unreadable = |error: std::io::Error| UsageError(format!("cannot list {}: {error}", folder.display()));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -139,13 +143,13 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(Usage(format!("there is no golden file (*.json) in {}", folder.display())).into());
+        return Err(UsageError(format!("there is no golden file (*.json) in {}", folder.display())).into());
     }
     Ok(files)
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
-    let unreadable = |why: String| Usage(format!("cannot read {}: {why}", file.display()));
+    let unreadable = |why: String| UsageError(format!("cannot read {}: {why}", file.display()));
     let bytes = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
     if bytes > FILE_BYTES_MAX {
         return Err(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use include_dir::{Dir, include_dir};
 
-use super::{Decides, WIT, listed, texts};
+use super::{CapabilityArg, WIT, listed, texts};
 
 static JS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/js");
 static PYTHON: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/python");
@@ -21,8 +21,8 @@ const FUEL: u64 = 200_000_000;
 
 /// What a policy is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Language {
-    /// A crate; small and fast components, and the whole SDK
+pub(super) enum PolicyLanguage {
+    /// A crate; small and fast components, with the full SDK
     #[default]
     Rust,
     /// A module, built by componentize-js
@@ -33,28 +33,28 @@ pub(super) enum Language {
     C,
 }
 
-impl Language {
+impl PolicyLanguage {
     /// What to do in the new folder.
     pub(super) fn next(self) -> &'static [&'static str] {
         match self {
-            Language::Rust => &["cargo test", "baton policy build"],
-            Language::Js => &["npm install", "npm test", "baton policy build"],
-            Language::Python => &[
+            PolicyLanguage::Rust => &["cargo test", "baton policy build"],
+            PolicyLanguage::Js => &["npm install", "npm test", "baton policy build"],
+            PolicyLanguage::Python => &[
                 "python3 -m venv .venv && . .venv/bin/activate",
                 "pip install -r requirements.txt",
                 "python3 build.py bindings && python3 -m unittest",
                 "baton policy build",
             ],
-            Language::C => &["make test", "baton policy build"],
+            PolicyLanguage::C => &["make test", "baton policy build"],
         }
     }
 }
 
 /// Every file of the policy, by its path in its folder. A crate is made in `new.rs`.
-pub(super) fn files(language: Language, name: &str, decides: &[&str]) -> Vec<(PathBuf, String)> {
+pub(super) fn files(language: PolicyLanguage, name: &str, decides: &[&str]) -> Vec<(PathBuf, String)> {
     let template = match language {
-        Language::Python => &PYTHON,
-        Language::C => &C,
+        PolicyLanguage::Python => &PYTHON,
+        PolicyLanguage::C => &C,
         _ => &JS,
     };
     let words = words(language, name, decides);
@@ -66,7 +66,7 @@ pub(super) fn files(language: Language, name: &str, decides: &[&str]) -> Vec<(Pa
     let is_unused = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let about = name.strip_prefix("test_").unwrap_or(&name);
-        let decisions = Decides::value_variants().iter().map(|decision| decision.name());
+        let decisions = CapabilityArg::value_variants().iter().map(|decision| decision.name());
         decisions
             .filter(|decision| !decides.contains(decision))
             .any(|decision| about.strip_prefix(decision).is_some_and(|rest| rest.starts_with(['.', '-'])))
@@ -81,7 +81,7 @@ pub(super) fn files(language: Language, name: &str, decides: &[&str]) -> Vec<(Pa
     own.chain(contract.map(|(path, text)| (Path::new("wit").join(path), text.to_owned()))).collect()
 }
 
-fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str, String)> {
+fn words(language: PolicyLanguage, name: &str, decides: &[&str]) -> Vec<(&'static str, String)> {
     let each = |line: &dyn Fn(&str) -> String, between: &str| {
         decides.iter().map(|decision| line(decision)).collect::<Vec<_>>().join(between)
     };
@@ -95,7 +95,7 @@ fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str,
         .collect();
     classes.sort();
     let settings = match language {
-        Language::Python => each(&|decision| format!("*{decision}.SETTINGS"), ", "),
+        PolicyLanguage::Python => each(&|decision| format!("*{decision}.SETTINGS"), ", "),
         _ => each(&|decision| format!("...{decision}Decision.settings"), ", "),
     };
     vec![
@@ -106,7 +106,7 @@ fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str,
             each(
                 &|decision| match language {
                     // Compiled, it has fuel enough.
-                    Language::C => format!("{decision} = \"{name}.wasm\""),
+                    PolicyLanguage::C => format!("{decision} = \"{name}.wasm\""),
                     _ => format!(
                         "{decision} = {{ component = \"{name}.wasm\", grants = {{ fuel = {FUEL} }} }}"
                     ),
@@ -155,7 +155,7 @@ mod tests {
         "review",
     ];
 
-    fn paths(language: Language, decides: &[&str]) -> String {
+    fn paths(language: PolicyLanguage, decides: &[&str]) -> String {
         let mut paths: Vec<String> = files(language, "my-split", decides)
             .into_iter()
             .map(|(path, _)| path.display().to_string())
@@ -167,15 +167,15 @@ mod tests {
     // M4
     #[test]
     fn one_decision_brings_the_files_of_one() {
-        insta::assert_snapshot!("files_in_js", paths(Language::Js, &["splitting"]));
-        insta::assert_snapshot!("files_in_python", paths(Language::Python, &["splitting"]));
-        insta::assert_snapshot!("files_in_c", paths(Language::C, &["splitting"]));
+        insta::assert_snapshot!("files_in_js", paths(PolicyLanguage::Js, &["splitting"]));
+        insta::assert_snapshot!("files_in_python", paths(PolicyLanguage::Python, &["splitting"]));
+        insta::assert_snapshot!("files_in_c", paths(PolicyLanguage::C, &["splitting"]));
     }
 
     // M4
     #[test]
     fn nothing_is_left_to_fill_in() {
-        for language in [Language::Js, Language::Python, Language::C] {
+        for language in [PolicyLanguage::Js, PolicyLanguage::Python, PolicyLanguage::C] {
             for decides in [&["handoff"][..], &ALL] {
                 for (path, text) in files(language, "my-split", decides) {
                     assert!(!text.contains("{{"), "{}: {text}", path.display());

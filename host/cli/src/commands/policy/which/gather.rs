@@ -11,31 +11,31 @@ use baton_runtime::core::workflow::{
 };
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
-    ArtifactSource, ComponentGrants as Granted, Engine, Policy, SettingSpec, built_in, builtin_bytes,
+    ArtifactSource, CompiledPolicy, ComponentGrants as Granted, Engine, SettingSpec, built_in, builtin_bytes,
 };
-use baton_runtime::store::{Entry, Journal};
+use baton_runtime::store::{Journal, JournalEntry};
 use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, journal_of, pins};
 
-use crate::args::PlaceArgs;
-use crate::render::which::{Decides, Seat, Set, Stands};
+use crate::args::LocationArgs;
+use crate::render::which::{ChangedSetting, DecidingPolicy, EffectiveBinding, FallbackPolicy};
 use crate::{out, policies};
 
 /// Where components and settings are taken from.
-pub(super) struct Gatherer {
+pub(super) struct BindingResolver {
     engine: Engine,
-    from: From,
+    from: ComponentSource,
 }
 
-enum From {
+enum ComponentSource {
     /// What was read beside the files.
     Bundle(PolicyBundle),
     Journal(Journal),
 }
 
 /// Nothing is read while nothing is decided.
-struct NoArtifacts;
+struct UnusedArtifactSource;
 
-impl ArtifactSource for NoArtifacts {
+impl ArtifactSource for UnusedArtifactSource {
     fn list(&self) -> Vec<(String, Digest)> {
         Vec::new()
     }
@@ -45,14 +45,14 @@ impl ArtifactSource for NoArtifacts {
     }
 }
 
-impl Gatherer {
-    pub(super) fn of_bundle(place: &PlaceArgs, bundle: PolicyBundle) -> anyhow::Result<Self> {
-        Ok(Self { engine: policies::engine(place)?, from: From::Bundle(bundle) })
+impl BindingResolver {
+    pub(super) fn of_bundle(place: &LocationArgs, bundle: PolicyBundle) -> anyhow::Result<Self> {
+        Ok(Self { engine: policies::engine(place)?, from: ComponentSource::Bundle(bundle) })
     }
 
     /// The same for a run, and where its journal leaves it.
     pub(super) fn of_run(
-        place: &PlaceArgs,
+        place: &LocationArgs,
         config: &HostConfig,
         run: Option<&RunId>,
     ) -> anyhow::Result<(Run, Self)> {
@@ -60,19 +60,23 @@ impl Gatherer {
         let mut run = Run::new();
         for entry in journal.read(&id)? {
             // What followed from an input follows again.
-            let Entry::Input(stamped) = entry? else { continue };
+            let JournalEntry::Input(stamped) = entry? else { continue };
             run.apply(&stamped).map_err(|illegal| RuntimeError::BrokenJournal {
                 run: id.clone(),
                 seq: stamped.seq,
                 why: illegal.to_string(),
             })?;
         }
-        Ok((run, Self { engine: policies::engine(place)?, from: From::Journal(journal) }))
+        Ok((run, Self { engine: policies::engine(place)?, from: ComponentSource::Journal(journal) }))
     }
 
     /// Who would decide in a run of the workflow.
-    pub(super) fn planned(&self, config: &HostConfig, workflow: &Workflow) -> anyhow::Result<Vec<Seat>> {
-        let From::Bundle(bundle) = &self.from else { return Ok(Vec::new()) };
+    pub(super) fn planned(
+        &self,
+        config: &HostConfig,
+        workflow: &Workflow,
+    ) -> anyhow::Result<Vec<EffectiveBinding>> {
+        let ComponentSource::Bundle(bundle) = &self.from else { return Ok(Vec::new()) };
         let mut seats: BTreeMap<(PolicyScope, Capability), Vec<PolicyBinding>> = BTreeMap::new();
         for pin in pins(config, workflow, bundle)? {
             seats.entry((pin.scope.clone(), pin.capability)).or_default().push(pin);
@@ -82,7 +86,7 @@ impl Gatherer {
     }
 
     /// Who decides in a run.
-    pub(super) fn seats_of(&self, run: &Run) -> anyhow::Result<Vec<Seat>> {
+    pub(super) fn seats_of(&self, run: &Run) -> anyhow::Result<Vec<EffectiveBinding>> {
         let workflow = run.workflow();
         run.seats().map(|seat| self.seat(workflow, seat.pin, &seat.behind, seat.faults_in_row)).collect()
     }
@@ -93,13 +97,13 @@ impl Gatherer {
         pin: &PolicyBinding,
         behind: &[&PolicyBinding],
         faults: u32,
-    ) -> anyhow::Result<Seat> {
-        let behind = behind.iter().rev().map(|pin| Stands {
+    ) -> anyhow::Result<EffectiveBinding> {
+        let behind = behind.iter().rev().map(|pin| FallbackPolicy {
             policy: pin.policy.clone(),
             component: pin.component.clone(),
             from: pin.from.clone(),
         });
-        Ok(Seat {
+        Ok(EffectiveBinding {
             scope: pin.scope.clone(),
             capability: pin.capability,
             decides: self.decides(workflow, pin, pin.first())?,
@@ -119,10 +123,10 @@ impl Gatherer {
         workflow: &Workflow,
         pin: &PolicyBinding,
         link: BindingLink,
-    ) -> anyhow::Result<Decides> {
+    ) -> anyhow::Result<DecidingPolicy> {
         let bytes = self.component(&link)?;
-        let granted = Granted::of(&link.grants, Arc::new(NoArtifacts));
-        let mut decides = Decides {
+        let granted = Granted::of(&link.grants, Arc::new(UnusedArtifactSource));
+        let mut decides = DecidingPolicy {
             policy: link.policy.clone(),
             component: link.component.clone(),
             bytes: bytes.as_ref().map(Vec::len),
@@ -143,7 +147,7 @@ impl Gatherer {
                 decides.set = set(&policy, &said, values)?;
             }
             // What it once decided stands, whatever this host thinks of it now.
-            Err(error) => out::progress(&format!("what is set for it cannot be told: {error}")),
+            Err(error) => out::progress(&format!("its settings are unknown: {error}")),
         }
         Ok(decides)
     }
@@ -151,8 +155,8 @@ impl Gatherer {
     /// The component of one, where it is at hand.
     fn component(&self, pin: &BindingLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
-            From::Journal(journal) => Ok(journal.blob(&pin.component)?),
-            From::Bundle(bundle) => {
+            ComponentSource::Journal(journal) => Ok(journal.blob(&pin.component)?),
+            ComponentSource::Bundle(bundle) => {
                 let read = bundle.components.values().filter_map(|source| source.bytes.as_deref());
                 let mut known = built_in(&pin.policy).into_iter().chain(read);
                 Ok(known.find(|bytes| Digest::of(bytes) == pin.component).map(<[u8]>::to_vec))
@@ -162,17 +166,17 @@ impl Gatherer {
 
     /// Its settings as a journal has them.
     fn values(&self, link: &BindingLink) -> anyhow::Result<Option<BTreeMap<String, SettingValue>>> {
-        let From::Journal(journal) = &self.from else { return Ok(None) };
+        let ComponentSource::Journal(journal) = &self.from else { return Ok(None) };
         Ok(journal.blob(&link.settings)?.map(|settings| serde_json::from_slice(&settings)).transpose()?)
     }
 }
 
 /// What is set otherwise than by default, and by which layer.
 fn set(
-    policy: &Policy,
-    said: &Said,
+    policy: &CompiledPolicy,
+    said: &LayerSettings,
     journaled: Option<BTreeMap<String, SettingValue>>,
-) -> anyhow::Result<Vec<Set>> {
+) -> anyhow::Result<Vec<ChangedSetting>> {
     let values = match journaled {
         Some(values) => values,
         None => policy.configure(&said.settings)?.settings().clone(),
@@ -184,14 +188,14 @@ fn set(
 }
 
 /// Of the same one twice in a row, once.
-fn without_repeats(behind: impl Iterator<Item = Stands>) -> Vec<Stands> {
-    let mut behind: Vec<Stands> = behind.collect();
+fn without_repeats(behind: impl Iterator<Item = FallbackPolicy>) -> Vec<FallbackPolicy> {
+    let mut behind: Vec<FallbackPolicy> = behind.collect();
     behind.dedup();
     behind
 }
 
 /// What layers set for a policy.
-struct Said {
+struct LayerSettings {
     from: ConfigSource,
     /// As the layer names it.
     component: String,
@@ -205,9 +209,9 @@ fn differs(
     values: &BTreeMap<String, SettingValue>,
     set_by: &BTreeMap<String, ConfigSource>,
     otherwise: &ConfigSource,
-) -> Option<Set> {
+) -> Option<ChangedSetting> {
     let value = values.get(&setting.key).filter(|value| **value != setting.default)?;
-    Some(Set {
+    Some(ChangedSetting {
         key: setting.key.clone(),
         value: value.clone(),
         default: setting.default.clone(),
@@ -221,16 +225,17 @@ fn said(
     workflow: &Workflow,
     pin: &PolicyBinding,
     link: &BindingLink,
-    policy: &Policy,
+    policy: &CompiledPolicy,
     values: Option<&BTreeMap<String, SettingValue>>,
-) -> Said {
-    let configured = |said: &Said| policy.configure(&said.settings).ok();
-    let is_pinned =
-        |said: &Said| configured(said).is_some_and(|found| *found.settings_digest() == link.settings);
+) -> LayerSettings {
+    let configured = |said: &LayerSettings| policy.configure(&said.settings).ok();
+    let is_pinned = |said: &LayerSettings| {
+        configured(said).is_some_and(|found| *found.settings_digest() == link.settings)
+    };
     if let Some(said) = named(workflow, pin, link, policy).into_iter().find(is_pinned) {
         return said;
     }
-    let mut laid = Said {
+    let mut laid = LayerSettings {
         from: pin.from.clone(),
         component: String::new(),
         settings: BTreeMap::new(),
@@ -248,13 +253,18 @@ fn said(
 }
 
 /// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
-fn named(workflow: &Workflow, pin: &PolicyBinding, link: &BindingLink, policy: &Policy) -> Vec<Said> {
+fn named(
+    workflow: &Workflow,
+    pin: &PolicyBinding,
+    link: &BindingLink,
+    policy: &CompiledPolicy,
+) -> Vec<LayerSettings> {
     let is_first = pin.first() == *link;
     if let PolicyScope::Shadow { .. } = &pin.scope {
         let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
         return shadows.map(said_of_shadow).collect();
     }
-    let is_named = |said: &Said| match is_first {
+    let is_named = |said: &LayerSettings| match is_first {
         true => said.from == pin.from,
         false => is_named_so(link, &said.component),
     };
@@ -271,7 +281,7 @@ fn is_named_so(link: &BindingLink, component: &str) -> bool {
 }
 
 /// What every layer says of what decides where a pin does, as far as it is about this policy.
-fn said_by_layers(workflow: &Workflow, pin: &PolicyBinding, policy: &Policy) -> Vec<Said> {
+fn said_by_layers(workflow: &Workflow, pin: &PolicyBinding, policy: &CompiledPolicy) -> Vec<LayerSettings> {
     let role = match &pin.scope {
         PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
         PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
@@ -279,14 +289,14 @@ fn said_by_layers(workflow: &Workflow, pin: &PolicyBinding, policy: &Policy) -> 
     let of = |candidate: ResolvedChoice| {
         let EffectiveSettings { settings, set_by } =
             candidate.laid(|key, given| policy.takes(key, given).is_ok());
-        Said { from: candidate.from, component: candidate.component, settings, set_by }
+        LayerSettings { from: candidate.from, component: candidate.component, settings, set_by }
     };
     workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
 }
 
-fn said_of_shadow(choice: &PolicyChoice) -> Said {
+fn said_of_shadow(choice: &PolicyChoice) -> LayerSettings {
     let set_by = choice.settings.keys().map(|key| (key.clone(), choice.settings_from()));
-    Said {
+    LayerSettings {
         from: choice.from.clone(),
         component: choice.component.clone().unwrap_or_default(),
         settings: choice.settings.clone(),
@@ -300,7 +310,11 @@ fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {
 
 /// Of all seats those that decide in one scope: for each decision the narrowest. Without a scope all of them. Shadows are
 /// asked everywhere.
-pub(super) fn effective(seats: Vec<Seat>, scope: Option<&PolicyScope>, workflow: &Workflow) -> Vec<Seat> {
+pub(super) fn effective(
+    seats: Vec<EffectiveBinding>,
+    scope: Option<&PolicyScope>,
+    workflow: &Workflow,
+) -> Vec<EffectiveBinding> {
     let Some(scope) = scope else { return seats };
     let role = match scope {
         PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
@@ -310,8 +324,8 @@ pub(super) fn effective(seats: Vec<Seat>, scope: Option<&PolicyScope>, workflow:
     let role = role.map(|role| PolicyScope::Role { role: role.clone() });
     let ways: Vec<&PolicyScope> =
         [Some(scope), role.as_ref(), Some(&PolicyScope::Run)].into_iter().flatten().collect();
-    let mut found: BTreeMap<Capability, (usize, Seat)> = BTreeMap::new();
-    let (shadows, seats): (Vec<Seat>, Vec<Seat>) =
+    let mut found: BTreeMap<Capability, (usize, EffectiveBinding)> = BTreeMap::new();
+    let (shadows, seats): (Vec<EffectiveBinding>, Vec<EffectiveBinding>) =
         seats.into_iter().partition(|seat| matches!(seat.scope, PolicyScope::Shadow { .. }));
     for seat in seats {
         let Some(rank) = ways.iter().position(|way| **way == seat.scope) else { continue };

@@ -10,16 +10,16 @@ use std::sync::PoisonError;
 use baton_core::WorktreeName;
 
 use super::create::{failed, move_away};
-use super::{Repo, TreeError, Trees, fit};
-use crate::ExchangedFolder;
-use crate::git_view::{Repository, WORK_TREES, hold_file, named_by, read};
+use super::{RunWorktrees, WorkspaceRepository, WorktreeError, fit};
+use crate::ReplacedFolder;
+use crate::isolated_git_dir::{Repository, WORK_TREES, hold_file, named_by, read};
 
 /// Files that keep the `.git` of a tree.
 const MADE: &str = ".made-";
 /// The file that keeps where the repository of the workspace is.
 const REPOSITORY: &str = ".repository";
 
-impl Trees {
+impl RunWorktrees {
     /// Trees in which an agent had replaced or removed `.git`, since this was asked the last time. It was written again; what
     /// stood there lies beside the trees, under a name that begins with `.lost-`.
     pub fn take_mended(&self) -> Vec<WorktreeName> {
@@ -27,7 +27,7 @@ impl Trees {
     }
 
     /// Links that stood in the place of folders of Baton's own and were removed, each told once.
-    pub fn take_exchanged(&self) -> Vec<ExchangedFolder> {
+    pub fn take_exchanged(&self) -> Vec<ReplacedFolder> {
         self.0.workspace.exchanged.take()
     }
 
@@ -36,7 +36,11 @@ impl Trees {
     }
 
     /// Has a tree that was just made name its repository, and not the folder that stands for it, and keeps what it says.
-    pub(super) fn keep_link(&self, repo: &Repo, tree: &WorktreeName) -> Result<(), TreeError> {
+    pub(super) fn keep_link(
+        &self,
+        repo: &WorkspaceRepository,
+        tree: &WorktreeName,
+    ) -> Result<(), WorktreeError> {
         let top = self.path_of(tree);
         let dot_git = top.join(".git");
         let named = read(&dot_git).and_then(|link| named_by(&link, &top));
@@ -51,7 +55,7 @@ impl Trees {
     }
 
     /// The repository that a tree was made in; nothing where none was made, or either is gone.
-    pub(super) fn made_in(&self, repo: &Repo, tree: &WorktreeName) -> Option<Repository> {
+    pub(super) fn made_in(&self, repo: &WorkspaceRepository, tree: &WorktreeName) -> Option<Repository> {
         let top = self.path_of(tree);
         let is_folder = top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
         let git_dir = named_by(&read(&self.link_of(tree)).ok()?, &top).ok()?;
@@ -61,7 +65,7 @@ impl Trees {
     }
 
     /// The `.git` of a tree is what it was when it was made, byte for byte.
-    pub(super) fn hold_link(&self, tree: &WorktreeName, top: &Path) -> Result<(), TreeError> {
+    pub(super) fn hold_link(&self, tree: &WorktreeName, top: &Path) -> Result<(), WorktreeError> {
         let (kept, dot_git) = (self.link_of(tree), top.join(".git"));
         let link = read(&kept).map_err(|source| failed("read", &kept, source))?;
         let is_file = dot_git.symlink_metadata().is_ok_and(|meta| meta.is_file());
@@ -75,13 +79,13 @@ impl Trees {
     }
 
     /// A tree is gone, and what was kept for it goes.
-    pub(super) fn forget_link(&self, tree: &WorktreeName) -> Result<(), TreeError> {
+    pub(super) fn forget_link(&self, tree: &WorktreeName) -> Result<(), WorktreeError> {
         remove(&self.link_of(tree))?;
         remove_folder(&self.view_of(tree))
     }
 
     /// Where it was the last tree of the run, nothing is left of them.
-    pub(super) fn forget_all(&self) -> Result<(), TreeError> {
+    pub(super) fn forget_all(&self) -> Result<(), WorktreeError> {
         let entries = fs::read_dir(&self.0.folder).into_iter().flatten().flatten();
         let is_used = |name: std::ffi::OsString| name.to_string_lossy().starts_with(MADE);
         if !entries.map(|entry| entry.file_name()).any(is_used) {
@@ -93,7 +97,7 @@ impl Trees {
     }
 
     /// Refuses another repository than the one in which the trees were made: an agent may have put its own there.
-    pub(super) fn expect_same(&self, repository: &Repository) -> Result<(), TreeError> {
+    pub(super) fn expect_same(&self, repository: &Repository) -> Result<(), WorktreeError> {
         let kept = self.0.folder.join(REPOSITORY);
         let then = match read(&kept) {
             Ok(then) => super::git::path(&then),
@@ -104,11 +108,11 @@ impl Trees {
             return Ok(());
         }
         let (workspace, now) = (self.0.workspace.root().to_owned(), repository.git_dir.clone());
-        Err(TreeError::OtherRepository { workspace, now, then })
+        Err(WorktreeError::OtherRepository { workspace, now, then })
     }
 }
 
-fn remove(file: &Path) -> Result<(), TreeError> {
+fn remove(file: &Path) -> Result<(), WorktreeError> {
     match fs::remove_file(file) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", file, source)),
         _ => Ok(()),
@@ -116,7 +120,7 @@ fn remove(file: &Path) -> Result<(), TreeError> {
 }
 
 /// A folder that stood for the repository: links and one file.
-fn remove_folder(folder: &Path) -> Result<(), TreeError> {
+fn remove_folder(folder: &Path) -> Result<(), WorktreeError> {
     match fs::remove_dir_all(folder) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", folder, source)),
         _ => Ok(()),

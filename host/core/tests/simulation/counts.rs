@@ -2,7 +2,7 @@
 
 /// What was seen, so that a simulation that simulates nothing does not pass.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SimulationCounts {
     pub(crate) runs: u64,
     pub(crate) inputs: u64,
     pub(crate) longest: u64,
@@ -20,8 +20,8 @@ pub(crate) struct Tally {
     pub(crate) continuations: u64,
 }
 
-impl Tally {
-    pub(crate) fn add(&mut self, other: &Tally) {
+impl SimulationCounts {
+    pub(crate) fn add(&mut self, other: &SimulationCounts) {
         self.longest = self.longest.max(other.longest);
         for (mine, more) in self.sums().into_iter().zip({ *other }.sums()) {
             *mine += *more;

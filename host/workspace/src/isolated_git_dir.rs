@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use baton_core::git_link;
 
-use crate::git_config::{self, KeptSettings, arguments, environment};
-use crate::git_info::KeptInfo;
+use crate::blocking_pipes::{self, BlockingPipe};
+use crate::git_config::{self, RepositorySettings, arguments, environment};
+use crate::git_info::GitInfoSnapshot;
 use crate::git_links::{AcceptedLinks, moved, without_content};
-use crate::pipes::{self, PipeInTheWay};
-use crate::plain_file::read_plain;
+use crate::regular_file::read_plain;
 
 /// What a repository shares among its work trees, without `config`, `hooks`, `info` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
@@ -49,10 +49,10 @@ pub(crate) struct Repository {
 
 /// Why a folder is in no repository that can be asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoRepository {
+pub(crate) enum RepositoryLookupError {
     /// Git would wait for a pipe.
     #[error(transparent)]
-    Pipe(#[from] PipeInTheWay),
+    Pipe(#[from] BlockingPipe),
     /// What git says.
     #[error("{0}")]
     Absent(String),
@@ -62,16 +62,18 @@ impl Repository {
     /// The repository around a folder; git finds it, since git knows whose repositories this user trusts. It is none where
     /// its configuration moves the work tree elsewhere, and neither is a bare one that lies among the files. Runs nothing,
     /// and waits for no pipe.
-    pub(crate) async fn around(folder: &Path) -> Result<Self, NoRepository> {
-        pipes::expect_none_around(folder)?;
+    pub(crate) async fn around(folder: &Path) -> Result<Self, RepositoryLookupError> {
+        blocking_pipes::expect_none_around(folder)?;
         git_config::expect_no_included_pipe_around(folder).await?;
         let named = folder.ancestors().find_map(|top| Self::at(top).ok());
         let folders = match &named {
             Some(named) => vec![named.top.as_path(), &named.git_dir, &named.common_dir],
             None => vec![folder],
         };
-        pipes::expect_none(folder, &folders[1..])?;
-        pipes::unless_it_waits(&folders, Self::found_by_git(folder)).await?.map_err(NoRepository::Absent)
+        blocking_pipes::expect_none(folder, &folders[1..])?;
+        blocking_pipes::unless_it_waits(&folders, Self::found_by_git(folder))
+            .await?
+            .map_err(RepositoryLookupError::Absent)
     }
 
     async fn found_by_git(folder: &Path) -> Result<Self, String> {
@@ -135,9 +137,9 @@ impl Repository {
     }
 
     /// Settings of the repository, and of this work tree alone.
-    async fn settings(&self) -> io::Result<KeptSettings> {
+    async fn settings(&self) -> io::Result<RepositorySettings> {
         let (shared, own) = (self.common_dir.join("config"), self.git_dir.join("config.worktree"));
-        KeptSettings::read(&[&shared, &own]).await
+        RepositorySettings::read(&[&shared, &own]).await
     }
 }
 
@@ -149,7 +151,7 @@ pub(crate) fn named_by(link: &[u8], top: &Path) -> io::Result<PathBuf> {
 
 /// Stands for a repository towards git.
 #[derive(Clone, Debug)]
-pub(crate) struct GitView {
+pub(crate) struct IsolatedGitDir {
     folder: PathBuf,
     pub(crate) repository: Repository,
     /// The tree without files, as this repository names it.
@@ -165,14 +167,14 @@ const NO_HEAD: &[u8] = b"ref: refs/heads/none\n";
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
-impl GitView {
+impl IsolatedGitDir {
     /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there. Refused if a link that is not accepted
     /// would lead git elsewhere, for reading as for writing.
     pub(crate) async fn hold(
         folder: &Path,
         repository: &Repository,
         links: &AcceptedLinks,
-        info: &KeptInfo,
+        info: &GitInfoSnapshot,
     ) -> io::Result<Self> {
         links.expect(repository)?;
         let mut settings = repository.settings().await?;

@@ -1,13 +1,13 @@
 //! What an index says of files on disk, which is not believed: an agent that writes the index can have it say that a file which it has
 //! changed is as it was, or that one which nobody touched is another.
 
-use super::TreeError;
-use super::git::{Git, records};
+use super::WorktreeError;
+use super::git::{GitRunner, records};
 use super::worktree::GITLINK;
 
 /// Has git look into every file again: each entry stays as it is, without what was noted of the file behind it. Entries of files that a
 /// sparse checkout leaves out, and of merges that stand open, are not touched.
-pub(super) async fn look_anew(git: &Git) -> Result<(), TreeError> {
+pub(super) async fn look_anew(git: &GitRunner) -> Result<(), WorktreeError> {
     let listed = git.call(&["ls-files", "-t", "-s", "-z"]).bytes().await?;
     let entries: Vec<u8> =
         records(&listed).filter_map(plain_entry).flat_map(|entry| [entry, b"\0"].concat()).collect();

@@ -3,21 +3,21 @@
 
 use std::path::Path;
 
-use super::{TreeError, Trees};
+use super::{RunWorktrees, WorktreeError};
 use baton_core::WorktreeName;
 
 /// What differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatesDiffer {
+pub struct StateDiff {
     /// The files, in the order of git.
-    pub files: Vec<DifferingFile>,
+    pub files: Vec<StateDiffFile>,
     /// The patch, where it was asked for.
     pub patch: Vec<u8>,
 }
 
 /// A file that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DifferingFile {
+pub struct StateDiffFile {
     /// From the top of the repository.
     pub path: String,
     /// Lines that came; absent where it is no text.
@@ -26,12 +26,12 @@ pub struct DifferingFile {
     pub removed: Option<u64>,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// The state of the workspace now, uncommitted work included. Changes nothing that anybody sees.
     ///
     /// # Errors
-    /// [`TreeError`] where git fails, or where there is none.
-    pub async fn state(&self) -> Result<String, TreeError> {
+    /// [`WorktreeError`] where git fails, or where there is none.
+    pub async fn state(&self) -> Result<String, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
         Ok(self.snapshot(&place, &[]).await?.tree.clone())
@@ -40,14 +40,14 @@ impl Trees {
     /// What differs between two states, below the workspace; only in these files where any are named.
     ///
     /// # Errors
-    /// [`TreeError`] where git fails; it has collected a state that is too old.
+    /// [`WorktreeError`] where git fails; it has collected a state that is too old.
     pub async fn between(
         &self,
         from: &str,
         to: &str,
         files: &[String],
         with_patch: bool,
-    ) -> Result<StatesDiffer, TreeError> {
+    ) -> Result<StateDiff, WorktreeError> {
         let place = self.place(&WorktreeName::workspace()).await?;
         let safe = ["--no-ext-diff", "--no-textconv", "--no-renames"];
         let root = place.root();
@@ -65,16 +65,16 @@ impl Trees {
             let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
             patch = call.and_all(safe).and(from).and(to).and("--").and_all(&paths).bytes().await?;
         }
-        Ok(StatesDiffer { files, patch })
+        Ok(StateDiff { files, patch })
     }
 }
 
 /// "3\t1\tsrc/a.rs"; "-\t-\ta.png" for what is no text.
-pub(super) fn numbered(record: &[u8]) -> Option<DifferingFile> {
+pub(super) fn numbered(record: &[u8]) -> Option<StateDiffFile> {
     let text = String::from_utf8_lossy(record);
     let mut parts = text.splitn(3, '\t');
     let (added, removed, path) = (parts.next()?, parts.next()?, parts.next()?);
-    Some(DifferingFile { path: path.to_owned(), added: added.parse().ok(), removed: removed.parse().ok() })
+    Some(StateDiffFile { path: path.to_owned(), added: added.parse().ok(), removed: removed.parse().ok() })
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn files_are_told_with_their_lines() {
         let file = |record: &str| numbered(record.as_bytes());
-        let expected = |added, removed| DifferingFile { path: "a b.rs".into(), added, removed };
+        let expected = |added, removed| StateDiffFile { path: "a b.rs".into(), added, removed };
         assert_eq!(file("3\t1\ta b.rs"), Some(expected(Some(3), Some(1))));
         assert_eq!(file("-\t-\ta b.rs"), Some(expected(None, None)));
         assert_eq!(file(""), None);

@@ -5,27 +5,27 @@
 use std::borrow::Cow;
 use std::hint::black_box;
 
-use baton_streams::Format;
+use baton_streams::StreamFormat;
 use serde::Deserialize;
 
 /// Reads a line, and drops it. False where the line does not fit the struct: a thin struct is not lenient.
-pub(crate) fn read(format: Format, line: &[u8]) -> bool {
+pub(crate) fn read(format: StreamFormat, line: &[u8]) -> bool {
     fn thin<'a, T: Deserialize<'a>>(line: &'a [u8]) -> bool {
         black_box(serde_json::from_slice::<T>(line)).is_ok()
     }
     match format {
-        Format::Claude => thin::<Claude<'_>>(line),
-        Format::CodexExec => thin::<CodexExec<'_>>(line),
-        Format::CodexAppServer => thin::<CodexAppServer<'_>>(line),
-        Format::Acp => thin::<Acp<'_>>(line),
-        Format::Opencode => thin::<Opencode<'_>>(line),
-        Format::Gemini => thin::<Gemini<'_>>(line),
-        Format::Text => false,
+        StreamFormat::Claude => thin::<ThinClaude<'_>>(line),
+        StreamFormat::CodexExec => thin::<ThinCodexExec<'_>>(line),
+        StreamFormat::CodexAppServer => thin::<ThinCodexAppServer<'_>>(line),
+        StreamFormat::Acp => thin::<ThinAcp<'_>>(line),
+        StreamFormat::Opencode => thin::<ThinOpencode<'_>>(line),
+        StreamFormat::Gemini => thin::<ThinGemini<'_>>(line),
+        StreamFormat::Text => false,
     }
 }
 
 #[derive(Deserialize)]
-struct Claude<'a> {
+struct ThinClaude<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -33,7 +33,7 @@ struct Claude<'a> {
     #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    message: Option<ClaudeMessage<'a>>,
+    message: Option<ThinClaudeMessage<'a>>,
     #[serde(borrow)]
     error: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -42,18 +42,18 @@ struct Claude<'a> {
 }
 
 #[derive(Deserialize)]
-struct ClaudeMessage<'a> {
+struct ThinClaudeMessage<'a> {
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    content: Option<Vec<ClaudeBlock<'a>>>,
-    usage: Option<ClaudeUsage>,
+    content: Option<Vec<ThinClaudeBlock<'a>>>,
+    usage: Option<ThinClaudeUsage>,
 }
 
 #[derive(Deserialize)]
-struct ClaudeBlock<'a> {
+struct ThinClaudeBlock<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -67,7 +67,7 @@ struct ClaudeBlock<'a> {
 }
 
 #[derive(Deserialize)]
-struct ClaudeUsage {
+struct ThinClaudeUsage {
     input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -75,7 +75,7 @@ struct ClaudeUsage {
 }
 
 #[derive(Deserialize)]
-struct CodexExec<'a> {
+struct ThinCodexExec<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -83,14 +83,14 @@ struct CodexExec<'a> {
     #[serde(borrow)]
     message: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    item: Option<ExecItem<'a>>,
-    usage: Option<ExecUsage>,
+    item: Option<ThinExecItem<'a>>,
+    usage: Option<ThinExecUsage>,
     #[serde(borrow)]
-    error: Option<ExecError<'a>>,
+    error: Option<ThinExecError<'a>>,
 }
 
 #[derive(Deserialize)]
-struct ExecItem<'a> {
+struct ThinExecItem<'a> {
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -102,40 +102,40 @@ struct ExecItem<'a> {
 }
 
 #[derive(Deserialize)]
-struct ExecError<'a> {
+struct ThinExecError<'a> {
     #[serde(borrow)]
     message: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-struct ExecUsage {
+struct ThinExecUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct CodexAppServer<'a> {
+struct ThinCodexAppServer<'a> {
     id: Option<u64>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    params: Option<ServerParams<'a>>,
+    params: Option<ThinServerParams<'a>>,
 }
 
 #[derive(Deserialize)]
-struct ServerParams<'a> {
+struct ThinServerParams<'a> {
     #[serde(borrow)]
     threadId: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    item: Option<ServerItem<'a>>,
+    item: Option<ThinServerItem<'a>>,
     #[serde(borrow)]
-    turn: Option<ServerTurn<'a>>,
-    tokenUsage: Option<ServerUsage>,
+    turn: Option<ThinServerTurn<'a>>,
+    tokenUsage: Option<ThinServerUsage>,
     willRetry: Option<bool>,
 }
 
 #[derive(Deserialize)]
-struct ServerItem<'a> {
+struct ThinServerItem<'a> {
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -145,7 +145,7 @@ struct ServerItem<'a> {
 }
 
 #[derive(Deserialize)]
-struct ServerTurn<'a> {
+struct ThinServerTurn<'a> {
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -153,40 +153,40 @@ struct ServerTurn<'a> {
 }
 
 #[derive(Deserialize)]
-struct ServerUsage {
-    last: Option<ServerTokens>,
-    total: Option<ServerTokens>,
+struct ThinServerUsage {
+    last: Option<ThinServerTokens>,
+    total: Option<ThinServerTokens>,
     modelContextWindow: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct ServerTokens {
+struct ThinServerTokens {
     totalTokens: Option<u64>,
     inputTokens: Option<u64>,
     outputTokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Acp<'a> {
+struct ThinAcp<'a> {
     id: Option<u64>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    params: Option<AcpParams<'a>>,
+    params: Option<ThinAcpParams<'a>>,
     #[serde(borrow)]
-    result: Option<AcpResult<'a>>,
+    result: Option<ThinAcpResult<'a>>,
 }
 
 #[derive(Deserialize)]
-struct AcpParams<'a> {
+struct ThinAcpParams<'a> {
     #[serde(borrow)]
     sessionId: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    update: Option<AcpUpdate<'a>>,
+    update: Option<ThinAcpUpdate<'a>>,
 }
 
 #[derive(Deserialize)]
-struct AcpUpdate<'a> {
+struct ThinAcpUpdate<'a> {
     /// A piece of a message, or a list of what a tool shows: no struct is both.
     #[serde(borrow)]
     content: Option<&'a serde_json::value::RawValue>,
@@ -205,35 +205,35 @@ struct AcpUpdate<'a> {
 }
 
 #[derive(Deserialize)]
-struct AcpResult<'a> {
+struct ThinAcpResult<'a> {
     #[serde(borrow)]
     sessionId: Option<Cow<'a, str>>,
     #[serde(borrow)]
     stopReason: Option<Cow<'a, str>>,
-    usage: Option<AcpUsage>,
+    usage: Option<ThinAcpUsage>,
 }
 
 #[derive(Deserialize)]
-struct AcpUsage {
+struct ThinAcpUsage {
     inputTokens: Option<u64>,
     outputTokens: Option<u64>,
     cachedReadTokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Opencode<'a> {
+struct ThinOpencode<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
     sessionID: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    part: Option<OpencodePart<'a>>,
+    part: Option<ThinOpencodePart<'a>>,
     #[serde(borrow)]
-    error: Option<OpencodeError<'a>>,
+    error: Option<ThinOpencodeError<'a>>,
 }
 
 #[derive(Deserialize)]
-struct OpencodePart<'a> {
+struct ThinOpencodePart<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -244,33 +244,33 @@ struct OpencodePart<'a> {
     callID: Option<Cow<'a, str>>,
     #[serde(borrow)]
     reason: Option<Cow<'a, str>>,
-    tokens: Option<StepTokens>,
+    tokens: Option<ThinStepTokens>,
 }
 
 #[derive(Deserialize)]
-struct StepTokens {
+struct ThinStepTokens {
     total: Option<u64>,
     input: Option<u64>,
     output: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct OpencodeError<'a> {
+struct ThinOpencodeError<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    data: Option<OpencodeData<'a>>,
+    data: Option<ThinOpencodeData<'a>>,
 }
 
 #[derive(Deserialize)]
-struct OpencodeData<'a> {
+struct ThinOpencodeData<'a> {
     #[serde(borrow)]
     message: Option<Cow<'a, str>>,
     statusCode: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Gemini<'a> {
+struct ThinGemini<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -289,11 +289,11 @@ struct Gemini<'a> {
     status: Option<Cow<'a, str>>,
     #[serde(borrow)]
     message: Option<Cow<'a, str>>,
-    stats: Option<GeminiStats>,
+    stats: Option<ThinGeminiStats>,
 }
 
 #[derive(Deserialize)]
-struct GeminiStats {
+struct ThinGeminiStats {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }

@@ -6,22 +6,22 @@ use std::path::PathBuf;
 
 use baton_core::WorktreeName;
 
+use super::branch_commit::{tree_or_empty, tree_with};
 use super::git::{path, records};
-use super::snapshot::{Entries, Snapshot, commit_tree, difference};
-use super::to_branch::{tree_or_empty, tree_with};
+use super::snapshot::{IndexEntries, WorktreeSnapshot, commit_tree, difference};
 use super::worktree::Worktree;
-use super::{TreeError, Trees};
+use super::{RunWorktrees, WorktreeError};
 
 /// The files of the workspace that are not in its commit and not ignored before a command runs, but for those that an earlier one made.
 #[derive(Debug)]
 pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
 
-impl Trees {
+impl RunWorktrees {
     /// Looks before a command runs in the workspace.
     ///
     /// # Errors
-    /// [`TreeError::NoRepository`], and those of git.
-    pub async fn before_check(&self) -> Result<FilesBeforeCheck, TreeError> {
+    /// [`WorktreeError::NoRepository`], and those of git.
+    pub async fn before_check(&self) -> Result<FilesBeforeCheck, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
         let mut files = not_committed(&place).await?;
@@ -37,8 +37,8 @@ impl Trees {
     /// Remembers what the command made since: the files that were not there before, as they are now.
     ///
     /// # Errors
-    /// [`TreeError::NoRepository`], those of a snapshot, and those of git.
-    pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), TreeError> {
+    /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
+    pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
         let mut made = not_committed(&place).await?;
@@ -57,12 +57,15 @@ impl Trees {
     }
 
     /// What commands of the run made, as they left it.
-    pub(super) async fn entries_by_checks(&self, place: &Worktree) -> Result<Entries, TreeError> {
-        let Some(made) = place.commit(&self.made_by_checks()).await? else { return Ok(Entries::new()) };
+    pub(super) async fn entries_by_checks(&self, place: &Worktree) -> Result<IndexEntries, WorktreeError> {
+        let Some(made) = place.commit(&self.made_by_checks()).await? else { return Ok(IndexEntries::new()) };
         difference(&place.git, &tree_or_empty(place, None).await?, &place.tree_of(&made).await?).await
     }
 
-    async fn changed_since_head(&self, place: &Worktree) -> Result<(Snapshot, Entries), TreeError> {
+    async fn changed_since_head(
+        &self,
+        place: &Worktree,
+    ) -> Result<(WorktreeSnapshot, IndexEntries), WorktreeError> {
         let now = self.snapshot(place, &[]).await?;
         let head = tree_or_empty(place, place.head().await?.as_deref()).await?;
         let entries = difference(&now.git, &head, &now.tree).await?;
@@ -75,7 +78,7 @@ impl Trees {
 }
 
 /// Whether git's index has them or not: a command may add what it makes.
-async fn not_committed(place: &Worktree) -> Result<BTreeSet<PathBuf>, TreeError> {
+async fn not_committed(place: &Worktree) -> Result<BTreeSet<PathBuf>, WorktreeError> {
     let listed = place.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(place.work());
     let listed = listed.bytes().await?;
     let committed = match place.head().await? {

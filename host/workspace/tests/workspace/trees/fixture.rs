@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use baton_core::{PhaseId, RunId, WorktreeName};
-use baton_workspace::{Base, Landing, Merging, Trees, Verified, Workspace};
+use baton_workspace::{LandResult, MergeResult, RunWorktrees, VerifiedCommit, Workspace, WorktreeBase};
 use tempfile::TempDir;
 
 /// What the runtime calls the folder that is Baton's own.
 pub(crate) const OWN: &str = ".baton/r1";
 
-pub(crate) struct World {
+pub(crate) struct WorktreesFixture {
     pub(crate) dir: TempDir,
-    pub(crate) trees: Trees,
+    pub(crate) trees: RunWorktrees,
     pub(crate) root: PathBuf,
     /// How often a landing was answered with `Updated`, as the machine counts it.
     round: Cell<u32>,
 }
 
-impl World {
+impl WorktreesFixture {
     /// A repository with one commit.
     pub(crate) fn new() -> Self {
         let world = Self::empty();
@@ -95,36 +95,36 @@ impl World {
 
     pub(crate) async fn checkpoint(&self, phase: &str) -> String {
         match self.base(phase, &WorktreeName::workspace()).await {
-            Base::Commit(base) => base,
-            Base::Shared { why } => panic!("{why}"),
+            WorktreeBase::Commit(base) => base,
+            WorktreeBase::Shared { why } => panic!("{why}"),
         }
     }
 
-    pub(crate) async fn base(&self, phase: &str, tree: &WorktreeName) -> Base {
+    pub(crate) async fn base(&self, phase: &str, tree: &WorktreeName) -> WorktreeBase {
         let phase = PhaseId::new(phase);
         self.trees.checkpoint(&phase, tree, &WorktreeName::integration(&phase, 1)).await.unwrap()
     }
 
     /// A part begins.
-    pub(crate) async fn begin(&self, part: &str, base: &str) -> Part {
+    pub(crate) async fn begin(&self, part: &str, base: &str) -> PartTree {
         let tree = WorktreeName::for_phase(&PhaseId::new(part));
         self.trees.branch(&tree, base).await.unwrap();
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
-        Part { tree, root }
+        PartTree { tree, root }
     }
 
-    pub(crate) async fn joining(&self, phase: &str) -> Part {
+    pub(crate) async fn joining(&self, phase: &str) -> PartTree {
         let tree = WorktreeName::integration(&PhaseId::new(phase), 1);
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
-        Part { tree, root }
+        PartTree { tree, root }
     }
 
-    pub(crate) async fn merge(&self, part: &Part, phase: &str) -> Merging {
+    pub(crate) async fn merge(&self, part: &PartTree, phase: &str) -> MergeResult {
         let into = WorktreeName::integration(&PhaseId::new(phase), 1);
         self.trees.merge(&part.tree, &into, &format!("Merge {}", part.tree), None).await.unwrap()
     }
 
-    pub(crate) async fn land(&self, phase: &str, base: &str, parts: &[&Part]) -> Landing {
+    pub(crate) async fn land(&self, phase: &str, base: &str, parts: &[&PartTree]) -> LandResult {
         self.land_in(phase, &WorktreeName::workspace(), base, parts).await
     }
 
@@ -133,15 +133,15 @@ impl World {
         phase: &str,
         into: &WorktreeName,
         base: &str,
-        parts: &[&Part],
-    ) -> Landing {
+        parts: &[&PartTree],
+    ) -> LandResult {
         let merged: Vec<WorktreeName> = parts.iter().map(|part| part.tree.clone()).collect();
         let phase = PhaseId::new(phase);
         let landing = self.land_round(&phase, into, base, &merged, self.round.get()).await;
         match landing {
-            Landing::Updated => self.round.set(self.round.get() + 1),
-            Landing::Landed { .. } => self.round.set(0),
-            Landing::Conflicted { .. } => {}
+            LandResult::Updated => self.round.set(self.round.get() + 1),
+            LandResult::Landed { .. } => self.round.set(0),
+            LandResult::Conflicted { .. } => {}
         }
         landing
     }
@@ -153,7 +153,7 @@ impl World {
         base: &str,
         merged: &[WorktreeName],
         round: u32,
-    ) -> Landing {
+    ) -> LandResult {
         self.trees
             .land(
                 phase,
@@ -161,31 +161,31 @@ impl World {
                 into,
                 base,
                 merged,
-                Verified { round, commit: None },
+                VerifiedCommit { round, commit: None },
             )
             .await
             .unwrap()
     }
 
     /// A whole split with two parts that fit each other.
-    pub(crate) async fn split(&self, phase: &str, work: impl Fn(&Part, &Part)) -> Landing {
+    pub(crate) async fn split(&self, phase: &str, work: impl Fn(&PartTree, &PartTree)) -> LandResult {
         let base = self.checkpoint(phase).await;
         let (a, b) =
             (self.begin(&format!("{phase}a"), &base).await, self.begin(&format!("{phase}b"), &base).await);
         work(&a, &b);
-        assert!(matches!(self.merge(&a, phase).await, Merging::Merged { .. }));
-        assert!(matches!(self.merge(&b, phase).await, Merging::Merged { .. }));
+        assert!(matches!(self.merge(&a, phase).await, MergeResult::Merged { .. }));
+        assert!(matches!(self.merge(&b, phase).await, MergeResult::Merged { .. }));
         self.land(phase, &base, &[&a, &b]).await
     }
 }
 
 /// Where one sub-phase works.
-pub(crate) struct Part {
+pub(crate) struct PartTree {
     pub(crate) tree: WorktreeName,
     pub(crate) root: PathBuf,
 }
 
-impl Part {
+impl PartTree {
     pub(crate) fn write(&self, path: &str, text: &str) {
         write(&self.root, path, text);
     }
@@ -203,10 +203,10 @@ impl Part {
     }
 }
 
-fn trees_of(root: &Path, dir: &Path) -> Trees {
+fn trees_of(root: &Path, dir: &Path) -> RunWorktrees {
     let workspace = Workspace::open(root).unwrap().with_own_folder(OWN);
     let state = dir.join("state");
-    Trees::new(&workspace, &state.join("trees/r1"), &[&state], &RunId::new("r1"))
+    RunWorktrees::new(&workspace, &state.join("trees/r1"), &[&state], &RunId::new("r1"))
 }
 
 pub(crate) fn write(root: &Path, path: &str, text: &str) {

@@ -4,7 +4,7 @@ use super::world::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{QuotaCause, SplitAction, SubPhase, WorkStyle};
 use crate::ids::Digest;
-use crate::input::{Input, PauseAnswer, Report};
+use crate::input::{AgentReport, Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PolicyQuery, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::time::DurationMs;
@@ -484,8 +484,11 @@ fn used_up_turns_mean_split_or_pause() {
 #[test]
 fn a_report_counts_once_and_finishes_an_objective() {
     let mut world = three();
-    let report =
-        Report::ObjectiveUpdate { objective: "c".into(), status: ObjectiveStatus::Done, note: String::new() };
+    let report = AgentReport::ObjectiveUpdate {
+        objective: "c".into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+    };
     for _ in 0..20 {
         world.step();
     }

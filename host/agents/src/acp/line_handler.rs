@@ -10,14 +10,14 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::permission::is_of_server;
-use crate::driver::{Feed, Shared};
+use crate::driver::{LineHandler, SharedDecoder};
 
 /// Calls of Baton's own tools that are remembered. An agent asks about a call right after it has told of it.
 const OWN_CALLS: usize = 64;
 
 /// How an agent takes the wish to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compaction {
+pub(super) enum CompactionSupport {
     /// `/compact`, and what is to be kept.
     Instructed,
     /// `/compact` alone.
@@ -26,11 +26,11 @@ pub(super) enum Compaction {
 
 /// What both directions look at.
 #[derive(Debug)]
-pub(super) struct Protocol {
+pub(super) struct AcpProtocolState {
     decoder: AcpDecoder,
     capabilities: Capabilities,
     /// None where it cannot be asked to.
-    pub(super) compaction: Option<Compaction>,
+    pub(super) compaction: Option<CompactionSupport>,
     /// A session is open.
     open: bool,
     /// Name of the server of Baton's own tools, and the newest calls of them.
@@ -41,10 +41,10 @@ pub(super) struct Protocol {
 /// What the decoder calls an answer by which the agent wants a login first: by its words, or by its number alone.
 const AUTH_REQUIRED: [&str; 2] = ["authentication_failed", "-32000"];
 
-impl Protocol {
+impl AcpProtocolState {
     /// With what is known before the agent has told anything.
     pub(super) fn new(capabilities: Capabilities, own_server: Option<String>) -> Self {
-        let compaction = capabilities.compacts.then_some(Compaction::Instructed);
+        let compaction = capabilities.compacts.then_some(CompactionSupport::Instructed);
         let decoder = AcpDecoder::new();
         Self { decoder, capabilities, compaction, open: false, own_server, own_calls: VecDeque::new() }
     }
@@ -103,13 +103,14 @@ impl Protocol {
         }
         // The list of commands is no event, so a line that was one need not be read again.
         if out.len() == before
-            && let Ok(Listing { params: Params { update } }) = serde_json::from_slice(line)
+            && let Ok(CommandListMessage { params: CommandListParams { update } }) =
+                serde_json::from_slice(line)
             && update.session_update == "available_commands_update"
         {
             let listed = update.available_commands.iter().find(|command| command.name == "compact");
             self.compaction = listed.map(|command| match command.input {
-                Some(_) => Compaction::Instructed,
-                None => Compaction::Plain,
+                Some(_) => CompactionSupport::Instructed,
+                None => CompactionSupport::Plain,
             });
             told.compacts = listed.is_some();
         }
@@ -122,41 +123,41 @@ impl Protocol {
 
 /// Enough of a message to tell whether it belongs to a request.
 #[derive(Deserialize)]
-struct Head {
+struct AcpMessageHead {
     id: Option<IgnoredAny>,
 }
 
 /// A message that lists commands.
 #[derive(Deserialize)]
-struct Listing {
-    params: Params,
+struct CommandListMessage {
+    params: CommandListParams,
 }
 
 #[derive(Deserialize)]
-struct Params {
-    update: Update,
+struct CommandListParams {
+    update: CommandListUpdate,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Update {
+struct CommandListUpdate {
     session_update: String,
-    available_commands: Vec<Listed>,
+    available_commands: Vec<AvailableCommand>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct AvailableCommand {
     name: String,
     input: Option<IgnoredAny>,
 }
 
 /// What becomes of an agent's lines.
-pub(super) struct AcpFeed(pub(super) Shared<Protocol>);
+pub(super) struct AcpLineHandler(pub(super) SharedDecoder<AcpProtocolState>);
 
-impl Feed for AcpFeed {
+impl LineHandler for AcpLineHandler {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         self.0.lock().line(line, out);
-        let head: Head = serde_json::from_slice(line).ok()?;
+        let head: AcpMessageHead = serde_json::from_slice(line).ok()?;
         head.id.and(str::from_utf8(line).ok()).map(str::to_owned)
     }
 
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::acp::{CAPABILITIES, REHEARSAL_CAPABILITIES};
 
-    fn learnt(protocol: &mut Protocol, update: &str) -> Vec<Capabilities> {
+    fn learnt(protocol: &mut AcpProtocolState, update: &str) -> Vec<Capabilities> {
         let line = format!(
             r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"a","update":{update}}}}}"#
         );
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_agent_can_do_what_it_has_told_and_nothing_before() {
-        let mut protocol = Protocol::new(CAPABILITIES, None);
+        let mut protocol = AcpProtocolState::new(CAPABILITIES, None);
         assert_eq!(protocol.compaction, None);
         let list = |input: &str| {
             format!(
@@ -195,10 +196,10 @@ mod tests {
         };
         let compacts = Capabilities { compacts: true, ..CAPABILITIES };
         assert_eq!(learnt(&mut protocol, &list("null")), [compacts]);
-        assert_eq!(protocol.compaction, Some(Compaction::Plain));
+        assert_eq!(protocol.compaction, Some(CompactionSupport::Plain));
         // The same again is nothing new.
         assert_eq!(learnt(&mut protocol, &list(r#"{"hint":"what to keep"}"#)), []);
-        assert_eq!(protocol.compaction, Some(Compaction::Instructed));
+        assert_eq!(protocol.compaction, Some(CompactionSupport::Instructed));
 
         let usage =
             r#"{"sessionUpdate":"usage_update","used":5,"size":100,"cost":{"amount":0.5,"currency":"USD"}}"#;
@@ -212,6 +213,9 @@ mod tests {
 
     #[test]
     fn the_rehearsal_needs_not_tell() {
-        assert_eq!(Protocol::new(REHEARSAL_CAPABILITIES, None).compaction, Some(Compaction::Instructed));
+        assert_eq!(
+            AcpProtocolState::new(REHEARSAL_CAPABILITIES, None).compaction,
+            Some(CompactionSupport::Instructed)
+        );
     }
 }

@@ -2,9 +2,9 @@
 
 /// A source of chance.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct SimulationRng(u64);
 
-impl Dice {
+impl SimulationRng {
     /// The same numbers for the same seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut dice = Self(seed ^ 0x5851_f42d_4c95_7f2d);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::git::path;
 use super::worktree::{GITLINK, Worktree, modes, pairs};
-use super::{MAX_CONFLICTS, TreeError, Trees};
+use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// Modes of a link and of a submodule.
 const LEADS_ELSEWHERE: [&str; 2] = ["120000", GITLINK];
@@ -14,14 +14,14 @@ const ABSENT: &str = "000000";
 
 /// Paths of files and folders, from the root of a tree, that stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptPaths {
+pub struct ProtectedPaths {
     /// Files, and folders with all that they hold. Compared without regard to capitals, since there are file systems that have none.
     pub paths: Vec<PathBuf>,
     /// What was there before may be changed, and what was not is not made.
     pub only_new: bool,
 }
 
-impl KeptPaths {
+impl ProtectedPaths {
     fn hold(&self, changed: &Path, before: &str, after: &str) -> bool {
         if self.only_new && before != ABSENT {
             return false;
@@ -40,9 +40,9 @@ fn is_within(path: &Path, folder: &Path) -> bool {
         .all(|name| parts.next().is_some_and(|part| part.as_os_str().eq_ignore_ascii_case(name.as_os_str())))
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Has merges and landings refused that would bring changes of these paths. What was said first holds.
-    pub fn hold_to(&self, kept: KeptPaths) {
+    pub fn hold_to(&self, kept: ProtectedPaths) {
         drop(self.0.kept.set(kept));
     }
 
@@ -53,7 +53,7 @@ impl Trees {
         of: &str,
         from: &str,
         to: &str,
-    ) -> Result<(), TreeError> {
+    ) -> Result<(), WorktreeError> {
         let Some(kept) = self.0.kept.get() else { return Ok(()) };
         let raw = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none", from, to];
         let raw = place.git.call(&raw).bytes().await?;
@@ -66,7 +66,7 @@ impl Trees {
         let paths: Vec<String> = paths.map(|(_, name)| place.shown(&path(name))).collect();
         match paths.is_empty() {
             true => Ok(()),
-            false => Err(TreeError::Kept { of: of.to_owned(), paths }),
+            false => Err(WorktreeError::Kept { of: of.to_owned(), paths }),
         }
     }
 }
@@ -79,8 +79,10 @@ mod tests {
     fn a_kept_path_is_held_in_any_capitals_with_all_below_and_no_link_above() {
         // N6
         let paths = [".mcp.json", ".vscode/mcp.json", ".claude"].map(PathBuf::from).to_vec();
-        let (all, new) =
-            (KeptPaths { paths: paths.clone(), only_new: false }, KeptPaths { paths, only_new: true });
+        let (all, new) = (
+            ProtectedPaths { paths: paths.clone(), only_new: false },
+            ProtectedPaths { paths, only_new: true },
+        );
         let file = "100644";
         for held in
             [".mcp.json", ".MCP.json", ".claude/hooks/a.sh", ".Claude/settings.json", ".vscode/mcp.json"]

@@ -14,8 +14,8 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Agent, Error};
 use baton_core::workflow::Permission;
 
-use crate::allowed::Commands;
-use crate::launch::{Launch, McpServer};
+use crate::allowed::CommandAllowlist;
+use crate::launch::{AgentLaunch, McpServer};
 
 /// Modes in which an agent reads and changes nothing, by the names that agents give them, best first.
 const READ_ONLY: &[&str] = &["plan", "read-only"];
@@ -31,10 +31,10 @@ const AUTO: &str = "auto";
 
 /// What a session is opened with.
 #[derive(Clone, Debug)]
-pub(super) struct Opening {
+pub(super) struct AcpSessionOptions {
     pub(super) workspace: PathBuf,
     pub(super) permission: Permission,
-    pub(super) commands: Commands,
+    pub(super) commands: CommandAllowlist,
     /// Name of the server of Baton's own tools.
     pub(super) own_server: Option<String>,
     model: Option<String>,
@@ -43,8 +43,8 @@ pub(super) struct Opening {
     conversation: Option<String>,
 }
 
-impl Opening {
-    pub(super) fn of(launch: &Launch) -> Self {
+impl AcpSessionOptions {
+    pub(super) fn of(launch: &AgentLaunch) -> Self {
         Self {
             workspace: launch.workspace.clone(),
             permission: launch.role.permission,
@@ -65,7 +65,7 @@ fn mcp_server(server: &McpServer) -> AcpMcpServer {
 
 /// A session that takes prompts.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedAcpSession {
     pub(super) session: AcpSession,
     /// It can be closed before its process is ended.
     pub(super) closes: bool,
@@ -74,8 +74,8 @@ pub(super) struct Opened {
 /// Opens one. The inner error says why the agent cannot be worked with as its role wants it.
 pub(super) async fn open(
     agent: &ConnectionTo<Agent>,
-    opening: &Opening,
-) -> Result<Result<Opened, String>, Error> {
+    opening: &AcpSessionOptions,
+) -> Result<Result<OpenedAcpSession, String>, Error> {
     // No file system and no terminal is offered: an agent uses its own, in the sandbox that it has.
     let own = Implementation::new("baton", env!("CARGO_PKG_VERSION"));
     let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(own);
@@ -83,10 +83,12 @@ pub(super) async fn open(
     let can = &hello.agent_capabilities;
     let closes = can.session_capabilities.close.is_some();
     let way = match &opening.conversation {
-        None => Way::New,
+        None => SessionOpenMethod::New,
         // It says nothing of what was said before, where it can leave that out.
-        Some(conversation) if can.session_capabilities.resume.is_some() => Way::Resume(conversation),
-        Some(conversation) if can.load_session => Way::Load(conversation),
+        Some(conversation) if can.session_capabilities.resume.is_some() => {
+            SessionOpenMethod::Resume(conversation)
+        }
+        Some(conversation) if can.load_session => SessionOpenMethod::Load(conversation),
         Some(_) => return Ok(Err("the agent takes up no session of before".to_owned())),
     };
     let new = match begin(agent, opening, way).await {
@@ -105,12 +107,12 @@ pub(super) async fn open(
     {
         return Ok(Err(refused));
     }
-    Ok(Ok(Opened { session, closes }))
+    Ok(Ok(OpenedAcpSession { session, closes }))
 }
 
 /// How a session begins.
 #[derive(Clone, Copy, Debug)]
-enum Way<'a> {
+enum SessionOpenMethod<'a> {
     New,
     Resume(&'a str),
     Load(&'a str),
@@ -119,23 +121,23 @@ enum Way<'a> {
 /// What is told of a session that goes on has the form of a new one.
 async fn begin(
     agent: &ConnectionTo<Agent>,
-    opening: &Opening,
-    way: Way<'_>,
+    opening: &AcpSessionOptions,
+    way: SessionOpenMethod<'_>,
 ) -> Result<NewSessionResponse, Error> {
     let (workspace, servers) = (&opening.workspace, opening.mcp_servers.clone());
     match way {
-        Way::New => {
+        SessionOpenMethod::New => {
             let request = NewSessionRequest::new(workspace).mcp_servers(servers);
             agent.send_request(request).block_task().await
         }
-        Way::Resume(session) => {
+        SessionOpenMethod::Resume(session) => {
             let request = ResumeSessionRequest::new(session.to_owned(), workspace).mcp_servers(servers);
             let told = agent.send_request(request).block_task().await?;
             Ok(NewSessionResponse::new(session.to_owned())
                 .modes(told.modes)
                 .config_options(told.config_options))
         }
-        Way::Load(session) => {
+        SessionOpenMethod::Load(session) => {
             let request = LoadSessionRequest::new(session.to_owned(), workspace).mcp_servers(servers);
             let told = agent.send_request(request).block_task().await?;
             Ok(NewSessionResponse::new(session.to_owned())
@@ -160,17 +162,17 @@ async fn log_in(agent: &ConnectionTo<Agent>, methods: &[AuthMethod]) -> Result<(
 
 /// The modes that an agent offers, in the older way or the newer.
 #[derive(Debug, PartialEq, Eq)]
-struct Modes {
+struct SessionModes {
     /// The option that holds them, in the newer way.
     option: Option<String>,
     current: String,
     offered: Vec<String>,
 }
 
-fn modes(new: &NewSessionResponse) -> Option<Modes> {
+fn modes(new: &NewSessionResponse) -> Option<SessionModes> {
     if let Some(modes) = &new.modes {
         let offered = modes.available_modes.iter().map(|mode| mode.id.0.to_string()).collect();
-        return Some(Modes { option: None, current: modes.current_mode_id.0.to_string(), offered });
+        return Some(SessionModes { option: None, current: modes.current_mode_id.0.to_string(), offered });
     }
     let option = option(new, &SessionConfigOptionCategory::Mode)?;
     let SessionConfigKind::Select(select) = &option.kind else { return None };
@@ -184,7 +186,7 @@ fn modes(new: &NewSessionResponse) -> Option<Modes> {
         }
         _ => Vec::new(),
     };
-    Some(Modes {
+    Some(SessionModes {
         option: Some(option.id.0.to_string()),
         current: select.current_value.0.to_string(),
         offered,
@@ -259,7 +261,7 @@ async fn choose_model(
 ) -> Result<(), String> {
     let Some(option) = option(new, &SessionConfigOptionCategory::Model) else {
         return Err(format!(
-            "the agent lets nobody choose its model, and the role wants {model}: remove `model`, and name it in the \
+            "the agent does not allow a choice of model, and the role sets {model}: remove `model`, and name it in the \
              agent's own settings"
         ));
     };

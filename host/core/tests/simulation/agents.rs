@@ -3,16 +3,16 @@
 
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, ErrorSignal, OccupancySource, ProcessExit, SignalSource, TokenUsage};
-use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
+use baton_core::input::{AgentReport, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::{DurationMs, ObjectiveId};
 
-use crate::dice::Dice;
-use crate::plan::Temper;
+use crate::plan::SimulationRates;
+use crate::rng::SimulationRng;
 
 /// An agent at work.
 #[derive(Clone, Debug)]
-pub(crate) struct Agent {
+pub(crate) struct ModelAgent {
     pub(crate) spec: SpawnSpec,
     /// What it was about to say before the newest prompt or interruption, it does not say any more.
     pub(crate) epoch: u32,
@@ -22,9 +22,9 @@ pub(crate) struct Agent {
 
 /// What an agent does next.
 #[derive(Clone, Debug)]
-pub(crate) enum Act {
+pub(crate) enum AgentMove {
     Say(AgentEvent),
-    Report(Report),
+    Report(AgentReport),
     /// It has really done these.
     Work(Vec<ObjectiveId>),
     Exit(ProcessExit),
@@ -32,7 +32,7 @@ pub(crate) enum Act {
 
 /// What becomes of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum PromptBehavior {
     Finish,
     Exhaust,
     MeetQuota,
@@ -52,25 +52,25 @@ enum Does {
 
 pub(crate) const WAYS: usize = 15;
 
-const ALL: [Does; WAYS] = [
-    Does::Finish,
-    Does::Exhaust,
-    Does::MeetQuota,
-    Does::MeetRate,
-    Does::RetryInPlace,
-    Does::Nothing,
-    Does::Die,
-    Does::Hang,
-    Does::RequestSplit,
-    Does::Lie,
-    Does::BreakOff,
-    Does::WorkAndDie,
-    Does::HandOff,
-    Does::Fail,
-    Does::Halve,
+const ALL: [PromptBehavior; WAYS] = [
+    PromptBehavior::Finish,
+    PromptBehavior::Exhaust,
+    PromptBehavior::MeetQuota,
+    PromptBehavior::MeetRate,
+    PromptBehavior::RetryInPlace,
+    PromptBehavior::Nothing,
+    PromptBehavior::Die,
+    PromptBehavior::Hang,
+    PromptBehavior::RequestSplit,
+    PromptBehavior::Lie,
+    PromptBehavior::BreakOff,
+    PromptBehavior::WorkAndDie,
+    PromptBehavior::HandOff,
+    PromptBehavior::Fail,
+    PromptBehavior::Halve,
 ];
 
-impl Agent {
+impl ModelAgent {
     pub(crate) fn new(spec: SpawnSpec) -> Self {
         Self { spec, epoch: 0, turns: 0, used_tokens: 100 }
     }
@@ -80,16 +80,16 @@ impl Agent {
         &mut self,
         kind: PromptKind,
         focus: &[ObjectiveId],
-        dice: &mut Dice,
-        temper: &Temper,
-    ) -> Vec<(DurationMs, Act)> {
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
+    ) -> Vec<(DurationMs, AgentMove)> {
         self.epoch += 1;
         let does = ALL[dice.by_weight(&temper.agents)];
-        let mut acts = Acts { list: Vec::new(), at: DurationMs(0) };
-        if does == Does::Hang {
+        let mut acts = AgentMoves { list: Vec::new(), at: DurationMs(0) };
+        if does == PromptBehavior::Hang {
             return acts.list;
         }
-        if does == Does::RetryInPlace {
+        if does == PromptBehavior::RetryInPlace {
             acts.say(dice, signal("rate", true));
             acts.wait(dice, 600);
         }
@@ -102,48 +102,50 @@ impl Agent {
         }
         if dice.percent(8) {
             let gotcha = format!("mind the gap {}", dice.within(1, 9));
-            acts.report(dice, Report::GotchaRecord { gotcha });
+            acts.report(dice, AgentReport::GotchaRecord { gotcha });
         }
         match does {
-            Does::Hang => {}
-            Does::Finish | Does::RetryInPlace => self.finish(&mut acts, kind, focus, dice, temper),
-            Does::Exhaust => {
+            PromptBehavior::Hang => {}
+            PromptBehavior::Finish | PromptBehavior::RetryInPlace => {
+                self.finish(&mut acts, kind, focus, dice, temper)
+            }
+            PromptBehavior::Exhaust => {
                 let some = focus.split_last().map_or(&[][..], |(_, before)| before);
-                acts.push(dice, Act::Work(some.to_vec()));
+                acts.push(dice, AgentMove::Work(some.to_vec()));
                 self.used_tokens = 990;
                 acts.say(dice, occupancy(990));
                 acts.end(dice, "exhausted");
             }
-            Does::MeetQuota => acts.end(dice, "quota"),
-            Does::MeetRate => acts.end(dice, "rate"),
-            Does::Nothing => acts.end(dice, "nothing"),
-            Does::Lie => acts.end(dice, "done"),
-            Does::BreakOff => acts.end(dice, "cancelled"),
-            Does::RequestSplit => {
+            PromptBehavior::MeetQuota => acts.end(dice, "quota"),
+            PromptBehavior::MeetRate => acts.end(dice, "rate"),
+            PromptBehavior::Nothing => acts.end(dice, "nothing"),
+            PromptBehavior::Lie => acts.end(dice, "done"),
+            PromptBehavior::BreakOff => acts.end(dice, "cancelled"),
+            PromptBehavior::RequestSplit => {
                 let request = request(focus, dice);
                 acts.report(dice, request);
                 acts.end(dice, "done");
             }
-            Does::HandOff => {
+            PromptBehavior::HandOff => {
                 // Its handoff takes back what it reported before.
                 let said = if dice.percent(30) { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress };
                 focus.iter().for_each(|id| acts.report(dice, stands(id, said)));
-                acts.report(dice, Report::HandoffWrite(Box::new(handoff(focus))));
+                acts.report(dice, AgentReport::HandoffWrite(Box::new(handoff(focus))));
                 acts.end(dice, "handoff");
             }
             // Both end as if all were well: what they report is against it.
-            Does::Fail => {
+            PromptBehavior::Fail => {
                 focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Failed)));
                 acts.end(dice, "done");
             }
-            Does::Halve => {
+            PromptBehavior::Halve => {
                 focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Done)));
                 focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::InProgress)));
                 acts.end(dice, "done");
             }
-            Does::Die => acts.die(dice),
-            Does::WorkAndDie => {
-                acts.push(dice, Act::Work(focus.to_vec()));
+            PromptBehavior::Die => acts.die(dice),
+            PromptBehavior::WorkAndDie => {
+                acts.push(dice, AgentMove::Work(focus.to_vec()));
                 if dice.percent(temper.reports) {
                     focus.iter().for_each(|id| acts.report(dice, done(id)));
                 }
@@ -155,18 +157,18 @@ impl Agent {
 
     fn finish(
         &mut self,
-        acts: &mut Acts,
+        acts: &mut AgentMoves,
         kind: PromptKind,
         focus: &[ObjectiveId],
-        dice: &mut Dice,
-        temper: &Temper,
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
     ) {
-        acts.push(dice, Act::Work(focus.to_vec()));
+        acts.push(dice, AgentMove::Work(focus.to_vec()));
         if kind == PromptKind::Reviewing && !dice.percent(temper.mute) {
             let score = dice.count(40, 100);
             acts.report(
                 dice,
-                Report::ReviewSubmit { score, summary: "seen".into(), findings: vec!["one".into()] },
+                AgentReport::ReviewSubmit { score, summary: "seen".into(), findings: vec!["one".into()] },
             );
         }
         if dice.percent(temper.reports) {
@@ -175,7 +177,7 @@ impl Agent {
         acts.end(dice, "done");
     }
 
-    fn turn(&mut self, acts: &mut Acts, dice: &mut Dice) {
+    fn turn(&mut self, acts: &mut AgentMoves, dice: &mut SimulationRng) {
         self.turns += 1;
         self.used_tokens = (self.used_tokens + dice.within(10, 150)).min(980);
         if dice.percent(40) {
@@ -202,7 +204,7 @@ impl Agent {
     }
 
     /// It makes room, or fails to.
-    pub(crate) fn compacted(&mut self, dice: &mut Dice) -> AgentEvent {
+    pub(crate) fn compacted(&mut self, dice: &mut SimulationRng) -> AgentEvent {
         self.epoch += 1;
         if dice.percent(20) {
             return AgentEvent::CompactionFailed { text: "nothing to compact".into() };
@@ -217,44 +219,44 @@ impl Agent {
 }
 
 /// A list of acts that grows in time.
-struct Acts {
-    list: Vec<(DurationMs, Act)>,
+struct AgentMoves {
+    list: Vec<(DurationMs, AgentMove)>,
     at: DurationMs,
 }
 
-impl Acts {
-    fn wait(&mut self, dice: &mut Dice, seconds: u64) {
+impl AgentMoves {
+    fn wait(&mut self, dice: &mut SimulationRng, seconds: u64) {
         self.at = DurationMs(self.at.0 + dice.within(1, seconds * 1000));
     }
 
-    fn push(&mut self, dice: &mut Dice, act: Act) {
+    fn push(&mut self, dice: &mut SimulationRng, act: AgentMove) {
         self.wait(dice, 20);
         self.list.push((self.at, act));
     }
 
-    fn say(&mut self, dice: &mut Dice, event: AgentEvent) {
-        self.push(dice, Act::Say(event));
+    fn say(&mut self, dice: &mut SimulationRng, event: AgentEvent) {
+        self.push(dice, AgentMove::Say(event));
     }
 
-    fn report(&mut self, dice: &mut Dice, report: Report) {
-        self.push(dice, Act::Report(report));
+    fn report(&mut self, dice: &mut SimulationRng, report: AgentReport) {
+        self.push(dice, AgentMove::Report(report));
     }
 
-    fn end(&mut self, dice: &mut Dice, code: &str) {
+    fn end(&mut self, dice: &mut SimulationRng, code: &str) {
         self.say(dice, AgentEvent::PromptEnded { stop_reason: code.into(), is_error: false });
     }
 
-    fn die(&mut self, dice: &mut Dice) {
-        self.push(dice, Act::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }));
+    fn die(&mut self, dice: &mut SimulationRng) {
+        self.push(dice, AgentMove::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }));
     }
 }
 
-fn done(id: &ObjectiveId) -> Report {
+fn done(id: &ObjectiveId) -> AgentReport {
     stands(id, ObjectiveStatus::Done)
 }
 
-fn stands(id: &ObjectiveId, status: ObjectiveStatus) -> Report {
-    Report::ObjectiveUpdate { objective: id.clone(), status, note: "as far as it goes".into() }
+fn stands(id: &ObjectiveId, status: ObjectiveStatus) -> AgentReport {
+    AgentReport::ObjectiveUpdate { objective: id.clone(), status, note: "as far as it goes".into() }
 }
 
 fn handoff(open: &[ObjectiveId]) -> ReportedHandoff {
@@ -267,11 +269,11 @@ fn handoff(open: &[ObjectiveId]) -> ReportedHandoff {
     }
 }
 
-fn request(focus: &[ObjectiveId], dice: &mut Dice) -> Report {
+fn request(focus: &[ObjectiveId], dice: &mut SimulationRng) -> AgentReport {
     let group = |objectives: Vec<ObjectiveId>| SplitGroupReport { title: "A group".into(), objectives };
     let unknown = dice.percent(30).then(|| group(vec!["nothing".into()]));
     let groups = focus.iter().map(|id| group(vec![id.clone()])).chain(unknown).collect();
-    Report::SplitRequest { groups, rationale: "too much".into() }
+    AgentReport::SplitRequest { groups, rationale: "too much".into() }
 }
 
 fn occupancy(used: u64) -> AgentEvent {

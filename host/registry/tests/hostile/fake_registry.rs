@@ -13,7 +13,7 @@ use baton_registry::MANIFEST_TYPE;
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) authorization: Option<String>,
@@ -22,16 +22,16 @@ pub(crate) struct Seen {
 
 /// What is answered.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct FakeResponse {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
-    pub(crate) then: Then,
+    pub(crate) then: ResponseEnding,
 }
 
 /// How an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum ResponseEnding {
     /// As it should.
     Close,
     /// The connection is closed after half of the body.
@@ -43,28 +43,28 @@ pub(crate) enum Then {
 }
 
 /// What makes it misbehave: an answer of its own, or nothing where the registry answers.
-type Twist = Box<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
+type ResponseOverride = Box<dyn Fn(&RecordedRequest) -> Option<FakeResponse> + Send + Sync>;
 
 /// What lies there: manifests and blobs by path, with their media types.
-type Shelf = Mutex<BTreeMap<String, (String, Vec<u8>)>>;
+type FakeContents = Mutex<BTreeMap<String, (String, Vec<u8>)>>;
 
 /// The registry. It stops when it is dropped.
-pub(crate) struct Fake {
+pub(crate) struct FakeRegistry {
     pub(crate) host: String,
-    shared: Arc<Shared>,
+    shared: Arc<FakeRegistryState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    shelf: Shelf,
-    seen: Mutex<Vec<Seen>>,
-    twist: Mutex<Option<Twist>>,
+struct FakeRegistryState {
+    shelf: FakeContents,
+    seen: Mutex<Vec<RecordedRequest>>,
+    twist: Mutex<Option<ResponseOverride>>,
     over: AtomicBool,
 }
 
-impl Reply {
+impl FakeResponse {
     pub(crate) fn of(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), body: body.into(), then: Then::Close }
+        Self { status, headers: Vec::new(), body: body.into(), then: ResponseEnding::Close }
     }
 
     #[must_use]
@@ -74,16 +74,16 @@ impl Reply {
     }
 
     #[must_use]
-    pub(crate) fn then(self, then: Then) -> Self {
+    pub(crate) fn then(self, then: ResponseEnding) -> Self {
         Self { then, ..self }
     }
 }
 
-impl Fake {
+impl FakeRegistry {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FakeRegistryState {
             shelf: Mutex::default(),
             seen: Mutex::default(),
             twist: Mutex::default(),
@@ -104,7 +104,10 @@ impl Fake {
     }
 
     /// From now on it answers so.
-    pub(crate) fn twist(&self, twist: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) {
+    pub(crate) fn twist(
+        &self,
+        twist: impl Fn(&RecordedRequest) -> Option<FakeResponse> + Send + Sync + 'static,
+    ) {
         *self.shared.twist.lock().unwrap() = Some(Box::new(twist));
     }
 
@@ -114,7 +117,7 @@ impl Fake {
     }
 
     /// What was asked so far; forgotten with that.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut self.shared.seen.lock().unwrap())
     }
 
@@ -124,7 +127,7 @@ impl Fake {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeRegistry {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(&self.host));
@@ -134,7 +137,7 @@ impl Drop for Fake {
     }
 }
 
-fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+fn serve(stream: TcpStream, shared: &FakeRegistryState) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -153,7 +156,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let seen = Seen { method, path, authorization, body };
+    let seen = RecordedRequest { method, path, authorization, body };
     shared.seen.lock().unwrap().push(seen.clone());
     let twisted = shared.twist.lock().unwrap().as_ref().and_then(|twist| twist(&seen));
     let reply = twisted.unwrap_or_else(|| registry(&seen, &shared.shelf));
@@ -161,19 +164,21 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 }
 
 /// What a registry answers.
-fn registry(seen: &Seen, shelf: &Shelf) -> Reply {
+fn registry(seen: &RecordedRequest, shelf: &FakeContents) -> FakeResponse {
     let mut shelf = shelf.lock().unwrap();
     match seen.method.as_str() {
         "GET" | "HEAD" => match shelf.get(&seen.path) {
-            Some((media_type, bytes)) => Reply::of(200, bytes.clone()).with("content-type", media_type),
-            None => Reply::of(404, r#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#),
+            Some((media_type, bytes)) => {
+                FakeResponse::of(200, bytes.clone()).with("content-type", media_type)
+            }
+            None => FakeResponse::of(404, r#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#),
         },
-        "POST" => Reply::of(202, "").with("location", format!("{}1?state=x", seen.path)),
+        "POST" => FakeResponse::of(202, "").with("location", format!("{}1?state=x", seen.path)),
         _ => {
             let digest = Digest::of(&seen.body);
             if let Some((folder, asked)) = seen.path.split_once("/uploads/1?state=x&digest=") {
                 if asked != digest.as_str() {
-                    return Reply::of(400, "DIGEST_INVALID");
+                    return FakeResponse::of(400, "DIGEST_INVALID");
                 }
                 let blob = ("application/octet-stream".to_owned(), seen.body.clone());
                 shelf.insert(format!("{folder}/{digest}"), blob);
@@ -183,17 +188,17 @@ fn registry(seen: &Seen, shelf: &Shelf) -> Reply {
                 shelf.insert(format!("{folder}/{digest}"), manifest.clone());
                 shelf.insert(seen.path.clone(), manifest);
             }
-            Reply::of(201, "").with("docker-content-digest", digest.as_str())
+            FakeResponse::of(201, "").with("docker-content-digest", digest.as_str())
         }
     }
 }
 
-fn write(mut stream: TcpStream, seen: &Seen, reply: &Reply) -> std::io::Result<()> {
+fn write(mut stream: TcpStream, seen: &RecordedRequest, reply: &FakeResponse) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if reply.then != Then::Endless {
+    if reply.then != ResponseEnding::Endless {
         head.push_str(&format!("content-length: {}\r\n", reply.body.len()));
     }
     stream.write_all(format!("{head}\r\n").as_bytes())?;
@@ -201,14 +206,14 @@ fn write(mut stream: TcpStream, seen: &Seen, reply: &Reply) -> std::io::Result<(
         return Ok(());
     }
     match reply.then {
-        Then::Close => stream.write_all(&reply.body),
-        Then::CutInHalf => stream.write_all(&reply.body[..reply.body.len() / 2]),
-        Then::Silence => {
+        ResponseEnding::Close => stream.write_all(&reply.body),
+        ResponseEnding::CutInHalf => stream.write_all(&reply.body[..reply.body.len() / 2]),
+        ResponseEnding::Silence => {
             stream.write_all(&reply.body[..reply.body.len() / 2])?;
             // Until whoever waits has given up.
             stream.read(&mut [0]).map(drop)
         }
-        Then::Endless => loop {
+        ResponseEnding::Endless => loop {
             stream.write_all(&[0; 64 * 1024])?;
         },
     }

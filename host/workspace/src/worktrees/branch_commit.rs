@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use baton_core::view::CommitSummary;
 use baton_core::{PhaseId, WorktreeName};
 
-use super::snapshot::{Entries, Snapshot, commit_tree, difference, renames};
-use super::states::numbered;
+use super::snapshot::{IndexEntries, WorktreeSnapshot, commit_tree, difference, renames};
+use super::state_diff::numbered;
 use super::worktree::Worktree;
-use super::{MAX_CONFLICTS, TreeError, Trees};
+use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// What git is in the middle of, by the file of the git directory that says so.
 const UNDER_WAY: [(&str, &str); 5] = [
@@ -30,7 +30,7 @@ const UNDER_WAY: [(&str, &str); 5] = [
 
 /// A commit that is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct ToBranch<'a> {
+pub struct BranchCommitRequest<'a> {
     /// Of what which phase changed.
     pub phase: &'a PhaseId,
     /// Which commit of the phase, from 1: the same one is made once.
@@ -47,7 +47,7 @@ pub struct ToBranch<'a> {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OnBranch {
+pub struct BranchCommitResult {
     /// The commit; absent where nothing was left to commit.
     pub commit: Option<CommitSummary>,
     /// Files that the phase changed and that were changed before the run began, workspace-relative, at most [`MAX_CONFLICTS`].
@@ -56,13 +56,13 @@ pub struct OnBranch {
     pub by_checks: Vec<String>,
 }
 
-impl Trees {
+impl RunWorktrees {
     /// Remembers how the workspace is before a phase, and before the first one makes the branch of the run and checks it out; its files
     /// stay as they are.
     ///
     /// # Errors
-    /// [`TreeError::NoRepository`], [`TreeError::BranchTaken`] where the branch holds other commits, and those of git.
-    pub async fn begin_commits(&self, phase: &PhaseId, branch: Option<&str>) -> Result<(), TreeError> {
+    /// [`WorktreeError::NoRepository`], [`WorktreeError::BranchTaken`] where the branch holds other commits, and those of git.
+    pub async fn begin_commits(&self, phase: &PhaseId, branch: Option<&str>) -> Result<(), WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
         let now = self.snapshot(&place, &[]).await?;
@@ -86,9 +86,12 @@ impl Trees {
     /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
     ///
     /// # Errors
-    /// [`TreeError::UnderWay`], [`TreeError::OtherBranch`], [`TreeError::NoStart`], [`TreeError::Filter`], [`TreeError::Unindexed`] once the
+    /// [`WorktreeError::UnderWay`], [`WorktreeError::OtherBranch`], [`WorktreeError::NoStart`], [`WorktreeError::Filter`], [`WorktreeError::Unindexed`] once the
     /// commit is made, and those of git.
-    pub async fn commit_to_branch(&self, wanted: ToBranch<'_>) -> Result<OnBranch, TreeError> {
+    pub async fn commit_to_branch(
+        &self,
+        wanted: BranchCommitRequest<'_>,
+    ) -> Result<BranchCommitResult, WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
         let reference = self.reference("committed", &format!("{}-{}", wanted.phase, wanted.ordinal));
@@ -99,7 +102,10 @@ impl Trees {
             if made == *head {
                 follow(&place, &made).await?;
             }
-            return Ok(OnBranch { commit: Some(row(&place, &made).await?), ..OnBranch::default() });
+            return Ok(BranchCommitResult {
+                commit: Some(row(&place, &made).await?),
+                ..BranchCommitResult::default()
+            });
         }
         expect_free(&place, wanted.branch).await?;
         let now = self.snapshot(&place, &[]).await?;
@@ -118,21 +124,21 @@ impl Trees {
         let moves = ["update-ref", "-m", &why, "HEAD", &commit, head.as_deref().unwrap_or(&none)];
         place.git.call(&moves).done().await?;
         follow(&place, &commit).await?;
-        Ok(OnBranch { commit: Some(row(&place, &commit).await?), ..uncommitted })
+        Ok(BranchCommitResult { commit: Some(row(&place, &commit).await?), ..uncommitted })
     }
 
     /// What of a phase is to be committed over HEAD, and what is not, without a commit yet.
     async fn changed_by(
         &self,
         place: &Worktree,
-        now: &Snapshot,
+        now: &WorktreeSnapshot,
         head: &str,
-        wanted: &ToBranch<'_>,
-    ) -> Result<(Entries, OnBranch), TreeError> {
+        wanted: &BranchCommitRequest<'_>,
+    ) -> Result<(IndexEntries, BranchCommitResult), WorktreeError> {
         let began = place.commit(&self.reference("began", "run")).await?;
         let begun = place.commit(&self.reference("begun", wanted.phase.as_str())).await?;
         let (Some(began), Some(begun)) = (began, begun) else {
-            return Err(TreeError::NoStart { phase: wanted.phase.clone() });
+            return Err(WorktreeError::NoStart { phase: wanted.phase.clone() });
         };
         let first = place.tree_of(&began).await?;
         let committed = before(place, &began).await?;
@@ -165,7 +171,7 @@ impl Trees {
                 && only.as_ref().is_none_or(|only| only.iter().any(|one| path.starts_with(one)))
         };
         let by_checks = self.entries_by_checks(place).await?;
-        let (mut entries, mut not) = (Entries::new(), OnBranch::default());
+        let (mut entries, mut not) = (IndexEntries::new(), BranchCommitResult::default());
         for (path, entry) in changed.into_iter().filter(|(path, _)| is_wanted(path)) {
             let why_not = if by_checks.get(&path) == Some(&entry) {
                 &mut not.by_checks
@@ -184,14 +190,14 @@ impl Trees {
 }
 
 /// The branch of the run is checked out, at the commit that was.
-async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result<(), TreeError> {
+async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result<(), WorktreeError> {
     let name = format!("refs/heads/{branch}");
     if place.checked_out().await?.as_deref() == Some(name.as_str()) {
         return Ok(());
     }
     if let Some(there) = place.commit(&name).await? {
         if head != Some(there.as_str()) {
-            return Err(TreeError::BranchTaken { branch: branch.to_owned() });
+            return Err(WorktreeError::BranchTaken { branch: branch.to_owned() });
         }
     } else if let Some(head) = head {
         place.git.call(&["update-ref", &name, head]).done().await?;
@@ -200,15 +206,15 @@ async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result
 }
 
 /// Nobody is in the middle of something that a commit would break into, and the branch is the one that is meant.
-async fn expect_free(place: &Worktree, branch: Option<&str>) -> Result<(), TreeError> {
+async fn expect_free(place: &Worktree, branch: Option<&str>) -> Result<(), WorktreeError> {
     for (file, what) in UNDER_WAY {
         let path = place.git.call(&["rev-parse", "--git-path", file]).text().await?;
         if place.top().join(path).symlink_metadata().is_ok() {
-            return Err(TreeError::UnderWay { what });
+            return Err(WorktreeError::UnderWay { what });
         }
     }
     if !place.unmerged().await?.is_empty() {
-        return Err(TreeError::UnderWay { what: "a merge" });
+        return Err(WorktreeError::UnderWay { what: "a merge" });
     }
     let Some(branch) = branch else { return Ok(()) };
     let found = place.checked_out().await?;
@@ -217,32 +223,36 @@ async fn expect_free(place: &Worktree, branch: Option<&str>) -> Result<(), TreeE
     }
     let found =
         found.as_deref().map_or("no branch", |name| name.trim_start_matches("refs/heads/")).to_owned();
-    Err(TreeError::OtherBranch { wanted: branch.to_owned(), found })
+    Err(WorktreeError::OtherBranch { wanted: branch.to_owned(), found })
 }
 
 /// A tree with other entries, made in the index of a snapshot, which is of no use after it.
-pub(super) async fn tree_with(now: &Snapshot, before: &str, entries: &Entries) -> Result<String, TreeError> {
+pub(super) async fn tree_with(
+    now: &WorktreeSnapshot,
+    before: &str,
+    entries: &IndexEntries,
+) -> Result<String, WorktreeError> {
     now.git.call(&["read-tree", before]).done().await?;
     put(&now.git, entries).await?;
     now.git.call(&["write-tree"]).text().await
 }
 
-async fn put(git: &super::git::Git, entries: &Entries) -> Result<(), TreeError> {
+async fn put(git: &super::git::GitRunner, entries: &IndexEntries) -> Result<(), WorktreeError> {
     let lines: Vec<u8> = entries.values().flatten().copied().collect();
     git.call(&["update-index", "--replace", "-z", "--index-info"]).input(lines).done().await
 }
 
 /// What of the index was committed is as it was committed; what else somebody staged stays staged.
-async fn follow(place: &Worktree, commit: &str) -> Result<(), TreeError> {
+async fn follow(place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
     let before = before(place, commit).await?;
     let committed = difference(&place.git, &before, commit).await?;
-    let lags = |source| TreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
+    let lags = |source| WorktreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
     put(&place.git, &committed).await.map_err(lags)?;
     // It only says that something differs, where something does.
     place.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
 }
 
-async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, TreeError> {
+async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, WorktreeError> {
     let before = before(place, commit).await?;
     let numbers = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let listed = place.git.call(&numbers).and(&before).and(commit).bytes().await?;
@@ -259,12 +269,12 @@ async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, TreeError>
 }
 
 /// The tree of the commit before; the empty one before the first.
-async fn before(place: &Worktree, commit: &str) -> Result<String, TreeError> {
+async fn before(place: &Worktree, commit: &str) -> Result<String, WorktreeError> {
     let parent = place.commit(&format!("{commit}^")).await?;
     tree_or_empty(place, parent.as_deref()).await
 }
 
-pub(super) async fn tree_or_empty(place: &Worktree, commit: Option<&str>) -> Result<String, TreeError> {
+pub(super) async fn tree_or_empty(place: &Worktree, commit: Option<&str>) -> Result<String, WorktreeError> {
     match commit {
         Some(commit) => place.tree_of(commit).await,
         None => place.git.call(&["mktree"]).text().await,

@@ -3,23 +3,23 @@
 use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource};
 use baton_core::time::UnixMs;
 
-use super::rpc::Limits;
+use super::rpc::CodexRateLimits;
 use crate::signal::signal;
 use crate::wire::kind;
 
 /// The limit that was reached, where one was.
 #[derive(Debug, Default)]
-pub(super) struct Account {
-    reached: Option<Reached>,
+pub(super) struct CodexAccountLimit {
+    reached: Option<ReachedAccountLimit>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Reached {
+struct ReachedAccountLimit {
     code: String,
     resets_at: Option<UnixMs>,
 }
 
-impl Account {
+impl CodexAccountLimit {
     /// When the limit ends that was reached.
     pub(super) fn resets_at(&self) -> Option<UnixMs> {
         self.reached.as_ref()?.resets_at
@@ -27,7 +27,7 @@ impl Account {
 
     /// Takes a report, which comes with every model call. A limit is told once, when it has been reached: how far it is
     /// used before that concerns nobody yet.
-    pub(super) fn update(&mut self, limits: &Limits<'_>, out: &mut Vec<AgentEvent>) {
+    pub(super) fn update(&mut self, limits: &CodexRateLimits<'_>, out: &mut Vec<AgentEvent>) {
         let full = [&limits.primary, &limits.secondary];
         let full = full.into_iter().filter(|limit| limit.used_percent.0.is_some_and(|used| used >= 100.0));
         // Where both are used up the later reset is the one to wait for.
@@ -44,7 +44,7 @@ impl Account {
             (None, None) => return self.reached = None,
         };
         let resets_at = full.and_then(|limit| limit.resets_at.time());
-        let reached = Some(Reached { code: kind(&[code]), resets_at });
+        let reached = Some(ReachedAccountLimit { code: kind(&[code]), resets_at });
         if reached != self.reached {
             self.reached = reached;
             let told = signal(SignalSource::AgentEvent, code, None, &text);

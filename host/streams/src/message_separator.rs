@@ -4,11 +4,11 @@ use baton_core::facts::AgentEvent;
 
 /// Whether the last event was a message that ended in the middle of a line.
 #[derive(Debug, Default)]
-pub(crate) struct Apart {
+pub(crate) struct MessageSeparator {
     is_open: bool,
 }
 
-impl Apart {
+impl MessageSeparator {
     /// Puts a break before each message from `from` on that directly follows another one. What stands between two messages, as a
     /// call of a tool does, tells them apart by itself.
     pub(crate) fn keep(&mut self, from: usize, out: &mut [AgentEvent]) {

@@ -9,12 +9,12 @@ use crate::wire::{Amount, Count, read, wire};
 
 wire! {
     /// A usage line.
-    struct PlainLine {
-        baton: Option<Usage> = "baton",
+    struct PlainTextLine {
+        baton: Option<PlainTextUsage> = "baton",
     }
 
     /// What a usage line may tell.
-    struct Usage {
+    struct PlainTextUsage {
         used_tokens: Count = "used_tokens",
         window_tokens: Count = "window_tokens",
         input_tokens: Count = "input_tokens",
@@ -49,7 +49,7 @@ impl PlainDecoder {
 
 impl Decoder for PlainDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match read::<PlainLine>(line, &mut String::new()).and_then(|line| line.baton) {
+        match read::<PlainTextLine>(line, &mut String::new()).and_then(|line| line.baton) {
             Some(usage) => told(&usage, out),
             None => {
                 let mut text = cut_owned(line, MAX_LINE_BYTES);
@@ -66,7 +66,7 @@ impl Decoder for PlainDecoder {
     fn end(&mut self, _out: &mut Vec<AgentEvent>) {}
 }
 
-fn told(usage: &Usage, out: &mut Vec<AgentEvent>) {
+fn told(usage: &PlainTextUsage, out: &mut Vec<AgentEvent>) {
     let (used_tokens, window_tokens) = (usage.used_tokens.0, usage.window_tokens.0);
     if used_tokens.is_some() || window_tokens.is_some() {
         let source = OccupancySource::Agent;

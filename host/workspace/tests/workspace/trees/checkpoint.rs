@@ -3,14 +3,14 @@
 use std::fs;
 
 use baton_core::{PhaseId, WorktreeName};
-use baton_workspace::{Base, MAX_FILE_BYTES, TreeError};
+use baton_workspace::{MAX_FILE_BYTES, WorktreeBase, WorktreeError};
 
-use super::world::{World, executable, files, git, link, try_git};
+use super::fixture::{WorktreesFixture, executable, files, git, link, try_git};
 
 #[tokio::test]
 async fn a_clean_place_is_its_own_checkpoint() {
     // D3
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let before = world.everything();
     let base = world.checkpoint("20").await;
     assert_eq!(base, world.git(&["rev-parse", "HEAD"]));
@@ -27,7 +27,7 @@ async fn a_clean_place_is_its_own_checkpoint() {
 #[tokio::test]
 async fn uncommitted_work_is_in_the_checkpoint_and_stays_as_it_is() {
     // D3: the phase's real state
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     world.write("gone.txt", "x");
     world.write("run.sh", "echo");
     world.write("staged.txt", "1");
@@ -64,7 +64,7 @@ async fn uncommitted_work_is_in_the_checkpoint_and_stays_as_it_is() {
 async fn a_gitignore_that_names_the_folder_of_the_host_changes_nothing() {
     // D3
     for ignored in [".baton/\n", ".baton\n", "/.baton/**\n", ".*\n"] {
-        let world = World::new();
+        let world = WorktreesFixture::new();
         world.write(".gitignore", ignored);
         world.write("new.txt", "new");
         world.write(".baton/r1/progress.json", "{}");
@@ -77,7 +77,7 @@ async fn a_gitignore_that_names_the_folder_of_the_host_changes_nothing() {
 
 #[tokio::test]
 async fn a_repository_without_a_commit_has_a_checkpoint() {
-    let world = World::empty();
+    let world = WorktreesFixture::empty();
     let nothing = world.checkpoint("1").await;
     assert_eq!(world.git(&["ls-tree", "-r", &nothing]), "");
     world.write("a.txt", "a");
@@ -90,19 +90,19 @@ async fn a_repository_without_a_commit_has_a_checkpoint() {
 #[tokio::test]
 async fn without_a_tree_to_branch_off_the_folder_is_shared() {
     // C11
-    let shared = |base: Base| match base {
-        Base::Shared { why } => why,
-        Base::Commit(base) => panic!("{base}"),
+    let shared = |base: WorktreeBase| match base {
+        WorktreeBase::Shared { why } => why,
+        WorktreeBase::Commit(base) => panic!("{base}"),
     };
-    let plain = World::at("plain");
+    let plain = WorktreesFixture::at("plain");
     fs::remove_dir_all(plain.root.join(".git")).unwrap();
     assert!(shared(plain.base("1", &WorktreeName::workspace()).await).contains("not in a git work tree"));
 
-    let ignored = World::at("outer/build");
+    let ignored = WorktreesFixture::at("outer/build");
     fs::write(ignored.dir.path().join("outer/.gitignore"), "build/\n").unwrap();
     assert!(shared(ignored.base("1", &WorktreeName::workspace()).await).contains("ignores it"));
 
-    let nested = World::new();
+    let nested = WorktreesFixture::new();
     nested.write("vendor/lib/x.txt", "x");
     git(&nested.root.join("vendor/lib"), &["init", "-q"]);
     assert!(
@@ -121,7 +121,7 @@ async fn without_a_tree_to_branch_off_the_folder_is_shared() {
 
 #[tokio::test]
 async fn a_folder_of_a_repository_is_worked_on_in_the_same_folder() {
-    let world = World::at("outer/deep/work");
+    let world = WorktreesFixture::at("outer/deep/work");
     world.write("a.txt", "a");
     fs::write(world.root.join("../../top.txt"), "top").unwrap();
     let top = world.dir.path().join("outer");
@@ -143,7 +143,7 @@ async fn a_folder_of_a_repository_is_worked_on_in_the_same_folder() {
 
 #[tokio::test]
 async fn a_tree_is_made_once_and_mended() {
-    let mut world = World::new();
+    let mut world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.write("new.txt", "new");
@@ -174,7 +174,7 @@ async fn a_tree_is_made_once_and_mended() {
 
 #[tokio::test]
 async fn a_tree_of_an_earlier_fork_is_set_aside() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let part = world.begin("20a", &base).await;
     part.write("precious.txt", "work");
@@ -194,7 +194,7 @@ async fn a_tree_of_an_earlier_fork_is_set_aside() {
 #[tokio::test]
 async fn setup_commands_make_a_tree_ready_or_say_what_failed() {
     // C1
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let tree = WorktreeName::for_phase(&PhaseId::new("20a"));
     world.trees.branch(&tree, &base).await.unwrap();
@@ -202,7 +202,7 @@ async fn setup_commands_make_a_tree_ready_or_say_what_failed() {
     let commands = ["echo made > ignored-1".into(), "test -f ignored-1".into()];
     world.trees.set_up(&there, &commands).await.unwrap();
     let failed = world.trees.set_up(&there, &["echo reason; exit 7".into()]).await.unwrap_err();
-    assert!(matches!(failed, TreeError::Setup { .. }));
+    assert!(matches!(failed, WorktreeError::Setup { .. }));
     let words = failed.to_string();
     assert!(words.contains("exit 7") && words.contains("exit code 7") && words.contains("reason"), "{words}");
 }
@@ -210,7 +210,7 @@ async fn setup_commands_make_a_tree_ready_or_say_what_failed() {
 #[tokio::test]
 async fn many_trees_are_made_at_once() {
     // D3
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let mut tasks = tokio::task::JoinSet::new();
     for letter in 'a'..='n' {
@@ -228,7 +228,7 @@ async fn many_trees_are_made_at_once() {
 async fn repositories_of_other_formats_are_split_as_well() {
     // D3
     for format in ["--object-format=sha256", "--ref-format=reftable"] {
-        let world = World::empty();
+        let world = WorktreesFixture::empty();
         fs::remove_dir_all(world.root.join(".git")).unwrap();
         if try_git(&world.root, &["init", "-q", "-b", "main", format]).is_err() {
             continue; // This git does not know it.
@@ -253,7 +253,7 @@ async fn repositories_of_other_formats_are_split_as_well() {
 
 #[tokio::test]
 async fn hooks_and_monitors_of_an_agent_are_not_run() {
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let marker = world.dir.path().join("ran");
     let script = format!("#!/bin/sh\ntouch {}\n", marker.display());
     for hook in [
@@ -286,17 +286,17 @@ async fn hooks_and_monitors_of_an_agent_are_not_run() {
 #[tokio::test]
 async fn a_file_that_is_too_large_is_named_and_not_read() {
     // N6
-    let world = World::new();
+    let world = WorktreesFixture::new();
     let file = fs::File::create(world.root.join("src/big.bin")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
     let phase = PhaseId::new("20");
     let tree = WorktreeName::workspace();
     let refused =
         world.trees.checkpoint(&phase, &tree, &WorktreeName::integration(&phase, 1)).await.unwrap_err();
-    assert!(matches!(&refused, TreeError::TooLarge { path, .. } if path == "src/big.bin"), "{refused}");
+    assert!(matches!(&refused, WorktreeError::TooLarge { path, .. } if path == "src/big.bin"), "{refused}");
     let told = refused.to_string();
     assert!(told.contains("src/big.bin has 2147483649 bytes") && told.contains("remove it"), "{told}");
-    assert!(matches!(world.trees.state().await, Err(TreeError::TooLarge { .. })));
+    assert!(matches!(world.trees.state().await, Err(WorktreeError::TooLarge { .. })));
     world.write(".gitignore", "*.bin\n");
     world.checkpoint("20").await;
 }

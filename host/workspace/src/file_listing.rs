@@ -12,8 +12,8 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkspaceError;
-use crate::git::Seen;
-use crate::root::Root;
+use crate::git::GitSnapshot;
+use crate::root::WorkspaceRoot;
 
 /// Files that are listed and counted, in the order of their paths. Ten thousand covers a large repository, and a
 /// baseline of them stays near 2 MB of JSON.
@@ -43,9 +43,9 @@ const CACHES: [&str; 6] =
     ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"];
 
 /// A workspace as one pass sees it.
-pub(crate) struct Scene {
+pub(crate) struct FileListing {
     /// What git says; absent where it is no work tree.
-    pub(crate) git: Option<Seen>,
+    pub(crate) git: Option<GitSnapshot>,
     /// The folder; absent where it is gone.
     dir: Option<Dir>,
     /// Its files by path, at most [`MAX_FILES`].
@@ -54,9 +54,13 @@ pub(crate) struct Scene {
     pub(crate) cut: bool,
 }
 
-impl Scene {
+impl FileListing {
     /// Opens the folder and lists its files.
-    pub(crate) fn open(root: &Root, git: Option<Seen>, own: Option<&Path>) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open(
+        root: &WorkspaceRoot,
+        git: Option<GitSnapshot>,
+        own: Option<&Path>,
+    ) -> Result<Self, WorkspaceError> {
         let dir = folder(root)?;
         let mut paths = match (&git, &dir) {
             (_, None) => Vec::new(),
@@ -81,15 +85,15 @@ impl Scene {
     }
 
     /// Opens the folder without listing anything: enough to ask for single files.
-    pub(crate) fn open_bare(root: &Root) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open_bare(root: &WorkspaceRoot) -> Result<Self, WorkspaceError> {
         Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false })
     }
 
     /// What the system says of a file or a link; nothing where it is absent, a folder, or out of reach.
-    pub(crate) fn stat(&self, path: &Path) -> Option<Stat> {
+    pub(crate) fn stat(&self, path: &Path) -> Option<FileStat> {
         let meta = self.dir.as_ref()?.symlink_metadata(path).ok()?;
         // A pipe or a socket holds no work.
-        (meta.is_file() || meta.is_symlink()).then(|| Stat {
+        (meta.is_file() || meta.is_symlink()).then(|| FileStat {
             bytes: meta.len(),
             modified_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()),
             changed_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()),
@@ -127,7 +131,7 @@ impl Scene {
 }
 
 /// The workspace; absent where it is gone.
-fn folder(root: &Root) -> Result<Option<Dir>, WorkspaceError> {
+fn folder(root: &WorkspaceRoot) -> Result<Option<Dir>, WorkspaceError> {
     match root.dir() {
         Ok(dir) => Ok(Some(dir)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -137,7 +141,7 @@ fn folder(root: &Root) -> Result<Option<Dir>, WorkspaceError> {
 
 /// Size and times of a file. Any write changes `changed_ns`, which no program can set back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stat {
+pub(crate) struct FileStat {
     pub(crate) bytes: u64,
     pub(crate) modified_ns: i64,
     pub(crate) changed_ns: i64,

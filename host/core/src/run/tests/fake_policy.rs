@@ -117,7 +117,7 @@ impl TestRun {
             PolicyQuery::Review(o) => {
                 let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
                 let finding = |text: &str| Finding { cost: 100 - score, line: None, text: text.into() };
-                Decision::Review(Review {
+                Decision::Review(ReviewDecision {
                     score,
                     findings: if score < 100 { vec![finding("not good")] } else { Vec::new() },
                     staleness: if o.commits_since > 5 { Staleness::Stale } else { Staleness::Fresh },

@@ -23,7 +23,7 @@ const ATTEMPTS: u32 = 8;
 
 /// A link that stood in the place of a folder of Baton's own, and was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExchangedFolder {
+pub struct ReplacedFolder {
     /// The root of the tree.
     pub root: PathBuf,
     /// Where it stood, from there.
@@ -32,7 +32,7 @@ pub struct ExchangedFolder {
     pub led_to: PathBuf,
 }
 
-impl std::fmt::Display for ExchangedFolder {
+impl std::fmt::Display for ReplacedFolder {
     /// "a link to .git in the place of .baton/r-7f/inbox"
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (led_to, path) = (self.led_to.to_string_lossy(), self.path.to_string_lossy());
@@ -43,14 +43,14 @@ impl std::fmt::Display for ExchangedFolder {
 
 /// Links that were removed, until they are asked for. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ExchangedFolders(Arc<Mutex<Vec<ExchangedFolder>>>);
+pub(crate) struct ReplacedFolders(Arc<Mutex<Vec<ReplacedFolder>>>);
 
-impl ExchangedFolders {
-    pub(crate) fn take(&self) -> Vec<ExchangedFolder> {
+impl ReplacedFolders {
+    pub(crate) fn take(&self) -> Vec<ReplacedFolder> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, exchanged: ExchangedFolder) {
+    fn add(&self, exchanged: ReplacedFolder) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // One that comes again and again is one that is told.
         if !all.contains(&exchanged) {
@@ -61,7 +61,7 @@ impl ExchangedFolders {
 
 impl Workspace {
     /// Opens a folder of Baton's own, by its path in the workspace, and makes what is not there. A link in its place, or in that of a folder of
-    /// Baton's above it, is removed, and is told by [`Trees::take_exchanged`](crate::Trees::take_exchanged). Blocking.
+    /// Baton's above it, is removed, and is told by [`RunWorktrees::take_exchanged`](crate::RunWorktrees::take_exchanged). Blocking.
     ///
     /// # Errors
     /// What the system says; a link above what is Baton's own, which may be the user's.
@@ -77,7 +77,7 @@ impl Workspace {
             let Component::Normal(name) = part else {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    "it is no plain path in the workspace",
+                    "it is not a plain path in the workspace",
                 ));
             };
             at.push(name);
@@ -105,7 +105,7 @@ impl Workspace {
                     }
                     unlinkat(dir, name, AtFlags::empty())?;
                     let (root, path) = (self.root.path().to_owned(), at.to_owned());
-                    self.exchanged.add(ExchangedFolder { root, path, led_to });
+                    self.exchanged.add(ReplacedFolder { root, path, led_to });
                 }
                 Err(error) => return Err(error.into()),
             }

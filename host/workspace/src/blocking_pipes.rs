@@ -26,36 +26,36 @@ const MAX_ENTRIES: u32 = 2_000_000;
 /// A pipe where git reads a file.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} is a pipe, and git would wait for it without an end: remove it, or put the file back that was there",
+    "{} is a pipe, and git would block on it: remove it, or restore the original file",
     visible_name(&.path.to_string_lossy())
 )]
-pub struct PipeInTheWay {
+pub struct BlockingPipe {
     path: PathBuf,
     /// While it is open, git reads no end of it and takes it for no empty file.
     held: Option<File>,
 }
 
-impl PipeInTheWay {
+impl BlockingPipe {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, held: None }
     }
 }
 
-impl From<PipeInTheWay> for io::Error {
-    fn from(pipe: PipeInTheWay) -> Self {
+impl From<BlockingPipe> for io::Error {
+    fn from(pipe: BlockingPipe) -> Self {
         Self::other(pipe)
     }
 }
 
 /// Refuses a pipe at the top of a work tree, or at the top of its git folders.
-pub(crate) fn expect_none(top: &Path, git_folders: &[&Path]) -> Result<(), PipeInTheWay> {
+pub(crate) fn expect_none(top: &Path, git_folders: &[&Path]) -> Result<(), BlockingPipe> {
     let in_git = git_folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut read = READ.iter().map(|name| top.join(name)).chain(in_git.map(|entry| entry.path()));
-    read.find(|path| is_pipe(path)).map_or(Ok(()), |path| Err(PipeInTheWay::at(path)))
+    read.find(|path| is_pipe(path)).map_or(Ok(()), |path| Err(BlockingPipe::at(path)))
 }
 
 /// The same for a folder that a repository is around of.
-pub(crate) fn expect_none_around(folder: &Path) -> Result<(), PipeInTheWay> {
+pub(crate) fn expect_none_around(folder: &Path) -> Result<(), BlockingPipe> {
     let git_folders: Vec<PathBuf> = folder.ancestors().map(|folder| folder.join(DOT_GIT)).collect();
     expect_none(folder, &git_folders.iter().map(PathBuf::as_path).collect::<Vec<_>>())
 }
@@ -64,7 +64,7 @@ pub(crate) fn expect_none_around(folder: &Path) -> Result<(), PipeInTheWay> {
 pub(crate) async fn unless_it_waits<T>(
     folders: &[&Path],
     git: impl Future<Output = T>,
-) -> Result<T, PipeInTheWay> {
+) -> Result<T, BlockingPipe> {
     let mut git = std::pin::pin!(git);
     let mut pause = FIRST_SEARCH;
     loop {
@@ -97,7 +97,7 @@ pub(crate) async fn unless_it_waits<T>(
 }
 
 /// A pipe below a folder that a process waits for and where git reads: breadth first, through no link, until it `is_over`.
-fn waited_for(folder: &Path, is_over: &AtomicBool) -> Option<PipeInTheWay> {
+fn waited_for(folder: &Path, is_over: &AtomicBool) -> Option<BlockingPipe> {
     let is_of_git = |folder: &Path| folder.components().any(|part| part.as_os_str() == DOT_GIT);
     let mut left = MAX_ENTRIES;
     let mut folders = std::collections::VecDeque::from([folder.to_owned()]);
@@ -121,7 +121,7 @@ fn waited_for(folder: &Path, is_over: &AtomicBool) -> Option<PipeInTheWay> {
             let flags = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
             let opened = OpenOptions::new().write(true).custom_flags(flags).open(entry.path());
             if let Some(held) = opened.ok().filter(is_open_pipe) {
-                return Some(PipeInTheWay { held: Some(held), ..PipeInTheWay::at(entry.path()) });
+                return Some(BlockingPipe { held: Some(held), ..BlockingPipe::at(entry.path()) });
             }
         }
     }

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 use baton_core::workflow::PhaseSpec;
-use baton_core::{Action, ObjectiveId, Outcome, PhaseId, WorktreeName};
+use baton_core::{Action, ActionOutcome, ObjectiveId, PhaseId, WorktreeName};
 
-use crate::dice::Dice;
-use crate::plan::Temper;
+use crate::plan::SimulationRates;
+use crate::rng::SimulationRng;
 
 /// Changes of the workspace that one landing meets at most: people stop typing at some time.
 const UPDATES: u32 = 3;
 
 /// What lies in a tree.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct TreeContents {
     /// Objectives whose work is in it.
     pieces: BTreeSet<ObjectiveId>,
     /// Trees that were merged into it.
@@ -27,9 +27,9 @@ struct Place {
 
 /// All trees, in one repository or none.
 #[derive(Debug, Default)]
-pub(crate) struct Ground {
+pub(crate) struct ModelTrees {
     git: bool,
-    trees: BTreeMap<WorktreeName, Place>,
+    trees: BTreeMap<WorktreeName, TreeContents>,
     commits: Vec<BTreeSet<ObjectiveId>>,
     checkpoints: BTreeMap<WorktreeName, String>,
     landed: BTreeSet<WorktreeName>,
@@ -40,9 +40,9 @@ pub(crate) struct Ground {
     pub(crate) landings: u32,
 }
 
-impl Ground {
+impl ModelTrees {
     pub(crate) fn new(git: bool) -> Self {
-        let trees = [(WorktreeName::workspace(), Place::default())].into();
+        let trees = [(WorktreeName::workspace(), TreeContents::default())].into();
         Self { git, trees, ..Self::default() }
     }
 
@@ -94,7 +94,7 @@ impl Ground {
 
     /// An agent resolved the merge that stands open there, where one does.
     pub(crate) fn resolve(&mut self, tree: &WorktreeName) {
-        if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
+        if let Some(TreeContents { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
         }
     }
@@ -108,11 +108,11 @@ impl Ground {
         &mut self,
         action: &Action,
         phases: &[PhaseSpec],
-        dice: &mut Dice,
-        temper: &Temper,
-    ) -> Result<Outcome, String> {
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
+    ) -> Result<ActionOutcome, String> {
         if dice.percent(temper.broken) {
-            return Ok(Outcome::Failed { error: "the disk is full".into() });
+            return Ok(ActionOutcome::Failed { error: "the disk is full".into() });
         }
         match action {
             Action::Checkpoint { phase, tree, joining } => self.checkpoint(phase, tree, joining),
@@ -123,7 +123,7 @@ impl Ground {
             Action::Unmerge { tree, .. } => {
                 self.check(tree, "a merge is given up")?;
                 self.trees.entry(tree.clone()).and_modify(|place| place.open = None);
-                Ok(Outcome::Unmerged)
+                Ok(ActionOutcome::Unmerged)
             }
             Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, temper),
             other => Err(format!("{} has nothing to do with trees", other.name())),
@@ -135,34 +135,34 @@ impl Ground {
         phase: &PhaseId,
         tree: &WorktreeName,
         joining: &WorktreeName,
-    ) -> Result<Outcome, String> {
+    ) -> Result<ActionOutcome, String> {
         self.check(tree, "checkpoint")?;
         if !joining.as_str().starts_with(phase.as_str()) || joining == tree {
             return Err(format!("phase {phase} would come together in {joining}"));
         }
         if !self.git {
-            return Ok(Outcome::Checkpointed { base: None });
+            return Ok(ActionOutcome::Checkpointed { base: None });
         }
         if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
-            return Ok(Outcome::Checkpointed { base: Some(base.clone()) });
+            return Ok(ActionOutcome::Checkpointed { base: Some(base.clone()) });
         }
         let pieces = self.trees[tree].pieces.clone();
         let base = format!("c{}", self.commits.len());
         self.commits.push(pieces.clone());
         self.checkpoints.insert(joining.clone(), base.clone());
         self.landed.remove(joining);
-        self.trees.insert(joining.clone(), Place { pieces, ..Place::default() });
-        Ok(Outcome::Checkpointed { base: Some(base) })
+        self.trees.insert(joining.clone(), TreeContents { pieces, ..TreeContents::default() });
+        Ok(ActionOutcome::Checkpointed { base: Some(base) })
     }
 
-    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<Outcome, String> {
+    fn branch(&mut self, tree: &WorktreeName, base: &str) -> Result<ActionOutcome, String> {
         let pieces = self.pieces_of(base)?;
         if tree.is_workspace() {
             return Err("the workspace is no branch".into());
         }
         self.landed.remove(tree);
-        self.trees.entry(tree.clone()).or_insert(Place { pieces, ..Place::default() });
-        Ok(Outcome::Branched)
+        self.trees.entry(tree.clone()).or_insert(TreeContents { pieces, ..TreeContents::default() });
+        Ok(ActionOutcome::Branched)
     }
 
     fn commit(
@@ -170,7 +170,7 @@ impl Ground {
         tree: &WorktreeName,
         files: &[String],
         phases: &[PhaseSpec],
-    ) -> Result<Outcome, String> {
+    ) -> Result<ActionOutcome, String> {
         self.check(tree, "commit")?;
         if tree.is_workspace() {
             return Err("the workspace is the user's to commit".into());
@@ -183,7 +183,7 @@ impl Ground {
         }
         let commit = format!("c{}", self.commits.len());
         self.commits.push(place.pieces.clone());
-        Ok(Outcome::Committed { commit, missing, ignored: Vec::new(), unseen: Vec::new() })
+        Ok(ActionOutcome::Committed { commit, missing, ignored: Vec::new(), unseen: Vec::new() })
     }
 
     /// What commands and reviewers leave behind: now and then a file more, seldom one that they changed or took away.
@@ -192,9 +192,9 @@ impl Ground {
         tree: &WorktreeName,
         commit: &str,
         whole: bool,
-        dice: &mut Dice,
-        temper: &Temper,
-    ) -> Result<Outcome, String> {
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
+    ) -> Result<ActionOutcome, String> {
         self.check(tree, "restore")?;
         let pieces = self.pieces_of(commit)?;
         if let (true, Some(place)) = (whole, self.trees.get_mut(tree)) {
@@ -204,7 +204,7 @@ impl Ground {
             true => vec!["src/lib.rs".to_owned()],
             false => Vec::new(),
         };
-        Ok(Outcome::Restored {
+        Ok(ActionOutcome::Restored {
             changed: some(temper.red / 4),
             gone: some(temper.red / 4),
             added: some(temper.red),
@@ -222,9 +222,9 @@ impl Ground {
         tree: &WorktreeName,
         into: &WorktreeName,
         commit: Option<&String>,
-        dice: &mut Dice,
-        temper: &Temper,
-    ) -> Result<Outcome, String> {
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
+    ) -> Result<ActionOutcome, String> {
         self.check(tree, "merge from")?;
         self.check(into, "merge")?;
         let pieces = match commit {
@@ -249,7 +249,7 @@ impl Ground {
             place.pieces.extend(pieces);
             place.merged.insert(tree.clone());
         }
-        Ok(Outcome::Merged { commit: format!("m-{tree}"), files: 1 })
+        Ok(ActionOutcome::Merged { commit: format!("m-{tree}"), files: 1 })
     }
 
     fn land(
@@ -257,10 +257,10 @@ impl Ground {
         tree: &WorktreeName,
         into: &WorktreeName,
         merged: &[WorktreeName],
-        dice: &mut Dice,
-        temper: &Temper,
-    ) -> Result<Outcome, String> {
-        let landed = Outcome::Landed { commit: format!("l-{tree}"), committed: true, files: 1 };
+        dice: &mut SimulationRng,
+        temper: &SimulationRates,
+    ) -> Result<ActionOutcome, String> {
+        let landed = ActionOutcome::Landed { commit: format!("l-{tree}"), committed: true, files: 1 };
         if self.landed.contains(tree) {
             return Ok(landed);
         }
@@ -281,7 +281,7 @@ impl Ground {
                 let fits = !dice.percent(temper.conflicts);
                 place.open = (!fits).then(|| (into.clone(), false));
                 self.trees.insert(tree.clone(), place);
-                return Ok(if fits { Outcome::Updated } else { conflicted() });
+                return Ok(if fits { ActionOutcome::Updated } else { conflicted() });
             }
             None => {}
         }
@@ -297,6 +297,6 @@ impl Ground {
     }
 }
 
-fn conflicted() -> Outcome {
-    Outcome::Conflicted { files: vec!["src/lib.rs".into()] }
+fn conflicted() -> ActionOutcome {
+    ActionOutcome::Conflicted { files: vec!["src/lib.rs".into()] }
 }
