@@ -132,6 +132,56 @@ fn a_workflow_that_an_agent_rewrites_is_not_begun_before_a_person_has_seen_it() 
 }
 
 #[test]
+fn a_file_that_leads_its_next_run_elsewhere_is_not_begun() {
+    // N6: with a workspace of its own, or as another kind of task, the file had no earlier run to be compared with.
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n";
+    write("job.toml", job);
+    let write_a = "cat > /dev/null\necho x > a.txt\necho 'Done: write-a-txt'\n";
+    let elsewhere = "mkdir -p sub\nsed -i '1i workspace = \"sub\"' job.toml\necho 'verify = \"touch ../ran\"' >> job.toml\n";
+    write("agent.sh", &format!("{write_a}{elsewhere}"));
+    baton(&stage, &["run", "job.toml"]).expect(0);
+    baton(&stage, &["run", "job.toml"])
+        .expect(2)
+        .says(&["job.toml was changed while run", "--accept-changes"]);
+
+    write("TODO", "# Work\n\n- [ ] Write `b.txt`\n");
+    let workflow =
+        "name = \"x\"\nagent = \"process:touch ran\"\n[[phases]]\ntitle = \"One\"\ndo = [\"Look\"]\n";
+    write("workflow", workflow);
+    write("agent.sh", "cat > /dev/null\necho x > b.txt\ncp workflow TODO\necho 'Done: write-b-txt'\n");
+    let command = ["run", "TODO", "--agent", "process:sh agent.sh"];
+    baton(&stage, &command);
+    baton(&stage, &["run", "TODO"]).expect(2).says(&["TODO was a plan when run", "--accept-changes"]);
+    assert!(!stage.workspace.join("ran").exists());
+}
+
+#[test]
+fn checks_and_boxes_that_an_agent_takes_out_of_the_plan_are_missed() {
+    // A11, D3: the next run had no check, and a plan whose boxes were reworded was done.
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write("PLAN.md", "# Work\n\n## One\n\n- [ ] Write `a.txt`\n\nverify: test -e a.txt\n");
+    write(
+        "agent.sh",
+        "cat > /dev/null\necho x > a.txt\nsed -i '/verify/d' PLAN.md\necho 'a.txt is written.'\n",
+    );
+    let command = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
+    baton(&stage, &command).expect(0);
+    let more =
+        stage.read("PLAN.md").replace("- [x] Write `a.txt`", "- [x] Write `a.txt`\n- [ ] Write `b.txt`");
+    write("PLAN.md", &more);
+    baton(&stage, &command).expect(2).says(&["lacks checks", "`test -e a.txt`", "--accept-changes"]);
+
+    write("PLAN.md", "# Work\n\n- [ ] Write `c.txt`\n");
+    write("agent.sh", "cat > /dev/null\necho '- [x] Wrote it all' > PLAN.md\necho 'I have looked around.'\n");
+    baton(&stage, &[&command[..], &["--accept-changes"]].concat()).expect(5);
+    baton(&stage, &["answer", "stop", "--resume"]).expect(1);
+    baton(&stage, &command).expect(1).says(&["has not done 1 of them"]);
+}
+
+#[test]
 fn another_plan_in_the_place_of_a_plan_is_not_begun() {
     // N6: by a link, no earlier run was known, and its check ran.
     for folder in [false, true] {

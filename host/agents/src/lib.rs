@@ -42,7 +42,8 @@ pub use launch::{
 };
 pub use logged::turns_logged;
 pub use mark::{
-    ProcessOrigin, adopt_orphans, of as mark_of, of_command as mark_of_command, own_marks, started_by,
+    ProcessOrigin, adopt_orphans, descends_from_host, of as mark_of, of_command as mark_of_command,
+    own_marks, started_by,
 };
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::find_program;

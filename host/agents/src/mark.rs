@@ -159,6 +159,11 @@ pub fn own_marks() -> BTreeSet<String> {
     marks
 }
 
+/// Whether a host is above this process: it started a command from which this process came, or has adopted it.
+pub fn descends_from_host() -> bool {
+    cfg!(target_os = "linux") && above(std::process::id()).into_iter().any(is_baton)
+}
+
 /// Ends, by force, what carries one of these marks. With `adopted`, also what came to this process from a guard that is gone. Gives how
 /// many there still are.
 pub(crate) fn end(marks: &[String], adopted: bool) -> usize {

@@ -138,6 +138,8 @@ pub struct Run {
     assignments: Vec<Assignment>,
     seq: Seq,
     now: UnixMs,
+    /// When an agent of the run was last alive.
+    agents_until: UnixMs,
     actions: ActionId,
     requests: RequestId,
     phases: Vec<Phase>,
@@ -179,6 +181,7 @@ impl Run {
             assignments: Vec::new(),
             seq: Seq(0),
             now: UnixMs(0),
+            agents_until: UnixMs(0),
             actions: ActionId(0),
             requests: RequestId(0),
             phases: Vec::new(),
@@ -204,6 +207,9 @@ impl Run {
         // The clock of a machine may go back; the state's never does.
         let before = self.now;
         self.now = before.max(stamped.at);
+        if self.sessions.values().any(Session::is_alive) {
+            self.agents_until = self.now;
+        }
         if matches!(stamped.input, Input::Resumed | Input::SetAside) {
             self.pause_clocks(before);
         }
@@ -264,6 +270,11 @@ impl Run {
     /// Sessions whose process is not known to be gone.
     pub fn live_sessions(&self) -> Vec<&SessionId> {
         self.sessions.values().filter(|s| s.is_alive()).map(|s| &s.id).collect()
+    }
+
+    /// When an agent of the run was last alive: what is found later in the place where it worked is not its work.
+    pub fn agents_until(&self) -> UnixMs {
+        self.agents_until
     }
 
     /// The agent of a session, and the turns that are known of it.

@@ -200,6 +200,37 @@ impl Inbox {
         Ok(())
     }
 
+    /// Rejects the files that lie there and were written later than this, or all of them, by the time that the file system itself keeps of
+    /// their change. Gives their names.
+    ///
+    /// # Errors
+    /// [`InboxError`] if the inbox cannot be read.
+    pub fn reject_written_after(
+        &mut self,
+        unix_ms: Option<u64>,
+        why: &str,
+    ) -> Result<Vec<String>, InboxError> {
+        let folders = self.folders()?;
+        let names = written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
+        let is_later = |name: &OsStr| {
+            let Ok(meta) = folders.new.symlink_metadata(name) else { return false };
+            let changed_ms = i128::from(meta.ctime()) * 1000 + i128::from(meta.ctime_nsec()) / 1_000_000;
+            unix_ms.is_none_or(|at| changed_ms > i128::from(at))
+        };
+        let mut rejected = Vec::new();
+        for name in names.into_iter().filter(|name| is_later(name)) {
+            // What is no report is told as such by the next look.
+            let Ok(bytes) = content(&folders.new, &name) else { continue };
+            let file = name.to_string_lossy().into_owned();
+            let problem = FileProblem::new(&file, why);
+            if reject(&folders, &name, &Digest::of(&bytes), &problem, self.mask).is_ok() {
+                self.held.remove(&name);
+                rejected.push(file);
+            }
+        }
+        Ok(rejected)
+    }
+
     /// Opens the folders, making anew what an agent has deleted.
     fn folders(&self) -> Result<InboxFolders, InboxError> {
         let open = |name: &str| (self.opener)(&self.inbox.join(name));

@@ -11,9 +11,10 @@ use baton_workspace::{Baseline, RunWorktrees, StateDiff, Workspace, WorktreeErro
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
+use crate::boundaries;
 use crate::config::HostConfig;
 use crate::error::{BoxedError, RuntimeError};
-use crate::query::{find_state, view_of};
+use crate::query::{find_state, view_of, workflow_of};
 use crate::worktree_paths::{baseline_name, trees_of};
 
 /// A state of the workspace.
@@ -157,6 +158,9 @@ pub async fn diff(
         }
     };
     let trees = trees_of(&state, &workspace, &run);
+    if let Some(workflow) = workflow_of(config, &run)? {
+        trees.hide_from_git(boundaries::hidden(&workflow, state.root(), &config.environment));
+    }
     let failed = |error: baton_workspace::WorktreeError| {
         RuntimeError::Refused(format!("cannot compare the changes of run {run}: {error}"))
     };

@@ -161,7 +161,8 @@ impl WorkspaceHost {
         projection::expect_free(&self.workspace, &task_folder)
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let trees = self.trees(&run, &task_folder);
-        let post = self.open_post(&trees, &task_folder)?;
+        let mut post = self.open_post(&trees, &task_folder)?;
+        post.reject_written_after(None).await;
         log_other_refusals(&self.end_orphans()?);
         self.note_repository(&trees).await?;
         for blob in prepared.blobs {
@@ -214,6 +215,10 @@ impl WorkspaceHost {
             }
         }
         let mut post = self.open_post(&trees, &task_folder)?;
+        // Agents that were at work when their host died may have reported since.
+        if folded.run.live_sessions().is_empty() {
+            post.reject_written_after(Some(folded.run.agents_until())).await;
+        }
         let mut inputs = taken_late(&folded.run, &self.state);
         inputs.extend(planted_by_lost(&folded.run, own));
         inputs.extend(recovery::lost(&folded.run));
@@ -258,6 +263,7 @@ impl WorkspaceHost {
                 .then(|| HeldSettings::of(&self.state, &run)),
         });
         boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
+        trees.hide_from_git(self.hidden_from_agents(begun.scribe.run().workflow()));
         let parts = EffectRunnerParts {
             passes,
             ask: ask.clone(),
@@ -334,13 +340,17 @@ impl WorkspaceHost {
         })
     }
 
+    fn hidden_from_agents(&self, workflow: &Workflow) -> Vec<PathBuf> {
+        boundaries::hidden(workflow, self.state.root(), &self.config.environment)
+    }
+
     fn shelf(&self, run: &Run, trees: &RunWorktrees) -> ArtifactTools {
         ArtifactTools {
             run: run.id().clone(),
             artifacts: self.artifacts.clone(),
             trees: trees.clone(),
             claims: run.workflow().paths.claims(run.names()),
-            hidden: boundaries::hidden(run.workflow(), self.state.root(), &self.config.environment),
+            hidden: self.hidden_from_agents(run.workflow()),
         }
     }
 

@@ -90,5 +90,5 @@ pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
 pub use ui::attach::{AttachResult, attach};
 pub use undo::{UndoResult, undo};
 pub use unfinished_run::{
-    EarlierRun, UnfinishedRun, changed_by_run, newest_run, newest_start, run_of_file, set_aside, unfinished,
+    EarlierRun, RunOfFile, UnfinishedRun, newest_of_file, newest_run, set_aside, unfinished,
 };

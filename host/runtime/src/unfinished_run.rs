@@ -1,7 +1,7 @@
 //! What the next `run` of a workflow finds in its workspace: the run that it goes on with by itself (D8), and how that run
 //! is set aside where a person would rather begin anew. Nothing is lost by it: `resume` still goes on with such a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::action::RunOutcome;
 use baton_core::view::{RunStatus, RunView};
@@ -74,55 +74,78 @@ pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<Ear
     Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
 }
 
-/// The newest run that was made from the same file as this workflow, and what it began with. Reads no more of it than its first entry.
+/// A run that was made from a file, and what it began with.
+#[derive(Debug)]
+pub struct RunOfFile {
+    /// Which.
+    pub run: RunId,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// What it began with.
+    pub began: Workflow,
+    state: StateDir,
+}
+
+/// The newest run that was made from the plan or the workflow file at this path, without links; in whatever workspace, since the file itself
+/// may name one.
 ///
 /// # Errors
-/// Those of reading the journal, and of a run whose first entry cannot be read.
-pub fn newest_start(
-    config: &HostConfig,
-    workflow: &Workflow,
-) -> Result<Option<(RunId, Workflow)>, RuntimeError> {
-    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
-    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
-    if let Some(began) = query::begun_with(journal.first(&newest.run).ok().flatten()) {
-        return Ok(Some((newest.run, *began)));
+/// Those of reading the list of runs.
+pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile>, RuntimeError> {
+    let mut newest: Option<RunOfFile> = None;
+    for state in StateDir::all_below(state_root).unwrap_or_default() {
+        // What is wrong with a journal is told where its runs are meant.
+        let Ok(journal) = query::open_read_only(&state) else { continue };
+        let runs = journal.runs().map_err(query::cannot_read(&state))?;
+        for summary in runs.into_iter().rev() {
+            if newest.as_ref().is_some_and(|newest| newest.started_at >= summary.started_at) {
+                break;
+            }
+            let began = query::begun_with(journal.first(&summary.run).ok().flatten());
+            let Some(began) = began.filter(|began| is_from(began, file)) else { continue };
+            let (run, started_at) = (summary.run, summary.started_at);
+            newest = Some(RunOfFile { run, started_at, began: *began, state: state.clone() });
+            break;
+        }
     }
-    // What is wrong with it is said by reading it.
-    let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
-    Ok(Some((newest.run, folded.run.workflow().clone())))
+    Ok(newest)
 }
 
-/// The newest run that was made from the plan or the workflow file at this path, without links.
-///
-/// # Errors
-/// Those of reading the journal.
-pub fn run_of_file(config: &HostConfig, file: &Path) -> Result<Option<RunId>, RuntimeError> {
-    let is_of_file = |journal: &Journal, run: &RunSummary| {
-        let began = query::begun_with(journal.first(&run.run).ok().flatten());
-        let source = began.and_then(|began| began.source);
-        matches!(source, Some(RunSource::Plan { path, .. } | RunSource::File { path }) if Path::new(&path) == file)
+fn is_from(began: &Workflow, file: &Path) -> bool {
+    let path = match &began.source {
+        Some(RunSource::Plan { path, .. } | RunSource::File { path }) => path,
+        Some(RunSource::Sentence { .. }) | None => return false,
     };
-    Ok(newest(config, is_of_file)?.map(|(_, _, run)| run.run))
+    Path::new(path) == file
 }
 
-/// The newest run that may have changed a file of the workspace, of the newest one that was made from the same file as this workflow and
-/// those after it. `file` is workspace-relative.
-///
-/// # Errors
-/// Those of reading the journal. A run that cannot be read is passed over.
-pub fn changed_by_run(
-    config: &HostConfig,
-    workflow: &Workflow,
-    file: &str,
-) -> Result<Option<RunId>, RuntimeError> {
-    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
-    let Some((state, journal, first)) = newest(config, of_it)? else { return Ok(None) };
-    let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let since =
-        runs.into_iter().skip_while(|run| run.run != first.run).map(|run| run.run).collect::<Vec<_>>();
-    let may_have =
-        |run: &RunId| recovery::fold_run(&journal, run).is_ok_and(|folded| folded.run.may_have_changed(file));
-    Ok(since.into_iter().rev().find(may_have))
+impl RunOfFile {
+    /// The newest run of its workspace, from this one on, that may have changed a file, and which of these that is. Also one whose host died
+    /// while an agent worked: nobody looked at the files after that. The files are absolute and without links; those of other folders are not
+    /// looked at. A run that cannot be read is passed over.
+    ///
+    /// # Errors
+    /// Those of reading the list of runs.
+    pub fn changed_since<'f>(&self, files: &'f [PathBuf]) -> Result<Option<(RunId, &'f Path)>, RuntimeError> {
+        let workspace = self.state.workspace();
+        let inside =
+            files.iter().filter_map(|file| Some((file, file.strip_prefix(workspace).ok()?.to_str()?)));
+        let inside: Vec<(&PathBuf, &str)> = inside.collect();
+        if inside.is_empty() {
+            return Ok(None);
+        }
+        let journal = query::open_read_only(&self.state)?;
+        let runs = journal.runs().map_err(query::cannot_read(&self.state))?;
+        let since: Vec<RunId> =
+            runs.into_iter().map(|run| run.run).skip_while(|run| *run != self.run).collect();
+        Ok(since.into_iter().rev().find_map(|run| {
+            let folded = recovery::fold_run(&journal, &run).ok()?.run;
+            let is_unknown = !folded.live_sessions().is_empty();
+            let may_have = |(_, file): &&(&PathBuf, &str)| is_unknown || folded.may_have_changed(file);
+            let (file, _) = inside.iter().find(may_have)?;
+            Some((run, file.as_path()))
+        }))
+    }
 }
 
 /// The newest run that is one of those, with the journal that has it.

@@ -154,6 +154,7 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsS
         ("GIT_ALLOW_PROTOCOL", ""),
         ("GIT_EDITOR", "true"),
         ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("LC_ALL", "C"),
     ];

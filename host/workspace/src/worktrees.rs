@@ -8,6 +8,7 @@
 //! | `worktrees/worktree.rs` | one tree: what it holds, and what of it is the work |
 //! | `worktrees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
 //! | `worktrees/state_diff.rs` | states that the workspace passed through, and what differs between two |
+//! | `worktrees/start_note.rs` | what git did not look at when a run began, and what agents do not see |
 //! | `worktrees/create.rs` | checkpoints and work trees: made, set aside, removed |
 //! | `worktrees/protected_paths.rs` | what agents neither make nor change, in their commits as well |
 //! | `worktrees/merge.rs` | what a tree holds into another one, and conflicts there |
@@ -42,6 +43,7 @@ mod pending_change;
 mod protected_paths;
 mod repository_record;
 mod snapshot;
+mod start_note;
 mod state_diff;
 mod undo;
 mod worktree;
@@ -63,6 +65,7 @@ use crate::git_links::{AcceptedLinks, RefusedLink};
 use crate::isolated_git_dir::{IsolatedGitDir, Repository, RepositoryLookupError};
 use crate::{GitContext, Workspace, WorkspaceError};
 use git::GitRunner;
+use start_note::StartNote;
 use worktree::Worktree;
 
 pub use branch_commit::{BranchCommitRequest, BranchCommitResult};
@@ -94,6 +97,7 @@ const VIEW_OF_WORKSPACE: &str = ".view-of";
 const LINKS: &str = ".links";
 /// Folders that keep what the repository had git ignore.
 const INFO: &str = ".info";
+const START: &str = ".start"; // Files that note what git did not look at when a run began.
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -111,6 +115,11 @@ struct RunWorktreesInner {
     links: PathBuf,
     /// What the repository had git ignore when the run began.
     info: PathBuf,
+    /// The note of what git did not look at then, and the note once it is read.
+    start_file: PathBuf,
+    start: OnceLock<StartNote>,
+    /// Files that git makes nothing of: agents of a sandbox do not see them. Absolute, or from the workspace.
+    hidden_from_git: OnceLock<Vec<PathBuf>>,
     /// The `.git` of the workspace, from when its links are noted.
     held: Arc<OnceLock<DotGit>>,
     /// Parallel changes of one repository fail on its locks.
@@ -321,6 +330,7 @@ impl RunWorktrees {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let run = fit(run.as_str());
         let of_run = |name: &str| beside(folder).join(format!("{name}-{run}"));
+        let start_file = of_run(START);
         let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
         let held = Arc::default();
         let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
@@ -332,6 +342,9 @@ impl RunWorktrees {
             run,
             links,
             info,
+            start_file,
+            start: OnceLock::new(),
+            hidden_from_git: OnceLock::new(),
             held,
             turn: Mutex::new(()),
             repo: OnceCell::new(),

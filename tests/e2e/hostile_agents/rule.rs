@@ -221,3 +221,20 @@ fn who_asks_for_a_change_is_journaled() {
     assert_eq!((what.as_str(), by.uid), ("stop", rustix::process::getuid().as_raw()));
     assert!(by.pid > 0 && by.command.contains("stop --workspace"), "{by:?}");
 }
+
+#[test]
+fn a_report_that_another_run_leaves_in_the_inbox_of_a_paused_one_is_not_its_own() {
+    // N6: the objective of the paused run was done then, without any work.
+    let stage = job_of_shell("", "");
+    fs::write(stage.path("agent.sh"), "#!/bin/sh\ncat > /dev/null\necho 'I do not know.'\n").unwrap();
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let run = stage.story().view.run.to_string();
+    let report = r#"{"report": "objective-update", "session": "SESSION", "objective": "a", "status": "done", "note": "it is there"}"#;
+    let inbox = stage.workspace.join(".baton").join(&run).join("inbox");
+    for session in ["s1", "s2", "s3"] {
+        fs::write(inbox.join(format!("{session}.json")), report.replace("SESSION", session)).unwrap();
+    }
+    let resumed = stage.baton(&["answer", "retry", "--resume"]).expect(5);
+    assert!(resumed.stderr.contains("while no agent of this run was at work"), "{}", resumed.stderr);
+    assert_eq!(stage.story().view.objectives().0, 0, "nothing is done");
+}

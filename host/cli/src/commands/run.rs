@@ -208,7 +208,11 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
             let Some((place, found)) = find(task, &args, &workflow)? else {
-                return Err(agent_changes::ticked_undone(&args.place, &workflow)?.unwrap_or(error));
+                let undone = match accepts_changes {
+                    true => None,
+                    false => agent_changes::ticked_undone(&args.place, &workflow)?,
+                };
+                return Err(undone.unwrap_or(error));
             };
             let beyond = beyond(task, &args, &found.workflow);
             return go_on(task, &args, &workflow, &place, &found, &beyond);
@@ -229,9 +233,6 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
         ));
         restarts = true;
     }
-    if !is_launched && !args.dry_run && !accepts_changes {
-        agent_changes::expect_own(task, &args.place, &workflow)?;
-    }
     if !is_launched && let Some(remark) = task.remark() {
         out::progress(&remark);
     }
@@ -242,7 +243,16 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
         out::progress(&told);
     }
     let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
-    let mut policies = bundle(&task.base()?, &workflow, &args.place, pinning)?;
+    let base = task.base()?;
+    if !is_launched && !args.dry_run && !accepts_changes {
+        let named = workflow
+            .policies
+            .references()
+            .into_iter()
+            .filter_map(|named| base.join(named).canonicalize().ok());
+        agent_changes::expect_own(task, &args.place, &workflow, &named.collect::<Vec<_>>())?;
+    }
+    let mut policies = bundle(&base, &workflow, &args.place, pinning)?;
     if looks && restarts {
         set_earlier_aside(&args.place, &workflow)?;
     }

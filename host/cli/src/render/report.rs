@@ -318,11 +318,13 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
     };
     let (done, objectives) = view.objectives();
     let plan = aside.plan.as_ref().map(|plan| {
-        let PlanProgress { ticked, all, beyond, not_done } = plan.standing;
+        let PlanProgress { ticked, all, beyond, not_done, gone } = plan.standing;
         let new = if beyond > 0 { format!(", {beyond} new") } else { String::new() };
         let not_done =
             if not_done > 0 { format!(", {not_done} of them not done by this run") } else { String::new() };
-        format!("Plan       {}: {ticked} of {all} boxes ticked{not_done}{new}\n", plan.name)
+        let gone =
+            if gone > 0 { format!(", {gone} that this run has not done removed") } else { String::new() };
+        format!("Plan       {}: {ticked} of {all} boxes ticked{not_done}{gone}{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
     let (refused, trees, commits) = (refused_calls(view, place), trees_left(view), commits_failed(view));

@@ -42,6 +42,8 @@ pub(crate) struct PlanProgress {
     pub(crate) beyond: usize,
     /// Boxes that are ticked, and the run has not done their objectives: a person or an agent has ticked them.
     pub(crate) not_done: usize,
+    /// Boxes whose objectives the run has not done, and that the plan has no more.
+    pub(crate) gone: usize,
 }
 
 impl PlanBoxes {
@@ -108,6 +110,11 @@ impl PlanBoxes {
                 .find(|one| one.line == item.line && (one.heading == heading || one.heading.is_empty()))
         };
         let is_ours = |heading: &str, item: &PlanItem| ours(heading, item).is_some();
+        let is_there = |one: &PlanBox| {
+            plan.boxes().any(|(heading, item)| {
+                ours(heading, item).is_some_and(|ours| ours.objective == one.objective)
+            })
+        };
         let is_done = |heading: &str, item: &PlanItem| {
             ours(heading, item).is_none_or(|one| done.contains(&one.objective))
         };
@@ -116,6 +123,7 @@ impl PlanBoxes {
             all: plan.boxes().count(),
             beyond: plan.boxes().filter(|(heading, item)| !item.ticked && !is_ours(heading, item)).count(),
             not_done: plan.boxes().filter(|(heading, item)| item.ticked && !is_done(heading, item)).count(),
+            gone: self.boxes.iter().filter(|one| !done.contains(&one.objective) && !is_there(one)).count(),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +81,28 @@ impl InboxFixture {
 fn problem(received: &[ReceivedReport]) -> String {
     assert_eq!(received.len(), 1, "{received:?}");
     received[0].result.as_ref().unwrap_err().to_string()
+}
+
+#[test]
+fn what_was_written_after_a_time_is_rejected_whatever_time_it_claims() {
+    // N6
+    let mut fixture = InboxFixture::new();
+    fs::write(fixture.path("early.json"), GOOD).unwrap();
+    let early = fixture.path("early.json").metadata().unwrap();
+    let after_ms = u64::try_from(early.ctime() * 1000 + early.ctime_nsec() / 1_000_000).unwrap();
+    // Its change is later, and it claims to be old.
+    let is_later = |fixture: &InboxFixture| {
+        fixture.path("late.json").metadata().is_ok_and(|late| late.ctime() > early.ctime())
+    };
+    while !is_later(&fixture) {
+        fs::write(fixture.path("late.json"), GOOD).unwrap();
+        let old = fs::File::open(fixture.path("late.json")).unwrap();
+        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    }
+    let rejected = fixture.inbox.reject_written_after(Some(after_ms), "it is nobody's").unwrap();
+    assert_eq!(rejected, ["late.json"]);
+    assert_eq!(fixture.inbox.scan(true).unwrap().len(), 1);
+    assert_eq!(fixture.inbox.reject_written_after(None, "it is nobody's").unwrap(), ["early.json"]);
 }
 
 #[test]

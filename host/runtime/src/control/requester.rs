@@ -79,6 +79,9 @@ pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), Runti
     if own.iter().any(|mark| of_run.contains(mark)) {
         return refused(&format!("an agent of run {run}, or by a check of it"));
     }
+    if own.is_empty() && baton_agents::descends_from_host() {
+        return refused("a command that Baton runs, such as a check");
+    }
     match own.iter().all(|mark| started_in.contains(mark)) {
         true => Ok(()),
         false => refused("an agent of another run, or by a check of one"),

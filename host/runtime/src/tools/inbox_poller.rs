@@ -8,7 +8,7 @@ use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
 use baton_core::input::AgentReport;
 use baton_core::progress::ProgressEvent;
 use baton_core::view::RunView;
-use baton_core::{Digest, Input, Run, SessionId, WorktreeName};
+use baton_core::{Digest, Input, Run, SessionId, UnixMs, WorktreeName};
 use baton_inbox::{Inbox, InboxError, ReceivedReport, ToolCall};
 use baton_store::secrets::mask_line;
 use baton_workspace::{RunWorktrees, Workspace};
@@ -70,6 +70,26 @@ impl InboxPoller {
             exchanged: BTreeSet::new(),
             was_told: false,
         })
+    }
+
+    /// Rejects what lies in the inbox and was written later than this, or at all: no agent of the run was at work then, so another one wrote it.
+    pub(crate) async fn reject_written_after(&mut self, at: Option<UnixMs>) {
+        const WHY: &str = "it was written while no agent of this run was at work";
+        let Some(mut inboxes) = self.inboxes.take() else { return };
+        let looked = tokio::task::spawn_blocking(move || {
+            let after = at.map(|at| at.0);
+            let reject = |inbox: &mut Inbox| inbox.reject_written_after(after, WHY);
+            let rejected: Vec<_> = inboxes.values_mut().map(reject).collect();
+            (inboxes, rejected)
+        });
+        let Ok((inboxes, rejected)) = looked.await else { return };
+        self.inboxes = Some(inboxes);
+        for found in rejected {
+            match found {
+                Ok(files) => files.into_iter().for_each(|file| self.refuse(file, WHY.to_owned())),
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
     }
 
     /// What was reported since the last look and fits the run, in order.

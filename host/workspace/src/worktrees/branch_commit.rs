@@ -185,6 +185,9 @@ impl RunWorktrees {
                 why_not.push(place.shown(&path));
             }
         }
+        let unignored = place.unignored(&now.git).await?;
+        let room = MAX_CONFLICTS.saturating_sub(not.left.len());
+        not.left.extend(unignored.iter().take(room).map(|path| place.shown(path)));
         Ok((entries, not))
     }
 }

@@ -12,7 +12,8 @@ impl RunWorktrees {
     /// [`WorktreeError::File`] if the note cannot be read or written; [`WorktreeError::Link`] if git would wait for a pipe.
     pub async fn note_repository(&self) -> Result<(), WorktreeError> {
         self.keep_info().await?;
-        self.note_links().await
+        self.note_links().await?;
+        self.note_start().await
     }
 
     async fn keep_info(&self) -> Result<(), WorktreeError> {

@@ -11,6 +11,7 @@ use baton_core::visible::visible_name;
 
 use super::git::{GitRunner, path, records};
 use super::index_refresh::look_anew;
+use super::start_note::{StartNote, is_apart, reset_apart};
 use super::{MAX_FILE_BYTES, RunWorktrees, WorkspaceRepository, WorktreeError};
 use crate::git_config::filter_of;
 use crate::git_info::GitInfoSnapshot;
@@ -37,6 +38,9 @@ pub(super) struct Worktree {
     beside: PathBuf,
     /// What is Baton's own, from the top.
     own: Vec<PathBuf>,
+    /// What was not git's when the run began, and what agents do not see, from the top.
+    apart: Vec<PathBuf>,
+    start_note: Option<StartNote>,
 }
 
 impl Worktree {
@@ -57,6 +61,19 @@ impl Worktree {
         );
         own.retain(|own| own.components().next().is_some() && *own != repo.prefix);
         let is_ours = !tree.is_workspace();
+        // One that cannot be read was told where it was written or taken up.
+        let start_note = trees.start_note().ok().flatten().cloned();
+        let top = &view.repository.top;
+        let hidden = trees.0.hidden_from_git.get().into_iter().flatten().filter_map(|hidden| {
+            match hidden.is_absolute() {
+                true => hidden.strip_prefix(top).ok().map(Path::to_owned),
+                false => Some(repo.prefix.join(hidden)),
+            }
+        });
+        let mut apart: Vec<PathBuf> = hidden.filter(|path| path.components().next().is_some()).collect();
+        if tree.is_workspace() {
+            apart.extend(start_note.iter().flat_map(|note| note.ignored.iter().cloned()));
+        }
         Self {
             tree: tree.clone(),
             repository: view.repository.clone(),
@@ -67,6 +84,8 @@ impl Worktree {
             prefix: repo.prefix.clone(),
             beside: trees.0.folder.clone(),
             own,
+            apart,
+            start_note,
         }
     }
 
@@ -192,12 +211,16 @@ impl Worktree {
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
         let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]);
         let listed = listed.and_all(self.work()).and_all(but_these).bytes().await?;
-        let names: BTreeSet<&[u8]> = records(&listed).collect();
+        let names: BTreeSet<&[u8]> =
+            records(&listed).filter(|name| !is_apart(&path(name), &self.apart)).collect();
         // A repository that the index does not know is named as a folder.
         if let Some(nested) = names.iter().find_map(|name| name.strip_suffix(b"/")) {
             return Err(WorktreeError::Nested { path: self.shown(&path(nested)) });
         }
         add_files(git, names).await?;
+        if !self.apart.is_empty() {
+            reset_apart(git, &self.start(git).await?, &self.apart).await?;
+        }
         match own_of {
             Some(commit) => {
                 git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;
@@ -222,9 +245,13 @@ impl Worktree {
         );
         let is_there = |name: &[u8]| self.top().join(path(name)).symlink_metadata().is_ok();
         let (mut shown, absent): (Vec<&[u8]>, Vec<&[u8]>) = left_out.partition(|name| is_there(name));
-        if !absent.is_empty() && !self.is_sparse(git).await? {
+        let note = self.start_note.as_ref();
+        let is_sparse = note.is_none_or(|note| note.is_sparse) && self.is_sparse(git).await?;
+        if !absent.is_empty() && !is_sparse {
             let staged = self.staged(git).await?;
-            let is_planted = |name: &&[u8]| !self.tree.is_workspace() || staged.contains(*name);
+            let is_new = |name: &[u8]| note.is_some_and(|note| !note.left_out.contains(&path(name)));
+            let is_planted =
+                |name: &&[u8]| !self.tree.is_workspace() || staged.contains(*name) || is_new(name);
             shown.extend(absent.into_iter().filter(is_planted));
         }
         for (flag, names) in [("--no-assume-unchanged", unchanged.collect()), ("--no-skip-worktree", shown)] {
@@ -236,9 +263,21 @@ impl Worktree {
         Ok(())
     }
 
-    async fn is_sparse(&self, git: &GitRunner) -> Result<bool, WorktreeError> {
+    pub(super) async fn is_sparse(&self, git: &GitRunner) -> Result<bool, WorktreeError> {
         let setting = git.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]).answer().await?;
         Ok(setting.as_deref() == Some("true"))
+    }
+
+    /// Files that git ignored when the run began, and does not ignore any more.
+    pub(super) async fn unignored(&self, git: &GitRunner) -> Result<Vec<PathBuf>, WorktreeError> {
+        let ignored = match &self.start_note {
+            Some(note) if self.tree.is_workspace() && !note.ignored.is_empty() => &note.ignored,
+            _ => return Ok(Vec::new()),
+        };
+        let listed = git.call(&["ls-files", "-o", "--exclude-standard", "-z", "--"]).and_all(self.work());
+        let listed = listed.bytes().await?;
+        let was_ignored = |path: &PathBuf| path.ancestors().any(|above| ignored.contains(above));
+        Ok(records(&listed).map(path).filter(was_ignored).collect())
     }
 
     /// What an index has otherwise than HEAD.

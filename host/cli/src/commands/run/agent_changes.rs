@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use baton_runtime::core::workflow::RunSource;
 use baton_runtime::core::{RunId, Workflow};
-use baton_runtime::{HostConfig, RuntimeError, changed_by_run, newest_run, newest_start, run_of_file};
+use baton_runtime::{RunOfFile, newest_of_file, newest_run};
 
 use super::has_changed;
 use crate::args::LocationArgs;
 use crate::exit::UsageError;
-use crate::place::RunLocation;
+use crate::place::{RunLocation, state_root};
 use crate::task::Task;
 use crate::task::boxes::PlanBoxes;
 
@@ -19,13 +20,13 @@ use crate::task::boxes::PlanBoxes;
 /// it leads to.
 pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::Result<()> {
     let (Ok(typed), Ok(real)) = (std::path::absolute(file), fs::canonicalize(file)) else { return Ok(()) };
-    let config = RunLocation::here(place)?.config;
+    let state_root = state_root(place)?;
     // The link may be in the place of the file or of any folder above it.
     for folder in typed.ancestors().skip(1) {
         let (Ok(above), Ok(below)) = (folder.canonicalize(), typed.strip_prefix(folder)) else { continue };
         let before = above.join(below);
         if before != real
-            && let Some(run) = run_of_file(&config, &before)?
+            && let Some(RunOfFile { run, .. }) = newest_of_file(&state_root, &before)?
         {
             return Err(UsageError(format!(
                 "{} was a regular file when run {run} began, and is now a link to {}: an agent may have made it. \
@@ -39,21 +40,43 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
     Ok(())
 }
 
-/// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with, and a workflow
-/// file that was changed while a run worked.
-pub(super) fn expect_own(task: &Task, place: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
-    let file = match task {
-        Task::Plan(_) => None,
-        Task::File(path) => Some(path),
-        Task::ReopenedPlan(_) | Task::Sentence { .. } => return Ok(()),
-    };
-    let Some((at, (run, began))) = earlier(place, workflow, newest_start)? else { return Ok(()) };
-    let said = match file {
-        None => new_checks(&run, &began, workflow),
-        Some(path) if has_changed(task, &began, workflow) => {
-            changed_while_at_work(path, &at.config, workflow)?
+/// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with or that it lacks
+/// now, and a workflow file that was changed while a run worked, or one of the policies that it names.
+pub(super) fn expect_own(
+    task: &Task,
+    place: &LocationArgs,
+    workflow: &Workflow,
+    policies: &[PathBuf],
+) -> anyhow::Result<()> {
+    let (Task::Plan(path) | Task::File(path)) = task else { return Ok(()) };
+    let Ok(real) = path.canonicalize() else { return Ok(()) };
+    let Some(earlier) = newest_of_file(&state_root(place)?, &real)? else { return Ok(()) };
+    let (run, began) = (&earlier.run, &earlier.began);
+    let name = path.display();
+    let said = match (&began.source, &workflow.source) {
+        (Some(RunSource::Plan { .. }), Some(RunSource::File { .. })) => {
+            Some(format!("{name} was a plan when run {run} began, and is a workflow file now"))
         }
-        Some(_) => None,
+        (Some(RunSource::File { .. }), Some(RunSource::Plan { .. })) => {
+            Some(format!("{name} was a workflow file when run {run} began, and is a plan now"))
+        }
+        (_, Some(RunSource::Plan { .. })) => other_checks(run, began, workflow),
+        _ => None,
+    };
+    let said = match said {
+        None => {
+            let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
+            let files: Vec<PathBuf> =
+                own.then_some(real).into_iter().chain(policies.iter().cloned()).collect();
+            earlier.changed_since(&files)?.map(|(run, file)| {
+                let name = if file.ends_with(path) { path } else { file };
+                format!(
+                    "{} was changed while run {run} worked, and an agent may have done it",
+                    name.display()
+                )
+            })
+        }
+        said => said,
     };
     match said {
         Some(said) => {
@@ -63,30 +86,42 @@ pub(super) fn expect_own(task: &Task, place: &LocationArgs, workflow: &Workflow)
     }
 }
 
-fn new_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String> {
+/// Checks that are new in a plan, and checks that phases and objectives of it had and have no more.
+fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String> {
     let known: BTreeSet<&str> = checks(began).collect();
     let new: Vec<String> =
         checks(now).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
-    (!new.is_empty()).then(|| {
-        format!(
+    if !new.is_empty() {
+        return Some(format!(
             "the plan has new checks since run {run} began, and an agent may have written them: {}",
             new.join(", ")
+        ));
+    }
+    let mut lost = Vec::new();
+    for (before, phase) in began
+        .phases
+        .iter()
+        .filter_map(|one| Some((one, now.phases.iter().find(|two| two.title == one.title)?)))
+    {
+        if phase.verify.is_none() {
+            lost.extend(before.verify.as_ref());
+        }
+        let still = |id| phase.objectives.iter().find(|now| now.id == id && now.verify.is_none());
+        lost.extend(
+            before
+                .objectives
+                .iter()
+                .filter(|one| still(one.id.clone()).is_some())
+                .filter_map(|one| one.verify.as_ref()),
+        );
+    }
+    let lost: Vec<String> = lost.into_iter().map(|check| format!("`{check}`")).collect();
+    (!lost.is_empty()).then(|| {
+        format!(
+            "the plan lacks checks that run {run} began with, and an agent may have removed them: {}",
+            lost.join(", ")
         )
     })
-}
-
-fn changed_while_at_work(
-    path: &Path,
-    config: &HostConfig,
-    workflow: &Workflow,
-) -> anyhow::Result<Option<String>> {
-    let (Ok(real), Ok(workspace)) = (path.canonicalize(), config.workspace.canonicalize()) else {
-        return Ok(None);
-    };
-    let Some(file) = real.strip_prefix(workspace).ok().and_then(Path::to_str) else { return Ok(None) };
-    Ok(changed_by_run(config, workflow, file)?.map(|run| {
-        format!("{} was changed while run {run} worked, and an agent may have done it", path.display())
-    }))
 }
 
 /// The commands that a run of it is held to.
@@ -102,9 +137,13 @@ pub(super) fn ticked_undone(
     place: &LocationArgs,
     workflow: &Workflow,
 ) -> anyhow::Result<Option<anyhow::Error>> {
-    let Some((_, run)) = earlier(place, workflow, newest_run)? else { return Ok(None) };
+    let mut places = RunLocation::of_earlier(place, workflow)?.into_iter();
+    let Some(run) = places.find_map(|place| newest_run(&place.config, workflow).transpose()).transpose()?
+    else {
+        return Ok(None);
+    };
     let standing = PlanBoxes::of(run.workflow).and_then(|boxes| boxes.standing(&run.view));
-    let not_done = standing.map_or(0, |standing| standing.not_done);
+    let not_done = standing.map_or(0, |standing| standing.not_done + standing.gone);
     let id = run.view.run;
     Ok((not_done > 0).then(|| {
         anyhow::anyhow!(
@@ -112,18 +151,4 @@ pub(super) fn ticked_undone(
              that are still to be done; `baton report {id}` names them"
         )
     }))
-}
-
-/// What is known of the newest run of the task, over or not, and where that is.
-fn earlier<T>(
-    place: &LocationArgs,
-    workflow: &Workflow,
-    find: impl Fn(&HostConfig, &Workflow) -> Result<Option<T>, RuntimeError>,
-) -> anyhow::Result<Option<(RunLocation, T)>> {
-    for place in RunLocation::of_earlier(place, workflow)? {
-        if let Some(earlier) = find(&place.config, workflow)? {
-            return Ok(Some((place, earlier)));
-        }
-    }
-    Ok(None)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use baton_core::{PhaseId, RunId, WorktreeName};
-use baton_workspace::{RunWorktrees, Workspace};
+use baton_workspace::{BranchCommitRequest, RunWorktrees, Workspace};
 
 use super::fixture::{OWN, WorktreesFixture, git, link};
 
@@ -159,4 +159,113 @@ async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
     fs::remove_dir_all(world.root.join("src/deep/other")).unwrap();
     workspace.assess(&before, &[]).await.unwrap();
     world.checkpoint("20").await;
+}
+
+/// What the branch commit of a phase leaves out, and what the commit has.
+async fn branch_commit(world: &WorktreesFixture, phase: &str) -> (Vec<String>, Vec<String>) {
+    let (phase, message) = (PhaseId::new(phase), "Work\n");
+    let wanted =
+        BranchCommitRequest { phase: &phase, ordinal: 1, message, branch: None, only: None, but: None };
+    let done = world.trees.commit_to_branch(wanted).await.unwrap();
+    let files = done.commit.map(|commit| world.git(&["show", "--format=", "--name-status", &commit.id]));
+    (done.left, files.unwrap_or_default().lines().map(str::to_owned).collect())
+}
+
+/// Whether git has the content of a file.
+fn is_stored(world: &WorktreesFixture, file: &str) -> bool {
+    let object = world.git(&["hash-object", file]);
+    let found =
+        std::process::Command::new("git").args(["cat-file", "-e", &object]).current_dir(&world.root).status();
+    found.unwrap().success()
+}
+
+#[tokio::test]
+async fn files_that_git_ignored_when_the_run_began_stay_out_of_commits() {
+    // N6: `.env` was committed once an agent emptied `.gitignore`, or added the file by force.
+    for by_force in [false, true] {
+        let world = WorktreesFixture::new();
+        world.write("ignored.env", "TOKEN=1\n");
+        world.write("build/out", "before\n");
+        world.trees.note_repository().await.unwrap();
+        world.trees.begin_commits(&PhaseId::new("p"), None).await.unwrap();
+        world.write("src/new.txt", "new\n");
+        match by_force {
+            true => drop(world.git(&["add", "-f", "ignored.env", "build/out"])),
+            false => world.write(".gitignore", ""),
+        }
+        let state = world.trees.state().await.unwrap();
+        let (left, files) = branch_commit(&world, "p").await;
+        if by_force {
+            assert_eq!(files, ["A\tsrc/new.txt"]);
+        } else {
+            assert_eq!(
+                (left, files),
+                (
+                    vec!["build/out".into(), "ignored.env".into()],
+                    vec!["M\t.gitignore".into(), "A\tsrc/new.txt".into()]
+                )
+            );
+            assert!(!is_stored(&world, "ignored.env"));
+        }
+        assert!(!committed(&world, &state).iter().any(|file| file == "ignored.env" || file == "build/out"));
+    }
+}
+
+#[tokio::test]
+async fn what_agents_do_not_see_is_not_stored_by_git() {
+    // N6: an agent in a sandbox read a hidden file by `git cat-file`.
+    let world = WorktreesFixture::new();
+    world.write("secret.txt", "hidden from agents\n");
+    world.trees.note_repository().await.unwrap();
+    world.trees.hide_from_git(vec!["secret.txt".into()]);
+    world.git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        "100644",
+        &world.git(&["rev-parse", "HEAD:a.txt"]),
+        "secret.txt",
+    ]);
+    world.trees.state().await.unwrap();
+    world.checkpoint("20").await;
+    assert!(!is_stored(&world, "secret.txt"));
+    assert!(is_stored(&world, "a.txt"));
+}
+
+#[tokio::test]
+async fn a_deletion_that_an_agent_hides_from_git_is_seen() {
+    // N6: a test that failed was deleted so, and the diff of the run did not have it.
+    for sparse in [false, true] {
+        let world = WorktreesFixture::new();
+        world.write("kept.txt", "the user leaves it out\n");
+        world.commit("second");
+        world.git(&["update-index", "--skip-worktree", "kept.txt"]);
+        fs::remove_file(world.root.join("kept.txt")).unwrap();
+        world.trees.note_repository().await.unwrap();
+        world.trees.begin_commits(&PhaseId::new("p"), None).await.unwrap();
+        let before = world.trees.state().await.unwrap();
+        if sparse {
+            world.git(&["config", "core.sparseCheckout", "true"]);
+        }
+        world.git(&["update-index", "--skip-worktree", "src/b.txt"]);
+        fs::remove_file(world.root.join("src/b.txt")).unwrap();
+        let after = world.trees.state().await.unwrap();
+        let differ = world.trees.between(&before, &after, &[], false).await.unwrap();
+        let names: Vec<&str> = differ.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(names, ["src/b.txt"]);
+        assert_eq!(branch_commit(&world, "p").await.1, ["D\tsrc/b.txt"]);
+    }
+}
+
+#[tokio::test]
+async fn a_replaced_object_is_taken_for_what_it_is() {
+    // N6: with `git replace` an agent chose what a diff compared.
+    let world = WorktreesFixture::new();
+    world.trees.note_repository().await.unwrap();
+    let before = world.trees.state().await.unwrap();
+    world.write("a.txt", "theirs\n");
+    let after = world.trees.state().await.unwrap();
+    world.git(&["replace", "-f", &after, &before]);
+    let differ = world.trees.between(&before, &after, &[], false).await.unwrap();
+    assert_eq!(differ.files.len(), 1);
 }

@@ -1,0 +1,140 @@
+//! What of the workspace git did not look at when a run began: files that it ignored, and entries of the index that were left out of the
+//! folder. Noted once, so that an agent that changes what git ignores or leaves out hides nothing, and brings none of these files into a commit.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::WorktreeName;
+
+use super::git::{GitRunner, path, records};
+use super::worktree::Worktree;
+use super::{RunWorktrees, WorktreeError};
+
+/// Bytes of a note at most: some hundred thousand paths.
+const NOTE_BYTES_MAX: u64 = 32 << 20;
+
+/// The note. Paths are from the top of the repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct StartNote {
+    /// The workspace was a sparse checkout.
+    pub(super) is_sparse: bool,
+    /// Files that git ignored, and folders of which it ignored everything.
+    pub(super) ignored: BTreeSet<PathBuf>,
+    /// Entries of the index that were not to be in the folder.
+    pub(super) left_out: BTreeSet<PathBuf>,
+}
+
+impl StartNote {
+    async fn of(place: &Worktree) -> Result<Self, WorktreeError> {
+        let git = &place.git;
+        let ignored = ["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"];
+        let ignored = git.call(&ignored).bytes().await?;
+        let flagged = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
+        let left_out = records(&flagged)
+            .filter(|record| record.first().is_some_and(|mark| mark.eq_ignore_ascii_case(&b'S')));
+        Ok(Self {
+            is_sparse: place.is_sparse(git).await?,
+            ignored: records(&ignored).map(path).filter(|path| !place.is_own(path)).collect(),
+            left_out: left_out.filter_map(|record| record.get(2..)).map(path).collect(),
+        })
+    }
+
+    /// Records that end with a zero byte: what it is, and the path.
+    fn to_bytes(&self) -> Vec<u8> {
+        let one = |mark: &[u8], path: &Path| [mark, path.as_os_str().as_bytes(), b"\0"].concat();
+        let ignored = self.ignored.iter().flat_map(|path| one(b"i", path));
+        let left_out = self.left_out.iter().flat_map(|path| one(b"s", path));
+        let sparse = self.is_sparse.then_some(b"c\0").into_iter().flatten().copied();
+        sparse.chain(ignored).chain(left_out).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let mut note = Self::default();
+        for record in records(bytes) {
+            match record.split_first() {
+                Some((b'i', name)) => drop(note.ignored.insert(path(name))),
+                Some((b's', name)) => drop(note.left_out.insert(path(name))),
+                _ => note.is_sparse = true,
+            }
+        }
+        note
+    }
+}
+
+impl RunWorktrees {
+    /// Notes it, unless an earlier host of the run has.
+    pub(super) async fn note_start(&self) -> Result<(), WorktreeError> {
+        if self.start_note()?.is_some() {
+            return Ok(());
+        }
+        // Where git cannot look now, what needs it says so later.
+        let Ok(place) = self.place(&WorktreeName::workspace()).await else { return Ok(()) };
+        let Ok(note) = StartNote::of(&place).await else { return Ok(()) };
+        let file = &self.0.start_file;
+        let failed = |source| WorktreeError::File { what: "write", path: file.clone(), source };
+        let beside = file.with_added_extension("new");
+        fs::write(&beside, note.to_bytes()).and_then(|()| fs::rename(&beside, file)).map_err(failed)?;
+        drop(self.0.start.set(note));
+        Ok(())
+    }
+
+    /// The note of the run; nothing for one that began before there were notes.
+    pub(super) fn start_note(&self) -> Result<Option<&StartNote>, WorktreeError> {
+        if let Some(note) = self.0.start.get() {
+            return Ok(Some(note));
+        }
+        let file = &self.0.start_file;
+        match crate::regular_file::read_plain(file, NOTE_BYTES_MAX) {
+            Ok(bytes) => Ok(Some(self.0.start.get_or_init(|| StartNote::from_bytes(&bytes)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(WorktreeError::File { what: "read", path: file.clone(), source }),
+        }
+    }
+
+    /// Keeps files from everything that git makes for this run: agents of a sandbox do not see them, and could read there what it keeps.
+    /// Absolute, or from the workspace. Called once.
+    pub fn hide_from_git(&self, hidden: Vec<PathBuf>) {
+        drop(self.0.hidden_from_git.set(hidden));
+    }
+}
+
+/// Takes out of an index what the run is to leave alone, but for what HEAD has of it.
+pub(super) async fn reset_apart(
+    git: &GitRunner,
+    start: &str,
+    apart: &[PathBuf],
+) -> Result<(), WorktreeError> {
+    let listed = git.call(&["ls-files", "-z"]).bytes().await?;
+    let names: Vec<u8> = records(&listed)
+        .filter(|name| is_apart(&path(name), apart))
+        .flat_map(|name| [name, b"\0"].concat())
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let reset =
+        ["--literal-pathspecs", "reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul", start];
+    git.call(&reset).input(names).done().await
+}
+
+/// Whether a path is one of these, or below one.
+pub(super) fn is_apart(path: &Path, apart: &[PathBuf]) -> bool {
+    apart.iter().any(|one| path.starts_with(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let set = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        let note =
+            StartNote { is_sparse: true, ignored: set(&[".env", "target"]), left_out: set(&["a b\nc"]) };
+        assert_eq!(StartNote::from_bytes(&note.to_bytes()), note);
+        assert_eq!(StartNote::from_bytes(b""), StartNote::default());
+    }
+}
