@@ -6,10 +6,10 @@
 //! summary, the summary carries the prompt and the turns that are done, so the script goes on where it was.
 //!
 //! ```no_run
-//! use baton_simulator::{Script, Simulator, Turn};
+//! use baton_simulator::{ModelScript, ModelTurn, Simulator};
 //!
-//! let script = Script::new()
-//!     .on("[greeting]", [Turn::write("/tmp/hello.txt", "hello\n"), Turn::say("Written.")])
+//! let script = ModelScript::new()
+//!     .on("[greeting]", [ModelTurn::write("/tmp/hello.txt", "hello\n"), ModelTurn::say("Written.")])
 //!     .max_prompt_tokens(60_000);
 //! let simulator = Simulator::start(script)?;
 //! println!("ANTHROPIC_BASE_URL={0}, base_url of a model provider of Codex: {0}/v1", simulator.url());
