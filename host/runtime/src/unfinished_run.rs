@@ -38,8 +38,7 @@ pub async fn unfinished(
     config: &HostConfig,
     workflow: &Workflow,
 ) -> Result<Option<UnfinishedRun>, RuntimeError> {
-    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
-    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
+    let Some((state, journal, newest)) = newest(config, workflow)? else { return Ok(None) };
     if newest.ended {
         return Ok(None);
     }
@@ -67,8 +66,7 @@ pub struct EarlierRun {
 /// # Errors
 /// Those of reading the journal.
 pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<EarlierRun>, RuntimeError> {
-    let of_it = |journal: &Journal, run: &RunSummary| is_of(journal, &run.run, &run.workflow, workflow);
-    let Some((state, journal, newest)) = newest(config, of_it)? else { return Ok(None) };
+    let Some((state, journal, newest)) = newest(config, workflow)? else { return Ok(None) };
     let folded = recovery::fold_run(&journal, &newest.run).map_err(|error| error.in_dir(state.path()))?;
     let workflow = folded.run.workflow().clone();
     Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
@@ -148,10 +146,10 @@ impl RunOfFile {
     }
 }
 
-/// The newest run that is one of those, with the journal that has it.
+/// The newest run of this workflow, with the journal that has it.
 fn newest(
     config: &HostConfig,
-    is_meant: impl Fn(&Journal, &RunSummary) -> bool,
+    workflow: &Workflow,
 ) -> Result<Option<(StateDir, Journal, RunSummary)>, RuntimeError> {
     let state = match query::find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(None),
@@ -159,7 +157,7 @@ fn newest(
     };
     let journal = query::open_read_only(&state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let newest = runs.into_iter().rev().find(|run| is_meant(&journal, run));
+    let newest = runs.into_iter().rev().find(|run| is_of(&journal, &run.run, &run.workflow, workflow));
     Ok(newest.map(|newest| (state, journal, newest)))
 }
 

@@ -117,7 +117,7 @@ struct RunWorktreesInner {
     info: PathBuf,
     /// The note of what git did not look at then, and the note once it is read.
     start_file: PathBuf,
-    start: OnceLock<StartNote>,
+    start: OnceLock<Arc<StartNote>>,
     /// Files that git makes nothing of: agents of a sandbox do not see them. Absolute, or from the workspace.
     hidden_from_git: OnceLock<Vec<PathBuf>>,
     /// The `.git` of the workspace, from when its links are noted.

@@ -290,13 +290,18 @@ impl Phase {
 
     /// Its commands that run files which the work changed, as far as the commands say so.
     pub(super) fn modified_checks(&self) -> Vec<ModifiedCheck> {
+        let checks = self.checks();
+        // Views ask for this often, and most phases have none.
+        if checks.is_empty() {
+            return Vec::new();
+        }
         let changed: Vec<&str> = self.changed_files().map(|file| file.path.as_str()).collect();
         let of_command = |(_, command): (Option<usize>, String)| {
             let files = run_by(&command, changed.iter().copied());
             let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
             (!files.is_empty()).then_some(ModifiedCheck { command, files })
         };
-        self.checks().into_iter().filter_map(of_command).collect()
+        checks.into_iter().filter_map(of_command).collect()
     }
 
     /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.

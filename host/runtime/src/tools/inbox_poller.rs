@@ -75,16 +75,10 @@ impl InboxPoller {
     /// Rejects what lies in the inbox and was written later than this, or at all: no agent of the run was at work then, so another one wrote it.
     pub(crate) async fn reject_written_after(&mut self, at: Option<UnixMs>) {
         const WHY: &str = "it was written while no agent of this run was at work";
-        let Some(mut inboxes) = self.inboxes.take() else { return };
-        let looked = tokio::task::spawn_blocking(move || {
-            let after = at.map(|at| at.0);
-            let reject = |inbox: &mut Inbox| inbox.reject_written_after(after, WHY);
-            let rejected: Vec<_> = inboxes.values_mut().map(reject).collect();
-            (inboxes, rejected)
-        });
-        let Ok((inboxes, rejected)) = looked.await else { return };
-        self.inboxes = Some(inboxes);
-        for found in rejected {
+        let after = at.map(|at| at.0);
+        let reject = move |inbox: &mut Inbox| inbox.reject_written_after(after, WHY);
+        let rejected = self.with_inboxes(move |inboxes| inboxes.values_mut().map(reject).collect::<Vec<_>>());
+        for found in rejected.await.into_iter().flatten() {
             match found {
                 Ok(files) => files.into_iter().for_each(|file| self.refuse(file, WHY.to_owned())),
                 Err(error) => tracing::warn!("{error}"),
@@ -272,14 +266,19 @@ impl InboxPoller {
         self.refuse(file, why);
     }
 
-    /// Runs what may block.
-    async fn with_inboxes(&mut self, work: impl FnOnce(&mut BTreeMap<WorktreeName, Inbox>) + Send + 'static) {
-        let Some(mut inboxes) = self.inboxes.take() else { return };
+    /// Runs what may block; nothing where the inboxes are lost.
+    async fn with_inboxes<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut BTreeMap<WorktreeName, Inbox>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut inboxes = self.inboxes.take()?;
         let worked = tokio::task::spawn_blocking(move || {
-            work(&mut inboxes);
-            inboxes
+            let result = work(&mut inboxes);
+            (inboxes, result)
         });
-        self.inboxes = worked.await.ok();
+        let (inboxes, result) = worked.await.ok()?;
+        self.inboxes = Some(inboxes);
+        Some(result)
     }
 
     fn refuse(&mut self, file: String, why: String) {

@@ -6,10 +6,11 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use baton_core::WorktreeName;
 
-use super::git::{GitRunner, path, records};
+use super::git::{path, records};
 use super::worktree::Worktree;
 use super::{RunWorktrees, WorktreeError};
 
@@ -77,18 +78,21 @@ impl RunWorktrees {
         let failed = |source| WorktreeError::File { what: "write", path: file.clone(), source };
         let beside = file.with_added_extension("new");
         fs::write(&beside, note.to_bytes()).and_then(|()| fs::rename(&beside, file)).map_err(failed)?;
-        drop(self.0.start.set(note));
+        drop(self.0.start.set(Arc::new(note)));
         Ok(())
     }
 
     /// The note of the run; nothing for one that began before there were notes.
-    pub(super) fn start_note(&self) -> Result<Option<&StartNote>, WorktreeError> {
+    pub(super) fn start_note(&self) -> Result<Option<Arc<StartNote>>, WorktreeError> {
         if let Some(note) = self.0.start.get() {
-            return Ok(Some(note));
+            return Ok(Some(Arc::clone(note)));
         }
         let file = &self.0.start_file;
         match crate::regular_file::read_plain(file, NOTE_BYTES_MAX) {
-            Ok(bytes) => Ok(Some(self.0.start.get_or_init(|| StartNote::from_bytes(&bytes)))),
+            Ok(bytes) => {
+                let read = || Arc::new(StartNote::from_bytes(&bytes));
+                Ok(Some(Arc::clone(self.0.start.get_or_init(read))))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(WorktreeError::File { what: "read", path: file.clone(), source }),
         }
@@ -99,30 +103,6 @@ impl RunWorktrees {
     pub fn hide_from_git(&self, hidden: Vec<PathBuf>) {
         drop(self.0.hidden_from_git.set(hidden));
     }
-}
-
-/// Takes out of an index what the run is to leave alone, but for what HEAD has of it.
-pub(super) async fn reset_apart(
-    git: &GitRunner,
-    start: &str,
-    apart: &[PathBuf],
-) -> Result<(), WorktreeError> {
-    let listed = git.call(&["ls-files", "-z"]).bytes().await?;
-    let names: Vec<u8> = records(&listed)
-        .filter(|name| is_apart(&path(name), apart))
-        .flat_map(|name| [name, b"\0"].concat())
-        .collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    let reset =
-        ["--literal-pathspecs", "reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul", start];
-    git.call(&reset).input(names).done().await
-}
-
-/// Whether a path is one of these, or below one.
-pub(super) fn is_apart(path: &Path, apart: &[PathBuf]) -> bool {
-    apart.iter().any(|one| path.starts_with(one))
 }
 
 #[cfg(test)]

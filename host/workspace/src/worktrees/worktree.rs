@@ -11,7 +11,7 @@ use baton_core::visible::visible_name;
 
 use super::git::{GitRunner, path, records};
 use super::index_refresh::look_anew;
-use super::start_note::{StartNote, is_apart, reset_apart};
+use super::start_note::StartNote;
 use super::{MAX_FILE_BYTES, RunWorktrees, WorkspaceRepository, WorktreeError};
 use crate::git_config::filter_of;
 use crate::git_info::GitInfoSnapshot;
@@ -38,9 +38,9 @@ pub(super) struct Worktree {
     beside: PathBuf,
     /// What is Baton's own, from the top.
     own: Vec<PathBuf>,
-    /// What was not git's when the run began, and what agents do not see, from the top.
-    apart: Vec<PathBuf>,
-    start_note: Option<StartNote>,
+    /// What agents do not see, from the top.
+    hidden: BTreeSet<PathBuf>,
+    start_note: Option<Arc<StartNote>>,
 }
 
 impl Worktree {
@@ -62,18 +62,14 @@ impl Worktree {
         own.retain(|own| own.components().next().is_some() && *own != repo.prefix);
         let is_ours = !tree.is_workspace();
         // One that cannot be read was told where it was written or taken up.
-        let start_note = trees.start_note().ok().flatten().cloned();
+        let start_note = trees.start_note().ok().flatten();
         let top = &view.repository.top;
-        let hidden = trees.0.hidden_from_git.get().into_iter().flatten().filter_map(|hidden| {
-            match hidden.is_absolute() {
-                true => hidden.strip_prefix(top).ok().map(Path::to_owned),
-                false => Some(repo.prefix.join(hidden)),
-            }
+        let hidden = trees.0.hidden_from_git.get().into_iter().flatten();
+        let hidden = hidden.filter_map(|hidden| match hidden.is_absolute() {
+            true => hidden.strip_prefix(top).ok().map(Path::to_owned),
+            false => Some(repo.prefix.join(hidden)),
         });
-        let mut apart: Vec<PathBuf> = hidden.filter(|path| path.components().next().is_some()).collect();
-        if tree.is_workspace() {
-            apart.extend(start_note.iter().flat_map(|note| note.ignored.iter().cloned()));
-        }
+        let hidden = hidden.filter(|path| path.components().next().is_some()).collect();
         Self {
             tree: tree.clone(),
             repository: view.repository.clone(),
@@ -84,7 +80,7 @@ impl Worktree {
             prefix: repo.prefix.clone(),
             beside: trees.0.folder.clone(),
             own,
-            apart,
+            hidden,
             start_note,
         }
     }
@@ -211,16 +207,13 @@ impl Worktree {
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
         let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]);
         let listed = listed.and_all(self.work()).and_all(but_these).bytes().await?;
-        let names: BTreeSet<&[u8]> =
-            records(&listed).filter(|name| !is_apart(&path(name), &self.apart)).collect();
+        let names: BTreeSet<&[u8]> = records(&listed).filter(|name| !self.is_apart(&path(name))).collect();
         // A repository that the index does not know is named as a folder.
         if let Some(nested) = names.iter().find_map(|name| name.strip_suffix(b"/")) {
             return Err(WorktreeError::Nested { path: self.shown(&path(nested)) });
         }
         add_files(git, names).await?;
-        if !self.apart.is_empty() {
-            reset_apart(git, &self.start(git).await?, &self.apart).await?;
-        }
+        self.reset_apart(git).await?;
         match own_of {
             Some(commit) => {
                 git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;
@@ -268,16 +261,38 @@ impl Worktree {
         Ok(setting.as_deref() == Some("true"))
     }
 
+    /// Takes out of an index what the run is to leave alone, but for what HEAD has of it.
+    async fn reset_apart(&self, git: &GitRunner) -> Result<(), WorktreeError> {
+        if self.hidden.is_empty() && self.ignored().is_none() {
+            return Ok(());
+        }
+        let listed = git.call(&["ls-files", "-z"]).bytes().await?;
+        let apart = records(&listed).filter(|name| self.is_apart(&path(name)));
+        let names: Vec<u8> = apart.flat_map(|name| [name, b"\0"].concat()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let reset = ["--literal-pathspecs", "reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        git.call(&reset).and(self.start(git).await?).input(names).done().await
+    }
+
+    /// What git ignored here when the run began; nothing in a tree that was made since.
+    fn ignored(&self) -> Option<&BTreeSet<PathBuf>> {
+        let note = self.start_note.as_ref().filter(|_| self.tree.is_workspace())?;
+        (!note.ignored.is_empty()).then_some(&note.ignored)
+    }
+
+    /// Whether the run leaves a path alone: git ignored it when the run began, or agents do not see it.
+    fn is_apart(&self, path: &Path) -> bool {
+        is_below(path, &self.hidden) || self.ignored().is_some_and(|ignored| is_below(path, ignored))
+    }
+
     /// Files that git ignored when the run began, and does not ignore any more.
     pub(super) async fn unignored(&self, git: &GitRunner) -> Result<Vec<PathBuf>, WorktreeError> {
-        let ignored = match &self.start_note {
-            Some(note) if self.tree.is_workspace() && !note.ignored.is_empty() => &note.ignored,
-            _ => return Ok(Vec::new()),
-        };
+        let Some(ignored) = self.ignored() else { return Ok(Vec::new()) };
         let listed = git.call(&["ls-files", "-o", "--exclude-standard", "-z", "--"]).and_all(self.work());
         let listed = listed.bytes().await?;
-        let was_ignored = |path: &PathBuf| path.ancestors().any(|above| ignored.contains(above));
-        Ok(records(&listed).map(path).filter(was_ignored).collect())
+        Ok(records(&listed).map(path).filter(|path| is_below(path, ignored)).collect())
     }
 
     /// What an index has otherwise than HEAD.
@@ -455,6 +470,11 @@ pub(super) async fn add_files(
     }
     let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
     git.call(&update).input(names).done().await
+}
+
+/// Whether a path is one of these, or below one.
+fn is_below(path: &Path, these: &BTreeSet<PathBuf>) -> bool {
+    path.ancestors().any(|above| these.contains(above))
 }
 
 fn spec(magic: &str, path: &Path) -> OsString {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_runtime::core::workflow::RunSource;
-use baton_runtime::core::{RunId, Workflow};
+use baton_runtime::core::{ObjectiveId, RunId, Workflow};
 use baton_runtime::{RunOfFile, newest_of_file, newest_run};
 
 use super::has_changed;
@@ -22,12 +22,11 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
     let (Ok(typed), Ok(real)) = (std::path::absolute(file), fs::canonicalize(file)) else { return Ok(()) };
     let state_root = state_root(place)?;
     // The link may be in the place of the file or of any folder above it.
-    for folder in typed.ancestors().skip(1) {
-        let (Ok(above), Ok(below)) = (folder.canonicalize(), typed.strip_prefix(folder)) else { continue };
-        let before = above.join(below);
-        if before != real
-            && let Some(RunOfFile { run, .. }) = newest_of_file(&state_root, &before)?
-        {
+    let without = |folder: &Path| Some(folder.canonicalize().ok()?.join(typed.strip_prefix(folder).ok()?));
+    let mut places: Vec<PathBuf> = typed.ancestors().skip(1).filter_map(without).collect();
+    places.dedup();
+    for before in places.iter().filter(|before| **before != real) {
+        if let Some(RunOfFile { run, .. }) = newest_of_file(&state_root, before)? {
             return Err(UsageError(format!(
                 "{} was a regular file when run {run} began, and is now a link to {}: an agent may have made it. \
                  Restore the file, or name the other one if you intend it",
@@ -98,22 +97,15 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String>
         ));
     }
     let mut lost = Vec::new();
-    for (before, phase) in began
-        .phases
-        .iter()
-        .filter_map(|one| Some((one, now.phases.iter().find(|two| two.title == one.title)?)))
-    {
+    for before in &began.phases {
+        let Some(phase) = now.phases.iter().find(|phase| phase.title == before.title) else { continue };
         if phase.verify.is_none() {
-            lost.extend(before.verify.as_ref());
+            lost.extend(&before.verify);
         }
-        let still = |id| phase.objectives.iter().find(|now| now.id == id && now.verify.is_none());
-        lost.extend(
-            before
-                .objectives
-                .iter()
-                .filter(|one| still(one.id.clone()).is_some())
-                .filter_map(|one| one.verify.as_ref()),
-        );
+        let is_bare =
+            |id: &ObjectiveId| phase.objectives.iter().any(|now| now.id == *id && now.verify.is_none());
+        let bare = before.objectives.iter().filter(|objective| is_bare(&objective.id));
+        lost.extend(bare.filter_map(|objective| objective.verify.as_ref()));
     }
     let lost: Vec<String> = lost.into_iter().map(|check| format!("`{check}`")).collect();
     (!lost.is_empty()).then(|| {
