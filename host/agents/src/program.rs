@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{AgentKind, Role};
-use baton_sandbox::trusted_path;
+use baton_sandbox::{find_trusted, is_executable};
 
 use crate::launch::SpawnError;
 
@@ -66,7 +66,7 @@ pub fn find_program(
         let mut found = std::env::split_paths(path).map(|folder| folder.join(name));
         found.find(|program| program.is_absolute() && is_executable(program))
     };
-    match (first(&trusted_path(path)), path.and_then(first)) {
+    match (find_trusted(name, path), path.and_then(first)) {
         (Some(program), _) => Ok(Some(program)),
         (None, Some(program)) => Err(SpawnError::InTree { program, key }),
         (None, None) => Err(SpawnError::NotOnPath { name: name.to_owned(), key, advice: advice(kind) }),
@@ -94,9 +94,4 @@ pub(crate) fn rehearsal_command(
     };
     let args = ["__rehearsal", "--session", spec.session.as_str(), "--script", script];
     Ok(Invocation { program, args: args.iter().map(OsString::from).collect() })
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

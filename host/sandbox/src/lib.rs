@@ -27,7 +27,10 @@ mod syscall_monitor;
 
 pub use boundary::{Boundary, BoundaryError, BoundaryRequest, SettingsFolder, found_on};
 pub use planted_paths::{RemainingPaths, clear};
-pub use programs::{exclude_from_path, own_trusted_path, this_program, trusted_path};
+pub use programs::{
+    exclude_from_path, find_trusted, is_executable, own_trusted_path, own_trusted_program, this_program,
+    trusted_path,
+};
 pub use refusals::RefusalReceiver;
 pub use sandbox_support::{SandboxSupport, UnsupportedLevel};
 pub use spec::{ExternalMount, INSIDE};

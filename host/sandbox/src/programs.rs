@@ -3,6 +3,7 @@
 //! would be run with all rights of the user.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -44,11 +45,36 @@ pub fn trusted_path(path: Option<&OsStr>) -> OsString {
     outside(path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// A program that the host runs itself, by its absolute path: the first one of [`trusted_path`] that does not lead into a folder named to
+/// [`exclude_from_path`]. By a path a process is started without a copy of this one's memory, which a search for a name would need.
+pub fn find_trusted(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    find_outside(name, path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The same on this process's own `PATH`; where there is none, a path at which nothing is, so that starting it says so.
+pub fn own_trusted_program(name: &str) -> PathBuf {
+    let found = find_trusted(name, std::env::var_os("PATH").as_deref());
+    found.unwrap_or_else(|| Path::new("/usr/bin").join(name))
+}
+
+fn find_outside(name: &str, path: Option<&OsStr>, trees: &[PathBuf]) -> Option<PathBuf> {
+    let path = outside(path, trees);
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
+    programs.find(|program| is_executable(program) && is_outside(program, trees))
+}
+
+/// Whether this is a file that may be run, links followed.
+pub fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+fn is_outside(path: &Path, trees: &[PathBuf]) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    !trees.iter().any(|tree| real.starts_with(tree))
+}
+
 fn outside(path: Option<&OsStr>, trees: &[PathBuf]) -> OsString {
-    let is_trusted = |folder: &PathBuf| {
-        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        folder.is_absolute() && !trees.iter().any(|tree| real.starts_with(tree))
-    };
+    let is_trusted = |folder: &PathBuf| folder.is_absolute() && is_outside(folder, trees);
     let folders: Vec<PathBuf> = path.into_iter().flat_map(std::env::split_paths).filter(is_trusted).collect();
     match std::env::join_paths(folders) {
         Ok(path) if !path.is_empty() => path,
@@ -105,6 +131,13 @@ mod tests {
         let left: Vec<PathBuf> = std::env::split_paths(&outside(Some(&path), &trees)).collect();
         assert_eq!(left, [root.join("bin"), PathBuf::from("/usr/bin")]);
         assert_eq!(outside(Some(tree.join(".venv/bin").as_os_str()), &trees), SYSTEM);
+        // A folder outside may hold a link to a program inside.
+        std::fs::copy("/bin/sh", tree.join("tool")).unwrap();
+        symlink(tree.join("tool"), root.join("bin/tool")).unwrap();
+        let folder = root.join("bin");
+        let found = |trees: &[PathBuf]| find_outside("tool", Some(folder.as_os_str()), trees);
+        assert_eq!(found(&[]), Some(root.join("bin/tool")));
+        assert_eq!(found(&trees), None);
         assert_eq!(outside(None, &[]), SYSTEM);
     }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use baton_core::workflow::SandboxLevel;
 
-use crate::programs::trusted_path;
+use crate::programs::find_trusted;
 
 /// Bubblewrap's name on PATH.
 const BWRAP: &str = "bwrap";
@@ -40,7 +40,7 @@ impl SandboxSupport {
         Self { bwrap: Err("nobody has looked for bubblewrap".to_owned()), landlock: 0 }
     }
 
-    /// Looks, with programs found on what is trusted of `path` ([`trusted_path`]). Blocking; starts a process for some milliseconds.
+    /// Looks, with programs found on what is trusted of `path` ([`find_trusted`]). Blocking; starts a process for some milliseconds.
     pub fn look(path: Option<&OsStr>) -> Self {
         Self { bwrap: bubblewrap(path), landlock: landlock() }
     }
@@ -73,9 +73,7 @@ impl SandboxSupport {
 
 #[cfg(target_os = "linux")]
 fn bubblewrap(path: Option<&OsStr>) -> Result<PathBuf, String> {
-    let path = trusted_path(path);
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join(BWRAP));
-    let Some(program) = found.find(|program| program.is_file()) else {
+    let Some(program) = find_trusted(BWRAP, path) else {
         return Err("bubblewrap (`bwrap`) is not on PATH: install the package `bubblewrap`".to_owned());
     };
     let help = output(Command::new(&program).arg("--help"))?;

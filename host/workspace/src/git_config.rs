@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use baton_sandbox::own_trusted_path;
+use baton_sandbox::{own_trusted_path, own_trusted_program};
 use tokio::process::Command;
 
 use crate::blocking_pipes::{BlockingPipe, is_pipe};
@@ -344,7 +344,7 @@ fn complaint(ended: &Output) -> io::Error {
 
 /// Reads a file of settings, and those that it includes, as data.
 async fn asked(file: &Path, question: &[&str]) -> io::Result<Output> {
-    let mut git = Command::new("git");
+    let mut git = Command::new(own_trusted_program("git"));
     git.args(["config", "--includes", "-z", "--file"])
         .arg(file)
         .args(question)

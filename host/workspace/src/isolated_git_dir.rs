@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use baton_core::git_link;
+use baton_sandbox::own_trusted_program;
 
 use crate::blocking_pipes::{self, BlockingPipe};
 use crate::git_config::{self, RepositorySettings, arguments, environment};
@@ -220,7 +221,7 @@ impl IsolatedGitDir {
 
 /// Git with nothing but what the host wants it to have.
 pub(crate) fn base(at: &Path) -> Command {
-    let mut git = Command::new("git");
+    let mut git = Command::new(own_trusted_program("git"));
     git.arg("--no-pager").args(arguments()).current_dir(at).env_clear().envs(environment());
     git
 }

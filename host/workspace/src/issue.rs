@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use baton_sandbox::own_trusted_path;
+use baton_sandbox::{own_trusted_path, own_trusted_program};
 use serde::Deserialize;
 
 /// A tracker that does not answer by then is not going to.
@@ -26,7 +26,7 @@ pub struct Issue {
 /// # Errors
 /// Why not, in words: `gh` is not there, is not logged in, or knows no such issue.
 pub async fn issue(folder: &Path, number: u64) -> Result<Issue, String> {
-    let mut gh = tokio::process::Command::new("gh");
+    let mut gh = tokio::process::Command::new(own_trusted_program("gh"));
     gh.args(["issue", "view", &number.to_string(), "--json", "title,body,url"])
         .current_dir(folder)
         .env("PATH", own_trusted_path())

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use baton_sandbox::trusted_path;
+use baton_sandbox::{find_trusted, trusted_path};
 
 /// The environment of the host.
 type HostEnvironment = BTreeMap<OsString, OsString>;
@@ -84,13 +84,15 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
 fn listed(tree: &Path, environment: &HostEnvironment, of: &[&str]) -> Vec<GitSetting> {
     let inherited = ["HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
     let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
-    let git = Command::new("git")
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let Some(git) = find_trusted("git", path) else { return Vec::new() };
+    let git = Command::new(git)
         .args(["config", "--null", "--list", "--show-origin"])
         .args(of)
         .current_dir(tree)
         .env_clear()
         .envs(inherited)
-        .env("PATH", trusted_path(environment.get(OsStr::new("PATH")).map(OsString::as_os_str)))
+        .env("PATH", trusted_path(path))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
