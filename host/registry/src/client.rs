@@ -280,13 +280,14 @@ impl RegistryClient {
         access: RegistryAccess,
         request: &RegistryRequest<'_>,
     ) -> Result<RegistryResponse, RegistryError> {
-        // An upload may be sent to another host, which has no business with our credentials.
+        // An upload, or by a redirect anything, may be sent to another host, which has no business with our credentials.
         let is_own = host_of(request.url) == Some(reference.host());
         let key = (reference.host().to_owned(), reference.name().to_owned(), access);
         let admitted = || self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         let known = is_own.then(|| admitted().get(&key).cloned()).flatten();
         let answer = self.send(reference.host(), request, known.as_deref())?;
-        if !matches!(answer.status, 401 | 403) || !is_own {
+        if !matches!(answer.status, 401 | 403) || !is_own || answer.host.as_deref() != Some(reference.host())
+        {
             return Ok(answer);
         }
         let login = self.credentials.for_host(reference.host())?;

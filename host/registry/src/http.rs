@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_core::workflow::is_public;
-use ureq::Agent;
 use ureq::config::{Config, RedirectAuthHeaders};
 use ureq::http::{HeaderMap, Request as HttpRequest, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, ResponseExt as _};
 
 use crate::error::RegistryError;
 use crate::oci_reference::is_loopback;
@@ -89,6 +89,8 @@ pub(crate) struct RegistryRequest<'a> {
 /// What is answered, with whatever status.
 #[derive(Debug)]
 pub(crate) struct RegistryResponse {
+    /// Who answered, after all redirects: "host", or "host:port".
+    pub(crate) host: Option<String>,
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -213,6 +215,7 @@ impl HttpClient {
             ureq::Error::Io(error) => unreachable(error.to_string()),
             error => unreachable(error.to_string()),
         })?;
+        let host = host_of(&answer.get_uri().to_string()).map(str::to_owned);
         let (parts, body) = answer.into_parts();
         let status = parts.status.as_u16();
         let success = parts.status.is_success();
@@ -232,7 +235,7 @@ impl HttpClient {
             }
             Err(error) => return Err(RegistryError::BrokeOff { url: url(), why: error.to_string() }),
         };
-        Ok(RegistryResponse { status, headers: parts.headers, body })
+        Ok(RegistryResponse { host, status, headers: parts.headers, body })
     }
 }
 

@@ -75,3 +75,24 @@ fn credentials_go_to_their_registry_and_nowhere_else() {
     let seen = elsewhere.seen();
     assert!(!seen.is_empty() && seen.iter().all(|seen| seen.authorization.is_none()), "{seen:?}");
 }
+
+#[test]
+fn a_host_that_a_redirect_leads_to_gets_no_credentials_by_a_challenge_of_its_own() {
+    // N6. Seen in another client: CVE-2020-15157.
+    let (scene, elsewhere) = (RegistryFixture::new(), FakeRegistry::start());
+    let folder = tempfile::tempdir().unwrap();
+    let location = format!("http://{}/blob", elsewhere.host);
+    scene.fake.twist(move |seen| {
+        is_component(&seen.path).then(|| FakeResponse::of(307, "").with("location", location.clone()))
+    });
+    let realm = format!("http://{}/token", elsewhere.host);
+    for challenge in [format!("Bearer realm=\"{realm}\""), "Basic realm=\"x\"".to_owned()] {
+        elsewhere.twist(move |_| Some(FakeResponse::of(401, "").with("www-authenticate", challenge.clone())));
+        let credentials = ada(folder.path(), &scene.fake.host);
+        let registry = RegistryClient::new(ClientOptions { credentials, ..options() });
+        registry.pull(&scene.reference).unwrap_err();
+        let seen = elsewhere.seen();
+        assert!(seen.len() == 1 && seen[0].authorization.is_none(), "{seen:?}");
+    }
+    assert!(scene.fake.seen().iter().all(|seen| seen.authorization.is_none()));
+}
