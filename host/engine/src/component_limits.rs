@@ -6,7 +6,7 @@
 
 use wasmparser::{
     BinaryReaderError, BlockType, CanonicalFunction, ComponentTypeRef, Encoding, FunctionBody, Operator,
-    Parser, Payload,
+    Parser, Payload, TypeRef,
 };
 
 use crate::nested_instances::InstanceCounter;
@@ -37,6 +37,10 @@ const LOOP_MEETINGS: u64 = 3_000_000;
 /// compiler. What tools make has one result, and blocks that take none.
 const VALUES: usize = 16;
 
+/// Parameters of functions, summed over all of them: each is a move in the code by which the host enters a function. A component of 61 KiB
+/// with a million took 40 s of processor time, and became 27 MB.
+const PARAMETERS: u64 = 250_000;
+
 /// Targets of tables of branches, summed over all functions: each carries up to [`VALUES`] values.
 const BRANCH_TARGETS: u64 = 1_250_000;
 
@@ -60,6 +64,9 @@ pub(crate) enum LimitViolation {
         "one of its functions or blocks has {0} results or parameters of a block, at most {VALUES} are compiled"
     )]
     Values(usize),
+    /// See [`PARAMETERS`].
+    #[error("its functions have more than {PARAMETERS} parameters together")]
+    Parameters,
     /// Few components instantiate one another to many.
     #[error("the components in it unfold to more than {} instances", crate::nested_instances::INSTANCES)]
     Instances,
@@ -155,6 +162,7 @@ impl FunctionFlow {
 struct ComponentCounts {
     code_bytes: usize,
     functions: u64,
+    parameters: u64,
     meetings: u64,
     loop_meetings: u64,
     branch_targets: u64,
@@ -182,6 +190,14 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), LimitViolation> {
             }
             Payload::FunctionSection(functions) => {
                 module.types = functions.into_iter().collect::<Result<_, _>>()?;
+                module.types.iter().try_for_each(|ty| count.parameters(&module, *ty))?;
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    if let TypeRef::Func(ty) | TypeRef::FuncExact(ty) = import?.ty {
+                        count.parameters(&module, ty)?;
+                    }
+                }
             }
             Payload::CodeSectionEntry(body) => {
                 let params = module.next_params();
@@ -230,6 +246,13 @@ impl ModuleFunctions {
 }
 
 impl ComponentCounts {
+    /// Counts those of one more function of this type.
+    fn parameters(&mut self, module: &ModuleFunctions, ty: u32) -> Result<(), LimitViolation> {
+        let more = module.params_by_type.get(ty as usize).copied().unwrap_or_default();
+        self.parameters = self.parameters.saturating_add(more as u64);
+        if self.parameters > PARAMETERS { Err(LimitViolation::Parameters) } else { Ok(()) }
+    }
+
     fn function(
         &mut self,
         body: &FunctionBody<'_>,

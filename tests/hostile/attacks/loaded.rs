@@ -369,6 +369,16 @@ fn bombs() -> Vec<PolicyAttack> {
         refused_bytes("takes-a-thousand-values-into-blocks", taking("block"), "Bounds", "1000 results"),
         refused_bytes("takes-a-thousand-values-into-loops", taking("loop"), "Bounds", "1000 results"),
         refused_bytes(
+            "has-functions-of-a-thousand-parameters",
+            raw::good_with(&format!(
+                "(core module (type $t (func (param {}))) {})",
+                many(1000),
+                "(func (type $t) unreachable)".repeat(300)
+            )),
+            "Bounds",
+            "more than 250000 parameters together",
+        ),
+        refused_bytes(
             "makes-resources",
             raw::good_with("(type $r (resource (rep i32))) (core func $new (canon resource.new $r))"),
             "Bounds",
