@@ -248,7 +248,14 @@ pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> 
         RuntimeError::State { what: "cannot look", dir: config.state_root.clone(), source: source.into() }
     })?;
     match found {
-        Some(state) if state.journal().exists() => Ok(state),
+        Some(state) if state.journal().exists() => {
+            state.expect_journal().map_err(cannot_read(&state))?;
+            Ok(state)
+        }
+        Some(state) => {
+            state.expect_journal().map_err(cannot_read(&state))?;
+            Err(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+        }
         _ => Err(RuntimeError::NoRuns { workspace: config.workspace.clone() }),
     }
 }

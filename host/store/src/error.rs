@@ -72,6 +72,16 @@ pub enum StoreError {
         /// The version that this code reads.
         supported: u32,
     },
+    /// There are folders of sessions, and no journal that tells of them.
+    #[error(
+        "the journal {} is missing or empty, and sessions of runs lie beside it: restore it from a copy, or name another folder with --state-dir to \
+         begin without it",
+        path.display()
+    )]
+    Lost {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// A database, but of another program.
     #[error(
         "{} is an SQLite file, but not a {what} of baton. It was not touched: move it away, or name another folder with --state-dir",

@@ -75,6 +75,7 @@ impl Journal {
 
     /// The same with options.
     pub fn open_with(state: &StateDir, options: JournalOptions) -> Result<Self, StoreError> {
+        state.expect_journal()?;
         let path = state.journal();
         let conn = JOURNAL.open_write(&path)?;
         conn.pragma_update(None, "cache_size", CACHE_PAGES)

@@ -110,6 +110,22 @@ impl StateDir {
         self.path.join("journal.sqlite")
     }
 
+    /// Refuses a journal that is gone although sessions of runs have left their folders. One that was just made has its content in its log.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`].
+    pub fn expect_journal(&self) -> Result<(), StoreError> {
+        let path = self.journal();
+        let has_content = |path: &Path| path.metadata().is_ok_and(|meta| meta.len() > 0);
+        let is_there = has_content(&path) || has_content(&self.path.join("journal.sqlite-wal"));
+        let has_sessions =
+            || std::fs::read_dir(self.sessions()).is_ok_and(|mut found| found.next().is_some());
+        match !is_there && has_sessions() {
+            true => Err(StoreError::Lost { path }),
+            false => Ok(()),
+        }
+    }
+
     /// The index of its artifacts.
     pub fn artifact_index(&self) -> PathBuf {
         self.path.join("artifacts.sqlite")

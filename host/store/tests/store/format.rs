@@ -227,6 +227,23 @@ fn a_damaged_journal_is_left_alone() {
 }
 
 #[test]
+fn a_journal_that_is_gone_beside_its_sessions_is_missed() {
+    // It was taken for a folder in which nothing has run, and the next run began anew without a word.
+    let place = StoreFixture::new();
+    drop(place.journal());
+    std::fs::create_dir_all(place.state.sessions().join("r1/s1")).unwrap();
+    place.state.expect_journal().unwrap();
+    for damage in [|path: &Path| std::fs::write(path, ""), |path: &Path| std::fs::remove_file(path)] {
+        damage(&place.state.journal()).unwrap();
+        let error = Journal::open(&place.state).err().expect("it is refused");
+        assert!(
+            matches!(&error, StoreError::Lost { .. }) && error.to_string().contains("restore it"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_row_that_is_missing_or_unreadable_is_named() {
     for (change, hint) in [
         ("DELETE FROM entry WHERE seq = 4", "entry 4"),
