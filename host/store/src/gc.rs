@@ -18,7 +18,7 @@ const ADDRESS: &str = "sha256:";
 /// Hex digits behind it.
 const ADDRESS_DIGITS: usize = 64;
 /// What a run notes of its repository, beside the work trees: names before its id.
-const NOTED_OF_REPOSITORY: [&str; 3] = [".info", ".links", ".view-of"];
+const NOTED_OF_REPOSITORY: [&str; 5] = [".info", ".links", ".refs", ".start", ".view-of"];
 
 /// A run, and what it takes on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]

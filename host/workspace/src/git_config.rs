@@ -129,6 +129,18 @@ const KEPT_KEYS: [&str; 20] = [
     "user.name",
 ];
 
+/// Which of these say how a file becomes bytes, and so what has changed: they count as they were when a run began.
+const KEPT_FROM_START: [&str; 8] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.symlinks",
+];
+
 /// The arguments that put [`COMMAND_KEYS`] out of force, and keep git from taking a folder of files for a repository.
 pub(crate) fn arguments() -> impl Iterator<Item = String> {
     let off = COMMAND_KEYS.iter().filter_map(|key| Some(format!("{}={}", key.key, key.off?)));
@@ -214,6 +226,18 @@ impl RepositorySettings {
     /// What was said last.
     fn last(&self, key: &str) -> Option<&[u8]> {
         self.kept.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_slice())
+    }
+
+    /// Those that count as they were when a run began, as `git config --list -z` has them.
+    pub(crate) fn of_start(&self) -> Vec<u8> {
+        let kept = self.kept.iter().filter(|(name, _)| KEPT_FROM_START.contains(&name.as_str()));
+        kept.flat_map(|(name, value)| [name.as_bytes(), b"\n", value, b"\0"].concat()).collect()
+    }
+
+    /// Takes these in the place of what the repository says of them now.
+    pub(crate) fn put_back(&mut self, of_start: &[u8]) {
+        self.kept.retain(|(name, _)| !KEPT_FROM_START.contains(&name.as_str()));
+        self.take(of_start);
     }
 
     /// What this file lists is ignored, and not what another one of the user's own lists.

@@ -1,5 +1,5 @@
-//! What a repository has git ignore, and how it has git treat files, by its own folder `info` and by `core.excludesFile`: as it was when a
-//! run began. By a change of these an agent would hide its files from every diff and every commit.
+//! What a repository has git ignore, and how it has git treat files, by its own folder `info`, by `core.excludesFile` and by settings: as it
+//! was when a run began. By a change of these an agent would hide its files from every diff and every commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +19,8 @@ const SPARSE: &str = "sparse-checkout";
 /// The setting that names one more list of what is ignored, and how its copy is called.
 const EXCLUDES_KEY: &str = "core.excludesFile";
 const EXCLUDES: &str = "excludes-file";
+/// How the settings are called that say how files become bytes. Git does not read this file.
+const SETTINGS: &str = "settings";
 /// A list that people wrote is shorter.
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -43,7 +45,16 @@ impl GitInfoSnapshot {
             let bytes = named.map_or(Ok(None), |file| content(&file))?;
             kept.insert(EXCLUDES, bytes.unwrap_or_default());
         }
+        // What is wrong with them is said by whatever needs them.
+        if let Ok(settings) = repository.settings().await {
+            kept.insert(SETTINGS, settings.of_start());
+        }
         Ok(Self(kept))
+    }
+
+    /// The settings of that time; nothing for a run that began before they were kept.
+    pub(crate) fn settings(&self) -> Option<&[u8]> {
+        self.0.get(SETTINGS).map(Vec::as_slice)
     }
 
     /// What was kept in a folder; nothing if there is none.
@@ -52,7 +63,7 @@ impl GitInfoSnapshot {
             return Ok(None);
         }
         let mut kept = BTreeMap::new();
-        for name in NAMES.into_iter().chain([EXCLUDES]) {
+        for name in NAMES.into_iter().chain([EXCLUDES, SETTINGS]) {
             match read_plain(&folder.join(name), MAX_BYTES) {
                 Ok(bytes) => drop(kept.insert(name, bytes)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

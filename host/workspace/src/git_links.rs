@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
@@ -128,14 +128,9 @@ impl AcceptedLinks {
             return Err(io::Error::other(why));
         }
         let mut left = MAX_ENTRIES;
+        reflog_of_head(repository).as_deref().map_or(Ok(()), expect_file)?;
         if git_dir == common_dir {
-            for path in WRITTEN.map(|name| git_dir.join(name)) {
-                match path.symlink_metadata().map(|meta| meta.file_type()) {
-                    Ok(kind) if kind.is_symlink() => return Err(is_a_link(&path)),
-                    Ok(kind) if !kind.is_file() => return Err(is_no_file(&path)),
-                    Ok(_) | Err(_) => {}
-                }
-            }
+            WRITTEN.iter().try_for_each(|name| expect_file(&git_dir.join(name)))?;
         } else {
             expect_none_below(git_dir, MAX_DEPTH, &mut left)?;
         }
@@ -143,6 +138,23 @@ impl AcceptedLinks {
         expect_none_but(accepted, common_dir, "objects", 0, &mut left)?;
         expect_none_but(accepted, common_dir, "refs", MAX_DEPTH, &mut left)
     }
+}
+
+/// Refuses what is there and is no regular file.
+fn expect_file(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata().map(|meta| meta.file_type()) {
+        Ok(kind) if kind.is_symlink() => Err(is_a_link(path)),
+        Ok(kind) if !kind.is_file() => Err(is_no_file(path)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The reflog of the branch that is checked out: git appends to it with each commit.
+fn reflog_of_head(repository: &Repository) -> Option<PathBuf> {
+    let head = read_plain(&repository.git_dir.join("HEAD"), MAX_BYTES).ok()?;
+    let branch = Path::new(std::str::from_utf8(&head).ok()?.strip_prefix("ref: ")?.trim_end());
+    let is_plain = branch.components().all(|part| matches!(part, Component::Normal(_)));
+    is_plain.then(|| repository.common_dir.join("logs").join(branch))
 }
 
 fn is_link(path: &Path) -> bool {
@@ -340,7 +352,9 @@ mod tests {
         let place = LinkTestRepository::new();
         let repository = place.repository(&place.common);
         let links = AcceptedLinks::of(&repository);
-        for name in ["index", "refs/heads/work/one", "logs/HEAD", "shallow"] {
+        fs::write(place.common.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir_all(place.common.join("logs/refs/heads")).unwrap();
+        for name in ["index", "refs/heads/work/one", "logs/HEAD", "logs/refs/heads/main", "shallow"] {
             let pipe = place.common.join(name);
             assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
             assert!(refused(&links, &repository).unwrap().contains("is not a file"), "{name}");

@@ -138,7 +138,7 @@ impl Repository {
     }
 
     /// Settings of the repository, and of this work tree alone.
-    async fn settings(&self) -> io::Result<RepositorySettings> {
+    pub(crate) async fn settings(&self) -> io::Result<RepositorySettings> {
         let (shared, own) = (self.common_dir.join("config"), self.git_dir.join("config.worktree"));
         RepositorySettings::read(&[&shared, &own]).await
     }
@@ -179,6 +179,7 @@ impl IsolatedGitDir {
     ) -> io::Result<Self> {
         links.expect(repository)?;
         let mut settings = repository.settings().await?;
+        info.settings().into_iter().for_each(|of_start| settings.put_back(of_start));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         for name in SHARED {
             hold_link(&folder.join(name), &repository.common_dir.join(name))?;

@@ -8,6 +8,7 @@
 //! | `worktrees/worktree.rs` | one tree: what it holds, and what of it is the work |
 //! | `worktrees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
 //! | `worktrees/state_diff.rs` | states that the workspace passed through, and what differs between two |
+//! | `worktrees/run_refs.rs` | refs of the run, and the file that says what they name |
 //! | `worktrees/start_note.rs` | what git did not look at when a run began, and what agents do not see |
 //! | `worktrees/create.rs` | checkpoints and work trees: made, set aside, removed |
 //! | `worktrees/protected_paths.rs` | what agents neither make nor change, in their commits as well |
@@ -42,11 +43,13 @@ mod merge;
 mod pending_change;
 mod protected_paths;
 mod repository_record;
+mod run_refs;
 mod snapshot;
 mod start_note;
 mod state_diff;
 mod undo;
 mod worktree;
+mod worktree_error;
 mod worktree_link;
 
 use std::io;
@@ -54,7 +57,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use baton_core::{Digest, PhaseId, RunId, WorktreeName};
+use baton_core::{Digest, RunId, WorktreeName};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::blocking_pipes::{self, BlockingPipe};
@@ -65,6 +68,7 @@ use crate::git_links::{AcceptedLinks, RefusedLink};
 use crate::isolated_git_dir::{IsolatedGitDir, Repository, RepositoryLookupError};
 use crate::{GitContext, Workspace, WorkspaceError};
 use git::GitRunner;
+use run_refs::RunRefs;
 use start_note::StartNote;
 use worktree::Worktree;
 
@@ -77,6 +81,7 @@ pub use merge::MergeResult;
 pub use protected_paths::ProtectedPaths;
 pub use state_diff::{StateDiff, StateDiffFile};
 pub use undo::{BranchMoveBack, UndoChangeKind, UndoFileChange, UndoOutcome, UndoSummary};
+pub use worktree_error::WorktreeError;
 
 /// Conflicts that are named; a session that resolves them looks for itself anyway.
 pub const MAX_CONFLICTS: usize = 100;
@@ -97,7 +102,10 @@ const VIEW_OF_WORKSPACE: &str = ".view-of";
 const LINKS: &str = ".links";
 /// Folders that keep what the repository had git ignore.
 const INFO: &str = ".info";
-const START: &str = ".start"; // Files that note what git did not look at when a run began.
+/// Files that note what git did not look at when a run began.
+const START: &str = ".start";
+/// Files that note what the refs of a run name.
+const REFS: &str = ".refs";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -115,6 +123,8 @@ struct RunWorktreesInner {
     links: PathBuf,
     /// What the repository had git ignore when the run began.
     info: PathBuf,
+    /// What the refs of the run name.
+    refs: RunRefs,
     /// The note of what git did not look at then, and the note once it is read.
     start_file: PathBuf,
     start: OnceLock<Arc<StartNote>>,
@@ -145,184 +155,6 @@ struct WorkspaceRepository {
     identity: Arc<[String]>,
 }
 
-/// Why something about a work tree did not work.
-#[derive(Debug, thiserror::Error)]
-pub enum WorktreeError {
-    /// Git cannot be started, or hangs.
-    #[error("git does not run in {}: {source}; it must be on PATH, version 2.38 or later", at.display())]
-    NoGit {
-        /// Where.
-        at: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Git refused.
-    #[error("`git {call}` failed in {}: {said}", at.display())]
-    Git {
-        /// With what.
-        call: String,
-        /// Where.
-        at: PathBuf,
-        /// What it said.
-        said: String,
-    },
-    /// A link in the repository leads git elsewhere, or git would wait for a pipe.
-    #[error("{source}")]
-    Link {
-        /// Which, and what to do.
-        source: io::Error,
-    },
-    /// A file of the host's or of the tree could not be read or written.
-    #[error("cannot {what} {}: {source}; check free space and permissions", path.display())]
-    File {
-        /// What was tried.
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The workspace is no work tree of git.
-    #[error("{} is not in a git work tree: {why}", workspace.display())]
-    NoRepository {
-        /// The workspace.
-        workspace: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// A tree is gone.
-    #[error("the work tree of {tree} is no longer at {}, and git cannot repair it; its committed work is on its branch", path.display())]
-    Gone {
-        /// Which.
-        tree: WorktreeName,
-        /// Where it was.
-        path: PathBuf,
-    },
-    /// The workspace is in another repository than it was when the trees were made.
-    #[error("the git repository of {} is {}, and was {} when the work trees of this run were made; restore the original one", workspace.display(), now.display(), then.display())]
-    OtherRepository {
-        /// The workspace.
-        workspace: PathBuf,
-        /// Where its repository is now.
-        now: PathBuf,
-        /// Where it was.
-        then: PathBuf,
-    },
-    /// A repository inside the work, which git does not carry along.
-    #[error(
-        "{path} is a git repository of its own, and git cannot include its contents: remove its .git, or add it to .gitignore"
-    )]
-    Nested {
-        /// Which.
-        path: String,
-    },
-    /// A file that is too large to be kept.
-    #[error(
-        "{path} has {bytes} bytes, and git would take minutes to store it (Baton commits files of at most {} bytes): add it to .gitignore, or remove it",
-        MAX_FILE_BYTES
-    )]
-    TooLarge {
-        /// Which.
-        path: String,
-        /// Its apparent size.
-        bytes: u64,
-    },
-    /// A file goes through a command that only the repository names.
-    #[error(
-        "{path} goes through the filter {filter}, which only the repository's own configuration defines, and Baton runs no commands from a repository: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
-    )]
-    Filter {
-        /// The first such file.
-        path: String,
-        /// The filter.
-        filter: String,
-    },
-    /// A commit is on the branch, and the index is as it was before.
-    #[error("commit {} was made, but the index was not updated: {source}; fix that, then `git reset` updates the index", commit.get(..12).unwrap_or(commit))]
-    Unindexed {
-        /// Its full id.
-        commit: String,
-        /// Why.
-        source: Box<WorktreeError>,
-    },
-    /// A commit brings what no agent of a sandbox makes or changes.
-    #[error(
-        "nothing is merged: {of} changes {}, which can run commands or decide how work is judged, and sandboxed \
-         work may not change it: review it, remove it from the commits if it is unwanted, and retry", paths.join(", ")
-    )]
-    Kept {
-        /// Of what.
-        of: String,
-        /// Which paths, at most [`MAX_CONFLICTS`].
-        paths: Vec<String>,
-    },
-    /// A merge or a rebase of an agent's own stands open in its tree.
-    #[error("in the work tree of {tree} a merge is open with conflicts in {}: resolve them there, and commit", files.join(", "))]
-    Unresolved {
-        /// Where.
-        tree: WorktreeName,
-        /// In which files.
-        files: Vec<String>,
-    },
-    /// Folders that git does not know stand where files are to be.
-    #[error("nothing was changed: {} in the way of files of the same name; move their contents", paths.join(", "))]
-    InTheWay {
-        /// Which.
-        paths: Vec<String>,
-    },
-    /// A command that makes a tree ready failed.
-    #[error("the setup command {command:?} failed in {} ({how}):\n{tail}", root.display())]
-    Setup {
-        /// Which.
-        command: String,
-        /// Where.
-        root: PathBuf,
-        /// By which exit code, or that the host ended it.
-        how: String,
-        /// The end of what it printed.
-        tail: String,
-    },
-    /// What a landing wrote down before it began cannot be read.
-    #[error("{reference} no longer has the value that Baton wrote: {why}")]
-    Record {
-        /// Which ref.
-        reference: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// Git is in the middle of something in the workspace.
-    #[error("{what} is under way in the workspace; its files stay uncommitted")]
-    UnderWay {
-        /// What.
-        what: &'static str,
-    },
-    /// Another branch is checked out than the run commits on.
-    #[error("the run commits on {wanted}, and {found} is checked out; its files stay uncommitted")]
-    OtherBranch {
-        /// The branch of the run.
-        wanted: String,
-        /// What is checked out.
-        found: String,
-    },
-    /// The branch of the run holds something else.
-    #[error(
-        "the branch {branch} exists already and has other commits than HEAD; name another in `commit_branch`, such as work/{{run}}"
-    )]
-    BranchTaken {
-        /// Its name.
-        branch: String,
-    },
-    /// It is not known any more what a phase started from.
-    #[error("the state of the files at the start of phase {phase} is unknown; they stay uncommitted")]
-    NoStart {
-        /// Which phase.
-        phase: PhaseId,
-    },
-    /// The command could not be run at all.
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-}
-
 impl RunWorktrees {
     /// The trees of a run, which lie in a folder of the host's that nobody else writes to. `hidden` are folders of the host's
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
@@ -330,7 +162,7 @@ impl RunWorktrees {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let run = fit(run.as_str());
         let of_run = |name: &str| beside(folder).join(format!("{name}-{run}"));
-        let start_file = of_run(START);
+        let (start_file, refs) = (of_run(START), RunRefs::new(of_run(REFS), &run));
         let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
         let held = Arc::default();
         let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
@@ -342,6 +174,7 @@ impl RunWorktrees {
             run,
             links,
             info,
+            refs,
             start_file,
             start: OnceLock::new(),
             hidden_from_git: OnceLock::new(),
@@ -406,12 +239,12 @@ impl RunWorktrees {
 
     /// A private ref of the run.
     fn reference(&self, kind: &str, name: &str) -> String {
-        format!("refs/baton/{}/{kind}/{}", self.0.run, fit(name))
+        self.references(kind) + &fit(name)
     }
 
     /// Everything of a kind below the run.
     fn references(&self, kind: &str) -> String {
-        format!("refs/baton/{}/{kind}/", self.0.run)
+        self.0.refs.below(kind)
     }
 
     /// Git for the list of work trees.

@@ -78,9 +78,9 @@ impl RunWorktrees {
             if let Some(branch) = branch {
                 check_out(&place, branch, head.as_deref()).await?;
             }
-            place.git.call(&["update-ref", &run, &state]).done().await?;
+            place.set_ref(&run, &state).await?;
         }
-        place.git.call(&["update-ref", &self.reference("begun", phase.as_str()), &state]).done().await
+        place.set_ref(&self.reference("begun", phase.as_str()), &state).await
     }
 
     /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
@@ -118,7 +118,7 @@ impl RunWorktrees {
         let parents: Vec<&str> = head.as_deref().into_iter().collect();
         let commit = commit_tree(&place.git, &tree, &parents, wanted.message).await?;
         // Written down first: after a crash it is looked for by this.
-        place.git.call(&["update-ref", &reference, &commit]).done().await?;
+        place.set_ref(&reference, &commit).await?;
         let none = "0".repeat(commit.len());
         let why = format!("baton: phase {}", wanted.phase);
         let moves = ["update-ref", "-m", &why, "HEAD", &commit, head.as_deref().unwrap_or(&none)];

@@ -53,7 +53,7 @@ impl RunWorktrees {
         let tree = tree_with(&now, &known, &entries).await?;
         let message = format!("What checks of run {} made\n", self.0.run);
         let commit = commit_tree(&place.git, &tree, &[], &message).await?;
-        place.git.call(&["update-ref", &reference, &commit]).done().await
+        place.set_ref(&reference, &commit).await
     }
 
     /// What commands of the run made, as they left it.

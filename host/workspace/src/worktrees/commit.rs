@@ -138,7 +138,7 @@ impl RunWorktrees {
         let message = format!("What git ignores in the tree of {}\n", place.tree);
         let kept = commit_tree(&now.git, &tree, &[commit], &message).await?;
         let left = self.reference(LEFT, &format!("{}-ignored", place.tree));
-        place.git.call(&["update-ref", &left, &kept]).done().await
+        place.set_ref(&left, &kept).await
     }
 
     /// Puts a tree of ours back to a commit: what was added or removed, and where `whole` also what was changed. What lay there is
@@ -207,7 +207,7 @@ impl RunWorktrees {
             .commit(&[commit], &format!("What lay in the tree of {} beside its work\n", place.tree))
             .await?;
         let left = self.reference(LEFT, place.tree.as_str());
-        place.git.call(&["update-ref", &left, &kept]).done().await?;
+        place.set_ref(&left, &kept).await?;
         let tree = now.with(&back).await?;
         now.overwrite(&tree).await?;
         if whole {

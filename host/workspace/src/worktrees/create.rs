@@ -93,10 +93,10 @@ impl RunWorktrees {
                 commit
             }
         };
-        place.git.call(&["update-ref", &reference, &base]).done().await?;
+        place.set_ref(&reference, &base).await?;
         self.forget_seen(&place, phase.as_str()).await?;
         if let Some(branch) = place.checked_out().await? {
-            place.git.call(&["update-ref", &self.home(phase.as_str(), &branch), &base]).done().await?;
+            place.set_ref(&self.home(phase.as_str(), &branch), &base).await?;
         }
         self.make(joining, &base).await?;
         Ok(WorktreeBase::Commit(base))
@@ -115,11 +115,7 @@ impl RunWorktrees {
 
     /// Remembers that a commit holds uncommitted work of the user's.
     pub(super) async fn mark_snapshot(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
-        place.git.call(&["update-ref"]).and(self.references("snapshots") + commit).and(commit).done().await
-    }
-
-    pub(super) async fn forget(&self, place: &Worktree, reference: &str) -> Result<(), WorktreeError> {
-        place.git.call(&["update-ref", "-d", reference]).done().await
+        place.set_ref(&(self.references("snapshots") + commit), commit).await
     }
 
     /// Makes a work tree on a branch of its own, or takes the one that is there already.
@@ -201,7 +197,7 @@ impl RunWorktrees {
     }
 
     async fn finish_making(&self, place: &Worktree, base: &str) -> Result<(), WorktreeError> {
-        place.git.call(&["update-ref", &place.fork, base]).done().await?;
+        place.set_ref(&place.fork, base).await?;
         // Git knows no empty folder, and the workspace may be one.
         fs::create_dir_all(place.root()).map_err(|source| failed("make", &place.root(), source))
     }
@@ -241,22 +237,15 @@ impl RunWorktrees {
     /// Keeps a commit that may be on no branch soon.
     pub(super) async fn keep(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
         let ordinal = self.next(place, "kept").await?;
-        place
-            .git
-            .call(&["update-ref"])
-            .and(format!("{}{ordinal}", self.references("kept")))
-            .and(commit)
-            .done()
-            .await
+        place.set_ref(&format!("{}{ordinal}", self.references("kept")), commit).await
     }
 
     /// The first number that is not taken among the refs of a kind.
     pub(super) async fn next(&self, place: &Worktree, kind: &str) -> Result<u32, WorktreeError> {
         let below = self.references(kind);
-        let listed = place.git.call(&["for-each-ref", "--format=%(refname)", &below]).text().await?;
-        let numbers = listed
-            .lines()
-            .filter_map(|name| name.strip_prefix(&below)?.split('/').next()?.parse::<u32>().ok());
+        let refs = place.refs_below(&below).await?;
+        let numbers =
+            refs.keys().filter_map(|name| name.strip_prefix(&below)?.split('/').next()?.parse::<u32>().ok());
         Ok(numbers.max().unwrap_or(0) + 1)
     }
 
@@ -310,9 +299,9 @@ impl RunWorktrees {
         if let Some(tip) = at.commit(&branch).await?
             && at.holds(&tip, within).await?
         {
-            self.forget(at, &branch).await?;
+            at.remove_ref(&branch).await?;
         }
-        self.forget(at, &self.reference("fork", tree.as_str())).await
+        at.remove_ref(&self.reference("fork", tree.as_str())).await
     }
 }
 

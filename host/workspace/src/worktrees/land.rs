@@ -148,7 +148,7 @@ impl RunWorktrees {
             after = with_both;
         } else if seen != *base && !is_told {
             // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
-            place.git.call(&["update-ref", &told_ref, &seen]).done().await?;
+            place.set_ref(&told_ref, &seen).await?;
             return Ok(LandResult::Updated);
         }
         self.expect_kept(place, &format!("what came together for phase {phase}"), &now.tree, &after).await?;
@@ -266,12 +266,13 @@ impl RunWorktrees {
         if !is_clean || !place.holds(&head, joined.as_str()).await? {
             return Ok(None);
         }
-        let below = self.references("snapshots");
-        let uncommitted = place.git.call(&["for-each-ref", "--count=1", "--format=%(refname)"]);
-        let uncommitted =
-            uncommitted.and(format!("--merged={joined}")).and(format!("--no-merged={head}")).and(below);
-        let takes_along = !uncommitted.text().await?.is_empty();
-        Ok((!takes_along).then(|| BranchMove { name, from: head, to: joined.to_owned() }))
+        // Uncommitted work of the user's would come along.
+        for commit in place.refs_below(&self.references("snapshots")).await?.values() {
+            if place.holds(commit, joined).await? && !place.holds(commit, &head).await? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(BranchMove { name, from: head, to: joined.to_owned() }))
     }
 
     /// Merges the place as it is now into the joining tree.
@@ -299,12 +300,12 @@ impl RunWorktrees {
         };
         let (seen_ref, told_ref) =
             (self.reference("seen", phase.as_str()), self.told(phase.as_str(), flight.round));
-        place.git.call(&["update-ref", &seen_ref, &state]).done().await?;
-        place.git.call(&["update-ref", &joining.fork, &state]).done().await?;
+        place.set_ref(&seen_ref, &state).await?;
+        place.set_ref(&joining.fork, &state).await?;
         match joining.join(&seen_ref, "Join what had changed meanwhile").await? {
             Some(files) => Ok(LandResult::Conflicted { files }),
             None => {
-                place.git.call(&["update-ref", &told_ref, &state]).done().await?;
+                place.set_ref(&told_ref, &state).await?;
                 Ok(LandResult::Updated)
             }
         }
@@ -323,7 +324,7 @@ impl RunWorktrees {
         for done in merged.iter().chain([tree]) {
             self.remove(place, done, &change.joined).await?;
         }
-        self.forget(place, &self.reference("base", &change.phase)).await?;
+        place.remove_ref(&self.reference("base", &change.phase)).await?;
         self.forget_seen(place, &change.phase).await?;
         self.forget_all()?;
         let committed = change.branch.is_some();
@@ -343,14 +344,13 @@ impl RunWorktrees {
 
     /// Forgets which states of the place were merged and told, and its branch: another landing begins with none.
     pub(super) async fn forget_seen(&self, place: &Worktree, phase: &str) -> Result<(), WorktreeError> {
-        self.forget(place, &self.reference("seen", phase)).await?;
+        place.remove_ref(&self.reference("seen", phase)).await?;
         let below = self.reference("home", phase) + "/";
-        let homes = place.git.call(&["for-each-ref", "--format=%(refname)"]).and(below).text().await?;
-        for home in homes.lines() {
-            self.forget(place, home).await?;
+        for home in place.refs_below(&below).await?.keys() {
+            place.remove_ref(home).await?;
         }
         for round in 0..ROUNDS {
-            self.forget(place, &self.told(phase, round)).await?;
+            place.remove_ref(&self.told(phase, round)).await?;
         }
         Ok(())
     }

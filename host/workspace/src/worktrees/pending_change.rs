@@ -75,23 +75,21 @@ impl RunWorktrees {
         kind: &str,
     ) -> Result<Vec<ChangeRecord>, WorktreeError> {
         let below = self.references(kind);
-        let listed =
-            place.git.call(&["for-each-ref", "--format=%(refname) %(objectname)", &below]).text().await?;
-        let names: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once(' ')).collect();
+        let names = place.refs_below(&below).await?;
         let mut records = Vec::new();
         for (name, commit) in &names {
             let Some((ordinal, "intent")) = name.strip_prefix(&below).and_then(|name| name.split_once('/'))
             else {
                 continue;
             };
-            let wrong = |why: String| WorktreeError::Record { reference: (*name).to_owned(), why };
+            let wrong = |why: String| WorktreeError::Record { reference: name.clone(), why };
             let message = place.git.call(&["show", "-s", "--format=%B", commit]).text().await?;
             let data = message.split_once(BODY).map_or("", |(_, data)| data);
             let change = serde_json::from_str(data).map_err(|error| wrong(error.to_string()))?;
-            let has = |mark: &str| names.iter().any(|(name, _)| *name == format!("{below}{ordinal}/{mark}"));
+            let has = |mark: &str| names.contains_key(&format!("{below}{ordinal}/{mark}"));
             let (is_done, is_undone) = (has("done"), has("undone"));
             let ordinal = ordinal.parse().map_err(|_| wrong("its number is none".to_owned()))?;
-            records.push(ChangeRecord { ordinal, change, commit: (*commit).to_owned(), is_done, is_undone });
+            records.push(ChangeRecord { ordinal, change, commit: commit.clone(), is_done, is_undone });
         }
         records.sort_by_key(|record| record.ordinal);
         Ok(records)
@@ -127,7 +125,7 @@ impl RunWorktrees {
         mark: &str,
     ) -> Result<(), WorktreeError> {
         let reference = format!("{}{}/{mark}", self.references(kind), record.ordinal);
-        place.git.call(&["update-ref", &reference, &record.commit]).done().await
+        place.set_ref(&reference, &record.commit).await
     }
 
     /// The change will not be made as it was written down.
@@ -137,7 +135,7 @@ impl RunWorktrees {
         kind: &str,
         record: &ChangeRecord,
     ) -> Result<(), WorktreeError> {
-        self.forget(place, &format!("{}{}/intent", self.references(kind), record.ordinal)).await
+        place.remove_ref(&format!("{}{}/intent", self.references(kind), record.ordinal)).await
     }
 
     /// Makes a place as it is to be: first the files, then the index, then the branch. Each file may be as it was or as it

@@ -11,6 +11,11 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::File`] if the note cannot be read or written; [`WorktreeError::Link`] if git would wait for a pipe.
     pub async fn note_repository(&self) -> Result<(), WorktreeError> {
+        // An earlier host of the run has noted them.
+        let is_new = AcceptedLinks::noted(&self.0.links).is_ok_and(|noted| noted.is_none());
+        if is_new {
+            self.0.refs.begin()?;
+        }
         self.keep_info().await?;
         self.note_links().await?;
         self.note_start().await

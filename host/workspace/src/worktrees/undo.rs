@@ -152,7 +152,7 @@ impl RunWorktrees {
         let record =
             self.write_down(&place, UNDO, &format!("Run {} is taken back", self.0.run), change).await?;
         undone.kept = format!("{}{}/before", self.references(UNDO), record.ordinal);
-        place.git.call(&["update-ref", &undone.kept, &before]).done().await?;
+        place.set_ref(&undone.kept, &before).await?;
         match self.finish_undo(&place).await? {
             ApplyResult::Out => Ok(UndoOutcome::Undone(undone)),
             ApplyResult::Changed(paths) => {

@@ -11,6 +11,7 @@ use baton_core::visible::visible_name;
 
 use super::git::{GitRunner, path, records};
 use super::index_refresh::look_anew;
+use super::run_refs::RunRefs;
 use super::start_note::StartNote;
 use super::{MAX_FILE_BYTES, RunWorktrees, WorkspaceRepository, WorktreeError};
 use crate::git_config::filter_of;
@@ -41,6 +42,7 @@ pub(super) struct Worktree {
     /// What agents do not see, from the top.
     hidden: BTreeSet<PathBuf>,
     start_note: Option<Arc<StartNote>>,
+    pub(super) refs: RunRefs,
 }
 
 impl Worktree {
@@ -82,6 +84,7 @@ impl Worktree {
             own,
             hidden,
             start_note,
+            refs: trees.0.refs.clone(),
         }
     }
 
@@ -116,6 +119,8 @@ impl Worktree {
 
     /// The commit that a name stands for.
     pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, WorktreeError> {
+        let own = self.own_ref(name).await?;
+        let Some(name) = own.unwrap_or_else(|| Some(name.to_owned())) else { return Ok(None) };
         self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{name}^{{commit}}")).answer().await
     }
 

@@ -1,6 +1,7 @@
 //! A repository of a user's with a state directory beside it, and the steps of a split in it.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -70,6 +71,14 @@ impl WorktreesFixture {
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         git(&self.root, arguments)
+    }
+
+    /// As if the host had died before it set a ref of the run.
+    pub(crate) fn forget_ref(&self, name: &str) {
+        let file = self.dir.path().join("state/trees/.refs-r1");
+        let mut refs: BTreeMap<String, String> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert!(refs.remove(&format!("refs/baton/r1/{name}")).is_some(), "{name}: {refs:?}");
+        fs::write(file, serde_json::to_vec(&refs).unwrap()).unwrap();
     }
 
     pub(crate) fn status(&self) -> String {

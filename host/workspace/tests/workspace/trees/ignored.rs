@@ -1,6 +1,7 @@
 //! What a repository has git ignore by files outside of its tree: as it was when the run began.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,30 @@ async fn changed(trees: &RunWorktrees, baseline: &baton_workspace::Baseline) -> 
 fn committed(world: &WorktreesFixture, commit: &str) -> Vec<String> {
     let names = world.git(&["ls-tree", "-r", "--name-only", commit]);
     names.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn settings_by_which_git_would_overlook_a_change_count_as_they_were_at_the_start() {
+    // N6
+    let mut world = WorktreesFixture::new();
+    link(&world.root, "lnk", "a.txt");
+    world.commit("a link");
+    world.trees.note_repository().await.unwrap();
+    let phase = PhaseId::new("p");
+    world.trees.begin_commits(&phase, None).await.unwrap();
+    world.git(&["config", "core.fileMode", "false"]);
+    world.git(&["config", "core.symlinks", "false"]);
+    fs::set_permissions(world.root.join("src/b.txt"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(world.root.join("lnk")).unwrap();
+    world.write("lnk", "/etc/passwd");
+    world.restart();
+    world.trees.note_repository().await.unwrap();
+    let wanted =
+        BranchCommitRequest { phase: &phase, ordinal: 1, message: "m", branch: None, only: None, but: None };
+    world.trees.commit_to_branch(wanted).await.unwrap().commit.unwrap();
+    let modes = world.git(&["diff-tree", "-r", "--no-commit-id", "HEAD"]);
+    let modes: Vec<&str> = modes.lines().filter_map(|line| line.get(1..14)).collect();
+    assert_eq!(modes, ["120000 100644", "100644 100755"]);
 }
 
 #[tokio::test]

@@ -331,7 +331,7 @@ async fn what_a_crash_cut_short_is_finished() {
 
     // As if the host had died with some of the files written: the intent is there, and nothing says that it is done.
     let half = |files: &[(&str, Option<&str>)]| {
-        world.git(&["update-ref", "-d", "refs/baton/r1/landed/1/done"]);
+        world.forget_ref("landed/1/done");
         world.git(&["reset", "-q", "--hard", &base]);
         for (path, text) in files {
             match text {
@@ -379,7 +379,7 @@ async fn a_half_landed_place_that_somebody_changes_loses_nothing() {
         &joined,
     ]);
     fs::write(kept, link).unwrap();
-    world.git(&["update-ref", "-d", "refs/baton/r1/landed/1/done"]);
+    world.forget_ref("landed/1/done");
     world.git(&["reset", "-q", "--hard", &base]);
     world.write("new.txt", "new");
     world.write("a.txt", "one\nmine\nthree\n");

@@ -64,6 +64,32 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
 }
 
 #[tokio::test]
+async fn refs_of_the_run_that_an_agent_writes_count_for_nothing() {
+    // N6: the start of the run, with a person's change in it, and a commit that was never made.
+    let mut world = WorktreesFixture::new();
+    world.git(&["update-ref", "refs/baton/r1/committed/p-1", "HEAD"]);
+    world.trees.note_repository().await.unwrap();
+    world.write("a.txt", "mine");
+    begin(&world, "p", None).await.unwrap();
+    let forged = world.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "x"]);
+    for name in ["began/run", "begun/p", "made/by-checks", "committed/p-2"] {
+        world.git(&["update-ref", &format!("refs/baton/r1/{name}"), &forged]);
+    }
+    world.write("new.txt", "theirs");
+    world.restart();
+    let done = commit(&world, "p", 1).await.unwrap();
+    assert_eq!((done.commit.unwrap().files, done.left), (1, Vec::<String>::new()));
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\tnew.txt");
+    world.write("newer.txt", "theirs");
+    let done = commit(&world, "p", 2).await.unwrap().commit.unwrap();
+    assert_eq!(done.id, world.git(&["rev-parse", "HEAD"]));
+    assert_eq!(world.status(), " M a.txt");
+    // One that it removes is known all the same.
+    world.git(&["update-ref", "-d", "refs/baton/r1/committed/p-2"]);
+    assert_eq!(commit(&world, "p", 2).await.unwrap().commit.unwrap().id, done.id);
+}
+
+#[tokio::test]
 async fn what_was_changed_before_is_not_committed_under_another_name() {
     let world = WorktreesFixture::new();
     let mine: String = (0..40).map(|line| format!("line {line} of mine\n")).collect();

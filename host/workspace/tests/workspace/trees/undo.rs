@@ -121,8 +121,8 @@ async fn an_undo_that_a_crash_cut_short_is_finished() {
         .await;
     let landed = world.git(&["rev-parse", "HEAD"]);
     undo(&world).await;
-    world.git(&["update-ref", "-d", "refs/baton/r1/undo/1/done"]);
-    world.git(&["update-ref", "-d", "refs/baton/r1/landed/1/undone"]);
+    world.forget_ref("undo/1/done");
+    world.forget_ref("landed/1/undone");
     world.git(&["reset", "-q", "--hard", &landed]);
     world.write("a.txt", "one\ntwo\nthree\n");
     world.restart();
