@@ -13,7 +13,8 @@ use baton_core::facts::AgentEvent;
 use baton_core::git_link;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
 use baton_sandbox::{
-    Boundary, BoundaryRequest, ExternalMount, RefusalReceiver, RemainingPaths, SettingsFolder, found_on,
+    Boundary, BoundaryRequest, ExternalMount, RefusalReceiver, RemainingPaths, SettingsFolder, WatchedPaths,
+    found_on,
 };
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -237,6 +238,7 @@ impl<'a> BoundaryContext<'a> {
             false => Vec::new(),
         };
         let (mut anchors, plain) = (of_repository(&ANCHORS), of_repository(&PLAIN));
+        let link_free = of_repository(&[".git"]);
         anchors.extend(self.reflog());
         // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
         planted.push(PathBuf::from(HEAD));
@@ -256,8 +258,7 @@ impl<'a> BoundaryContext<'a> {
             settings: Vec::new(),
             protect,
             anchors,
-            plain,
-            planted,
+            watched: WatchedPaths { planted, plain, link_free },
             beside,
             hidden: self.hidden,
             mounts: false,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use baton_core::workflow::{Sandbox, SandboxLevel};
-use baton_sandbox::{Boundary, BoundaryRequest, SandboxSupport, sandbox_main};
+use baton_sandbox::{Boundary, BoundaryRequest, SandboxSupport, WatchedPaths, sandbox_main};
 use criterion::Criterion;
 
 const PROGRAM: &str = "/bin/true";
@@ -54,8 +54,7 @@ fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path
         settings: Vec::new(),
         protect: Vec::new(),
         anchors: Vec::new(),
-        plain: Vec::new(),
-        planted: Vec::new(),
+        watched: WatchedPaths::default(),
         beside: Vec::new(),
         hidden: Vec::new(),
         mounts: false,

@@ -13,7 +13,7 @@ use baton_core::workflow::{NetworkTarget, Sandbox, SandboxLevel};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-use crate::planted_paths::{PlantedPaths, RemainingPaths};
+use crate::planted_paths::{PlantedPaths, RemainingPaths, WatchedPaths};
 use crate::programs::program_of_this_process;
 use crate::proxy;
 use crate::refusals::{RefusalReceiver, RefusalSender};
@@ -53,10 +53,8 @@ pub struct BoundaryRequest<'a> {
     pub protect: Vec<PathBuf>,
     /// What can be written in the tree and is not exchanged for something else, relative to it.
     pub anchors: Vec<PathBuf>,
-    /// What of the tree is not made a link: one that appears is taken away.
-    pub plain: Vec<PathBuf>,
-    /// What of it is taken away where it appears, since others would run it or be changed by it.
-    pub planted: Vec<PathBuf>,
+    /// What is taken away after the session where it appeared in the tree.
+    pub watched: WatchedPaths,
     /// What belongs to the tree and lies elsewhere.
     pub beside: Vec<ExternalMount>,
     /// Folders of the host's that nobody inside sees, whatever may be read.
@@ -184,7 +182,7 @@ impl Boundary {
         for settings in wanted.settings {
             lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
         }
-        let planted = PlantedPaths::watch(wanted.tree, wanted.planted, wanted.plain);
+        let planted = PlantedPaths::watch(wanted.tree, wanted.watched);
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
         let digest = write(&path, &spec).map_err(failed("writing what is there", &path))?;

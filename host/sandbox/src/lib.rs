@@ -26,7 +26,7 @@ mod sys;
 mod syscall_monitor;
 
 pub use boundary::{Boundary, BoundaryError, BoundaryRequest, SettingsFolder, found_on};
-pub use planted_paths::{RemainingPaths, clear};
+pub use planted_paths::{RemainingPaths, WatchedPaths, clear};
 pub use programs::{
     exclude_from_path, find_trusted, is_executable, own_trusted_path, own_trusted_program, this_program,
     trusted_path,

@@ -23,6 +23,17 @@ const SUFFIX: &str = ".from-agent";
 #[cfg(target_os = "linux")]
 const NAMES_MAX: u32 = 64;
 
+/// Paths of a tree that are looked after while a boundary is there, relative to the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchedPaths {
+    /// What is taken away where it appears, since others would run it or be changed by it.
+    pub planted: Vec<PathBuf>,
+    /// What is not made a link: one that appears is taken away.
+    pub plain: Vec<PathBuf>,
+    /// Folders below which no link is made: one that appears is removed.
+    pub link_free: Vec<PathBuf>,
+}
+
 /// What was not there when a boundary was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlantedPaths {
@@ -33,6 +44,9 @@ pub(crate) struct PlantedPaths {
     /// What was not a link and must not become one.
     #[serde(default)]
     plain: Vec<PathBuf>,
+    /// Folders below which no link appears, and the links that were below them.
+    #[serde(default)]
+    link_free: Vec<(PathBuf, BTreeSet<PathBuf>)>,
 }
 
 /// What could not be taken away, of all boundaries that share it.
@@ -84,7 +98,8 @@ impl RemainingPaths {
 impl PlantedPaths {
     /// Looks which of these paths, relative to the tree, are not there. A folder above one of them leads where it led, if it is a link,
     /// and becomes none otherwise: whoever opens the path follows it.
-    pub(crate) fn watch(tree: &Path, paths: Vec<PathBuf>, plain: Vec<PathBuf>) -> Self {
+    pub(crate) fn watch(tree: &Path, watched: WatchedPaths) -> Self {
+        let WatchedPaths { planted: paths, plain, link_free } = watched;
         let above = |path: &PathBuf| -> Vec<PathBuf> {
             let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
             above.map(Path::to_owned).collect()
@@ -94,7 +109,12 @@ impl PlantedPaths {
         let is_plain = |path: &PathBuf| fs::read_link(tree.join(path)).is_err();
         let (folders, linked): (Vec<PathBuf>, Vec<PathBuf>) = folders.into_iter().partition(is_plain);
         let plain = folders.into_iter().chain(plain.into_iter().filter(is_plain)).collect();
-        let mut planted = Self { tree: tree.to_owned(), plain, ..Self::default() };
+        let link_free = link_free.into_iter().map(|folder| {
+            let links = links_below(tree, &folder);
+            (folder, links)
+        });
+        let link_free = link_free.collect();
+        let mut planted = Self { tree: tree.to_owned(), plain, link_free, ..Self::default() };
         for path in linked.into_iter().chain(paths) {
             match fs::read_link(tree.join(&path)) {
                 Ok(to) => planted.links.push((path, to)),
@@ -131,7 +151,7 @@ impl PlantedPaths {
     pub(crate) fn sweep(&self, remaining: &RemainingPaths) -> Vec<Refusal> {
         use std::os::fd::AsFd as _;
 
-        use rustix::fs::{readlinkat, symlinkat};
+        use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
 
         let Ok(tree) = crate::bwrap_arguments::folder(&self.tree) else { return Vec::new() };
         let place = |path: &Path| {
@@ -142,6 +162,24 @@ impl PlantedPaths {
             place(path).is_some_and(|(above, name)| readlinkat(&above, &name, Vec::new()).is_ok())
         };
         let mut swept = Vec::new();
+        for (folder, known) in &self.link_free {
+            for path in links_below(&self.tree, folder).difference(known) {
+                let Some((above, name)) = place(path) else { continue };
+                let at = self.tree.join(path);
+                let to = readlinkat(&above, &name, Vec::new()).unwrap_or_default();
+                let to = to.to_string_lossy();
+                // Renamed it would still be a link under a name that git may use. All that it says is where it led.
+                match unlinkat(&above, &name, AtFlags::empty()) {
+                    Ok(()) => swept.push(told(&at, &format!("it was a link to {to}, and is removed"))),
+                    Err(rustix::io::Errno::NOENT) => {}
+                    Err(error) => {
+                        let what = format!("it is still a link to {to}: {error}");
+                        swept.push(told(&at, &what));
+                        remaining.add(at);
+                    }
+                }
+            }
+        }
         for path in self.plain.iter().filter(is_link).chain(&self.absent) {
             let Some((above, name)) = place(path) else { continue };
             let at = self.tree.join(path);
@@ -174,6 +212,25 @@ impl PlantedPaths {
         }
         swept
     }
+}
+
+/// The links below a folder of a tree, relative to the tree, none of them followed. Objects of git are passed over: they are written under
+/// names that nobody chooses.
+fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
+    let mut links = BTreeSet::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        let entries = fs::read_dir(tree.join(&folder)).into_iter().flatten().flatten();
+        for entry in entries {
+            let path = folder.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => drop(links.insert(path)),
+                Ok(kind) if kind.is_dir() && !folder.ends_with(".git/objects") => left.push(path),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    links
 }
 
 #[cfg(target_os = "linux")]
@@ -270,6 +327,10 @@ fn record(boundary: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    fn planted(paths: impl IntoIterator<Item = PathBuf>) -> WatchedPaths {
+        WatchedPaths { planted: paths.into_iter().collect(), ..WatchedPaths::default() }
+    }
+
     #[test]
     fn what_appears_is_renamed_and_what_was_there_stays() {
         // N6
@@ -281,7 +342,7 @@ mod tests {
         fs::write(tree.join(".mcp.json"), "mine").unwrap();
         let paths =
             [".mcp.json", ".claude/settings.json", "baton.toml", ".codex/config.toml"].map(PathBuf::from);
-        let planted = PlantedPaths::watch(&tree, paths.to_vec(), Vec::new());
+        let planted = PlantedPaths::watch(&tree, planted(paths));
         planted.note(&boundary).unwrap();
         assert_eq!(planted.sweep(&RemainingPaths::default()), []);
         fs::write(tree.join(".claude/settings.json"), "1").unwrap();
@@ -314,11 +375,8 @@ mod tests {
         for name in [".claude", ".codex", ".gemini"] {
             std::os::unix::fs::symlink("tools", tree.join(name)).unwrap();
         }
-        let planted = PlantedPaths::watch(
-            &tree,
-            [".claude", ".codex", ".gemini"].map(PathBuf::from).to_vec(),
-            Vec::new(),
-        );
+        let planted =
+            PlantedPaths::watch(&tree, planted([".claude", ".codex", ".gemini"].map(PathBuf::from)));
         fs::remove_file(tree.join(".claude")).unwrap();
         fs::create_dir(tree.join(".claude")).unwrap();
         fs::remove_file(tree.join(".codex")).unwrap();
@@ -338,7 +396,7 @@ mod tests {
         fs::create_dir(tree.join("editor")).unwrap();
         std::os::unix::fs::symlink("editor", tree.join(".vscode")).unwrap();
         let watched = [".github/hooks/a.json", ".vscode/mcp.json"].map(PathBuf::from).to_vec();
-        let planted = PlantedPaths::watch(&tree, watched, Vec::new());
+        let planted = PlantedPaths::watch(&tree, planted(watched));
         fs::create_dir_all(tree.join("gh/hooks")).unwrap();
         fs::write(tree.join("gh/hooks/a.json"), "{}").unwrap();
         std::os::unix::fs::symlink("gh", tree.join(".github")).unwrap();
@@ -360,11 +418,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let tree = place.path().canonicalize().unwrap().join("tree");
         fs::create_dir_all(tree.join(".git")).unwrap();
-        let planted = PlantedPaths::watch(
-            &tree,
-            [".mcp.json", ".git/commondir"].map(PathBuf::from).to_vec(),
-            Vec::new(),
-        );
+        let planted = PlantedPaths::watch(&tree, planted([".mcp.json", ".git/commondir"].map(PathBuf::from)));
         fs::write(tree.join(".mcp.json"), "1").unwrap();
         fs::write(tree.join(".git/commondir"), "2").unwrap();
         let suffixes = std::iter::once(String::new()).chain((1..1000).map(|number| format!("-{number}")));
@@ -392,7 +446,7 @@ mod tests {
         fs::create_dir_all(&tree).unwrap();
         // No name is left for it that a file system would take.
         let name = "x".repeat(250);
-        let planted = PlantedPaths::watch(&tree, vec![PathBuf::from(&name)], Vec::new());
+        let planted = PlantedPaths::watch(&tree, planted([PathBuf::from(&name)]));
         planted.note(&boundary).unwrap();
         fs::write(tree.join(&name), "planted").unwrap();
         let told = clear(&boundary, &RemainingPaths::kept(&file).unwrap());
@@ -413,7 +467,7 @@ mod tests {
         fs::create_dir(tree.join("refs")).unwrap();
         std::os::unix::fs::symlink("refs", tree.join("users")).unwrap();
         let plain = ["refs", "objects", "users"].map(PathBuf::from).to_vec();
-        let planted = PlantedPaths::watch(&tree, Vec::new(), plain);
+        let planted = PlantedPaths::watch(&tree, WatchedPaths { plain, ..WatchedPaths::default() });
         fs::create_dir(tree.join("objects")).unwrap();
         assert_eq!(planted.sweep(&RemainingPaths::default()), []);
         fs::rename(tree.join("refs"), tree.join("away")).unwrap();
@@ -421,5 +475,35 @@ mod tests {
         assert_eq!(planted.sweep(&RemainingPaths::default()).len(), 1);
         assert!(tree.join("refs").symlink_metadata().is_err());
         assert!(tree.join("users").symlink_metadata().is_ok() && tree.join("objects").is_dir());
+    }
+
+    #[test]
+    fn a_link_below_a_folder_without_links_is_removed() {
+        // N6: `git commit` writes its message through a link in the place of `.git/COMMIT_EDITMSG`, and a reflog is appended to.
+        use std::os::unix::fs::symlink;
+
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        for folder in ["logs/refs", "objects/ab"] {
+            fs::create_dir_all(tree.join(".git").join(folder)).unwrap();
+        }
+        fs::write(tree.join("victim"), "mine").unwrap();
+        symlink("../victim", tree.join(".git/of-the-user")).unwrap();
+        let link_free = vec![PathBuf::from(".git")];
+        let planted = PlantedPaths::watch(&tree, WatchedPaths { link_free, ..planted([".git/HEAD".into()]) });
+        for name in ["COMMIT_EDITMSG", "logs/refs/stash", "HEAD", "objects/pack"] {
+            symlink(tree.join("victim"), tree.join(".git").join(name)).unwrap();
+        }
+        symlink(&tree, tree.join(".git/logs/tree")).unwrap();
+        symlink("victim", tree.join("link")).unwrap();
+        let swept = planted.sweep(&RemainingPaths::default());
+        assert_eq!(swept.len(), 5, "{swept:?}");
+        let said =
+            format!("COMMIT_EDITMSG (it was a link to {}, and is removed)", tree.join("victim").display());
+        assert!(swept.iter().any(|swept| swept.target.ends_with(&said)), "{swept:?}");
+        let left = links_below(&tree, Path::new("."));
+        let left: Vec<_> = left.iter().map(|path| path.strip_prefix(".").unwrap()).collect();
+        assert_eq!(left, [".git/of-the-user", "link"].map(Path::new));
+        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
     }
 }

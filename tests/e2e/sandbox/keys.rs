@@ -151,6 +151,23 @@ fn what_others_would_run_does_not_stay_where_it_was_planted() {
 }
 
 #[test]
+fn a_link_that_git_would_write_through_is_removed_from_the_repository() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "ln -sf ../../victim .git/COMMIT_EDITMSG; mkdir -p .git/logs/refs; ln -s ../../../../victim .git/logs/refs/stash";
+    let stage = job(script, "sandbox = \"strict\"", "");
+    stage.make_repository();
+    let says =
+        ["COMMIT_EDITMSG (it was a link to ../../victim, and is removed)", "logs/refs/stash (it was a link"];
+    stage.baton(&["run", "job.toml"]).expect(0).says(&says);
+    for name in ["COMMIT_EDITMSG", "logs/refs/stash"] {
+        assert!(stage.workspace.join(".git").join(name).symlink_metadata().is_err(), "{name}");
+    }
+}
+
+#[test]
 fn what_was_planted_before_the_host_was_killed_is_told_by_the_next_one() {
     // N6
     if !can(SandboxLevel::Strict) {
