@@ -14,6 +14,11 @@ use crate::allowed::CommandAllowlist;
 use crate::confine::is_of_settings;
 use crate::driver::SharedDecoder;
 
+/// Keys of the input of a call under which agents name a file, and the folder of a command.
+const PATH_KEYS: [&str; 7] =
+    ["abs_path", "filePath", "file_path", "filepath", "notebook_path", "path", "target_file"];
+const FOLDER_KEYS: [&str; 3] = ["cwd", "workdir", "working_directory"];
+
 /// What an agent may do without asking.
 pub(super) struct AcpPermissions {
     pub(super) permission: Permission,
@@ -35,15 +40,18 @@ impl AcpPermissions {
             ToolCallContent::Diff(diff) => Some(&diff.path),
             _ => None,
         });
-        let mut inside = located.chain(shown).map(|path| is_inside(path, &self.workspace));
+        let input = fields.raw_input.as_ref();
+        let given = input.into_iter().flat_map(paths_of).map(Path::new);
+        let paths: Vec<&Path> = located.chain(shown).map(PathBuf::as_path).chain(given).collect();
+        let is_command = input.is_some_and(|input| input.get("command").is_some());
         let allowed = match (self.permission, fields.kind.unwrap_or_default()) {
             (Permission::Full, _) => true,
+            (_, ToolKind::Execute) => input.is_some_and(|input| self.allows_command(input)),
+            (_, ToolKind::Think) if is_command => input.is_some_and(|input| self.allows_command(input)),
             (_, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
+            // What names no file could be any.
             (Permission::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
-                inside.all(|inside| inside)
-            }
-            (_, ToolKind::Execute) => {
-                fields.raw_input.as_ref().is_some_and(|input| self.commands.allow_call(input))
+                !paths.is_empty() && paths.iter().all(|path| is_inside(path, &self.workspace))
             }
             // What they change is the run's own journal: no role forbids that.
             _ => self.is_own_tool(request),
@@ -63,6 +71,13 @@ impl AcpPermissions {
             }
             None => RequestPermissionOutcome::Cancelled,
         }
+    }
+
+    /// Whether a call is a command that may be run, in the workspace.
+    fn allows_command(&self, input: &Value) -> bool {
+        let mut folders = FOLDER_KEYS.iter().filter_map(|key| input.get(key)?.as_str());
+        folders.all(|folder| real_path(Path::new(folder), &self.workspace).is_some())
+            && self.commands.allow_call(input)
     }
 
     /// Whether a call is one of Baton's own tools.
@@ -100,14 +115,36 @@ pub(super) fn is_of_server(call: &Value, server: &str) -> bool {
     behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool)
 }
 
-/// Whether an edit of this path is within the work. By its name alone, and without `..`: what a link points to is the
-/// agent's own sandbox's to hold.
+/// The paths that the input of a call names, by the keys that agents use.
+fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
+    PATH_KEYS.iter().filter_map(|key| input.get(key)?.as_str())
+}
+
+/// Whether an edit of this path is within the work, by its name and by what it leads to. The agent may exchange a link a moment later: only
+/// a sandbox holds that.
 fn is_inside(path: &Path, workspace: &Path) -> bool {
-    if path.components().any(|part| part == Component::ParentDir) {
-        return false;
+    let is_work = |within: &Path| !is_of_settings(in_inbox(within).unwrap_or(within));
+    let named = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
+    named.is_some_and(is_work) && real_path(path, workspace).is_some_and(|within| is_work(&within))
+}
+
+/// Where a path leads, from the workspace; nothing where that is outside of it, or where the path is one of a shell or an address.
+fn real_path(path: &Path, workspace: &Path) -> Option<PathBuf> {
+    let begins = path.components().next().map(Component::as_os_str).unwrap_or_default();
+    let is_shorthand = begins.as_encoded_bytes().starts_with(b"~") || begins == "file:";
+    if is_shorthand || path.components().any(|part| part == Component::ParentDir) {
+        return None;
     }
-    let within = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
-    within.is_some_and(|within| !is_of_settings(in_inbox(within).unwrap_or(within)))
+    let path = workspace.join(path);
+    // What is not there yet will be made below what is.
+    let (there, real) = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)))?;
+    // A link without a target would be written through.
+    if path.ancestors().take_while(|above| *above != there).any(|above| above.is_symlink()) {
+        return None;
+    }
+    let whole = real.join(path.strip_prefix(there).ok()?);
+    let root = workspace.canonicalize();
+    whole.strip_prefix(root.as_deref().unwrap_or(workspace)).ok().map(Path::to_owned)
 }
 
 /// What of a path is below the inbox of a run, to which an agent without tools reports by files.
@@ -185,9 +222,54 @@ mod tests {
             ".hg/hgrc",
             "/w/work/.windsurf/hooks.json",
         ];
-        let outside = ["../a", "/w/work/../x", "/w/workshop/a", "/etc/passwd"];
+        let outside = [
+            "../a",
+            "/w/work/../x",
+            "/w/workshop/a",
+            "/etc/passwd",
+            "~/.bashrc",
+            "~root/x",
+            "file:///etc/passwd",
+        ];
         for path in settings.iter().chain(&of_agents).chain(&nested).chain(&outside) {
             assert!(!is_inside(Path::new(path), root), "{path}");
         }
+    }
+
+    #[test]
+    fn an_edit_through_a_link_is_of_what_it_leads_to() {
+        // N6
+        use std::os::unix::fs::symlink;
+
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("work");
+        for folder in [".git/hooks", "src", "d"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink("work", place.path().join("alias")).unwrap();
+        for (to, name) in [
+            ("..", "home"),
+            (".git", "lnk"),
+            ("../.git", "d/g"),
+            ("src", "sources"),
+            ("/nowhere/x", "dangling"),
+            ("../.git/description", "d/file"),
+        ] {
+            symlink(to, root.join(name)).unwrap();
+        }
+        for inside in ["sources/a.rs", "sources/new/b.rs", "src/a.rs", "d/x"] {
+            assert!(is_inside(Path::new(inside), &root), "{inside}");
+            assert!(is_inside(&root.join(inside), &root), "{inside}");
+        }
+        for outside in
+            ["home/.bashrc", "lnk/config", "d/g/hooks/pre-commit", "dangling", "d/file", "home/new/a"]
+        {
+            assert!(!is_inside(Path::new(outside), &root), "{outside}");
+            assert!(!is_inside(&root.join(outside), &root), "{outside}");
+        }
+        // A workspace that is reached by a link is itself.
+        let alias = place.path().join("alias");
+        assert!(is_inside(&alias.join("src/a.rs"), &alias) && is_inside(Path::new("a.rs"), &alias));
+        assert!(!is_inside(&alias.join("lnk/config"), &alias));
     }
 }

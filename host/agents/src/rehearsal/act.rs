@@ -319,6 +319,9 @@ impl<'a> ScriptPlayer<'a> {
         if let Some(command) = title.strip_prefix("Bash ") {
             call["rawInput"] = json!({ "command": command });
         }
+        if let Some(path) = title.strip_prefix("Edit ") {
+            call["rawInput"] = json!({ "file_path": path });
+        }
         let params = json!({
             "sessionId": self.session(),
             "toolCall": call,

@@ -113,8 +113,8 @@ pub(crate) fn the_quickstart_fits_its_window_as_it_tells() {
 
 pub(crate) fn permission_is_the_roles_to_give() {
     run(async {
-        let steps =
-            "{ ask = 'Run make' }, { ask = 'Read a file', kind = 'read' }, { ask = 'Edit', kind = 'edit' }";
+        let steps = "{ ask = 'Run make' }, { ask = 'Read a file', kind = 'read' }, { ask = 'Edit a.txt', kind = 'edit' }, \
+             { ask = 'Edit ~/a.txt', kind = 'edit' }, { ask = 'Change it', kind = 'edit' }";
         let allowed = async |permission| {
             let place = AgentTestDir::new();
             let mut launch = place.rehearsal(&script(steps));
@@ -139,9 +139,10 @@ pub(crate) fn permission_is_the_roles_to_give() {
             );
             resolved
         };
-        assert_eq!(allowed(Permission::ReadOnly).await, [false, true, false]);
-        assert_eq!(allowed(Permission::Edit).await, [false, true, true]);
-        assert_eq!(allowed(Permission::Full).await, [true, true, true]);
+        assert_eq!(allowed(Permission::ReadOnly).await, [false, true, false, false, false]);
+        // What names no file could be any.
+        assert_eq!(allowed(Permission::Edit).await, [false, true, true, false, false]);
+        assert_eq!(allowed(Permission::Full).await, [true; 5]);
     });
 }
 
