@@ -210,25 +210,50 @@ impl Inbox {
         unix_ms: Option<u64>,
         why: &str,
     ) -> Result<Vec<String>, InboxError> {
-        let folders = self.folders()?;
-        let names = written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
-        let is_later = |name: &OsStr| {
-            let Ok(meta) = folders.new.symlink_metadata(name) else { return false };
+        self.reject_all(why, |dir, name, _| {
+            let Ok(meta) = dir.symlink_metadata(name) else { return false };
             let changed_ms = i128::from(meta.ctime()) * 1000 + i128::from(meta.ctime_nsec()) / 1_000_000;
             unix_ms.is_none_or(|at| changed_ms > i128::from(at))
-        };
+        })
+    }
+
+    /// Rejects what was not handed over yet. Gives the names.
+    ///
+    /// # Errors
+    /// [`InboxError`] if the inbox cannot be read.
+    pub fn reject_waiting(&mut self, why: &str) -> Result<Vec<String>, InboxError> {
+        self.reject_all(why, |_, _, is_held| !is_held)
+    }
+
+    fn reject_all(
+        &mut self,
+        why: &str,
+        is_meant: impl Fn(&Dir, &OsStr, bool) -> bool,
+    ) -> Result<Vec<String>, InboxError> {
+        let folders = self.folders()?;
         let mut rejected = Vec::new();
-        for name in names.into_iter().filter(|name| is_later(name)) {
-            // What is no report is told as such by the next look.
-            let Ok(bytes) = content(&folders.new, &name) else { continue };
-            let file = name.to_string_lossy().into_owned();
-            let problem = FileProblem::new(&file, why);
-            if reject(&folders, &name, &Digest::of(&bytes), &problem, self.mask).is_ok() {
-                self.held.remove(&name);
-                rejected.push(file);
+        loop {
+            let before = rejected.len();
+            let names =
+                written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
+            for name in names {
+                if !is_meant(&folders.new, &name, self.held.contains_key(&name)) {
+                    continue;
+                }
+                // What cannot be read is rejected as well, by its name alone.
+                let digest = Digest::of(content(&folders.new, &name).unwrap_or_default());
+                let file = name.to_string_lossy().into_owned();
+                let problem = FileProblem::new(&file, why);
+                if reject(&folders, &name, &digest, &problem, self.mask).is_ok() {
+                    self.held.remove(&name);
+                    rejected.push(file);
+                }
+            }
+            // A listing is bounded, and what was rejected makes room for more of it.
+            if rejected.len() == before {
+                return Ok(rejected);
             }
         }
-        Ok(rejected)
     }
 
     /// Opens the folders, making anew what an agent has deleted.

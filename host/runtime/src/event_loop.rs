@@ -18,6 +18,7 @@ use baton_core::run::IllegalInput;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Action, Input, Intent, RequestId, SessionId};
 use baton_engine as engine;
+use baton_inbox::ToolReply;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -34,6 +35,7 @@ use crate::projection::{self, ProjectionWriter};
 use crate::recorder::RunRecorder;
 use crate::secret_masking;
 use crate::tools::inbox_poller::InboxPoller;
+use crate::tools::report_validation;
 use crate::tools::tool_calls::ToolCallHandler;
 use crate::ui::notifier::Notifier;
 use crate::ui::ui_updates::UpdateQueue;
@@ -53,6 +55,9 @@ const LOOK: Duration = Duration::from_secs(1);
 const TICK_FLOOR: Duration = Duration::from_millis(20);
 /// Agents that were asked to end are waited for this long when the host stops; the guard ends what is left.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+/// To an agent that calls without the token of its session, as a person does.
+const NO_TOKEN: &str = "a call without the token of a session is a person's, and this process was started by an agent or a check (or has ended)";
 
 /// A policy's answer, or the fault of the last in the chain.
 type PolicyReply = (RequestId, Result<Decision, Fault>, Provenance);
@@ -352,6 +357,15 @@ impl EventLoop {
                 self.note_agent(what, agent)
             }
             LoopEvent::Asked(ControlRequest {
+                message: ControlMessage::Call { pass: None, .. },
+                by: Err(agent),
+                reply,
+            }) => {
+                let refused = ToolReply::refused(format!("not recorded: {NO_TOKEN}"));
+                self.replies.push((reply, ControlReply::Called(refused)));
+                self.note_agent("calls in the name of a person", agent)
+            }
+            LoopEvent::Asked(ControlRequest {
                 message: ControlMessage::Call { pass, key, call },
                 reply,
                 ..
@@ -398,6 +412,10 @@ impl EventLoop {
             matches!(event, DriverEvent::Exited(_) | DriverEvent::Event(AgentEvent::PromptEnded { .. }));
         if ends {
             self.collect(true).await?;
+        }
+        if matches!(event, DriverEvent::Exited(_)) {
+            let tree = self.view().map(|view| report_validation::tree_of(&view, Some(&session)));
+            self.post.reject_rest(tree).await;
         }
         let input = match event {
             DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::masked_event(event) },

@@ -224,6 +224,7 @@ impl WorkspaceHost {
         inputs.extend(recovery::lost(&folded.run));
         let repeat = recovery::to_repeat(&folded.run);
         inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
+        post.reject_rest(None).await;
         inputs.push(Input::Resumed);
         let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {

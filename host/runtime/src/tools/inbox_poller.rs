@@ -24,6 +24,9 @@ use crate::tools::review_submission::ReviewSubmission;
 /// Rounds of one look. The inbox hands over a bounded number of files at a time; a flood comes with the next looks.
 const ROUNDS: usize = 8;
 
+/// Reports that are named where many are rejected at once.
+const TOLD: usize = 3;
+
 /// The inboxes, with what was taken from them and is not yet journaled.
 pub(crate) struct InboxPoller {
     trees: RunWorktrees,
@@ -76,14 +79,44 @@ impl InboxPoller {
     pub(crate) async fn reject_written_after(&mut self, at: Option<UnixMs>) {
         const WHY: &str = "it was written while no agent of this run was at work";
         let after = at.map(|at| at.0);
-        let reject = move |inbox: &mut Inbox| inbox.reject_written_after(after, WHY);
-        let rejected = self.with_inboxes(move |inboxes| inboxes.values_mut().map(reject).collect::<Vec<_>>());
+        self.reject_all(WHY, move |_, inbox| inbox.reject_written_after(after, WHY)).await;
+    }
+
+    /// Rejects what one look has left in the inbox of a tree, or of all, when a session there is over: read later, it would be taken for a
+    /// report of the next session.
+    pub(crate) async fn reject_rest(&mut self, tree: Option<WorktreeName>) {
+        const WHY: &str = "its session ended before Baton could take it";
+        let reject =
+            move |of: &WorktreeName, inbox: &mut Inbox| match tree.as_ref().is_none_or(|tree| tree == of) {
+                true => inbox.reject_waiting(WHY),
+                false => Ok(Vec::new()),
+            };
+        self.reject_all(WHY, reject).await;
+    }
+
+    async fn reject_all(
+        &mut self,
+        why: &str,
+        mut reject: impl FnMut(&WorktreeName, &mut Inbox) -> Result<Vec<String>, InboxError> + Send + 'static,
+    ) {
+        let rejected = self.with_inboxes(move |inboxes| {
+            inboxes.iter_mut().map(|(tree, inbox)| reject(tree, inbox)).collect::<Vec<_>>()
+        });
         for found in rejected.await.into_iter().flatten() {
             match found {
-                Ok(files) => files.into_iter().for_each(|file| self.refuse(file, WHY.to_owned())),
+                Ok(files) => self.refuse_all(files, why),
                 Err(error) => tracing::warn!("{error}"),
             }
         }
+    }
+
+    /// Tells of a flood in a line.
+    fn refuse_all(&mut self, mut files: Vec<String>, why: &str) {
+        if let Some(more) = files.len().checked_sub(TOLD).filter(|more| *more > 0) {
+            files.truncate(TOLD);
+            files.push(format!("{more} more reports"));
+        }
+        files.into_iter().for_each(|file| self.refuse(file, why.to_owned()));
     }
 
     /// What was reported since the last look and fits the run, in order.
