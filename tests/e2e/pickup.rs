@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::TestWorkspace;
+use crate::support::{TestWorkspace, until};
 use baton_runtime::core::RunId;
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
@@ -23,6 +23,21 @@ fn killed() -> TestWorkspace {
     assert_eq!(killed.code, None, "{killed:?}");
     stage.expect_no_process();
     stage
+}
+
+// D8
+#[test]
+fn a_run_that_was_begun_in_the_background_is_gone_on_with() {
+    // The command that launches a host is above it, and is no host itself.
+    let stage = TestWorkspace::job(&[("a", "{ hang = true }")], "");
+    stage.baton(&["run", "job.toml", "--background"]).expect(0);
+    until("the agent works", || !stage.processes().is_empty());
+    stage.baton(&["stop"]).expect(0);
+    until("the host is gone", || stage.processes().is_empty() && stage.state().lock().is_ok());
+    stage.baton(&["run", "job.toml", "--background"]).expect(0).says(&["found"]);
+    stage.baton(&["stop"]).expect(0);
+    until("the host is gone", || stage.processes().is_empty() && stage.state().lock().is_ok());
+    assert_eq!(runs(&stage).len(), 1);
 }
 
 fn runs(stage: &TestWorkspace) -> Vec<RunId> {

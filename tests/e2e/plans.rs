@@ -182,6 +182,78 @@ fn checks_and_boxes_that_an_agent_takes_out_of_the_plan_are_missed() {
 }
 
 #[test]
+fn a_check_that_stands_elsewhere_in_the_plan_is_missed_as_well() {
+    // D3: the work of one phase was held to the check of another one, or to none under another heading.
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    let plan = |heading: &str, check: &str| {
+        format!(
+            "# Work\n\n## One\n\n- [ ] Write `a.txt`\n\nverify: test -e a.txt\n\n## {heading}\n\n- [ ] Write `b.txt`\n{check}"
+        )
+    };
+    write(
+        "agent.sh",
+        "cat > /dev/null\necho strong >> a.txt\necho strong >> b.txt\necho 'Both are written.'\n",
+    );
+    write("PLAN.md", &plan("Two", "\nverify: grep -q strong b.txt\n"));
+    let command = ["run", "PLAN.md", "--agent", "process:sh agent.sh"];
+    baton(&stage, &command).expect(0);
+    for changed in [plan("Two", "\nverify: test -e a.txt\n"), plan("Two.", "")] {
+        write("PLAN.md", &changed);
+        for flag in ["--restart", "--new"] {
+            let refused = baton(&stage, &[&command[..], &[flag]].concat()).expect(2);
+            refused.says(&["lacks checks", "`grep -q strong b.txt`", "--accept-changes"]);
+        }
+        baton(&stage, &[&command[..], &["--dry-run"]].concat())
+            .expect(0)
+            .says(&["refused: the plan lacks checks"]);
+    }
+}
+
+#[test]
+fn an_agent_accepts_no_changes_in_the_place_of_a_person() {
+    // N6: the agent began a run of the changed file elsewhere, with `--accept-changes`, and the person's next run compared with that one.
+    let stage = TestWorkspace::new();
+    let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\nmode_files = [\"swarm.org\"]\n[policies]\n\
+               exhaustion = [\"rules:house.toml\", \"builtin:resilience\"]\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n";
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write("job.toml", job);
+    write("swarm.org", "#+PROPERTY: MODE swarm\n#+PROPERTY: MAX_TURNS_EXECUTOR 30\n");
+    write("house.toml", "objectives-at-most = 4\n");
+    let elsewhere = stage.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let baton_elsewhere = format!(
+        "'{}' run \"$PWD/job.toml\" --workspace '{}' --state-dir '{}'",
+        env!("CARGO_BIN_EXE_baton"),
+        elsewhere.display(),
+        stage.state_root().display()
+    );
+    let agent = format!(
+        "cat > /dev/null\necho x > a.txt\nif [ ! -e out ]; then\n  {baton_elsewhere} > first 2>&1\n  \
+         echo 'verify = \"touch ran\"' >> job.toml\n  {baton_elsewhere} --new --accept-changes > out 2>&1\nfi\necho 'Done: write-a-txt'\n"
+    );
+    write("agent.sh", &agent);
+    let run = || baton(&stage, &["run", "job.toml"]);
+    run().expect(0);
+    assert!(stage.read("first").contains("run"), "it began one there: {}", stage.read("first"));
+    let said = stage.read("out");
+    assert!(said.contains("--accept-changes is for a person"), "{said}");
+    run().expect(2).says(&["job.toml was changed while run", "--accept-changes"]);
+    assert!(!stage.workspace.join("ran").exists());
+
+    // What the file names is as good as the file: the agent changes it in the next run.
+    write("job.toml", job);
+    for (file, line) in [("house.toml", "# more"), ("swarm.org", "more")] {
+        write(
+            "agent.sh",
+            &format!("cat > /dev/null\necho y >> a.txt\necho '{line}' >> {file}\necho 'Done: write-a-txt'\n"),
+        );
+        baton(&stage, &["run", "job.toml", "--accept-changes"]).expect(0);
+        run().expect(2).says(&[&format!("{file} was changed while run")]);
+    }
+}
+
+#[test]
 fn another_plan_in_the_place_of_a_plan_is_not_begun() {
     // N6: by a link, no earlier run was known, and its check ran.
     for folder in [false, true] {

@@ -159,9 +159,12 @@ pub fn own_marks() -> BTreeSet<String> {
     marks
 }
 
-/// Whether a host is above this process: it started a command from which this process came, or has adopted it.
+/// Whether a host is above this process: it started a command from which this process came, or has adopted it. Above a process that leads
+/// its session the next one does not count: a host in the background has been launched by a command of Baton, which is none.
 pub fn descends_from_host() -> bool {
-    cfg!(target_os = "linux") && above(std::process::id()).into_iter().any(is_baton)
+    let own = std::process::id();
+    let leads = usize::from(proc::look(own).is_some_and(|process| process.session == own));
+    cfg!(target_os = "linux") && above(own).into_iter().skip(leads).any(is_baton)
 }
 
 /// Ends, by force, what carries one of these marks. With `adopted`, also what came to this process from a guard that is gone. Gives how

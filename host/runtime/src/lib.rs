@@ -64,6 +64,7 @@ pub use baton_workspace::{
 };
 pub use config::{HostConfig, PolicyBundle, PolicySource, RoleOverrides, RunStart, RunUpdate};
 pub use control::message::{ControlMessage, ControlReply};
+pub use control::requester::expect_person;
 pub use control::{control, use_policy};
 pub use diff::{RunChanges, RunDiff, diff};
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};

@@ -11,6 +11,7 @@ use baton_store::{Journal, RunSummary, StateDir};
 
 use crate::config::HostConfig;
 use crate::control::client::{HostStatus, at_work};
+use crate::control::requester;
 use crate::error::RuntimeError;
 use crate::query;
 use crate::recorder::RunRecorder;
@@ -85,7 +86,7 @@ pub struct RunOfFile {
 }
 
 /// The newest run that was made from the plan or the workflow file at this path, without links; in whatever workspace, since the file itself
-/// may name one.
+/// may name one. Runs that agents began do not count: an agent would accept its own changes by one.
 ///
 /// # Errors
 /// Those of reading the list of runs.
@@ -101,6 +102,9 @@ pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile
             }
             let began = query::begun_with(journal.first(&summary.run).ok().flatten());
             let Some(began) = began.filter(|began| is_from(began, file)) else { continue };
+            if requester::is_of_agent(&state, &summary.run) {
+                continue;
+            }
             let (run, started_at) = (summary.run, summary.started_at);
             newest = Some(RunOfFile { run, started_at, began: *began, state: state.clone() });
             break;
@@ -146,7 +150,7 @@ impl RunOfFile {
     }
 }
 
-/// The newest run of this workflow, with the journal that has it.
+/// The newest run of this workflow that no agent began, with the journal that has it.
 fn newest(
     config: &HostConfig,
     workflow: &Workflow,
@@ -157,7 +161,9 @@ fn newest(
     };
     let journal = query::open_read_only(&state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let newest = runs.into_iter().rev().find(|run| is_of(&journal, &run.run, &run.workflow, workflow));
+    let newest = runs.into_iter().rev().find(|run| {
+        is_of(&journal, &run.run, &run.workflow, workflow) && !requester::is_of_agent(&state, &run.run)
+    });
     Ok(newest.map(|newest| (state, journal, newest)))
 }
 
@@ -165,7 +171,7 @@ fn newest(
 /// `run` takes one of them up, whatever is removed in between.
 ///
 /// # Errors
-/// [`RuntimeError::Busy`] while a host works there, and those of reading and writing the journal.
+/// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::Refused`] to an agent that did not begin the run, and those of reading and writing the journal.
 pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<RunId>, RuntimeError> {
     let state = match query::find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
@@ -183,6 +189,7 @@ pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<R
         if is_over(&folded) || folded.run.is_set_aside() {
             continue;
         }
+        requester::expect_no_agent(&state, &run.run)?;
         let mut scribe = RunRecorder::new(folded, run.run.clone(), journal.clone());
         let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
         scribe.record(Input::SetAside).map_err(broken)?;

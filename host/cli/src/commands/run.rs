@@ -13,7 +13,8 @@ use baton_runtime::core::input::PauseAnswer;
 use baton_runtime::core::view::{COULD_NOT_START, QuestionSummary, RunView};
 use baton_runtime::core::workflow::{AgentKind, RunSource, SandboxLevel};
 use baton_runtime::{
-    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, set_aside, unfinished,
+    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, expect_person, set_aside,
+    unfinished,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -244,13 +245,14 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     }
     let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
     let base = task.base()?;
-    if !is_launched && !args.dry_run && !accepts_changes {
-        let named = workflow
-            .policies
-            .references()
-            .into_iter()
-            .filter_map(|named| base.join(named).canonicalize().ok());
-        agent_changes::expect_own(task, &args.place, &workflow, &named.collect::<Vec<_>>())?;
+    if !is_launched && accepts_changes {
+        expect_person("--accept-changes")?;
+    } else if !is_launched {
+        let own = agent_changes::expect_own(task, &args.place, &workflow, &base);
+        match args.dry_run {
+            true => own.err().into_iter().for_each(|refused| out::progress(&format!("refused: {refused}"))),
+            false => own?,
+        }
     }
     let mut policies = bundle(&base, &workflow, &args.place, pinning)?;
     if looks && restarts {

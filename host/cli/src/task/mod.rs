@@ -85,7 +85,7 @@ pub(crate) struct LoadedTask {
     /// The plan that it was made of, without links.
     plan: Option<PathBuf>,
     /// Files that were read with it.
-    named: Vec<String>,
+    pub(crate) named: Vec<String>,
 }
 
 impl Task {

@@ -17,6 +17,9 @@ use crate::private_file;
 /// A longer command line is cut.
 const COMMAND_BYTES: usize = 512;
 
+/// In the place of the marks of a process that has dropped them.
+const WITHOUT_MARK: &str = "below a host";
+
 /// Somebody whom an agent started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentRequester {
@@ -88,9 +91,36 @@ pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), Runti
     }
 }
 
+/// Refuses what only a person may ask for if an agent, or a command of a run, started this process.
+///
+/// # Errors
+/// [`RuntimeError::Refused`], with `what` in its words.
+pub fn expect_person(what: &str) -> Result<(), RuntimeError> {
+    match own_origin().is_empty() {
+        true => Ok(()),
+        false => Err(RuntimeError::Refused(format!(
+            "{what} is for a person, and this command was started by an agent, or by a check of a run"
+        ))),
+    }
+}
+
 /// Notes the marks of what began a run, for the time in which no host works on it.
 pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
-    private_file::write_json(&started_in_file(state, run), &baton_agents::own_marks())
+    private_file::write_json(&started_in_file(state, run), &own_origin())
+}
+
+/// Whether an agent or a check began a run, and this process does not come from there too: for a person it is no run of theirs.
+pub(crate) fn is_of_agent(state: &StateDir, run: &RunId) -> bool {
+    !started_in(state, run).is_subset(&own_origin())
+}
+
+/// The marks that this process carries; empty for a person's.
+fn own_origin() -> BTreeSet<String> {
+    let mut marks = baton_agents::own_marks();
+    if marks.is_empty() && baton_agents::descends_from_host() {
+        marks.insert(WITHOUT_MARK.to_owned());
+    }
+    marks
 }
 
 /// The marks of what began the run. None where that was not noted: then only a person may change it.

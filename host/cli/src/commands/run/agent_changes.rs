@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_runtime::core::workflow::RunSource;
-use baton_runtime::core::{ObjectiveId, RunId, Workflow};
+use baton_runtime::core::{RunId, Workflow};
 use baton_runtime::{RunOfFile, newest_of_file, newest_run};
 
 use super::has_changed;
@@ -40,12 +40,13 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
 }
 
 /// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with or that it lacks
-/// now, and a workflow file that was changed while a run worked, or one of the policies that it names.
+/// now, and a workflow file that was changed while a run worked, or one of the files that it names. `base` is the folder that their paths
+/// start from.
 pub(super) fn expect_own(
     task: &Task,
     place: &LocationArgs,
     workflow: &Workflow,
-    policies: &[PathBuf],
+    base: &Path,
 ) -> anyhow::Result<()> {
     let (Task::Plan(path) | Task::File(path)) = task else { return Ok(()) };
     let Ok(real) = path.canonicalize() else { return Ok(()) };
@@ -65,8 +66,8 @@ pub(super) fn expect_own(
     let said = match said {
         None => {
             let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
-            let files: Vec<PathBuf> =
-                own.then_some(real).into_iter().chain(policies.iter().cloned()).collect();
+            let named = named_files(task, place, workflow, base).into_iter().filter(|file| *file != real);
+            let files: Vec<PathBuf> = own.then(|| real.clone()).into_iter().chain(named).collect();
             earlier.changed_since(&files)?.map(|(run, file)| {
                 let name = if file.ends_with(path) { path } else { file };
                 format!(
@@ -85,6 +86,13 @@ pub(super) fn expect_own(
     }
 }
 
+/// What decides about a run beside its own file: policies, and files of rules and modes, as absolute paths without links.
+fn named_files(task: &Task, place: &LocationArgs, workflow: &Workflow, base: &Path) -> BTreeSet<PathBuf> {
+    let read = task.read(place).map(|read| read.named).unwrap_or_default();
+    let policies = workflow.policies.references().into_iter().map(str::to_owned);
+    read.into_iter().chain(policies).filter_map(|file| base.join(file).canonicalize().ok()).collect()
+}
+
 /// Checks that are new in a plan, and checks that phases and objectives of it had and have no more.
 fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String> {
     let known: BTreeSet<&str> = checks(began).collect();
@@ -96,21 +104,34 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String>
             new.join(", ")
         ));
     }
-    let mut lost = Vec::new();
+    let mut left: Vec<&str> = checks(now).collect();
+    let is_lost = |check: &&str| match left.iter().position(|one| one == check) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    let mut lost: Vec<&str> = checks(began).filter(is_lost).collect();
+    // One that stands elsewhere now does not look at what it looked at.
     for before in &began.phases {
         let Some(phase) = now.phases.iter().find(|phase| phase.title == before.title) else { continue };
-        if phase.verify.is_none() {
-            lost.extend(&before.verify);
+        if phase.verify != before.verify {
+            lost.extend(before.verify.as_deref());
         }
-        let is_bare =
-            |id: &ObjectiveId| phase.objectives.iter().any(|now| now.id == *id && now.verify.is_none());
-        let bare = before.objectives.iter().filter(|objective| is_bare(&objective.id));
-        lost.extend(bare.filter_map(|objective| objective.verify.as_ref()));
+        for objective in &before.objectives {
+            let same = phase.objectives.iter().find(|now| now.id == objective.id);
+            if same.is_some_and(|now| now.verify != objective.verify) {
+                lost.extend(objective.verify.as_deref());
+            }
+        }
     }
+    lost.sort_unstable();
+    lost.dedup();
     let lost: Vec<String> = lost.into_iter().map(|check| format!("`{check}`")).collect();
     (!lost.is_empty()).then(|| {
         format!(
-            "the plan lacks checks that run {run} began with, and an agent may have removed them: {}",
+            "the plan lacks checks that run {run} began with, or has them elsewhere, and an agent may have done it: {}",
             lost.join(", ")
         )
     })
