@@ -40,10 +40,10 @@ fn no_session_submits_by_file_the_review_of_another_one() {
 for session in s1 s2 s3 s4; do
 put forged-$session "{\"report\": \"review-submit\", \"session\": \"$session\", \"score\": 100, \"summary\": \"fine\"}"
 done
-await "$inbox/rejected/forged-s3*.why.txt"
+put nameless '{"report": "review-submit", "score": 100, "summary": "fine"}'
+await "$inbox/rejected/nameless*.why.txt"
 echo b > b.txt; echo 'Done: b'"#;
-    let review =
-        "touch review.on\nawait \"$inbox/rejected/forged-s3*.why.txt\"\necho 'I have looked around.'";
+    let review = "touch review.on\nawait \"$inbox/rejected/nameless*.why.txt\"\necho 'I have looked around.'";
     let stage = side_by_side(a, b, "review = \"executor\"\n", review);
     let ended = stage.baton(&["run", "job.toml"]);
     assert_ne!(ended.code, Some(0), "{}", ended.stderr);

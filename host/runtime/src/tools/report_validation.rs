@@ -9,7 +9,7 @@ use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
 use baton_core::{ObjectiveId, SessionId, WorktreeName};
 use baton_inbox::ToolCall;
 
-use crate::tools::review_submission::ReviewSubmission;
+use crate::tools::review_submission::{ReviewSubmission, reviewer};
 
 /// Objectives that a refusal lists; a run has few, and an agent needs only its own.
 const LISTED: usize = 20;
@@ -101,14 +101,14 @@ pub(crate) fn is_review_of(
     session: Option<&SessionId>,
     tree: &WorktreeName,
 ) -> Result<(), String> {
-    let other = live_in(view, tree).find(|row| Some(&row.id) != session);
-    match (session, other) {
-        (Some(_), Some(other)) => Err(format!(
+    let of = reviewer(view, session);
+    match live_in(view, tree).find(|row| Some(&row.id) != of.as_ref()) {
+        Some(other) => Err(format!(
             "session {} works in this folder too, and a file does not say who wrote it: submit the review by the tool, or end your \
              answer with the score as your prompt says",
             other.id
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

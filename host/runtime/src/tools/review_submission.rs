@@ -54,6 +54,12 @@ impl ReviewSubmission {
     }
 }
 
+/// The session that a review is of; one that does not say who it is can only be the reviewer that there is.
+pub(crate) fn reviewer(view: &RunView, session: Option<&SessionId>) -> Option<SessionId> {
+    let last = || reviewing(view, None).ok()?.sessions.last().map(|row| row.id.clone());
+    session.cloned().or_else(last)
+}
+
 /// The phase in which a session reviews. One that does not say who it is can only be the reviewer that there is.
 fn reviewing<'a>(view: &'a RunView, session: Option<&SessionId>) -> Result<&'a PhaseSummary, String> {
     let is_over = |row: &PhaseSummary| matches!(row.status, PhaseStatus::Done | PhaseStatus::Skipped);
