@@ -253,6 +253,7 @@ impl<'a> BoundaryContext<'a> {
             folder: self.folder,
             own_exe: self.own_exe,
             home,
+            workspace: self.workspace,
             path,
             programs: Vec::new(),
             settings: Vec::new(),

@@ -49,6 +49,7 @@ fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path
         folder: root.join("session/inside"),
         own_exe: &own_exe,
         home: Some(Path::new("/nonexistent/home")),
+        workspace: tree,
         path: Some(OsStr::new("/usr/bin:/bin")),
         programs: Vec::new(),
         settings: Vec::new(),

@@ -14,7 +14,7 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use crate::planted_paths::{PlantedPaths, RemainingPaths, WatchedPaths};
-use crate::programs::program_of_this_process;
+use crate::programs::{is_executable, program_of_this_process};
 use crate::proxy;
 use crate::refusals::{RefusalReceiver, RefusalSender};
 use crate::sandbox_support::{SandboxSupport, UnsupportedLevel};
@@ -43,6 +43,8 @@ pub struct BoundaryRequest<'a> {
     pub own_exe: &'a Path,
     /// The user's home.
     pub home: Option<&'a Path>,
+    /// The workspace of the run, of which the tree may be a copy.
+    pub workspace: &'a Path,
     /// Where programs are found.
     pub path: Option<&'a OsStr>,
     /// Programs that must be there, wherever they lie.
@@ -159,7 +161,7 @@ impl Boundary {
             programs: wanted
                 .programs
                 .iter()
-                .flat_map(|program| what_belongs_to(program, wanted.path))
+                .flat_map(|program| what_belongs_to(program, wanted.path, [wanted.tree, wanted.workspace]))
                 .collect(),
             read: resolved(wanted.sandbox.read.as_deref(), wanted.home, wanted.tree),
             write: resolved(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree),
@@ -333,11 +335,20 @@ pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(program)).filter(|found| found.is_file()))
 }
 
-/// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line
-/// names.
-fn what_belongs_to(program: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
+/// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line names. What lies
+/// in a folder of the work says nothing about files elsewhere: agents and the repository write it.
+fn what_belongs_to(program: &Path, path: Option<&OsStr>, work: [&Path; 2]) -> Vec<PathBuf> {
+    let is_of_work = |path: &Path| {
+        work.iter().any(|root| {
+            path.starts_with(root) || root.canonicalize().is_ok_and(|root| path.starts_with(root))
+        })
+    };
+    let Ok(real) = program.canonicalize() else { return vec![program.to_owned()] };
+    let is_written = !program.is_absolute() || is_of_work(program) || is_of_work(&real);
+    if is_written && !(program.is_absolute() && is_of_work(&real)) {
+        return Vec::new();
+    }
     let mut found = vec![program.to_owned()];
-    let Ok(real) = program.canonicalize() else { return found };
     let mut packages = real.ancestors().filter(|above| above.ends_with("node_modules"));
     found.push(packages.by_ref().last().map_or_else(|| real.clone(), Path::to_owned));
     let mut head = [0; 256];
@@ -347,11 +358,62 @@ fn what_belongs_to(program: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
     if let Some(words) = head.lines().next().and_then(|line| line.strip_prefix("#!")) {
         let mut words =
             words.split_whitespace().skip_while(|word| word.ends_with("/env") || word.starts_with('-'));
-        if let Some(interpreter) = words.next() {
-            let named = found_on(path, interpreter);
-            found.extend(named.iter().cloned());
-            found.extend(named.and_then(|program| program.canonicalize().ok()));
+        let interpreter = words.next().filter(|word| !(is_written && word.contains('/')));
+        let named = interpreter.and_then(|interpreter| found_on(path, interpreter));
+        let Some(real) = named.as_ref().and_then(|named| named.canonicalize().ok()) else { return found };
+        if is_executable(&real) && !(is_written && is_of_work(&real)) {
+            found.extend(named);
+            found.push(real);
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_work_says_nothing_about_files_elsewhere() {
+        // N6: the first line of a script in the tree, and a link there, had the user's keys mounted.
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, home, bin) = (root.join("tree"), root.join("home"), root.join("bin"));
+        for folder in [&tree, &home, &bin] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(home.join("key"), "secret").unwrap();
+        let program = |path: PathBuf, text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let tool = program(bin.join("tool"), "#!/bin/sh\n");
+        let path = Some(bin.as_os_str());
+        let of = |program: &Path| {
+            let mut found = what_belongs_to(program, path, [&tree, &tree]);
+            found.sort();
+            found.dedup();
+            found
+        };
+        for line in [
+            format!("#!{}", home.display()),
+            format!("#!/usr/bin/env -S -u {} sh", home.join("key").display()),
+        ] {
+            let script = program(tree.join("script"), &line);
+            assert_eq!(of(&script), std::slice::from_ref(&script), "{line}");
+        }
+        let script = program(tree.join("script"), "#!/usr/bin/env tool\n");
+        assert_eq!(of(&script), [tool.clone(), script.clone()]);
+        symlink(home.join("key"), tree.join("linked")).unwrap();
+        assert_eq!(of(&tree.join("linked")), [] as [PathBuf; 0]);
+        assert_eq!(of(Path::new("bin/relative")), [PathBuf::from("bin/relative")]);
+        // What the user has elsewhere is made of what it names, if that is a program.
+        let own = program(home.join("own"), &format!("#!{}\n", tool.display()));
+        assert_eq!(of(&own), [tool.clone(), own]);
+        let odd = program(home.join("odd"), &format!("#!{}\n", home.display()));
+        assert_eq!(of(&odd), std::slice::from_ref(&odd));
+    }
 }
