@@ -371,7 +371,11 @@ impl RunWorktrees {
         let repository = self.made_in(repo, tree).ok_or_else(gone)?;
         self.hold_link(tree, &repository.top)?;
         let place = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
-        if place.is_sound().await? { Ok(place) } else { Err(gone()) }
+        if !place.is_sound().await? {
+            return Err(gone());
+        }
+        place.expect_own_branch().await?;
+        Ok(place)
     }
 
     async fn workspace_place(&self, repo: &WorkspaceRepository) -> Result<Worktree, WorktreeError> {

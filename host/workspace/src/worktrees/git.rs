@@ -37,7 +37,10 @@ const STALE_LOCK: Duration = Duration::from_secs(60);
 /// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
 /// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
 /// gives. Those that the repository names do not (`git_view.rs`).
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 16] = [
+    // Both are files beside the objects, which an agent may write, and by which git would see another history.
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
     "core.logAllRefUpdates=false",
     "core.safecrlf=false",
     "core.splitIndex=false",

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use baton_core::WorktreeName;
 
 use super::git::{path, records};
+use super::snapshot::{difference, expect_true_content};
 use super::worktree::Worktree;
 use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 use crate::regular_file::read_plain;
@@ -57,6 +58,7 @@ impl RunWorktrees {
         let fork = fork.or(target.commit(&target.fork).await?);
         if let Some(fork) = fork {
             self.expect_kept(&target, &format!("the branch {name}"), &fork, &tip).await?;
+            expect_true_content(&target.git, &difference(&target.git, &fork, &tip).await?).await?;
         }
         if let Some(open) = target.open_merge().await? {
             if target.holds(&open, &tip).await? {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{IndexEntries, commit_tree, difference};
+use super::snapshot::{IndexEntries, commit_tree, difference, expect_true_content};
 use super::worktree::Worktree;
 use super::{RunWorktrees, WorktreeError};
 
@@ -167,6 +167,7 @@ impl RunWorktrees {
         let missing: IndexEntries =
             concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
         if !missing.is_empty() {
+            expect_true_content(&now.git, &missing).await?;
             let target = now.with(&missing).await?;
             now.overwrite(&target).await?;
         }

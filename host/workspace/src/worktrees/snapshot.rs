@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use baton_core::visible::visible_name;
+
 use super::git::{GitRunner, path, records};
 use super::worktree::{Worktree, add_files, pairs};
 use super::{RunWorktrees, WorktreeError};
@@ -140,6 +142,29 @@ pub(super) async fn difference(git: &GitRunner, from: &str, to: &str) -> Result<
         (path(name), line)
     };
     Ok(pairs(&raw).map(entry).collect())
+}
+
+/// Refuses files whose objects have another content than their names say: an agent that writes git's folder of objects can make one, and git
+/// does not look.
+pub(super) async fn expect_true_content(
+    git: &GitRunner,
+    entries: &IndexEntries,
+) -> Result<(), WorktreeError> {
+    for (file, line) in entries {
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.split([' ', '\t']);
+        let (Some(mode), Some(object)) = (words.next(), words.next()) else { continue };
+        if !mode.starts_with("10") && !mode.starts_with("12") {
+            continue;
+        }
+        let content = git.call(&["cat-file", "blob", object]).bytes().await?;
+        let found = git.call(&["hash-object", "--stdin", "--no-filters"]).input(content).text().await?;
+        if found != object {
+            let (path, object) = (visible_name(&file.to_string_lossy()).into_owned(), object.to_owned());
+            return Err(WorktreeError::ForgedObject { path, object, found });
+        }
+    }
+    Ok(())
 }
 
 /// Files of the first tree that have another name in the second one, and that name, as far as git finds them alike.

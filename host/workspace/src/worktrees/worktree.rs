@@ -112,6 +112,20 @@ impl Worktree {
         Ok(found.code == Some(0) && found.answer == b"true\n")
     }
 
+    /// Refuses a branch of ours that stands for another one: git would move that one.
+    pub(super) async fn expect_own_branch(&self) -> Result<(), WorktreeError> {
+        let branch = self.own_branch();
+        match self.git.call(&["symbolic-ref", "-q", &branch]).answer().await? {
+            None => Ok(()),
+            Some(to) => Err(WorktreeError::Link {
+                source: std::io::Error::other(format!(
+                    "the branch {branch} stands for {to} now, and git would move that one: an agent may have done it; \
+                     `git update-ref --no-deref {branch} {to}` makes it a branch again"
+                )),
+            }),
+        }
+    }
+
     /// The commit of HEAD; nothing before the first one.
     pub(super) async fn head(&self) -> Result<Option<String>, WorktreeError> {
         self.commit("HEAD").await

@@ -90,6 +90,19 @@ pub enum WorktreeError {
         /// Its apparent size.
         bytes: u64,
     },
+    /// An object of the repository is not what its name says.
+    #[error(
+        "git's object {object} of {path} has another content than its name says ({found}): something wrote it that is not git, and an agent may have \
+         done it. Nothing was changed; remove that object, and let the work be done again"
+    )]
+    ForgedObject {
+        /// The file.
+        path: String,
+        /// Its object.
+        object: String,
+        /// The name that the content has.
+        found: String,
+    },
     /// A file goes through a command that only the repository names.
     #[error(
         "{path} goes through the filter {filter}, which only the repository's own configuration defines, and Baton runs no commands from a repository: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
