@@ -247,17 +247,13 @@ pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> 
     let found = StateDir::find(&config.state_root, &config.workspace).map_err(|source| {
         RuntimeError::State { what: "cannot look", dir: config.state_root.clone(), source: source.into() }
     })?;
-    match found {
-        Some(state) if state.journal().exists() => {
-            state.expect_journal().map_err(cannot_read(&state))?;
-            Ok(state)
+    if let Some(state) = found {
+        state.expect_journal().map_err(cannot_read(&state))?;
+        if state.journal().exists() {
+            return Ok(state);
         }
-        Some(state) => {
-            state.expect_journal().map_err(cannot_read(&state))?;
-            Err(RuntimeError::NoRuns { workspace: config.workspace.clone() })
-        }
-        _ => Err(RuntimeError::NoRuns { workspace: config.workspace.clone() }),
     }
+    Err(RuntimeError::NoRuns { workspace: config.workspace.clone() })
 }
 
 pub(crate) fn open_read_only(state: &StateDir) -> Result<Journal, RuntimeError> {

@@ -345,7 +345,7 @@ fn what_belongs_to(program: &Path, path: Option<&OsStr>, work: [&Path; 2]) -> Ve
     };
     let Ok(real) = program.canonicalize() else { return vec![program.to_owned()] };
     let is_written = !program.is_absolute() || is_of_work(program) || is_of_work(&real);
-    if is_written && !(program.is_absolute() && is_of_work(&real)) {
+    if is_written && (!program.is_absolute() || !is_of_work(&real)) {
         return Vec::new();
     }
     let mut found = vec![program.to_owned()];

@@ -78,11 +78,11 @@ pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), Runti
             "this command was started by {by}: an agent may report, and change nothing else of a run"
         )))
     };
-    let own = baton_agents::own_marks();
+    let own = own_origin();
     if own.iter().any(|mark| of_run.contains(mark)) {
         return refused(&format!("an agent of run {run}, or by a check of it"));
     }
-    if own.is_empty() && baton_agents::descends_from_host() {
+    if own.contains(WITHOUT_MARK) {
         return refused("a command that Baton runs, such as a check");
     }
     match own.iter().all(|mark| started_in.contains(mark)) {

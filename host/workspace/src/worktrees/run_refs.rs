@@ -67,11 +67,11 @@ impl RunRefs {
 }
 
 impl Worktree {
-    /// What the host wrote down for a ref of the run; `None` in the outer place if it is no ref of the run.
-    pub(super) async fn own_ref(&self, name: &str) -> Result<Option<Option<String>>, WorktreeError> {
+    /// What git is asked for in the place of a name: of a ref of the run the commit that was written down, if any, and else the name itself.
+    pub(super) async fn written_down(&self, name: &str) -> Result<Option<String>, WorktreeError> {
         match name.starts_with(&self.refs.prefix) {
-            true => Ok(Some(self.own_refs().await?.remove(name))),
-            false => Ok(None),
+            true => Ok(self.own_refs().await?.remove(name)),
+            false => Ok(Some(name.to_owned())),
         }
     }
 

@@ -133,8 +133,7 @@ impl Worktree {
 
     /// The commit that a name stands for.
     pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, WorktreeError> {
-        let own = self.own_ref(name).await?;
-        let Some(name) = own.unwrap_or_else(|| Some(name.to_owned())) else { return Ok(None) };
+        let Some(name) = self.written_down(name).await? else { return Ok(None) };
         self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{name}^{{commit}}")).answer().await
     }
 
