@@ -193,7 +193,7 @@ impl SecretRuleSet {
                 let mut builder = ParserBuilder::new();
                 builder.unicode(unicode).utf8(false).build().parse(regex).map_err(|e| e.to_string())
             };
-            let mut keywords = needed(&parse(false).or_else(|_| parse(true))?);
+            let mut keywords = required_words(&parse(false).or_else(|_| parse(true))?);
             keywords.retain(|words| shortest(words) >= WORD_BYTES);
             keywords.sort_by_key(|words| (std::cmp::Reverse(shortest(words)), words.len()));
             keywords.truncate(WORDS_AT_ONCE);
@@ -233,17 +233,17 @@ fn array<'a>(value: &'a Value, key: &str) -> BuildResult<&'a Vec<Value>> {
 }
 
 /// Sets of words: each match of an expression has at least one word of each set, in whatever case.
-fn needed(hir: &Hir) -> Vec<BTreeSet<String>> {
+fn required_words(hir: &Hir) -> Vec<BTreeSet<String>> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Vec::new(),
         HirKind::Literal(_) | HirKind::Class(_) => {
             exact(hir).map(|word| BTreeSet::from([word])).into_iter().collect()
         }
         HirKind::Repetition(repetition) if repetition.min == 0 => Vec::new(),
-        HirKind::Repetition(repetition) => needed(&repetition.sub),
-        HirKind::Capture(capture) => needed(&capture.sub),
+        HirKind::Repetition(repetition) => required_words(&repetition.sub),
+        HirKind::Capture(capture) => required_words(&capture.sub),
         HirKind::Alternation(ways) => {
-            let longest = |way| needed(way).into_iter().max_by_key(shortest);
+            let longest = |way| required_words(way).into_iter().max_by_key(shortest);
             let ways: Option<Vec<_>> = ways.iter().map(longest).collect();
             ways.map(|ways| ways.into_iter().flatten().collect()).into_iter().collect()
         }
@@ -256,7 +256,7 @@ fn needed(hir: &Hir) -> Vec<BTreeSet<String>> {
                     continue;
                 }
                 sets.push(BTreeSet::from([std::mem::take(&mut run)]));
-                sets.extend(needed(part));
+                sets.extend(required_words(part));
             }
             sets.push(BTreeSet::from([run]));
             sets.retain(|words| shortest(words) > 0);

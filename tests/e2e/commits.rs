@@ -232,3 +232,39 @@ fn a_sentence_and_a_plan_are_committed_where_one_says_so() {
         .expect(2)
         .says(&["leave one of them out"]);
 }
+
+#[test]
+fn what_a_reviewer_makes_is_not_committed_as_work_that_was_reviewed() {
+    // N6, D3: the commit had it, with the line `Reviewed: 95 of 100`.
+    let stage = TestWorkspace::new();
+    let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\ncommit = \"phase\"\n[roles.reviewer]\nagent = \"process:sh reviewer.sh\"\n\
+               [limits]\nretries = 0\n[[phases]]\nid = \"first\"\nreview = \"reviewer\"\nverify = \"test -s a.txt\"\n\
+               objectives = [{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }]\n";
+    stage.write("job.toml", job);
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    // The second round has what the reviewer of the first one left: a cache that stays as it was, and a file that the agent goes on with.
+    write(
+        "agent.sh",
+        "cat > /dev/null\necho x >> a.txt\n[ ! -e case.txt ] || { echo more >> case.txt; echo new > b.txt; }\necho 'Done: a'\n",
+    );
+    write(
+        "reviewer.sh",
+        "cat > /dev/null\nif [ -e b.txt ]; then\n  echo evil > evil.txt\n  (sleep 0.2; echo evil > later.txt) &\n  echo 'Score: 95'\n\
+         else\n  mkdir -p cache; echo c > cache/a.pyc; echo case > case.txt\n  echo 'Case 3 is missing.'; echo 'Score: 10'\nfi\n",
+    );
+    stage.make_repository();
+    let ended = stage.baton(&["run", "job.toml"]).expect(0);
+    ended.says(&["not committed, since made while checking: cache/a.pyc, evil.txt"]);
+    let committed = stage.git(&["show", "--format=%B", "--name-only"]);
+    assert!(committed.contains("Reviewed: 95 of 100"), "{committed}");
+    for (file, is_in) in [
+        ("a.txt", true),
+        ("b.txt", true),
+        ("case.txt", true),
+        ("evil.txt", false),
+        ("later.txt", false),
+        ("a.pyc", false),
+    ] {
+        assert_eq!(committed.contains(file), is_in, "{file}: {committed}");
+    }
+}

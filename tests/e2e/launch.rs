@@ -107,7 +107,7 @@ fn many_look_on_and_leaving_stops_nothing() {
     let leaves = stage.start(&["attach", "--format", "jsonl"]);
     let stays = stage.start(&["attach", &run]);
     // Both have their signals and their view before one of them is told to leave.
-    until("both look on", || [&leaves, &stays].iter().all(|child| stage.minds_interrupts(child.id())));
+    until("both look on", || [&leaves, &stays].iter().all(|child| stage.handles_interrupts(child.id())));
     kill_process(Pid::from_child(&leaves), Signal::INT).unwrap();
     let left = ended(leaves).expect(0).says(&["continues", "baton attach"]);
     let records: Vec<Value> = left.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -207,8 +207,7 @@ fn extend_in_the_same_place(stage: &TestWorkspace) {
 fn the_binary_alone_brings_all_that_a_policy_needs() {
     let stage = TestWorkspace::new();
     // As it is installed: a file somewhere, and no repository beside it.
-    let installed = stage.path("baton");
-    std::fs::copy(env!("CARGO_BIN_EXE_baton"), &installed).unwrap();
+    let installed = stage.copy_of_baton("baton");
     let new = |arguments: &[&str]| {
         let mut command = Command::new(&installed);
         command.current_dir(stage.path("")).env_clear().args(["policy", "new"]).args(arguments);

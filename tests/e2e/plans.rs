@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::TestWorkspace;
-use crate::way_in::{PLAYED, baton, stage};
+use crate::task_sources::{PLAYED, baton, stage};
 
 #[test]
 fn what_is_saved_has_what_the_flags_gave() {
@@ -42,6 +42,28 @@ fn what_is_nearly_a_box_is_no_finished_work() {
         .unwrap();
     let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
     assert!(ended.stderr.contains("this run does nothing below \"Release\""), "{}", ended.stderr);
+}
+
+#[test]
+fn a_check_of_a_plan_is_run_or_named_and_never_run_unseen() {
+    // A11, N6: "every objective is done", with a check that nothing ran; and one in a comment ran before the first agent.
+    let stage = stage();
+    let write = |text: &str| fs::write(stage.workspace.join("PLAN.md"), text).unwrap();
+    for (after, named) in [
+        ("## Verification\n\nverify: `false`\n", "PLAN.md:6: `verify: `false`` is not a check"),
+        ("### verify: `false`\n", "PLAN.md:4: `### verify: `false`` is not a check"),
+        ("verify:\n\n```sh\nfalse\n```\n", "PLAN.md:4: `verify:` is not a check"),
+    ] {
+        write(&format!("## Docs\n- [ ] Write h.txt\n\n{after}"));
+        for command in ["run", "check"] {
+            baton(&stage, &[command, "PLAN.md"]).expect(2).says(&[named]);
+        }
+    }
+    write(
+        "# Docs\n\n<!--\nverify: touch ran\n-->\n\n## A\n\n- [ ] Write h.txt\n\n### Check\n\n1. verify: `touch checked`\n",
+    );
+    baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    assert!(stage.workspace.join("checked").exists() && !stage.workspace.join("ran").exists());
 }
 
 #[test]
@@ -254,6 +276,216 @@ fn an_agent_accepts_no_changes_in_the_place_of_a_person() {
 }
 
 #[test]
+fn a_link_in_the_place_of_what_a_workflow_names_is_not_used() {
+    // N6: the next run used the rules of the agent, since only what the link leads to was compared.
+    let swaps = [
+        "rm conf/house.toml; ln -s ../.baton/evil.toml conf/house.toml",
+        "mv conf old; mkdir .baton/conf; mv .baton/evil.toml .baton/conf/house.toml; ln -s .baton/conf conf",
+        "rm conf/real.toml; ln -s ../.baton/evil.toml conf/real.toml",
+    ];
+    for (n, swap) in swaps.into_iter().enumerate() {
+        for is_repository in [true, false] {
+            let stage = TestWorkspace::new();
+            let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+            fs::create_dir(stage.workspace.join("conf")).unwrap();
+            let job = "name = \"job\"\nagent = \"process:sh agent.sh\"\n[policies]\n\
+                       exhaustion = [\"rules:conf/house.toml\", \"builtin:resilience\"]\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n";
+            write("job.toml", job);
+            write("conf/house.toml", "objectives-at-most = 4\n");
+            if n == 2 {
+                // The user has a link, and the agent exchanges what stands behind it.
+                fs::rename(stage.workspace.join("conf/house.toml"), stage.workspace.join("conf/real.toml"))
+                    .unwrap();
+                std::os::unix::fs::symlink("real.toml", stage.workspace.join("conf/house.toml")).unwrap();
+            }
+            let work = "cat > /dev/null\necho x >> a.txt\n";
+            write(
+                "agent.sh",
+                &format!(
+                    "{work}printf 'objectives-at-most = 9\\n' > .baton/evil.toml\n{swap}\necho 'Done: write-a-txt'\n"
+                ),
+            );
+            if is_repository {
+                stage.make_repository();
+            }
+            let run = |flags: &[&str]| baton(&stage, &[&["run", "job.toml"][..], flags].concat());
+            run(&[]).expect(0);
+            run(&[]).expect(2).says(&["conf", "was changed while run", "--accept-changes"]);
+            write("agent.sh", &format!("{work}echo 'Done: write-a-txt'\n"));
+            run(&["--accept-changes"]).expect(0);
+            run(&[]).expect(0);
+        }
+    }
+}
+
+#[test]
+fn what_the_next_run_reads_is_compared_however_many_files_are_there() {
+    // N6: behind the first 10,000 files of a folder without git, or ignored by git, a workflow file that an agent had changed was used.
+    for is_repository in [false, true] {
+        let stage = TestWorkspace::new();
+        let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+        let job = |name: &str, agent: &str| {
+            format!(
+                "name = \"{name}\"\nagent = \"process:sh {agent}\"\n[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n"
+            )
+        };
+        let does =
+            |more: &str| format!("cat > /dev/null\necho x >> a.txt\n{more}\necho 'Done: write-a-txt'\n");
+        if is_repository {
+            write(".gitignore", "job.toml\n*.sh\nbaton.toml\n");
+            stage.make_repository();
+        } else {
+            fs::create_dir(stage.workspace.join("aaa")).unwrap();
+            (0..10_050).for_each(|n| write(&format!("aaa/{n:05}"), ""));
+        }
+        write("job.toml", &job("job", "agent.sh"));
+        write("other.toml", &job("other", "other.sh"));
+        write("agent.sh", &does(""));
+        write("other.sh", &does(""));
+        let run = |file: &str, flags: &[&str]| baton(&stage, &[&["run", file][..], flags].concat());
+        run("job.toml", &[]).expect(0);
+        // What a person writes between two runs is theirs.
+        write("job.toml", &format!("{}verify = \"touch mine\"\n", job("job", "agent.sh")));
+        run("job.toml", &[]).expect(0);
+        assert!(stage.workspace.join("mine").exists());
+        write("job.toml", &job("job", "agent.sh"));
+        for (change, changed) in [
+            ("echo 'verify = \"touch ran\"' >> job.toml", "job.toml"),
+            ("echo '# more' >> agent.sh", "agent.sh"),
+            ("echo '# more' > baton.toml", "baton.toml"),
+            ("rm baton.toml", "baton.toml"),
+        ] {
+            write("agent.sh", &does(change));
+            run("job.toml", &["--accept-changes"]).expect(0);
+            let said = format!("{changed} was changed while run");
+            run("job.toml", &[]).expect(2).says(&[&said, "--accept-changes"]);
+            write("job.toml", &job("job", "agent.sh"));
+        }
+        assert!(!stage.workspace.join("ran").exists());
+        // Also by the agent of other work.
+        write("agent.sh", &does(""));
+        run("job.toml", &["--accept-changes"]).expect(0);
+        write("other.sh", &does("echo 'verify = \"touch ran\"' >> job.toml"));
+        run("other.toml", &[]).expect(0);
+        run("job.toml", &[]).expect(2).says(&["job.toml was changed while run"]);
+        run("other.toml", &[]).expect(0);
+    }
+}
+
+#[test]
+fn a_file_that_no_run_looked_at_among_too_many_is_asked_about_if_it_was_touched_since() {
+    // N6
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    let job = |policies: &str| {
+        format!(
+            "name = \"job\"\nagent = \"process:sh agent.sh\"\n{policies}[[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n"
+        )
+    };
+    fs::create_dir(stage.workspace.join("aaa")).unwrap();
+    (0..10_050).for_each(|n| write(&format!("aaa/{n:05}"), ""));
+    let rules = |file: &str| format!("[policies]\nexhaustion = [\"rules:{file}\", \"builtin:resilience\"]\n");
+    write("old.toml", "objectives-at-most = 4\n");
+    write("job.toml", &job(""));
+    write(
+        "agent.sh",
+        "cat > /dev/null\necho x >> a.txt\necho 'objectives-at-most = 9' > new.toml\necho 'Done: write-a-txt'\n",
+    );
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let run = |flags: &[&str]| baton(&stage, &[&["run", "job.toml"][..], flags].concat());
+    run(&[]).expect(0);
+    write("job.toml", &job(&rules("new.toml")));
+    run(&[]).expect(2).says(&["new.toml may have been changed while run", "--accept-changes"]);
+    write("job.toml", &job(&rules("old.toml")));
+    run(&[]).expect(0);
+    run(&[]).expect(0);
+}
+
+#[test]
+fn programs_and_locks_that_an_agent_changes_are_asked_about_before_the_next_run() {
+    // N6: the agent of one role rewrote the program of the other one, and the next run started it; with another lock it would have had
+    // another judge.
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    let job = |policies: &str| {
+        format!(
+            "name = \"job\"\nagent = \"process:sh agent.sh\"\n{policies}[roles.second]\nagent = \"process:sh -c 'exec ./tools/other.sh'\"\n\
+             [[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n"
+        )
+    };
+    write("job.toml", &job(""));
+    fs::create_dir(stage.workspace.join("tools")).unwrap();
+    write("tools/other.sh", "exit 1\n");
+    let does = |more: &str| format!("cat > /dev/null\necho x >> a.txt\n{more}\necho 'Done: write-a-txt'\n");
+    let run = |flags: &[&str]| baton(&stage, &[&["run", "job.toml"][..], flags].concat());
+    write("agent.sh", &does("echo evil > tools/other.sh"));
+    run(&[]).expect(0);
+    run(&[]).expect(2).says(&["tools/other.sh was changed while run", "--accept-changes"]);
+    // What a person writes between two runs is theirs.
+    write("agent.sh", &does(""));
+    run(&["--accept-changes"]).expect(0);
+    write("tools/other.sh", "exit 2\n");
+    run(&[]).expect(0);
+
+    // A component of a file is in the lock as well as one of a registry.
+    fs::write(stage.workspace.join("judge.wasm"), baton_runtime::engine::builtin_bytes()).unwrap();
+    write("job.toml", &job("[policies]\nexhaustion = \"judge.wasm\"\n"));
+    baton(&stage, &["policy", "lock", "job.toml"]).expect(0);
+    run(&[]).expect(0);
+    let lock = stage.read("baton.lock");
+    for change in ["printf '# more\\n' >> baton.lock", "rm baton.lock"] {
+        write("agent.sh", &does(change));
+        run(&["--accept-changes"]).expect(0);
+        run(&[]).expect(2).says(&["baton.lock was changed while run", "--accept-changes"]);
+        write("baton.lock", &lock);
+    }
+}
+
+#[test]
+fn a_check_that_stays_in_the_plan_under_another_heading_is_missed() {
+    // D3, N6: all texts were there, and the work was held to none of them.
+    let stage = TestWorkspace::new();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    let plan = "# Work\n\n## Move\n\n- [ ] Write `one.txt`\n- [ ] Write `two.txt`\n\nverify: `grep -q real one.txt`\n";
+    let done = "cat > /dev/null\necho real > one.txt\necho real >> two.txt\n[ ! -e PLAN.new ] || mv PLAN.new PLAN.md\necho 'Both are written.'\n";
+    write("agent.sh", done);
+    write("PLAN.md", plan);
+    write(
+        "PLAN.new",
+        "# Work\n\n## Old\n\n- [ ] Write `old.txt`\n\nverify: `grep -q real one.txt`\n\n## Move it\n\n- [ ] Write all of `two.txt`\n",
+    );
+    let run = |flags: &[&str]| {
+        baton(&stage, &[&["run", "PLAN.md", "--agent", "process:sh agent.sh"][..], flags].concat())
+    };
+    run(&[]).expect(0);
+    run(&[]).expect(2).says(&["has them elsewhere", "`grep -q real one.txt`", "--accept-changes"]);
+
+    // What people do: boxes that are ticked, and phases with the same check or with none.
+    write("PLAN.md", plan);
+    run(&[]).expect(0);
+    let ticked = plan.replace("[ ]", "[x]");
+    assert_eq!(stage.read("PLAN.md"), ticked);
+    let more = "\n## More\n\n- [ ] Write `two.txt` once more\n\nverify: `grep -q real one.txt`\n";
+    write("PLAN.md", &format!("{ticked}{more}"));
+    run(&[]).expect(0);
+    write(
+        "PLAN.md",
+        &format!("{}{more}\n## Last\n\n- [ ] Append to `two.txt`\n", ticked)
+            .replace("[ ] Write", "[x] Write"),
+    );
+    run(&[]).expect(0);
+    // A check of all phases is no phase's to lose.
+    let all = |heading: &str| {
+        format!("# Work\n\nverify: test -e one.txt\n\n## {heading}\n\n- [ ] Write `two.txt`\n")
+    };
+    write("ALL.md", &all("One"));
+    let run = || baton(&stage, &["run", "ALL.md", "--agent", "process:sh agent.sh"]);
+    run().expect(0);
+    write("ALL.md", &all("Two"));
+    run().expect(0);
+}
+
+#[test]
 fn another_plan_in_the_place_of_a_plan_is_not_begun() {
     // N6: by a link, no earlier run was known, and its check ran.
     for folder in [false, true] {
@@ -291,4 +523,49 @@ fn checks_that_are_new_in_a_plan_are_refused_where_its_run_is_replaced_as_well()
         baton(&stage, &command).expect(2).says(&["`touch ran`", "--accept-changes"]);
     }
     assert!(!stage.workspace.join("ran").exists());
+}
+
+#[test]
+fn every_check_of_a_plan_is_run_by_itself() {
+    // A11: the comment of the first check took the second one with it; what a viewer does not show of a line was run.
+    let stage = stage();
+    let write = |text: &str| fs::write(stage.workspace.join("PLAN.md"), text).unwrap();
+    write("## Docs\n- [ ] Write `h.txt`\n\nverify: true # it is there\nverify: touch second\n");
+    baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat());
+    assert!(stage.workspace.join("second").exists());
+    for line in
+        ["verify: true <!-- ; touch ran # -->", "verify: true [ ](#;touch$IFS/ran;)", "`verify: false`"]
+    {
+        write(&format!("## Docs\n- [ ] Write `i.txt`\n\n{line}\n"));
+        baton(&stage, &["check", "PLAN.md"]).expect(2).says(&["PLAN.md:4: ", "is not a check"]);
+    }
+}
+
+#[test]
+fn programs_in_another_folder_and_before_those_of_a_command_are_asked_about_before_the_next_run() {
+    // N6: what a command runs behind `cd`, and what `make` and Python prefer to what is there, was started by the next run.
+    for (command, change, named) in [
+        ("sh -c 'cd t && sh b.sh'", "echo exit >> t/b.sh", "t/b.sh"),
+        ("env -C t sh b.sh", "echo exit >> t/b.sh", "t/b.sh"),
+        ("make -s agent", "cp Makefile GNUmakefile", "GNUmakefile"),
+        ("python3 -m one", "mkdir one; touch one/__main__.py", "one/__main__.py"),
+    ] {
+        let stage = TestWorkspace::new();
+        fs::create_dir(stage.workspace.join("t")).unwrap();
+        let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+        write("t/b.sh", "exit 1\n");
+        write("Makefile", "agent:\n\tfalse\n");
+        write("one.py", "raise SystemExit(1)\n");
+        write("agent.sh", &format!("cat > /dev/null\necho x >> a.txt\n{change}\necho 'Done: write-a-txt'\n"));
+        write(
+            "job.toml",
+            &format!(
+                "name = \"job\"\nagent = \"process:sh agent.sh\"\n[roles.second]\nagent = \"process:{command}\"\n\
+                 [[phases]]\ntitle = \"One\"\ndo = [\"Write `a.txt`\"]\n"
+            ),
+        );
+        baton(&stage, &["run", "job.toml"]).expect(0);
+        let said = format!("{named} was changed while run");
+        baton(&stage, &["run", "job.toml"]).expect(2).says(&[said.as_str(), "--accept-changes"]);
+    }
 }

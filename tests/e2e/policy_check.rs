@@ -23,6 +23,11 @@ fn a_policy_that_breaks_no_rule_is_fit() {
     }
     let again = stage.baton(&["policy", "check", "calm.wasm", "--questions", "64"]).expect(0);
     assert_eq!(again.stdout, text, "the same check says the same");
+    // What was compiled is kept for the next check, and for the run that follows.
+    let kept = std::fs::read_dir(stage.path(".local/state/baton/aot")).unwrap();
+    let compiled =
+        kept.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "cwasm"));
+    assert_eq!(compiled.count(), 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Answers `initialize`, `tools/list` and every call, each with the id that it was asked under; a call gets the file that
 /// is its first argument.
-const STAND_IN: &str = r#"
+const MOCK_SERVER: &str = r#"
 while IFS= read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     case "$line" in
@@ -111,8 +111,8 @@ fn large() -> String {
 }
 
 /// A stand-in that answers calls with this text, twice, as servers with a schema do.
-fn stand_in(stage: &TestWorkspace, text: &str) -> Vec<String> {
-    let script = stage.write("stand-in.sh", STAND_IN);
+fn mock_server(stage: &TestWorkspace, text: &str) -> Vec<String> {
+    let script = stage.write("stand-in.sh", MOCK_SERVER);
     let result =
         json!({ "content": [{ "type": "text", "text": text }], "structuredContent": { "content": text } });
     let answer = stage.write("answer.json", result.to_string());
@@ -127,7 +127,7 @@ fn proxied(stage: &TestWorkspace, own: &[&str], server: &[String]) -> McpProxyCl
     McpProxyClient::start(stage, &arguments)
 }
 
-fn for_a_person(stage: &TestWorkspace, server: &[String]) -> McpProxyClient {
+fn user_proxy(stage: &TestWorkspace, server: &[String]) -> McpProxyClient {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     proxied(stage, &["--workspace", &workspace, "--state-dir", &state], server)
@@ -146,7 +146,7 @@ fn without_a_run_the_built_in_policy_decides() {
     // C3, C6
     let stage = TestWorkspace::new();
     let text = large();
-    let mut client = for_a_person(&stage, &stand_in(&stage, &text));
+    let mut client = user_proxy(&stage, &mock_server(&stage, &text));
     assert_eq!(client.tools(), ["read_file", "baton_artifact_load"]);
     let result = client.call("read_file", json!({ "path": "a" }));
     let (note, name) = replaced(&result);
@@ -165,7 +165,7 @@ fn without_a_run_the_built_in_policy_decides() {
 
     // What is below the threshold goes through, whatever else it is.
     let small = "a word of about four bytes ".repeat(600);
-    let mut client = for_a_person(&stage, &stand_in(&stage, &small));
+    let mut client = user_proxy(&stage, &mock_server(&stage, &small));
     assert_eq!(client.call("read_file", json!({}))["content"][0]["text"], small);
 }
 
@@ -181,7 +181,7 @@ fn with_a_session_its_host_asks_its_policy() {
     until("the agent works", || door().is_some() && stage.story().prompts.len() == 1);
     let file = door().unwrap();
     let text = large();
-    let server = stand_in(&stage, &text);
+    let server = mock_server(&stage, &text);
     let mut client = proxied(&stage, &["--session", file.to_str().unwrap()], &server);
     let (_, name) = replaced(&client.call("read_file", json!({})));
     assert_eq!(client.load(&name), text, "byte for byte");
@@ -223,7 +223,7 @@ fn before_a_real_server() {
     let path = stage.workspace.join("large.txt");
     fs::write(&path, &text).unwrap();
     let server = [program.into_string().unwrap(), stage.workspace.display().to_string()];
-    let mut client = for_a_person(&stage, &server);
+    let mut client = user_proxy(&stage, &server);
     let tools = client.tools();
     assert!(tools.len() > 3 && tools.last().unwrap() == "baton_artifact_load", "{tools:?}");
     let result = client.call("read_text_file", json!({ "path": path }));

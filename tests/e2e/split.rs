@@ -135,7 +135,7 @@ fn effects_on_trees(stage: &TestWorkspace) -> Vec<(u64, &'static str)> {
 }
 
 /// Kills the host at one point and resumes.
-fn survives(point: &str, ordinal: u64, name: &str, expected: &[(String, String)]) {
+fn kill_and_resume(point: &str, ordinal: u64, name: &str, expected: &[(String, String)]) {
     let at = format!("{point}:{ordinal}");
     let stage = wide(6, "");
     let killed = stage.baton_with(&["run", "wide.toml"], "BATON_KILL_AT", &at);
@@ -167,7 +167,7 @@ fn a_host_that_dies_on_the_way_loses_nothing_and_does_nothing_twice() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some((point, ordinal, name)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    survives(point, *ordinal, name, &expected);
+                    kill_and_resume(point, *ordinal, name, &expected);
                 }
             });
         }

@@ -22,7 +22,7 @@ fn marked(mark: &str) -> Vec<u8> {
 }
 
 /// Three phases; each stands still in its verification until a file is there.
-fn standing(policies: &str) -> TestWorkspace {
+fn blocked_workspace(policies: &str) -> TestWorkspace {
     let stage = TestWorkspace::new();
     let phase = |id: &str, after: &str| {
         format!(
@@ -42,12 +42,12 @@ fn standing(policies: &str) -> TestWorkspace {
     stage
 }
 
-fn reached(stage: &TestWorkspace, phase: &str) {
+fn wait_for_phase(stage: &TestWorkspace, phase: &str) {
     let file = stage.workspace.join(format!("at-{phase}"));
     until(&format!("phase {phase} is verified"), || file.exists());
 }
 
-fn let_go(stage: &TestWorkspace, phase: &str) {
+fn release_phase(stage: &TestWorkspace, phase: &str) {
     fs::write(stage.workspace.join(format!("go-{phase}")), "").unwrap();
 }
 
@@ -85,22 +85,22 @@ fn built_in() -> (String, Digest) {
 // M3
 #[test]
 fn a_policy_is_put_in_place_by_command_and_taken_back() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     let mine = marked("mine");
     stage.write("mine.wasm", &mine);
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     let used = use_policy(&stage, &["mine.wasm", "--decides", "prompting,splitting"]).expect(0);
     used.says(&["mine@", "decides prompting, splitting", "from the next decision on"]);
-    let_go(&stage, "one");
-    reached(&stage, "two");
+    release_phase(&stage, "one");
+    wait_for_phase(&stage, "two");
     use_policy(&stage, &["--rollback", "--decides", "prompting"])
         .expect(0)
         .says(&["resilience@", "prompting"]);
     let again = use_policy(&stage, &["--rollback", "--decides", "compaction"]).expect(2);
     again.says(&["nothing to go back to"]);
-    let_go(&stage, "two");
-    let_go(&stage, "three");
+    release_phase(&stage, "two");
+    release_phase(&stage, "three");
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 
     let log = stage.baton(&["log"]).expect(0).stdout;
@@ -129,10 +129,10 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
 // M3, M4
 #[test]
 fn a_policy_for_one_phase_decides_there_alone() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     stage.write("mine.wasm", marked("mine"));
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["mine.wasm", "--phase", "four"])
         .expect(2)
         .says(&["no phase four", "one, two, three"]);
@@ -141,7 +141,7 @@ fn a_policy_for_one_phase_decides_there_alone() {
         .expect(2)
         .says(&["nothing to go back to in this run", "in the phase two: --phase two"]);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let mine = ("mine".to_owned(), Digest::of(marked("mine")));
@@ -153,16 +153,16 @@ fn a_policy_for_one_phase_decides_there_alone() {
 // M3
 #[test]
 fn what_is_refused_changes_nothing() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     stage.write("broken.wasm", b"no component");
     stage.write("mine.wasm", marked("mine"));
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["broken.wasm"]).expect(3).says(&["not a WebAssembly component"]);
     use_policy(&stage, &["mine.wasm", "--set", "stall-ms=soon"]).expect(3).says(&["stall-ms"]);
     use_policy(&stage, &["absent.wasm"]).expect(2).says(&["absent.wasm"]);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     let ended = CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     assert!(labels(&stage).iter().all(|label| label.policy == "resilience"));
@@ -172,19 +172,19 @@ fn what_is_refused_changes_nothing() {
 // M3
 #[test]
 fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
-    let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
+    let stage = blocked_workspace("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
     stage.write("mine.wasm", marked("first"));
     let host = stage.start(&["run", "job.toml"]);
     let told = |wanted: fn(&ProgressEvent) -> bool| until("it is told", || stage.story().count(wanted) == 1);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     stage.write("mine.wasm", marked("second"));
     told(|notice| matches!(notice, ProgressEvent::PolicyChanged { cause: PolicyChangeCause::File, .. }));
-    let_go(&stage, "one");
-    reached(&stage, "two");
+    release_phase(&stage, "one");
+    wait_for_phase(&stage, "two");
     stage.write("mine.wasm", b"half a compone");
     told(|notice| matches!(notice, ProgressEvent::PolicyRefused { .. }));
-    let_go(&stage, "two");
-    let_go(&stage, "three");
+    release_phase(&stage, "two");
+    release_phase(&stage, "three");
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |mark| ("mine".to_owned(), Digest::of(marked(mark)));
     assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
@@ -194,7 +194,7 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
 #[test]
 fn watched_files_of_one_name_in_one_chain_are_refused_before_anything_starts() {
     let chained = "all = [\"a/mine.wasm\", \"b/mine.wasm\"]\n";
-    let stage = standing(&format!("[policies]\n{chained}watch = true\n"));
+    let stage = blocked_workspace(&format!("[policies]\n{chained}watch = true\n"));
     let put = |stage: &TestWorkspace, folders: &[&str]| {
         for folder in folders {
             std::fs::create_dir(stage.path(folder)).unwrap();
@@ -208,7 +208,7 @@ fn watched_files_of_one_name_in_one_chain_are_refused_before_anything_starts() {
     // Four may be named in one list; with one of the folder and the built-in one it is one too many.
     let folders = ["a", "b", "c", "d"];
     let long = folders.map(|folder| format!("\"{folder}/mine.wasm\""));
-    let stage = standing(&format!("[policies]\nall = [{}]\n", long.join(", ")));
+    let stage = blocked_workspace(&format!("[policies]\nall = [{}]\n", long.join(", ")));
     put(&stage, &folders);
     stage.write("work/baton.toml", "[policies]\nall = \"mine.wasm\"\n");
     stage.write("work/mine.wasm", marked("e"));
@@ -218,13 +218,13 @@ fn watched_files_of_one_name_in_one_chain_are_refused_before_anything_starts() {
 // M3, D8
 #[test]
 fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
-    let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
+    let stage = blocked_workspace("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
     stage.write("mine.wasm", marked("first"));
     let mut host = stage.start(&["run", "job.toml"]);
     let by_file = |notice: &ProgressEvent| {
         matches!(notice, ProgressEvent::PolicyChanged { cause: PolicyChangeCause::File, .. })
     };
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     stage.write("mine.wasm", marked("second"));
     until("it is put in place", || stage.story().count(by_file) == 1);
     use_policy(&stage, &["--rollback"]).expect(0);
@@ -233,7 +233,7 @@ fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
     let resumed = stage.start(&["resume"]);
     // The file is looked at once a second, and taken when it has stayed as it was for one look.
     std::thread::sleep(std::time::Duration::from_secs(3));
-    ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
+    ["one", "two", "three"].iter().for_each(|phase| release_phase(&stage, phase));
     CommandOutput::from(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(stage.story().count(by_file), 1, "the person's word holds");
     let last = deciders(&stage, Capability::Prompting).pop().unwrap();
@@ -243,12 +243,12 @@ fn a_watched_file_that_was_rolled_back_is_not_taken_again_by_the_next_host() {
 // M3, M6
 #[test]
 fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":80000000}"#);
     let size = u8::try_from(1 + name.len() + wants.len()).unwrap();
     stage.write("hungry.wasm", [builtin_bytes(), &[0, size, 11], name, wants.as_bytes()].concat());
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     let refused = use_policy(&stage, &["hungry.wasm", "--decides", "compaction"]).expect(0);
     refused.says(&[
         "hungry asks for fuel 80000000; granted: nothing; refused: fuel 80000000.",
@@ -258,17 +258,17 @@ fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {
     let granted =
         use_policy(&stage, &["hungry.wasm", "--decides", "compaction", "--grant", "fuel=80000000"]).expect(0);
     assert!(!granted.stderr.contains("refused"), "{}", granted.stderr);
-    ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
+    ["one", "two", "three"].iter().for_each(|phase| release_phase(&stage, phase));
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }
 
 // M3, D8
 #[test]
 fn it_is_still_in_place_after_the_host_was_killed() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     stage.write("mine.wasm", marked("mine"));
     let mut host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["mine.wasm"]).expect(0);
     // Nothing but the journal has it any more.
     fs::remove_file(stage.path("mine.wasm")).unwrap();
@@ -279,7 +279,7 @@ fn it_is_still_in_place_after_the_host_was_killed() {
         use_policy(&stage, &["other.wasm", "--decides", "compaction", "--phase", "three"]).expect(0);
     offline.says(&["no host is running it", "baton resume"]);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     stage.baton(&["resume"]).expect(0);
     let mine = ("mine".to_owned(), Digest::of(marked("mine")));
@@ -326,7 +326,7 @@ fn course(stage: &TestWorkspace) -> (Vec<String>, Vec<String>) {
 #[test]
 fn a_shadow_changes_nothing_whatever_it_does() {
     let run = |shadow: &str| {
-        let stage = standing(&format!("[policies]\n{shadow}\n"));
+        let stage = blocked_workspace(&format!("[policies]\n{shadow}\n"));
         let attacks = [
             ("loops", "(loop $again (br $again)) unreachable"),
             ("traps", "unreachable"),
@@ -341,7 +341,7 @@ fn a_shadow_changes_nothing_whatever_it_does() {
             stage.write(&format!("{name}.wasm"), guest.build());
         }
         for phase in ["one", "two", "three"] {
-            let_go(&stage, phase);
+            release_phase(&stage, phase);
         }
         stage.baton(&["run", "job.toml"]).expect(0);
         stage
@@ -380,12 +380,13 @@ fn a_shadow_changes_nothing_whatever_it_does() {
 // M3
 #[test]
 fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
-    let stage =
-        standing("[policies]\nprompting = { component = \"own.wasm\", settings = { listed-files = 9 } }\n");
+    let stage = blocked_workspace(
+        "[policies]\nprompting = { component = \"own.wasm\", settings = { listed-files = 9 } }\n",
+    );
     stage.write("own.wasm", marked("own"));
     stage.write("mine.wasm", marked("mine"));
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
     // Twice in a row, before the first of them has decided anything: each is a step.
     use_policy(&stage, &["mine.wasm", "--decides", "prompting"]).expect(0);
@@ -410,7 +411,7 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
         "as in the rest of the run",
     ]);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
@@ -421,19 +422,19 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
 // M3, M4
 #[test]
 fn what_a_policy_abstains_from_is_decided_as_before() {
-    let stage = standing(
+    let stage = blocked_workspace(
         "[policies]\nsettings = { listed-files = 9 }\nprompting = [\"quiet.wasm\", \"builtin:resilience\"]\n",
     );
     stage.write("quiet.wasm", quiet());
     stage.write("mine.wasm", marked("mine"));
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["mine.wasm", "--decides", "prompting"]).expect(0);
-    let_go(&stage, "one");
-    reached(&stage, "two");
+    release_phase(&stage, "one");
+    wait_for_phase(&stage, "two");
     use_policy(&stage, &["quiet.wasm", "--decides", "prompting"]).expect(0);
     for phase in ["two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let prompts: Vec<Provenance> =
@@ -477,9 +478,9 @@ fn seat_setting(stage: &TestWorkspace, seat: &str, setting: &str) -> serde_json:
 // M3, M4
 #[test]
 fn what_a_command_sets_is_laid_over_what_is_in_force() {
-    let stage = standing("[policies]\nsplitting = { settings = { max-objectives = 50 } }\n");
+    let stage = blocked_workspace("[policies]\nsplitting = { settings = { max-objectives = 50 } }\n");
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["builtin:resilience", "--set", "compact-percent=60"])
         .expect(0)
         .says(&[", with compact-percent = 60"]);
@@ -505,7 +506,7 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     assert_eq!(set(&stage, "splitting", "never-split").as_array().map_or(0, Vec::len), 0);
     assert_eq!(set(&stage, "splitting", "objectives-at-most"), 9);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }
@@ -513,12 +514,12 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
 // M3
 #[test]
 fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_rollback() {
-    let stage = standing("");
+    let stage = blocked_workspace("");
     for name in ["mine", "other"] {
         stage.write(&format!("{name}.wasm"), marked(name));
     }
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--phase", "two"]).expect(0);
     use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--phase", "three"]).expect(0);
     use_policy(&stage, &["other.wasm", "--decides", "prompting,handoff"]).expect(0).says(&[
@@ -530,7 +531,7 @@ fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_r
     again.says(&["other@", "decides handoff there already, with these settings: nothing has changed"]);
     use_policy(&stage, &["--rollback", "--phase", "three"]).expect(0).says(&["other@"]);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
@@ -540,11 +541,12 @@ fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_r
 // M3, M4
 #[test]
 fn another_build_of_a_policy_keeps_what_was_set_for_it() {
-    let stage =
-        standing("[policies]\nall = { component = \"mine.wasm\", settings = { compact-percent = 60 } }\n");
+    let stage = blocked_workspace(
+        "[policies]\nall = { component = \"mine.wasm\", settings = { compact-percent = 60 } }\n",
+    );
     stage.write("mine.wasm", marked("first"));
     let host = stage.start(&["run", "job.toml"]);
-    reached(&stage, "one");
+    wait_for_phase(&stage, "one");
     stage.write("mine.wasm", marked("second"));
     use_policy(&stage, &["mine.wasm", "--set", "max-objectives=40"]).expect(0);
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
@@ -557,7 +559,7 @@ fn another_build_of_a_policy_keeps_what_was_set_for_it() {
         .says(&["the new component has no setting compact-percent, max-objectives"]);
     use_policy(&stage, &["--rollback", "--decides", "prompting"]).expect(0);
     for phase in ["one", "two", "three"] {
-        let_go(&stage, phase);
+        release_phase(&stage, phase);
     }
     CommandOutput::from(host.wait_with_output().unwrap()).expect(0);
 }

@@ -112,12 +112,12 @@ impl McpToolClient {
 fn live() -> (TestWorkspace, KillOnDrop) {
     let stage = TestWorkspace::job(&[("a", "{ hang = true }"), ("b", "")], "");
     let host = KillOnDrop(stage.start(&["run", "job.toml"]));
-    until("the agent works", || door(&stage, "s1").is_some_and(|_| stage.story().prompts.len() == 1));
+    until("the agent works", || session_file(&stage, "s1").is_some_and(|_| stage.story().prompts.len() == 1));
     (stage, host)
 }
 
 /// The file of a session. The journal of a host that has just begun is not looked at: it may be half made.
-fn door(stage: &TestWorkspace, session: &str) -> Option<PathBuf> {
+fn session_file(stage: &TestWorkspace, session: &str) -> Option<PathBuf> {
     let runs = fs::read_dir(stage.state().sessions()).ok()?.flatten();
     runs.map(|run| run.path().join(session).join("door.json")).find(|file| file.exists())
 }
@@ -165,7 +165,7 @@ fn an_agent_works_by_its_tools_alone() {
     stage.baton(&["run", "job.toml"]).expect(0);
 
     let state = stage.state();
-    let file = door(&stage, "s1").unwrap();
+    let file = session_file(&stage, "s1").unwrap();
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let told = fs::read_to_string(file.with_file_name("stdout.jsonl")).unwrap();
     let answers: Vec<String> = told
@@ -218,7 +218,7 @@ fn an_agent_works_by_its_tools_alone() {
 #[test]
 fn a_session_reports_to_its_own_run_and_nobody_else_does() {
     let (stage, _host) = live();
-    let file = door(&stage, "s1").unwrap();
+    let file = session_file(&stage, "s1").unwrap();
     let mut agent = McpToolClient::of_session(&stage, &file);
     agent.says("objective_update", json!({ "objective": "a", "status": "done" }), "a done, 1 of 2; next: b");
     agent.refuses("objective_update", json!({ "objective": "c", "status": "done" }), "yours are: a, b");
@@ -255,7 +255,7 @@ fn a_session_reports_to_its_own_run_and_nobody_else_does() {
 #[test]
 fn a_call_that_is_repeated_counts_once() {
     let (stage, _host) = live();
-    let file = door(&stage, "s1").unwrap();
+    let file = session_file(&stage, "s1").unwrap();
     let pass: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let pass = json!({ "run": pass["run"], "session": pass["session"], "token": pass["token"] });
     // The call is made, and the connection cut before the answer.
@@ -287,7 +287,7 @@ fn a_call_that_is_repeated_counts_once() {
 #[test]
 fn a_host_that_restarts_is_waited_for() {
     let (stage, host) = live();
-    let file = door(&stage, "s1").unwrap();
+    let file = session_file(&stage, "s1").unwrap();
     let mut person = McpToolClient::of_person(&stage);
     person.says("decision_record", decision("before"), "recorded");
     drop(host);

@@ -38,7 +38,7 @@ enum AttackOutcome {
     /// It faults each time it is asked.
     Faults { kind: &'static str, words: String },
     /// It answers like any other, and what it tried came to nothing.
-    InVain,
+    NoEffect,
 }
 
 fn attack(name: &'static str, component: Vec<u8>, end: AttackOutcome) -> PolicyAttack {
@@ -61,12 +61,12 @@ fn faults(name: &'static str, guest: &GuestBuilder, kind: &'static str, words: &
     attack(name, guest.build(), AttackOutcome::Faults { kind, words: words.to_owned() })
 }
 
-fn in_vain(name: &'static str, guest: &GuestBuilder) -> PolicyAttack {
+fn without_effect(name: &'static str, guest: &GuestBuilder) -> PolicyAttack {
     in_vain_bytes(name, guest.build())
 }
 
 fn in_vain_bytes(name: &'static str, component: Vec<u8>) -> PolicyAttack {
-    attack(name, component, AttackOutcome::InVain)
+    attack(name, component, AttackOutcome::NoEffect)
 }
 
 /// Every attack of the table.

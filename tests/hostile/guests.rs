@@ -181,7 +181,7 @@ impl GuestBuilder {
         let package = resolve.push_str("contract.wit", &self.wit).expect("the contract is WIT");
         let world = resolve.select_world(&[package], Some(self.world)).expect("the world exists");
         let mut module = wat::parse_str(self.module(&resolve, world)).expect("the module is text");
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
             .expect("it can be embedded");
         let mut encoder = ComponentEncoder::default();
         encoder.module(&module).expect("the module fits its world").validate(true);

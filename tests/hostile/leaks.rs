@@ -15,7 +15,7 @@ use crate::hostile::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can
 /// only tell: that is the log.
-const LENT: [(&str, &str, bool); 12] = [
+const IMPORTED_FUNCTIONS: [(&str, &str, bool); 12] = [
     ("artifacts", "names", true),
     ("artifacts", "read", true),
     ("config", "get-flag", true),
@@ -57,7 +57,8 @@ fn no_function_that_a_policy_may_call_tells_anybody_anything_but_the_log() {
             }
         }
     }
-    let known = LENT.map(|(interface, name, answers)| (interface.to_owned(), name.to_owned(), answers));
+    let known =
+        IMPORTED_FUNCTIONS.map(|(interface, name, answers)| (interface.to_owned(), name.to_owned(), answers));
     assert_eq!(lent, BTreeSet::from(known), "a new function: can it tell anybody what a policy has seen?");
 }
 

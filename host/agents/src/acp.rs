@@ -4,6 +4,7 @@
 
 mod line_handler;
 mod permission;
+mod request_input;
 mod session_setup;
 
 use std::io;
@@ -21,12 +22,14 @@ use baton_core::workflow::{CommandLine, Role};
 use futures::{Sink, Stream};
 use tokio::sync::{mpsc, watch};
 
+pub(crate) use self::permission::real_path;
+
 use self::line_handler::{AcpLineHandler, AcpProtocolState, CompactionSupport};
 use self::session_setup::{AcpSessionOptions, OpenedAcpSession, open};
 use crate::driver::{self, AgentCommand, AgentEventSender, AgentHandle, SharedDecoder};
 use crate::launch::{AgentLaunch, DriverEvent};
-use crate::process::SupervisedProcess;
-use crate::program::Invocation;
+use crate::program_lookup::Invocation;
+use crate::supervised_process::SupervisedProcess;
 
 /// What the rehearsal agent can do. It has no cost, and runs its script to the end.
 pub(crate) const REHEARSAL_CAPABILITIES: Capabilities = Capabilities {
@@ -102,7 +105,7 @@ pub(crate) fn drive(
         give_up.now();
     });
     let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
-    driver::attend(process, launch, events, wiring.life, streams, talk);
+    driver::spawn_io_tasks(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
@@ -124,7 +127,7 @@ async fn talk(
         commands: opening.commands.clone(),
         workspace: opening.workspace.clone(),
         own_server: opening.own_server.clone(),
-        calls: protocol.clone(),
+        protocol_state: protocol.clone(),
     };
     Client
         .v1()
@@ -155,10 +158,12 @@ async fn talk(
                     Some(AgentCommand::Compact(text)) => {
                         let compaction = protocol.lock().compaction;
                         match compaction {
-                            Some(CompactionSupport::Instructed) => {
+                            Some(CompactionSupport::WithInstructions) => {
                                 prompt(&agent, &session, format!("/compact {text}").trim_end().to_owned());
                             }
-                            Some(CompactionSupport::Plain) => prompt(&agent, &session, "/compact".to_owned()),
+                            Some(CompactionSupport::WithoutInstructions) => {
+                                prompt(&agent, &session, "/compact".to_owned())
+                            }
                             None => {
                                 let text = "the agent lists no command `compact`".to_owned();
                                 events.send(&mut vec![AgentEvent::CompactionFailed { text }]).await;

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::driver::{self, AgentCommand, AgentHandle, LineHandler};
 use crate::launch::{AgentLaunch, DriverEvent};
-use crate::process::SupervisedProcess;
-use crate::program::Invocation;
+use crate::program_lookup::Invocation;
+use crate::supervised_process::SupervisedProcess;
 use tools::ToolPermissions;
 
 /// What Claude Code can do.
@@ -32,7 +32,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// What is said to the model behind the agent's own instructions.
-const MORE_PROMPT: &str = "--append-system-prompt";
+const APPEND_SYSTEM_PROMPT_FLAG: &str = "--append-system-prompt";
 
 /// Lines under way to the agent; each command is one.
 const LINES: usize = 16;
@@ -44,12 +44,12 @@ pub(crate) fn command(program: PathBuf, launch: &AgentLaunch) -> Invocation {
     let mut args = arguments(&launch.role, launch.spec.turn_ceiling, own, servers);
     let option = if launch.spec.conversation.is_some() { "--resume" } else { "--session-id" };
     args.extend([option.into(), conversation(launch).into()]);
-    let is_set = launch.role.args.iter().any(|arg| arg.starts_with(MORE_PROMPT));
+    let is_set = launch.role.args.iter().any(|arg| arg.starts_with(APPEND_SYSTEM_PROMPT_FLAG));
     if launch.role.permission == Permission::Edit
         && !is_set
         && let Some(told) = launch.commands().told()
     {
-        args.extend([MORE_PROMPT.into(), told.into()]);
+        args.extend([APPEND_SYSTEM_PROMPT_FLAG.into(), told.into()]);
     }
     Invocation { program, args }
 }
@@ -131,7 +131,7 @@ pub(crate) fn drive(
         decoder: ClaudeDecoder::of_session(conversation(launch)).resuming(launch.spec.billed_before),
         compacting: compacting.clone(),
         working: working.clone(),
-        said: String::new(),
+        compaction_text: String::new(),
         lines: lines.downgrade(),
         permits: permits.clone(),
     };
@@ -140,7 +140,7 @@ pub(crate) fn drive(
     }
     let talk = tokio::spawn(talk(wiring.commands, lines, (compacting, working), wiring.closing.clone()));
     let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
-    driver::attend(process, launch, events, wiring.life, streams, talk);
+    driver::spawn_io_tasks(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
@@ -211,7 +211,7 @@ struct ClaudeLineHandler {
     /// It has a prompt, and has not said that it ended.
     working: Arc<AtomicBool>,
     /// What it has said since.
-    said: String,
+    compaction_text: String,
     lines: mpsc::WeakSender<Vec<u8>>,
     permits: Option<ToolPermissions>,
 }
@@ -235,7 +235,7 @@ impl LineHandler for ClaudeLineHandler {
             return None;
         }
         if let Some(permits) = &self.permits {
-            permits.tell(line, out);
+            permits.on_permission_request(line, out);
         }
         str::from_utf8(line).map(str::to_owned).ok()
     }
@@ -264,17 +264,19 @@ impl ClaudeLineHandler {
         let events = out.split_off(from);
         for event in events {
             match event {
-                AgentEvent::Text { text } => self.said.push_str(&text),
+                AgentEvent::Text { text } => self.compaction_text.push_str(&text),
                 // An answer instead of a compaction.
-                AgentEvent::PromptEnded { is_error: false, .. } if !self.said.is_empty() => {
+                AgentEvent::PromptEnded { is_error: false, .. } if !self.compaction_text.is_empty() => {
                     self.compacting.store(false, Ordering::Release);
-                    out.push(AgentEvent::CompactionFailed { text: std::mem::take(&mut self.said) });
+                    out.push(AgentEvent::CompactionFailed {
+                        text: std::mem::take(&mut self.compaction_text),
+                    });
                 }
                 AgentEvent::Compacted { trigger: CompactionTrigger::Asked, .. }
                 | AgentEvent::CompactionFailed { .. }
                 | AgentEvent::PromptEnded { .. } => {
                     self.compacting.store(false, Ordering::Release);
-                    self.said.clear();
+                    self.compaction_text.clear();
                     out.push(event);
                 }
                 event => out.push(event),
@@ -295,7 +297,7 @@ mod tests {
             decoder: ClaudeDecoder::of_session("s"),
             compacting: Arc::new(AtomicBool::new(true)),
             working: Arc::default(),
-            said: String::new(),
+            compaction_text: String::new(),
             lines: mpsc::channel(1).0.downgrade(),
             permits: None,
         };

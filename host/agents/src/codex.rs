@@ -10,18 +10,18 @@ use std::path::PathBuf;
 
 use baton_core::SessionId;
 use baton_core::facts::{AgentEvent, Capabilities, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
-use baton_core::workflow::{Permission, Role};
+use baton_core::workflow::{Permission, Role, SandboxLevel};
 use baton_streams::{CodexAppServerDecoder, Decoder as _, cut};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::allowed::CommandAllowlist;
+use crate::command_allowlist::CommandAllowlist;
 use crate::driver::{self, AgentCommand, AgentEventSender, AgentHandle, LineHandler, SharedDecoder};
+use crate::folder_trust::codex_untrusted_projects;
 use crate::launch::{AgentLaunch, DriverEvent};
-use crate::process::SupervisedProcess;
-use crate::program::Invocation;
-use crate::trust::untrusted_by_codex;
+use crate::program_lookup::Invocation;
+use crate::supervised_process::SupervisedProcess;
 
 /// What the app server can do.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -37,10 +37,10 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 const LINES: usize = 16;
 
 /// The request that opens the connection.
-const HELLO: u64 = 1;
+const INITIALIZE_ID: u64 = 1;
 
 /// The request that opens the thread; those after it are counted on.
-const OPEN: u64 = 2;
+const THREAD_START_ID: u64 = 2;
 
 /// The arguments. The role's come first: they are Codex's own, not the app server's.
 pub(crate) fn arguments(role: &Role) -> Vec<OsString> {
@@ -70,12 +70,13 @@ pub(crate) fn drive(
         events: events.clone(),
         permission: launch.role.permission,
         commands: launch.commands(),
+        workspace: launch.workspace.clone(),
         open: thread_start(launch),
-        asked: OPEN,
+        last_request_id: THREAD_START_ID,
         thread: None,
         awaited: None,
         turn: None,
-        interrupt: false,
+        interrupt_requested: false,
     };
     let talk = talk.run(wiring.commands, forwarded, wiring.closing.clone());
     let (failed, give_up) = (events.clone(), wiring.give_up);
@@ -86,7 +87,7 @@ pub(crate) fn drive(
     });
     let feed = CodexLineHandler(decoder);
     let streams = driver::AgentStreams { to_write, feed, forward: Some(forward) };
-    driver::attend(process, launch, events, wiring.life, streams, talk);
+    driver::spawn_io_tasks(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
@@ -95,6 +96,8 @@ pub(crate) fn drive(
 fn thread_start(launch: &AgentLaunch) -> Value {
     let sandbox = match launch.role.permission {
         Permission::ReadOnly => "read-only",
+        // Its own sandbox mounts, which Landlock refuses; that of the role confines writes to the same tree.
+        Permission::Edit if launch.role.sandbox.level == SandboxLevel::Write => "danger-full-access",
         Permission::Edit => "workspace-write",
         Permission::Full => "danger-full-access",
     };
@@ -123,7 +126,7 @@ fn thread_start(launch: &AgentLaunch) -> Value {
             (server.name.clone(), config)
         })
         .collect();
-    let projects = untrusted_by_codex(&launch.workspace, &launch.inherit);
+    let projects = codex_untrusted_projects(&launch.workspace, &launch.inherit);
     let config =
         [("mcp_servers", servers), ("projects", projects)].into_iter().filter(|(_, what)| !what.is_empty());
     let config: Map<String, Value> = config.map(|(key, what)| (key.to_owned(), what.into())).collect();
@@ -140,22 +143,23 @@ struct CodexConversation {
     events: AgentEventSender,
     permission: Permission,
     commands: CommandAllowlist,
+    workspace: PathBuf,
     open: Value,
     /// Number of the last request.
-    asked: u64,
+    last_request_id: u64,
     thread: Option<String>,
     /// The request for a turn that has not been answered yet. What comes before its answer is of the turn before.
     awaited: Option<u64>,
     /// The turn under way.
     turn: Option<String>,
     /// The turn that was asked for is to be broken off as soon as it has an id.
-    interrupt: bool,
+    interrupt_requested: bool,
 }
 
 /// What happens next.
 enum ConversationInput {
-    Seen(String),
-    Wanted(AgentCommand),
+    Line(String),
+    Command(AgentCommand),
 }
 
 /// What the conversation has to see of a line.
@@ -181,64 +185,64 @@ impl CodexConversation {
         let own = json!({ "name": "baton", "title": "Baton", "version": env!("CARGO_PKG_VERSION") });
         // What it calls experimental are fields of the threads and turns that this works with.
         let hello = json!({ "clientInfo": own, "capabilities": { "experimentalApi": true } });
-        self.send(json!({ "id": HELLO, "method": "initialize", "params": hello })).await;
+        self.send(json!({ "id": INITIALIZE_ID, "method": "initialize", "params": hello })).await;
         loop {
             let next = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => break,
                 // Where its stdout is closed its end will be seen.
-                line = seen.recv() => line.map(ConversationInput::Seen),
-                command = commands.recv(), if self.thread.is_some() => command.map(ConversationInput::Wanted),
+                line = seen.recv() => line.map(ConversationInput::Line),
+                command = commands.recv(), if self.thread.is_some() => command.map(ConversationInput::Command),
             };
             match next {
-                Some(ConversationInput::Seen(line)) => self.take(&line).await?,
-                Some(ConversationInput::Wanted(command)) => self.obey(command).await,
+                Some(ConversationInput::Line(line)) => self.take(&line).await?,
+                Some(ConversationInput::Command(command)) => self.on_command(command).await,
                 None => break,
             }
         }
-        self.break_off().await;
+        self.interrupt_turn().await;
         Ok(())
     }
 
-    async fn obey(&mut self, command: AgentCommand) {
+    async fn on_command(&mut self, command: AgentCommand) {
         let thread = self.thread.clone();
         match command {
             AgentCommand::Prompt(text) => {
                 let input = json!([{ "type": "text", "text": text }]);
-                self.begin("turn/start", json!({ "threadId": thread, "input": input })).await;
+                self.start_turn("turn/start", json!({ "threadId": thread, "input": input })).await;
             }
             AgentCommand::Compact(_) => {
-                self.begin("thread/compact/start", json!({ "threadId": thread })).await;
+                self.start_turn("thread/compact/start", json!({ "threadId": thread })).await;
             }
             AgentCommand::Interrupt => {
-                self.interrupt = true;
-                self.break_off().await;
+                self.interrupt_requested = true;
+                self.interrupt_turn().await;
             }
         }
     }
 
     /// Asks for a turn.
-    async fn begin(&mut self, method: &str, params: Value) {
-        (self.turn, self.interrupt) = (None, false);
-        self.awaited = Some(self.asked + 1);
-        self.ask(method, params).await;
+    async fn start_turn(&mut self, method: &str, params: Value) {
+        (self.turn, self.interrupt_requested) = (None, false);
+        self.awaited = Some(self.last_request_id + 1);
+        self.send_request(method, params).await;
     }
 
     /// A turn is under way.
-    async fn began(&mut self, turn: Option<&Value>) {
+    async fn on_turn_started(&mut self, turn: Option<&Value>) {
         if let Some(turn) = turn.and_then(Value::as_str) {
             self.turn = Some(turn.to_owned());
-            if self.interrupt {
-                self.break_off().await;
+            if self.interrupt_requested {
+                self.interrupt_turn().await;
             }
         }
     }
 
     /// Breaks the turn off, where one is under way.
-    async fn break_off(&mut self) {
+    async fn interrupt_turn(&mut self) {
         if let (Some(thread), Some(turn)) = (self.thread.clone(), self.turn.clone()) {
-            self.interrupt = false;
-            self.ask("turn/interrupt", json!({ "threadId": thread, "turnId": turn })).await;
+            self.interrupt_requested = false;
+            self.send_request("turn/interrupt", json!({ "threadId": thread, "turnId": turn })).await;
         }
     }
 
@@ -246,7 +250,9 @@ impl CodexConversation {
         let Ok(seen) = serde_json::from_str::<CodexMessage>(line) else { return Ok(()) };
         match (seen.method.as_deref(), seen.id) {
             (Some(method), Some(id)) => {
-                let answer = match approval::answer(method, &seen.params, self.permission, &self.commands) {
+                let answer =
+                    approval::answer(method, &seen.params, self.permission, &self.commands, &self.workspace);
+                let answer = match answer {
                     Ok(result) => json!({ "id": id, "result": result }),
                     Err(error) => json!({ "id": id, "error": error }),
                 };
@@ -256,7 +262,7 @@ impl CodexConversation {
                 let turn = seen.params.pointer("/turn/id");
                 // The answer to a prompt has said so already.
                 if turn.and_then(Value::as_str) != self.turn.as_deref() {
-                    self.began(turn).await;
+                    self.on_turn_started(turn).await;
                 }
             }
             (Some("turn/completed"), None) if self.is_own(&seen.params) => {
@@ -264,21 +270,21 @@ impl CodexConversation {
                 self.turn = self.turn.take().filter(|turn| completed != Some(turn));
             }
             (Some(_), None) => {}
-            (None, Some(id)) if id == HELLO => {
-                refused("hello", seen.error.as_ref())?;
+            (None, Some(id)) if id == INITIALIZE_ID => {
+                check_response("hello", seen.error.as_ref())?;
                 self.send(json!({ "method": "initialized" })).await;
                 let open = std::mem::take(&mut self.open);
                 let method = if open.get("threadId").is_some() { "thread/resume" } else { "thread/start" };
-                self.send(json!({ "id": OPEN, "method": method, "params": open })).await;
+                self.send(json!({ "id": THREAD_START_ID, "method": method, "params": open })).await;
             }
-            (None, Some(id)) if id == OPEN => {
-                refused("the start of a thread", seen.error.as_ref())?;
+            (None, Some(id)) if id == THREAD_START_ID => {
+                check_response("the start of a thread", seen.error.as_ref())?;
                 let thread = seen.result.pointer("/thread/id").and_then(Value::as_str);
                 self.thread = Some(thread.ok_or("Codex started a thread and did not say which")?.to_owned());
             }
             (None, Some(id)) if self.awaited.is_some_and(|awaited| id == awaited) => {
                 self.awaited = None;
-                self.began(seen.result.pointer("/turn/id")).await;
+                self.on_turn_started(seen.result.pointer("/turn/id")).await;
             }
             (None, _) => {}
         }
@@ -290,9 +296,9 @@ impl CodexConversation {
         params.get("threadId").and_then(Value::as_str) == self.thread.as_deref()
     }
 
-    async fn ask(&mut self, method: &str, params: Value) {
-        self.asked += 1;
-        let id = self.asked;
+    async fn send_request(&mut self, method: &str, params: Value) {
+        self.last_request_id += 1;
+        let id = self.last_request_id;
         self.send(json!({ "id": id, "method": method, "params": params })).await;
     }
 
@@ -308,7 +314,7 @@ impl CodexConversation {
     }
 }
 
-fn refused(what: &str, error: Option<&Value>) -> Result<(), String> {
+fn check_response(what: &str, error: Option<&Value>) -> Result<(), String> {
     match error {
         Some(error) => {
             let said = error.get("message").and_then(Value::as_str).unwrap_or_default();

@@ -12,10 +12,10 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::files::SessionLog;
-use crate::flow;
+use crate::event_throttle;
 use crate::launch::{AgentLaunch, DriverEvent};
-use crate::process::{EndRequest, SupervisedProcess};
+use crate::session_files::SessionLog;
+use crate::supervised_process::{EndRequest, SupervisedProcess};
 
 /// Commands under way to an agent. One prompt is given at a time, so more than a few mean that nobody takes them.
 const COMMANDS: usize = 16;
@@ -24,10 +24,10 @@ const COMMANDS: usize = 16;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How long a stream may stay open after all processes of the agent are gone.
-const DRAIN: Duration = Duration::from_secs(2);
+const STREAM_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the last words to an agent may take before its stdin is closed on them.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What the host wants of an agent.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl AgentAbortHandle {
     }
 }
 
-/// What the end of an agent goes through; [`attend`] takes it.
+/// What the end of an agent goes through; [`spawn_io_tasks`] takes it.
 #[derive(Debug)]
 pub(crate) struct AgentLifecycle {
     end: mpsc::Receiver<EndRequest>,
@@ -131,7 +131,7 @@ pub(crate) fn wire(
     let (end, ends) = mpsc::channel(1);
     let (closing, gone) = (watch::channel(false), watch::channel(None));
     let give_up = AgentAbortHandle(end.downgrade());
-    let events = AgentEventSender(flow::start(session.clone(), host, closing.1.clone()));
+    let events = AgentEventSender(event_throttle::start(session.clone(), host, closing.1.clone()));
     let handle = AgentHandle { session, commands, end, gone: gone.1.clone() };
     let closes = closing.1.clone();
     let life = AgentLifecycle { end: ends, closing, gone };
@@ -216,7 +216,7 @@ pub(crate) struct AgentStreams<F> {
 
 /// Starts everything that an agent's process needs until it is gone: its streams with their logs, its supervisor, and
 /// the word to the host that it is over, once the conversation and the streams have said all they have to say.
-pub(crate) fn attend(
+pub(crate) fn spawn_io_tasks(
     process: SupervisedProcess,
     launch: &AgentLaunch,
     events: AgentEventSender,
@@ -231,7 +231,7 @@ pub(crate) fn attend(
     tokio::spawn(write(stdin, to_write, closing, log("stdin.jsonl")));
     let stderr = read_stderr(stderr, &events, log("stderr.log"), gone.clone());
     let stdout = read(stdout, feed, forward, events.clone(), log("stdout.jsonl"), gone.clone());
-    tokio::spawn(conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
+    tokio::spawn(report_exit(vec![tokio::spawn(stdout), stderr, talk], events, gone));
     tokio::spawn(supervised.supervise(end, closes, goes));
 }
 
@@ -251,7 +251,7 @@ async fn read(
         let late = async {
             // An error means that the supervisor itself is gone, which comes to the same.
             let _ = gone.wait_for(Option::is_some).await;
-            tokio::time::sleep(DRAIN).await;
+            tokio::time::sleep(STREAM_DRAIN_TIMEOUT).await;
         };
         let read = tokio::select! {
             biased;
@@ -299,7 +299,7 @@ async fn write(
 ) {
     let closed = async {
         let _ = closing.wait_for(|closing| *closing).await;
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(FINAL_WRITE_TIMEOUT).await;
     };
     tokio::pin!(closed);
     loop {
@@ -317,7 +317,7 @@ async fn write(
 }
 
 /// Tells the host that a session is over, when everything that has events has given them and the processes are gone.
-async fn conclude(
+async fn report_exit(
     tasks: Vec<JoinHandle<()>>,
     events: AgentEventSender,
     mut gone: watch::Receiver<Option<ProcessExit>>,

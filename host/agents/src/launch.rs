@@ -13,8 +13,8 @@ use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
 use baton_core::workflow::Role;
 use tokio::io::DuplexStream;
 
-use crate::allowed::CommandAllowlist;
-use crate::files::SecretMask;
+use crate::command_allowlist::CommandAllowlist;
+use crate::session_files::SecretMask;
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
 #[derive(Clone, Debug)]
@@ -25,11 +25,11 @@ pub struct AgentLaunch {
     pub role: Role,
     /// Where the agent works; absolute.
     pub workspace: PathBuf,
-    /// The command that runs [`guard_main`](crate::guard_main), for example this executable and `__guard`. The guard's
-    /// own arguments are appended.
+    /// The command that runs [`supervisor_main`](crate::supervisor_main): this executable and `__guard`. The guard's own arguments are
+    /// appended.
     pub guard: Vec<OsString>,
     /// The executable whose `__rehearsal` command runs [`rehearsal_main`](crate::rehearsal_main), and whose `__relay`
-    /// command [`relay_main`](crate::relay_main).
+    /// command [`runner_main`](crate::runner_main).
     pub own_exe: PathBuf,
     /// A folder for this session alone (0700, made where it is missing): the guard's files, what the agent printed
     /// (`stdout.jsonl`, `stderr.log`) and was told (`stdin.jsonl`).
@@ -135,7 +135,7 @@ pub enum SpawnError {
     /// It is nowhere but where agents write: the host would run what one of them wrote.
     #[error("{} is in a folder that agents can write, so Baton does not use it: if you trust it, name it with its path, or {}",
         program.display(), instead(key))]
-    InTree {
+    InAgentFolder {
         /// What a shell would find.
         program: PathBuf,
         /// The key of a workflow that names it.
@@ -166,7 +166,7 @@ pub enum SpawnError {
     },
     /// The launch names no guard.
     #[error("the agent of {session} was not started: no guard command was given")]
-    NoGuard {
+    NoSupervisor {
         /// Which session.
         session: SessionId,
     },
@@ -189,11 +189,11 @@ impl SpawnError {
     pub fn needs_a_person(&self) -> bool {
         match self {
             SpawnError::NotOnPath { .. }
-            | SpawnError::InTree { .. }
+            | SpawnError::InAgentFolder { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::NotReady { .. }
             | SpawnError::NoScript { .. } => true,
-            SpawnError::NoGuard { .. } | SpawnError::System { .. } => false,
+            SpawnError::NoSupervisor { .. } | SpawnError::System { .. } => false,
         }
     }
 }

@@ -2,56 +2,57 @@
 //!
 //! What an agent says comes as [`AgentEvent`](baton_core::facts::AgentEvent)s through one bounded channel; what it is
 //! told goes through an [`AgentHandle`]. Nothing here judges a session, and nothing outlives its host: every agent runs
-//! under a [guard](guard_main) that ends it, and all it started, when the host is gone.
+//! under a [guard](supervisor_main) that ends it, and all it started, when the host is gone.
 #![forbid(unsafe_code)]
 
 mod acp;
-mod allowed;
 mod claude;
 mod codex;
-mod confine;
+mod command_allowlist;
+mod command_driver;
+mod discovery;
 mod driver;
 mod environment;
-mod files;
-mod flow;
-mod guard;
+mod event_throttle;
+mod folder_trust;
+mod guard_registry;
 mod launch;
-mod logged;
-mod mark;
+mod logged_turns;
 mod orphan;
-mod plain;
-mod proc;
-mod process;
-mod program;
-mod query;
-mod ready;
+mod process_mark;
+mod procfs;
+mod program_lookup;
+mod program_output;
+mod readiness;
 mod rehearsal;
 mod relay;
-mod settings;
+mod session_boundary;
+mod session_files;
+mod settings_fingerprint;
 mod spawn;
-mod survey;
+mod supervised_process;
+mod supervisor;
 mod token;
-mod trust;
 
-pub use confine::{ActiveBoundary, BoundaryContext};
+pub use discovery::{CapabilitySource, DiscoveredAgent, survey};
 pub use driver::{AgentHandle, DriverError};
-pub use files::SecretMask;
-pub use guard::guard_main;
+pub use folder_trust::expect_trusted;
 pub use launch::{
     AgentLaunch, BatonToolServer, DriverEvent, McpServer, SpawnError, SpawnedAgent, ToolServerConnector,
 };
-pub use logged::turns_logged;
-pub use mark::{
-    ProcessOrigin, adopt_orphans, descends_from_host, of as mark_of, of_command as mark_of_command,
-    own_marks, started_by,
-};
+pub use logged_turns::turns_logged;
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
-pub use program::find_program;
-pub use ready::check_ready;
+pub use process_mark::{
+    ProcessOrigin, adopt_orphans, become_launcher, descends_from_host, is_launched, of as mark_of,
+    of_command as mark_of_command, own_marks, process_origin,
+};
+pub use program_lookup::find_program;
+pub use readiness::check_ready;
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
-pub use relay::relay_main;
-pub use settings::settings_of_agents;
+pub use relay::runner_main;
+pub use session_boundary::{ActiveBoundary, BoundaryContext};
+pub use session_files::SecretMask;
+pub use settings_fingerprint::{TOO_MANY_SETTINGS, settings_of_agents};
 pub use spawn::{capabilities, preview_command, spawn};
-pub use survey::{CapabilitySource, DiscoveredAgent, survey};
+pub use supervisor::supervisor_main;
 pub use token::random_token;
-pub use trust::expect_trusted;

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::files::SupervisorFile;
-use crate::guard::GRACE;
-use crate::mark;
-use crate::proc;
+use crate::process_mark;
+use crate::procfs;
+use crate::session_files::SupervisorFile;
+use crate::supervisor::GRACE;
 
 /// How long a guard may take beyond its own grace before it is ended as well.
-pub(crate) const GUARD_SLACK: Duration = Duration::from_secs(3);
+pub(crate) const SUPERVISOR_EXTRA_GRACE: Duration = Duration::from_secs(3);
 
 /// How often the system is asked whether a group is gone.
-const ASK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process group that a session's guard led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub struct Orphan {
 impl Orphan {
     /// The processes that belong to it now. A recycled id is told by the leader's start time; where the leader is gone,
     /// the group's id cannot have been given away while a member lives, and the members share its session.
-    fn members(&self) -> Vec<proc::ProcessInfo> {
-        match proc::look(self.group) {
+    fn members(&self) -> Vec<procfs::ProcessInfo> {
+        match procfs::look(self.group) {
             Some(leader) if leader.started != self.started => Vec::new(),
-            _ => proc::members(self.group)
+            _ => procfs::members(self.group)
                 .into_iter()
                 .filter(|member| member.session == self.session)
                 .collect(),
@@ -47,7 +47,7 @@ pub fn probe_orphan(session_dir: &Path) -> Option<Orphan> {
     let file = SupervisorFile::read(session_dir)?;
     let mut orphan = Orphan { group: file.group, started: file.started, alive: false, session: file.session };
     // After a reboot the numbers are somebody else's.
-    orphan.alive = file.boot == proc::boot() && !orphan.members().is_empty();
+    orphan.alive = file.boot == procfs::boot() && !orphan.members().is_empty();
     Some(orphan)
 }
 
@@ -60,8 +60,8 @@ pub fn end_orphan(orphan: &Orphan, grace: Duration) {
     if orphan.members().is_empty() {
         return;
     }
-    proc::signal_group(orphan.group, Signal::TERM);
-    let patience = Instant::now() + grace.max(GRACE + GUARD_SLACK);
+    procfs::signal_group(orphan.group, Signal::TERM);
+    let patience = Instant::now() + grace.max(GRACE + SUPERVISOR_EXTRA_GRACE);
     loop {
         let members = orphan.members();
         if members.is_empty() {
@@ -69,21 +69,21 @@ pub fn end_orphan(orphan: &Orphan, grace: Duration) {
         }
         if Instant::now() >= patience {
             // What the guard would have found outside the group goes first: without the guard it could not be found.
-            for process in proc::descendants(orphan.group) {
-                proc::signal(process.pid, Signal::KILL);
+            for process in procfs::descendants(orphan.group) {
+                procfs::signal(process.pid, Signal::KILL);
             }
-            proc::signal_group(orphan.group, Signal::KILL);
+            procfs::signal_group(orphan.group, Signal::KILL);
         }
-        std::thread::sleep(ASK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Ends what sessions with these folders left running outside of every group, of which each process carries the mark of its session.
 /// Blocks, until nothing is left or nothing can be done.
 pub fn end_left_behind(session_dirs: &[PathBuf]) {
-    let marks: Vec<String> = session_dirs.iter().map(|folder| mark::of(folder)).collect();
-    let patience = Instant::now() + GUARD_SLACK;
-    while !marks.is_empty() && mark::end(&marks, false) > 0 && Instant::now() < patience {
-        std::thread::sleep(ASK_AGAIN);
+    let marks: Vec<String> = session_dirs.iter().map(|folder| process_mark::of(folder)).collect();
+    let patience = Instant::now() + SUPERVISOR_EXTRA_GRACE;
+    while !marks.is_empty() && process_mark::end(&marks, false) > 0 && Instant::now() < patience {
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -4,14 +4,14 @@
 //! It finds its objective as a real agent would: from the prompt (`- [id]` below `## Your objective`, or else any item of
 //! a list that begins with an id of its script), and reports it done where the prompt says.
 
-mod act;
-mod brief;
-mod misbehave;
+mod acp_stdio;
+mod context_window;
+mod faults;
+mod mcp_client;
+mod parsed_prompt;
+mod player;
 pub(crate) mod script;
 mod step;
-mod tool;
-mod window;
-mod wire;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use self::act::{PromptAbort, ScriptPlayer};
+use self::acp_stdio::{AcpStdio, json_rpc_error};
+use self::player::{PromptAbort, ScriptPlayer};
 use self::script::RehearsalScript;
-use self::wire::{AcpStdio, failure};
 
 /// Runs the rehearsal agent: `--session ID --script PATH`, the arguments after the command's own name.
 pub fn rehearsal_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -60,7 +60,7 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
                 "authMethods": [],
             })),
             "session/new" => {
-                actor.take_servers(&message["params"]["mcpServers"]);
+                actor.set_servers(&message["params"]["mcpServers"]);
                 Ok(json!({ "sessionId": actor.session() }))
             }
             "session/prompt" => {
@@ -73,11 +73,13 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
                 }
             }
             "" => continue,
-            other => Err(failure(-32601, format!("{other} is not known to the rehearsal"), &Value::Null)),
+            other => {
+                Err(json_rpc_error(-32601, format!("{other} is not known to the rehearsal"), &Value::Null))
+            }
         };
         wire.answer(&id, answer);
         if method == "session/new" {
-            actor.tell_usage(&mut wire);
+            actor.send_usage(&mut wire);
         }
     }
     Ok(ExitCode::SUCCESS)

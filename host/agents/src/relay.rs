@@ -10,8 +10,8 @@
 //! its own, whose controlling terminal that is. Nothing is echoed, and escape codes and carriage returns are taken from
 //! what it prints.
 
-pub(crate) mod line;
-mod program;
+pub(crate) mod protocol;
+mod running_program;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -22,11 +22,11 @@ use anyhow::{Context as _, bail};
 use baton_core::workflow::PromptDelivery;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use self::line::{ProgramExit, RunnerCommand, RunnerEvent};
-use self::program::PromptProgram;
+use self::protocol::{ProgramExit, RunnerCommand, RunnerEvent};
+use self::running_program::PromptProgram;
 
 /// Runs the relay: `[--terminal] [--argument] -- PROGRAM [ARGUMENT]...`, the arguments after the command's own name.
-pub fn relay_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn runner_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run(args.into_iter()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -42,7 +42,7 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<()> {
         match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("--terminal") => terminal = true,
             Some("--argument") => prompt = PromptDelivery::Argument,
-            Some(program::TAKE_TERMINAL) => return take_terminal(args),
+            Some(running_program::TAKE_TERMINAL) => return take_terminal(args),
             Some("--") => break,
             _ => bail!("usage: [--terminal] [--argument] -- PROGRAM [ARGUMENT]..."),
         }
@@ -66,7 +66,7 @@ fn take_terminal(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<()>
 }
 
 async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
-    tell(&RunnerEvent::Ready)?;
+    write_event(&RunnerEvent::Ready)?;
     let mut wanted = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = wanted.next_line().await.context("reading what is wanted")? {
         let Ok(RunnerCommand::Prompt(prompt)) = serde_json::from_str(&line) else { continue };
@@ -74,7 +74,7 @@ async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
             Ok(running) => running,
             Err(error) => {
                 let error = Some(format!("{}: {error}", program.name()));
-                tell(&RunnerEvent::Ended(ProgramExit { error, ..ProgramExit::default() }))?;
+                write_event(&RunnerEvent::Ended(ProgramExit { error, ..ProgramExit::default() }))?;
                 continue;
             }
         };
@@ -83,7 +83,7 @@ async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
                 biased;
                 told = running.next() => match told {
                     RunnerEvent::Ended(ended) => break ended,
-                    told => tell(&told)?,
+                    told => write_event(&told)?,
                 },
                 line = wanted.next_line() => match line.context("reading what is wanted")? {
                     Some(line) => if let Ok(RunnerCommand::Interrupt) = serde_json::from_str(&line) {
@@ -94,13 +94,13 @@ async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
                 },
             }
         };
-        tell(&RunnerEvent::Ended(ended))?;
+        write_event(&RunnerEvent::Ended(ended))?;
     }
     Ok(())
 }
 
 /// Blocks where the host is slow, so that the program waits too.
-fn tell(told: &RunnerEvent) -> anyhow::Result<()> {
+fn write_event(told: &RunnerEvent) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(told).context("writing a line")?;
     line.push(b'\n');
     let mut stdout = std::io::stdout().lock();

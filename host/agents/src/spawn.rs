@@ -6,13 +6,14 @@ use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::Capabilities;
 use baton_core::workflow::{AgentKind, Role};
+use baton_sandbox::this_program;
 use tokio::sync::mpsc;
 
-use crate::confine::{self, ActiveBoundary};
 use crate::driver::AgentHandle;
 use crate::launch::{AgentLaunch, DriverEvent, SpawnError, SpawnedAgent};
-use crate::process::SupervisedProcess;
-use crate::{acp, claude, codex, environment, mark, plain, program, ready};
+use crate::session_boundary::{self, ActiveBoundary};
+use crate::supervised_process::SupervisedProcess;
+use crate::{acp, claude, codex, command_driver, environment, process_mark, program_lookup, readiness};
 
 /// What agents of a kind can do with their driver, as far as that is known before one is up: an ACP agent tells the rest
 /// itself, in an [`AgentEvent::Capabilities`](baton_core::facts::AgentEvent::Capabilities).
@@ -22,7 +23,7 @@ pub fn capabilities(kind: &AgentKind) -> Capabilities {
         AgentKind::Rehearsal => acp::REHEARSAL_CAPABILITIES,
         AgentKind::Codex => codex::CAPABILITIES,
         AgentKind::Acp { .. } => acp::CAPABILITIES,
-        AgentKind::Process { .. } => plain::CAPABILITIES,
+        AgentKind::Process { .. } => command_driver::CAPABILITIES,
     }
 }
 
@@ -38,24 +39,27 @@ pub async fn spawn(
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> Result<(AgentHandle, SpawnedAgent), SpawnError> {
     let path = launch.inherit.get(std::ffi::OsStr::new("PATH")).cloned();
-    let program = program::resolve(&launch.spec, &launch.role, &launch.own_exe, path.as_deref())?;
-    ready::expect_ready(&launch.spec.agent, &launch.role, &program, &launch.inherit).await?;
+    // The guard is this very program, and starts it again without a look at the file at its path.
+    let own = this_program(&launch.own_exe);
+    let program = program_lookup::resolve(&launch.spec, &launch.role, &own, path.as_deref())?;
+    readiness::expect_ready(&launch.spec.agent, &launch.role, &program, &launch.inherit).await?;
     let command = match &launch.spec.agent {
         AgentKind::Claude => claude::command(program, &launch),
         AgentKind::Codex => codex::command(program, &launch.role),
         AgentKind::Acp { command } => acp::command(program, command, &launch.role),
-        AgentKind::Process { command } => plain::command(&launch.own_exe, program, command, &launch.role),
-        AgentKind::Rehearsal => program::rehearsal_command(program, &launch.role, &launch.spec)?,
+        AgentKind::Process { command } => command_driver::command(&own, program, command, &launch.role),
+        AgentKind::Rehearsal => program_lookup::rehearsal_command(program, &launch.role, &launch.spec)?,
     };
     let (command, events) = match confined {
         Some(confined) => {
             let command = command.within(confined.boundary.command());
-            (command, confine::join(confined, launch.spec.session.clone(), events))
+            (command, session_boundary::join(confined, launch.spec.session.clone(), events))
         }
         None => (command, events),
     };
     let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
-    environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());
+    environment
+        .insert(process_mark::SESSION_MARK_VARIABLE.into(), process_mark::of(&launch.session_dir).into());
     let process = SupervisedProcess::start(&launch, &command, &environment)?;
     let capabilities = capabilities(&launch.spec.agent);
     let spawned = SpawnedAgent { group: process.group(), started: process.started(), capabilities };
@@ -63,7 +67,7 @@ pub async fn spawn(
         AgentKind::Claude => claude::drive(process, &launch, events),
         AgentKind::Codex => codex::drive(process, &launch, events),
         AgentKind::Acp { .. } | AgentKind::Rehearsal => acp::drive(process, &launch, capabilities, events),
-        AgentKind::Process { .. } => plain::drive(process, &launch, events),
+        AgentKind::Process { .. } => command_driver::drive(process, &launch, events),
     };
     Ok((handle, spawned))
 }

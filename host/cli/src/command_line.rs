@@ -8,7 +8,7 @@ use crate::commands::{
     help, import, init, log, man, mcp, policy, replay, report, resume, run, runs, sandbox, save, schema,
     simulate, stats, status, stop, undo,
 };
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 
 /// Keeps long agent work alive: when an agent runs out of context, the next one takes over, and nothing is lost.
 #[derive(Debug, Parser)]

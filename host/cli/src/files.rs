@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::exit::UsageError;
+use crate::exit_status::UsageError;
 
 /// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {

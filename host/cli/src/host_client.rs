@@ -4,9 +4,9 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::{ControlMessage, ControlReply, RunRow, RuntimeError, control, runs as rows_of, view_of};
 
-use crate::exit::UsageError;
-use crate::out;
-use crate::place::RunLocation;
+use crate::exit_status::UsageError;
+use crate::location::RunLocation;
+use crate::stdio;
 
 /// Waits for something short.
 pub(crate) fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
@@ -26,7 +26,7 @@ pub(crate) fn current(place: &RunLocation) -> anyhow::Result<(RunView, bool)> {
     match ask_host(place, ControlMessage::Status)? {
         ControlReply::View { view, live } => Ok((*view, live)),
         ControlReply::Silent { view, why } => {
-            out::progress(&format!("baton: {why}. This is what its journal says"));
+            stdio::progress(&format!("baton: {why}. This is what its journal says"));
             Ok((*view, true))
         }
         _ => anyhow::bail!("unexpected reply from the host"),
@@ -57,7 +57,7 @@ pub(crate) fn others_waiting(place: &RunLocation, but: &RunId) -> Vec<RunId> {
 }
 
 /// What [`current`] says, held against the run that a person named: the host answers for one run only.
-pub(crate) fn current_is(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
+pub(crate) fn expect_current(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
     let (view, live) = current(place)?;
     match run {
         Some(run) if *run != view.run => {

@@ -6,39 +6,40 @@ mod args;
 mod command_groups;
 mod command_line;
 mod commands;
-mod enrolment;
-mod exit;
+mod config_layers;
+mod conformance_record;
+mod exit_status;
+mod experiment_assignment;
 mod files;
-mod fitness;
-mod follow;
 mod host_client;
-mod launch;
-mod layers;
-mod out;
-mod place;
+mod host_launch;
+mod location;
 mod policies;
+mod progress_view;
 #[cfg(test)]
 mod reference;
 mod registries;
 mod render;
 mod report_context;
-mod screen;
+mod run_ui;
+mod stdio;
 mod task;
-mod undone;
+mod undo_marker;
 
 use std::process::ExitCode;
 
-use baton_runtime::sandbox::exclude_from_path;
+use baton_runtime::sandbox::{exclude_from_path, note_this_program};
 use clap::FromArgMatches as _;
 
 use command_line::Cli;
-use exit::CliExit;
+use exit_status::CliExit;
 
 fn main() -> ExitCode {
+    note_this_program();
     if let Some(code) = commands::agent_processes::dispatch(std::env::args_os()) {
         return code;
     }
-    commands::agent_processes::compile_strangers_apart();
+    commands::agent_processes::enable_compile_subprocess();
     if let Ok(folder) = std::env::current_dir() {
         exclude_from_path(&folder);
     }
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             let exit = CliExit::of_error(&error);
-            out::complain(&error);
+            stdio::print_error(&error);
             exit.into()
         }
     }

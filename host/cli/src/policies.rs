@@ -22,10 +22,10 @@ use baton_runtime::engine::{
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
 use crate::args::LocationArgs;
-use crate::exit::UsageError;
+use crate::exit_status::UsageError;
 use crate::registries::{self, RegistryArgs, RemotePolicies};
-use crate::render::words;
-use crate::{layers, out, place};
+use crate::render::text_format;
+use crate::{config_layers, location, stdio};
 
 /// A policy that the command line names.
 pub(crate) struct NamedComponent {
@@ -62,7 +62,7 @@ impl NamedComponent {
 /// registry is asked, and where what it gives is kept.
 pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<NamedComponent> {
     if let Some(file) = reference.strip_prefix(RULES_FILE) {
-        let text = layers::read_named(Path::new(file))
+        let text = config_layers::read_named(Path::new(file))
             .map_err(|why| UsageError(format!("cannot read the file of rules {file}: {why}")))?;
         let rules = rules_file(&text, file)?;
         return Ok(NamedComponent { rules, ..named(RULES, asked)? });
@@ -108,7 +108,7 @@ pub(crate) fn router(reference: &str, decides: Capability, place: &LocationArgs)
 
 /// The engine of a run, with its cache of compiled policies.
 pub(crate) fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
-    let config = EngineConfig { cache_dir: place::policy_cache(place), ..EngineConfig::default() };
+    let config = EngineConfig { cache_dir: location::policy_cache(place), ..EngineConfig::default() };
     Engine::new(config).context("starting the policy engine")
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn bundle(
 ) -> anyhow::Result<PolicyBundle> {
     let mut bundle = PolicyBundle::default();
     let remotes = RemotePolicies::new(place);
-    for (base, references) in by_folder(workflow, base) {
+    for (base, references) in references_by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
         let mut lock = PolicyLock::read(&path)?;
         let mut said = Vec::new();
@@ -200,11 +200,11 @@ pub(crate) fn bundle(
                 }
             };
             let name = external_policy_name(&name, &bytes);
-            take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
+            add_component(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
         if pinning == PinMode::Write && !said.is_empty() {
             lock.write(&path)?;
-            said.iter().for_each(|line| out::progress(line));
+            said.iter().for_each(|line| stdio::progress(line));
         }
     }
     Ok(bundle)
@@ -225,7 +225,11 @@ fn first_use(reference: &OciReference, delivered: &ResolvedPolicy, lock: &Path) 
 }
 
 /// Two layers may name the same thing; it cannot be two components in one run.
-fn take(bundle: &mut PolicyBundle, reference: String, source: PolicySource) -> Result<(), UsageError> {
+fn add_component(
+    bundle: &mut PolicyBundle,
+    reference: String,
+    source: PolicySource,
+) -> Result<(), UsageError> {
     match bundle.components.get(&reference) {
         Some(known) if known.bytes != source.bytes => Err(UsageError(format!(
             "{reference} is named in two layers, and their {LOCK_FILE} pin different components: name one of them by its digest"
@@ -246,7 +250,7 @@ pub(crate) fn lock(
 ) -> anyhow::Result<BTreeMap<PathBuf, u32>> {
     let mut pinned = BTreeMap::new();
     let remotes = RemotePolicies::new(place);
-    for (base, references) in by_folder(workflow, base) {
+    for (base, references) in references_by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
         let mut lock = PolicyLock::read(&path)?;
         let (mut count, mut said) = (0, Vec::new());
@@ -279,7 +283,7 @@ pub(crate) fn lock(
             count += 1;
         }
         lock.write(&path)?;
-        said.iter().for_each(|line| out::progress(line));
+        said.iter().for_each(|line| stdio::progress(line));
         pinned.insert(path, count);
     }
     Ok(pinned)
@@ -293,11 +297,20 @@ fn decided_by(
 ) -> anyhow::Result<String> {
     let named = NamedComponent::of(&delivered.name, Cow::Owned(delivered.bytes));
     let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
-    Ok(words::list(policy.policy().decides()))
+    Ok(text_format::list(policy.policy().decides()))
+}
+
+/// The locks that pin what a workflow and the layers beneath it name.
+pub(crate) fn lock_files(workflow: &Workflow, base: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_pinned = |reference: &String| !reference.starts_with("builtin:");
+    let named = references_by_folder(workflow, base).into_iter();
+    named
+        .filter(move |(_, references)| references.iter().any(is_pinned))
+        .map(|(folder, _)| folder.join(LOCK_FILE))
 }
 
 /// What is named, by the folder of the file that names it: paths are relative to it, and its lock lies there.
-fn by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
+fn references_by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
     let mut found: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::from([(base.to_owned(), BTreeSet::new())]);
     for choice in workflow.policies.choices() {
         let folder = match choice.from.layer {
@@ -317,7 +330,7 @@ fn by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::CliExit;
+    use crate::exit_status::CliExit;
     use baton_runtime::core::workflow::file::parse;
 
     /// A folder with a component, and a workflow that names it.

@@ -7,7 +7,7 @@ use baton_runtime::core::workflow::file;
 use serde_json::Value;
 
 use crate::command_line;
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 
 const GENERATED: &str = "<!-- Generated. See CONTRIBUTING.md; do not edit. -->\n";
 

@@ -3,17 +3,19 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use baton_registry::trust::{TrustConfig, TrustResult, TrustRules};
 use baton_registry::{
     ClientOptions, ContentStore, OciPin, OciReference, PolicyResolver, RegistryClient, RegistryCredentials,
     RegistryError, ResolvedPolicy, Timeouts,
 };
+use baton_runtime::sandbox::{find_trusted, own_trusted_path};
 use clap::{Args, ValueHint};
 
 use crate::args::LocationArgs;
-use crate::exit::UsageError;
-use crate::{layers, place};
+use crate::exit_status::UsageError;
+use crate::{config_layers, location};
 
 /// How registries are asked, and where what they give is kept.
 #[derive(Clone, Debug, Default, Args)]
@@ -46,21 +48,29 @@ pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<PolicyResolver> {
 }
 
 /// The same, with other keys than the user's rules name.
-pub(crate) fn depot_believing(args: &RegistryArgs, trust: TrustRules) -> anyhow::Result<PolicyResolver> {
+pub(crate) fn resolver_with_trust(args: &RegistryArgs, trust: TrustRules) -> anyhow::Result<PolicyResolver> {
     depot_with(args, rules()?.0, trust)
 }
 
 fn depot_with(args: &RegistryArgs, rules: TrustConfig, trust: TrustRules) -> anyhow::Result<PolicyResolver> {
     let options = ClientOptions {
-        credentials: RegistryCredentials::of_user(|name| std::env::var_os(name)),
+        credentials: RegistryCredentials::of_user(|name| std::env::var_os(name))
+            .with_helpers(trusted_command),
         plain_http: args.insecure.iter().cloned().chain(rules.plain_http).collect(),
         patience: Timeouts::default(),
     };
     Ok(PolicyResolver::new(
         RegistryClient::new(options),
-        ContentStore::below(&place::state_root(&args.place())?),
+        ContentStore::below(&location::state_root(&args.place())?),
         trust,
     ))
+}
+
+/// A program that is looked for, as what it starts by its name is, in no folder that agents write in.
+fn trusted_command(name: &str) -> Option<Command> {
+    let mut command = Command::new(find_trusted(name, std::env::var_os("PATH").as_deref())?);
+    command.env("PATH", own_trusted_path());
+    Some(command)
 }
 
 /// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
@@ -119,7 +129,7 @@ pub(crate) fn check_trust() -> anyhow::Result<()> {
 
 /// The user's rules, and the folder that their paths start from. Without a config there are none.
 fn rules() -> anyhow::Result<(TrustConfig, PathBuf)> {
-    let Some(path) = layers::user_config() else { return Ok(Default::default()) };
+    let Some(path) = config_layers::user_config() else { return Ok(Default::default()) };
     let base = path.parent().unwrap_or(Path::new("/")).to_owned();
     match std::fs::read_to_string(&path) {
         Ok(text) => {

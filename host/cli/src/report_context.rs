@@ -7,20 +7,20 @@ use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunView};
 use baton_runtime::{diff as compare, workflow_of};
 
 use crate::host_client::block_on;
-use crate::place::{RunLocation, shell_quoted};
+use crate::location::{RunLocation, shell_quoted};
 use crate::render::changes::change_totals;
 use crate::render::report::{PlanStatus, ReportContext};
-use crate::task::boxes::PlanBoxes;
-use crate::undone::is_undone;
+use crate::task::plan_boxes::PlanBoxes;
+use crate::undo_marker::is_undone;
 
 /// Phases whose changes a report tells: each is a comparison by git.
 const PHASES_COMPARED: usize = 20;
 
 /// A report waits this long for what was changed, and is without it otherwise: a host that is to stop ends with one.
-const COMPARED_WITHIN: Duration = Duration::from_secs(5);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a report tells beside the view. What cannot be looked up is left out.
-pub(crate) fn aside_of(place: &RunLocation, view: &RunView) -> ReportContext {
+pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> ReportContext {
     let workflow = workflow_of(&place.config, &view.run).ok().flatten();
     let has_cost_ceiling = workflow.as_ref().is_some_and(|workflow| {
         let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
@@ -34,7 +34,7 @@ pub(crate) fn aside_of(place: &RunLocation, view: &RunView) -> ReportContext {
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
         Some(PlanStatus { name, command, standing: boxes.standing(view)? })
     });
-    let until = tokio::time::Instant::now() + COMPARED_WITHIN;
+    let until = tokio::time::Instant::now() + DIFF_TIMEOUT;
     let changed = |phase| {
         let found = block_on(async {
             let found = compare(&place.config, Some(&view.run), phase, &[], false);

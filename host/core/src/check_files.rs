@@ -17,7 +17,7 @@ const RUNNERS: [(&str, &[&str]); 10] = [
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 /// Programs that look at what they name and run nothing of it: often at the work itself.
-const LOOKING: [&str; 15] = [
+const READ_ONLY_PROGRAMS: [&str; 15] = [
     "[", "[[", "cat", "egrep", "fgrep", "file", "grep", "head", "jq", "ls", "rg", "stat", "tail", "test",
     "wc",
 ];
@@ -25,35 +25,48 @@ const LOOKING: [&str; 15] = [
 /// Those of the changed files that a command runs, in the order of the changed ones.
 ///
 /// ```
-/// use baton_core::check_files::run_by;
+/// use baton_core::check_files::files_run_by;
 /// let changed = ["Makefile", "src/a.py", "tests/test_a.py"];
-/// assert_eq!(run_by("pytest -q tests/test_a.py::test_one", changed), ["tests/test_a.py"]);
-/// assert_eq!(run_by("make test", changed), ["Makefile"]);
-/// assert!(run_by("cargo test", changed).is_empty());
+/// assert_eq!(files_run_by("pytest -q tests/test_a.py::test_one", changed), ["tests/test_a.py"]);
+/// assert_eq!(files_run_by("make test", changed), ["Makefile"]);
+/// assert!(files_run_by("cargo test", changed).is_empty());
 /// ```
-pub fn run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
-    let mut named: Vec<String> = Vec::new();
-    let mut folder = String::new();
-    for call in command.split([';', '|', '&', '\n', '(', ')', '<', '>']) {
-        let mut words =
-            call.split_whitespace().map(plain).skip_while(|word| *word == "!" || is_assignment(word));
-        let Some(program) = words.next() else { continue };
-        if program == "cd" {
-            match (words.next().filter(|below| is_folder_below(below)), words.next()) {
-                (Some(below), None) if !command.contains(')') => {
-                    folder = format!("{folder}{}/", below.trim_end_matches('/'))
-                }
-                // From here on paths begin elsewhere.
-                _ => break,
-            }
-            continue;
-        }
-        let own = RUNNERS.iter().filter(|(runner, _)| *runner == program);
-        let own = own.flat_map(|(_, files)| files.iter().copied());
-        let read = words.filter(|_| !LOOKING.contains(&program));
-        named.extend(own.chain([program]).chain(read).map(|file| format!("{folder}{file}")));
-    }
+pub fn files_run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
+    let named = files_named_by(command);
     changed.into_iter().filter(|file| named.iter().any(|one| one == file)).collect()
+}
+
+/// Names of files that a command may run, among them words that are not files. No file with another name is run by it for certain.
+pub fn files_named_by(command: &str) -> Vec<String> {
+    const SEPARATORS: [char; 8] = [';', '|', '&', '\n', '(', ')', '<', '>'];
+    let mut named: Vec<String> = Vec::new();
+    // None where paths begin elsewhere.
+    let mut folder = Some(String::new());
+    let mut outer = Vec::new();
+    for call in command.split_inclusive(SEPARATORS) {
+        let words = call.trim_end_matches(SEPARATORS).split_whitespace().map(plain);
+        let mut words = words.skip_while(|word| *word == "!" || is_assignment(word));
+        match (words.next(), &folder) {
+            (Some("cd"), Some(above)) => {
+                let below = words.next().filter(|below| is_folder_below(below) && words.next().is_none());
+                folder = below.map(|below| format!("{above}{}/", below.trim_end_matches('/')));
+            }
+            (Some(program), Some(folder)) => {
+                let own = RUNNERS.iter().filter(|(runner, _)| *runner == program);
+                let own = own.flat_map(|(_, files)| files.iter().copied());
+                let read = words.filter(|_| !READ_ONLY_PROGRAMS.contains(&program));
+                named.extend(own.chain([program]).chain(read).map(|file| format!("{folder}{file}")));
+            }
+            _ => {}
+        }
+        // What `cd` does between brackets ends with them.
+        match call.chars().next_back() {
+            Some('(') => outer.push(folder.clone()),
+            Some(')') => folder = outer.pop().unwrap_or(folder),
+            _ => {}
+        }
+    }
+    named
 }
 
 /// A folder below this one that is named as it is.
@@ -84,13 +97,14 @@ mod tests {
     #[test]
     fn only_what_a_command_names_for_certain_is_run_by_it() {
         let all = ["Makefile", "a/b.sh", "check.sh", "package.json", "src/lib.rs", "tests/t.py", "tox.ini"];
-        let of = |command: &str| run_by(command, all);
+        let of = |command: &str| files_run_by(command, all);
         assert_eq!(of("sh check.sh"), ["check.sh"]);
         assert_eq!(of("CI=1 ./check.sh --fast && python \"tests/t.py\""), ["check.sh", "tests/t.py"]);
         assert_eq!(of("make -j4 test; npm test"), ["Makefile", "package.json"]);
         assert_eq!(of("tox"), ["tox.ini"]);
         assert_eq!(of("test -s src/lib.rs && ! grep -q TODO src/lib.rs && sh check.sh"), ["check.sh"]);
         assert_eq!(of("cd a && sh b.sh"), ["a/b.sh"]);
+        assert_eq!(of("(\ncd a # there\n) && (cd a && sh b.sh) && (sh check.sh)"), ["a/b.sh", "check.sh"]);
         assert_eq!(of("make && cd tests/ && python t.py"), ["Makefile", "tests/t.py"]);
         // `make` as an argument, another folder, and what a runner finds by itself are not certain.
         for other in [

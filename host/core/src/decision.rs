@@ -501,7 +501,7 @@ pub struct Provenance {
 
 impl Provenance {
     /// The faults behind layers: whose, and how each failed. No layer saw them.
-    pub fn faults_behind(&self) -> impl Iterator<Item = (&str, &Fault)> {
+    pub fn fallback_faults(&self) -> impl Iterator<Item = (&str, &Fault)> {
         let failed = self.faults.iter().flat_map(|record| &record.behind);
         let abstained = self.abstained.iter().flat_map(|record| &record.behind);
         failed.chain(abstained).chain(&self.behind).filter_map(|link| match &link.outcome {

@@ -50,12 +50,12 @@ impl DecisionMatch {
 /// Whether the host does the same after either answer, and warns a person after both or after neither.
 pub fn same_effect(ask: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     let warns = |decision: &Decision| matches!(decision, Decision::Assess(of) if of.warning.is_some());
-    same_course(ask, a, b) && warns(a) == warns(b)
+    same_next_step(ask, a, b) && warns(a) == warns(b)
 }
 
 /// Whether the work goes on in the same way after either answer. A warning, a piece of evidence or a finding more changes
 /// nothing of what comes next.
-pub fn same_course(ask: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
+pub fn same_next_step(ask: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     match (a, b) {
         (Decision::Assess(a), Decision::Assess(b)) => {
             let is_over = matches!(ask, PolicyQuery::Assess(seen) if is_over(seen.occasion));
@@ -258,7 +258,7 @@ mod tests {
         };
         let ask = PolicyQuery::Assess(Box::new(session(AssessTrigger::Turn)));
         let (none, one, other) = (healthy(None), healthy(Some("it fills up")), healthy(Some("80 %")));
-        assert!(same_course(&ask, &none, &one) && !same_effect(&ask, &none, &one));
+        assert!(same_next_step(&ask, &none, &one) && !same_effect(&ask, &none, &one));
         assert!(same_effect(&ask, &one, &other));
     }
 }

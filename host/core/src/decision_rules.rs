@@ -9,7 +9,7 @@ use crate::observation::{
     AssessTrigger, CompletionObservation, ObjectiveStatus, OffloadingObservation, PolicyQuery, SplitLimits,
     SplitTrigger, SplittingObservation,
 };
-use crate::visible::says_something;
+use crate::visible::has_visible_text;
 use crate::workflow::SplitTime;
 
 /// Whether core could act on a decision. An error says which rule it breaks.
@@ -24,29 +24,29 @@ pub fn validate_decision(ask: &PolicyQuery, decision: &Decision) -> Result<(), S
             }
             _ => Ok(()),
         },
-        (PolicyQuery::Complete(seen), Decision::Complete(answer)) => completion_fits(seen, &answer.done),
-        (PolicyQuery::Offload(seen), Decision::Offload(answer)) => offload_fits(seen, &answer.items),
+        (PolicyQuery::Complete(seen), Decision::Complete(answer)) => validate_completion(seen, &answer.done),
+        (PolicyQuery::Offload(seen), Decision::Offload(answer)) => validate_offload(seen, &answer.items),
         (PolicyQuery::Split(seen), Decision::Split(answer)) => match &answer.action {
-            SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
+            SplitAction::Split { sub_phases } => validate_observed_split(seen, sub_phases),
             SplitAction::AskPerson { question } => {
-                may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion).and(asks_something(question))
+                may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion).and(validate_question(question))
             }
             SplitAction::Keep => Ok(()),
         },
         (PolicyQuery::Budget(seen), Decision::Budget(budget)) => {
-            turns_fit(seen.spent.is_some(), budget.max_turns)
+            validate_turns(seen.spent.is_some(), budget.max_turns)
         }
-        (PolicyQuery::Brief(_), Decision::Brief(brief)) if !says_something(&brief.prompt) => {
+        (PolicyQuery::Brief(_), Decision::Brief(brief)) if !has_visible_text(&brief.prompt) => {
             Err("its prompt says nothing".to_owned())
         }
         (PolicyQuery::Compose(_), Decision::Compose(composition))
-            if !says_something(&composition.document) =>
+            if !has_visible_text(&composition.document) =>
         {
             Err("its document says nothing".to_owned())
         }
         (PolicyQuery::Recover(seen), Decision::Recover(answer)) => match &answer.action {
-            RecoveryAction::AskPerson { question } => asks_something(question),
-            action => role_fits(seen.other_roles.as_deref(), action),
+            RecoveryAction::AskPerson { question } => validate_question(question),
+            action => validate_role(seen.other_roles.as_deref(), action),
         },
         (PolicyQuery::Compaction(_), Decision::Compaction(_))
         | (PolicyQuery::Brief(_), Decision::Brief(_))
@@ -56,12 +56,12 @@ pub fn validate_decision(ask: &PolicyQuery, decision: &Decision) -> Result<(), S
     }
 }
 
-fn asks_something(question: &str) -> Result<(), String> {
-    if says_something(question) { Ok(()) } else { Err("it asks a person nothing".to_owned()) }
+fn validate_question(question: &str) -> Result<(), String> {
+    if has_visible_text(question) { Ok(()) } else { Err("it asks a person nothing".to_owned()) }
 }
 
 /// A phase is handed to a role that may have it.
-fn role_fits(others: Option<&[String]>, action: &RecoveryAction) -> Result<(), String> {
+fn validate_role(others: Option<&[String]>, action: &RecoveryAction) -> Result<(), String> {
     match (action, others) {
         (RecoveryAction::OtherRole { role }, Some(others)) if !others.contains(role) => {
             Err(format!("it hands the phase to the role {role:?}, which is none of `other-roles`"))
@@ -71,7 +71,7 @@ fn role_fits(others: Option<&[String]>, action: &RecoveryAction) -> Result<(), S
 }
 
 /// What is done was asked about.
-fn completion_fits(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result<(), String> {
+fn validate_completion(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result<(), String> {
     match done.iter().find(|id| seen.session.objectives.iter().all(|objective| objective.id != **id)) {
         Some(id) => Err(format!("it calls {id} done, which is no objective of the prompt")),
         None => Ok(()),
@@ -79,7 +79,7 @@ fn completion_fits(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result
 }
 
 /// A scope that begins gets one turn at least, or no number. One that had turns already (`is_spent`) may get no more of them.
-fn turns_fit(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
+fn validate_turns(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
     match turns {
         Some(0) if !is_spent => Err("it gives 0 turns, and 1 is the least".to_owned()),
         _ => Ok(()),
@@ -87,18 +87,18 @@ fn turns_fit(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
 }
 
 /// What is offloaded was offered.
-fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), String> {
+fn validate_offload(seen: &OffloadingObservation, items: &[String]) -> Result<(), String> {
     match items.iter().find(|id| seen.items.iter().all(|item| item.id != **id)) {
         Some(id) => Err(format!("it offloads {id:?}, which was not offered")),
         None => Ok(()),
     }
 }
 
-fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
+fn validate_observed_split(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
     may_be_split(&seen.phase.id, seen.wish, seen.occasion)?;
     // What has failed is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
-    split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
+    validate_split(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
 }
 
 /// A request by an agent is judged whatever the workflow says of its phase.
@@ -118,7 +118,7 @@ fn may_ask_about_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger)
 }
 
 /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
-pub(crate) fn split_fits<'a>(
+pub(crate) fn validate_split<'a>(
     phase: &PhaseId,
     depth: u32,
     limits: SplitLimits,
@@ -136,7 +136,8 @@ pub(crate) fn split_fits<'a>(
         if part.objectives.is_empty() {
             return Err(format!("the part {:?} has no objective", part.title));
         }
-        turns_fit(false, part.max_turns).map_err(|why| format!("of the part {:?}: {why}", part.title))?;
+        validate_turns(false, part.max_turns)
+            .map_err(|why| format!("of the part {:?}: {why}", part.title))?;
         for id in &part.objectives {
             match seen.get_mut(id) {
                 Some(count) => *count += 1,
@@ -172,7 +173,7 @@ mod tests {
         let open = ["a", "b", "c"].map(ObjectiveId::new);
         let limits = SplitLimits { depth: 2, parts: 2 };
         let at_depth =
-            |depth, parts: Vec<SubPhase>| split_fits(&"20".into(), depth, limits, open.iter(), &parts);
+            |depth, parts: Vec<SubPhase>| validate_split(&"20".into(), depth, limits, open.iter(), &parts);
         let why = |ids: &[&[&str]]| at_depth(0, parts(ids)).unwrap_err();
         assert_eq!(at_depth(1, parts(&[&["a", "c"], &["b"]])), Ok(()));
         assert!(at_depth(2, parts(&[&["a", "c"], &["b"]])).unwrap_err().contains("deepest level"));
@@ -192,22 +193,22 @@ mod tests {
         // N6
         let others = Some(vec!["senior".to_owned()]);
         let named = |others: &Option<Vec<String>>, role: &str| {
-            role_fits(others.as_deref(), &RecoveryAction::OtherRole { role: role.into() })
+            validate_role(others.as_deref(), &RecoveryAction::OtherRole { role: role.into() })
         };
         assert_eq!(named(&others, "senior"), Ok(()));
         let why = named(&others, "root").unwrap_err();
         assert_eq!(why, "it hands the phase to the role \"root\", which is none of `other-roles`");
         // What a journal does not say is not judged.
         assert_eq!(named(&None, "root"), Ok(()));
-        assert_eq!(role_fits(others.as_deref(), &RecoveryAction::Retry), Ok(()));
+        assert_eq!(validate_role(others.as_deref(), &RecoveryAction::Retry), Ok(()));
     }
 
     #[test]
     fn a_scope_begins_with_a_turn_or_without_a_number() {
         // A1
-        assert!(turns_fit(false, Some(0)).is_err());
+        assert!(validate_turns(false, Some(0)).is_err());
         for (is_spent, turns) in [(false, None), (false, Some(1)), (true, Some(0)), (true, None)] {
-            assert_eq!(turns_fit(is_spent, turns), Ok(()));
+            assert_eq!(validate_turns(is_spent, turns), Ok(()));
         }
     }
 

@@ -449,6 +449,13 @@ pub struct WorkspaceFacts {
     /// Files that the objectives name and that were written since the start of the phase, be it with the content that they had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<WrittenFile>,
+    /// Those of [`Workflow::next_run_files`](crate::Workflow::next_run_files) that differ from the first start of the phase, or of which
+    /// that cannot be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_run_files: Vec<String>,
+    /// There are more files than are looked at, and nothing tells which of those beyond differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_unseen: bool,
 }
 
 /// A file that was written, and when.

@@ -122,6 +122,22 @@ impl Digest {
     }
 }
 
+/// Makes the digest of bytes that are never in memory all at once.
+#[derive(Clone, Debug, Default)]
+pub struct DigestBuilder(Sha256);
+
+impl DigestBuilder {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes that were taken.
+    pub fn finish(self) -> Digest {
+        Digest(format!("sha256:{}", base16ct::lower::encode_string(&self.0.finalize())))
+    }
+}
+
 impl TryFrom<String> for Digest {
     type Error = DigestError;
 

@@ -6,7 +6,7 @@ use crate::decision::{Decision, Fault, Provenance};
 use crate::experiment::Assignment;
 use crate::facts::{AgentEvent, Capabilities, ProcessExit, WorkspaceFacts};
 use crate::grants::{Grants, RequestedGrants};
-use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
+use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RequestId, RunId, Seq, SessionId};
 use crate::observation::{Attempt, Capability, ContextItem, ObjectiveStatus, SplitGroup};
 use crate::serde_defaults::is_default;
 use crate::time::UnixMs;
@@ -23,6 +23,9 @@ pub struct JournaledInput {
     /// What it saw.
     pub input: Input,
 }
+
+/// Lost files of a phase that are named; the others are counted.
+pub const LOST_FILES_NAMED: usize = 20;
 
 /// A fact that core has not seen yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +51,17 @@ pub enum Input {
     },
     /// A host took the run up again. Every session of the host before it is gone.
     Resumed,
+    /// Files that a phase changed in the workspace are missing, or as they were before it, and no agent of the run did that: the folder
+    /// was restored or cloned again while no host was there. Comes before [`Input::Resumed`].
+    WorkLost {
+        /// Which phase changed them.
+        phase: PhaseId,
+        /// Workspace-relative, `/` between components; at most [`LOST_FILES_NAMED`].
+        files: Vec<String>,
+        /// How many more there are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        beyond: u32,
+    },
     /// The deadline that core named has passed.
     Tick,
     /// What became of an intent.
@@ -134,11 +148,19 @@ pub enum Input {
 }
 
 impl Input {
+    /// Whether only a host at work records it. Commands record others, such as an answer and its announcement, while no host is there.
+    pub(crate) fn is_of_host_at_work(&self) -> bool {
+        let is_of_work = |outcome: &ActionOutcome| !matches!(outcome, ActionOutcome::Announced);
+        matches!(self, Input::Tick | Input::Agent { .. } | Input::SessionEnded { .. } | Input::Decided { .. })
+            || matches!(self, Input::Outcome { outcome, .. } if is_of_work(outcome))
+    }
+
     /// A word for logs and errors.
     pub fn name(&self) -> &'static str {
         match self {
             Input::Started { .. } => "started",
             Input::Resumed => "resumed",
+            Input::WorkLost { .. } => "work-lost",
             Input::Tick => "tick",
             Input::Outcome { .. } => "outcome",
             Input::Agent { .. } => "agent",
@@ -498,7 +520,7 @@ pub enum ActionOutcome {
         commit: Option<CommitSummary>,
         /// Files that the phase changed and that were changed before the run began, at most 100: they stay as they are.
         left: Vec<String>,
-        /// New files that its checks made, at most 100: they stay as they are.
+        /// New files that its checks and its reviewers made, at most 100: they stay as they are.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         by_checks: Vec<String>,
     },

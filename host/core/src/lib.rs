@@ -18,10 +18,10 @@ pub mod grants;
 pub mod ids;
 pub mod input;
 pub mod observation;
-mod outcome;
 pub mod path_mentions;
 pub mod progress;
 pub mod run;
+mod run_outcome;
 mod serde_defaults;
 pub mod short_format;
 pub mod text;
@@ -32,7 +32,9 @@ pub mod workflow;
 pub mod worktree;
 
 pub use action::{Action, Intent};
-pub use ids::{ActionId, Digest, ObjectiveId, PhaseId, RequestId, RoleName, RunId, Seq, SessionId};
+pub use ids::{
+    ActionId, Digest, DigestBuilder, ObjectiveId, PhaseId, RequestId, RoleName, RunId, Seq, SessionId,
+};
 pub use input::{ActionOutcome, Input, JournaledInput};
 pub use run::Run;
 pub use text::TextBlob;

@@ -11,9 +11,9 @@ const ENDING_BYTES: usize = 12;
 const BRANCHES: &str = "baton/";
 const MERGE: &str = ".merge";
 /// Abbreviations that look like a name with an ending.
-const NO_ENDINGS: [&str; 6] = ["e", "g", "com", "org", "net", "io"];
+const NON_EXTENSIONS: [&str; 6] = ["e", "g", "com", "org", "net", "io"];
 /// Endings that make a file of a name without a folder: `x.len` is a call, `parser.rs` is a file.
-const ENDINGS: [&str; 52] = [
+const FILE_EXTENSIONS: [&str; 52] = [
     "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "ex", "exs", "go", "gradle", "h", "hpp", "html",
     "ini", "ipynb", "java", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mdx", "org",
     "pdf", "php", "png", "proto", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "svg", "swift",
@@ -22,7 +22,7 @@ const ENDINGS: [&str; 52] = [
 /// What stands before the name of a file.
 const FILE: &str = "file:";
 /// What stands around a path in prose and in markdown.
-const AROUND: &[char] = &[
+const PATH_DELIMITERS: &[char] = &[
     '`', '"', '\'', '(', ')', '[', ']', '<', '>', '{', '}', ',', ';', '*', '|', '“', '”', '‘', '’', '«', '»',
 ];
 
@@ -64,7 +64,7 @@ pub fn extract_paths(document: &str) -> Vec<String> {
 /// "docs/my notes.md": every part is made of words, and only the last has an ending.
 fn is_spaced(piece: &str) -> bool {
     piece.split('/').all(|part| !part.trim().is_empty() && !part.starts_with('-'))
-        && piece.split_whitespace().filter(|word| has_ending(word)).count() == 1
+        && piece.split_whitespace().filter(|word| has_extension(word)).count() == 1
         && !piece.contains(['=', '$', '|', '&', ';', '>', '<'])
 }
 
@@ -73,7 +73,10 @@ fn path(word: &str, quoted: bool) -> Option<&str> {
     if word.contains("()") {
         return None;
     }
-    let word = word.trim_matches(AROUND).trim_end_matches(['.', ':', '!', '?', '…']).trim_matches(AROUND);
+    let word = word
+        .trim_matches(PATH_DELIMITERS)
+        .trim_end_matches(['.', ':', '!', '?', '…'])
+        .trim_matches(PATH_DELIMITERS);
     // "src/a.rs:40:9", "src/a.rs#L40"
     let word = word.split('#').next().unwrap_or(word);
     let word = word.split_once(':').map_or(word, |(path, _)| path);
@@ -86,9 +89,10 @@ fn path(word: &str, quoted: bool) -> Option<&str> {
         && !word.split('/').any(|part| part.is_empty() || part == ".." || part == ".");
     let (first, last) = (word.split('/').next()?, word.rsplit('/').next()?);
     let in_folder = word.contains('/') && !is_host(first);
-    let known = || quoted && last.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending));
+    let known =
+        || quoted && last.rsplit_once('.').is_some_and(|(_, ending)| FILE_EXTENSIONS.contains(&ending));
     let is_file = if word.contains('/') { in_folder } else { known() };
-    (plain && has_ending(last) && is_file).then_some(word)
+    (plain && has_extension(last) && is_file).then_some(word)
 }
 
 fn is_branch(word: &str) -> bool {
@@ -96,15 +100,15 @@ fn is_branch(word: &str) -> bool {
 }
 
 /// "a.rs", ".gitignore.md"; no "1.2", "e.g", ".env".
-fn has_ending(name: &str) -> bool {
-    let name = name.trim_matches(AROUND);
+fn has_extension(name: &str) -> bool {
+    let name = name.trim_matches(PATH_DELIMITERS);
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
     !stem.is_empty()
         && (1..=ENDING_BYTES).contains(&ending.len())
         && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
         && stem.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80)
-        && !(stem.len() <= 3 && NO_ENDINGS.contains(&ending))
+        && !(stem.len() <= 3 && NON_EXTENSIONS.contains(&ending))
 }
 
 /// "example.com" before a slash is a place in the net.

@@ -8,7 +8,7 @@ use crate::grants::{Grants, RequestedGrants};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::{PauseAnswer, PolicyBinding, PolicyChangeCause};
 use crate::observation::{Capability, EvidenceKind, OccupancyView, PromptKind};
-use crate::outcome::RunOutcome;
+use crate::run_outcome::RunOutcome;
 use crate::time::{DurationMs, UnixMs};
 use crate::view::{CommitSummary, HandoffRepair};
 use crate::workflow::AgentKind;
@@ -88,7 +88,7 @@ pub enum ProgressEvent {
         /// Files, at most 100.
         files: Vec<String>,
     },
-    /// What a phase changed is committed; `left` was changed before the run began, `by_checks` was made by its checks: both stay as they are.
+    /// What a phase changed is committed; `left` was changed before the run began, `by_checks` was made by its checks or its reviewers: both stay as they are.
     CommittedToBranch {
         phase: PhaseId,
         commit: CommitSummary,

@@ -11,7 +11,7 @@
 //! | `run/transitions.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
 //! | `run/decisions.rs` | what a policy's answer leads to |
 //! | `run/verdicts.rs` | what follows from a verdict: continuation, retry, nudge |
-//! | `run/turns.rs` | the turns of a phase, and whether it gets more |
+//! | `run/turn_budget.rs` | the turns of a phase, and whether it gets more |
 //! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
 //! | `run/handoff_facts.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
@@ -19,7 +19,7 @@
 //! | `run/scheduler.rs` | who works now: places, fairness, providers |
 //! | `run/verification.rs` | verification, review, and the loop that they close |
 //! | `run/integration.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
-//! | `run/results.rs` | what parts that share a folder wrote down |
+//! | `run/part_results.rs` | what parts that share a folder wrote down |
 //! | `run/pauses.rs` | questions to a person, ceilings, answers |
 //! | `run/observations.rs`, `run/phase_position.rs` | the questions to a policy: what it gets to see |
 //! | `run/session_view.rs` | what a policy sees of one session |
@@ -28,22 +28,24 @@
 //! | `run/compaction_summary.rs` | the safety net: summaries at boundaries and before a compaction |
 //! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
 //! | `run/entry_points.rs` | the files that the host writes for agents |
-//! | `run/report.rs` | what agents report |
-//! | `run/conversation.rs` | a session that was lost with its host goes on where it was |
-//! | `run/refusal.rs` | calls that an agent was not allowed |
-//! | `run/retries.rs` | retries that an agent makes by itself |
-//! | `run/resume.rs` | a host takes the run up again |
+//! | `run/agent_reports.rs` | what agents report |
+//! | `run/conversation_resume.rs` | a session that was lost with its host goes on where it was |
+//! | `run/refused_calls.rs` | calls that an agent was not allowed |
+//! | `run/agent_retries.rs` | retries that an agent makes by itself |
+//! | `run/resume.rs`, `run/lost_work.rs` | a host takes the run up again; what was done and is gone by then |
+//! | `run/past_looks.rs` | what earlier measurements of a phase found |
+//! | `run/next_run_files.rs` | what may have changed of the files that the next run reads or runs |
 //! | `run/run_view.rs` | the state for people and programs |
 
 mod active_split;
-mod activity;
+mod agent_reports;
+mod agent_retries;
 mod bindings;
 mod branch_commits;
 mod checks;
-mod commit;
 mod committed_work;
 mod compaction_summary;
-mod conversation;
+mod conversation_resume;
 mod deadlines;
 mod decisions;
 mod dispute;
@@ -54,25 +56,27 @@ mod evidence;
 mod handoff;
 mod handoff_facts;
 mod handoff_state;
-mod history;
 mod input_validation;
 mod integration;
 mod judgment;
 mod large_text;
 mod lessons;
+mod lost_work;
+mod next_run_files;
 mod observations;
+mod part_results;
+mod past_looks;
 mod pauses;
 mod phase;
+mod phase_activity;
 mod phase_position;
 mod policy_outcomes;
 mod prompt_offload;
+mod query_facts;
 mod quota;
 mod recorded_session;
-mod refusal;
-mod report;
-mod results;
+mod refused_calls;
 mod resume;
-mod retries;
 mod review_score;
 mod run_index;
 mod run_view;
@@ -84,13 +88,14 @@ mod split;
 mod step;
 mod stopwatch;
 mod successor_reason;
+mod text_format;
 mod tool_result_offload;
 mod transitions;
+mod turn_budget;
 mod turn_grant;
-mod turns;
 mod verdicts;
 mod verification;
-mod wording;
+mod worktree_commit;
 
 #[cfg(test)]
 mod tests;
@@ -108,10 +113,10 @@ use crate::time::UnixMs;
 use crate::workflow::paths::RunNames;
 use crate::workflow::{AgentKind, Workflow};
 
-use activity::FailedCall;
 use bindings::BindingTable;
 use end_cause::EndCause;
 use phase::Phase;
+use phase_activity::FailedCall;
 use policy_outcomes::PolicyOutcomes;
 use run_index::RunIndex;
 use session::Session;
@@ -120,6 +125,7 @@ use stopwatch::Stopwatch;
 
 pub use bindings::BindingView;
 pub use input_validation::IllegalInput;
+pub use lost_work::PhaseChanges;
 pub use recorded_session::RecordedSession;
 pub use tool_result_offload::{standalone_offload_query, wants_offload};
 
@@ -131,7 +137,7 @@ pub struct Run {
     seats: BindingTable,
     policy_outcomes: PolicyOutcomes,
     /// The policy whose answer is being taken, if it is not Baton's own.
-    answering: Option<String>,
+    answering_policy: Option<String>,
     task_folder: String,
     started_at: UnixMs,
     utc_offset_minutes: i32,
@@ -139,7 +145,9 @@ pub struct Run {
     seq: Seq,
     now: UnixMs,
     /// When an agent of the run was last alive.
-    agents_until: UnixMs,
+    agents_last_alive: UnixMs,
+    /// When a host last recorded what only one at work sees.
+    host_last_active: UnixMs,
     actions: ActionId,
     requests: RequestId,
     phases: Vec<Phase>,
@@ -147,7 +155,7 @@ pub struct Run {
     sessions: BTreeMap<SessionId, Session>,
     pending: BTreeMap<ActionId, Intent>,
     questions: BTreeMap<ActionId, OpenQuestion>,
-    reports: report::SeenReports,
+    reports: agent_reports::SeenReports,
     /// Tool results that wait for a word of the policy.
     offers: BTreeMap<RequestId, ContextItem>,
     clock: Stopwatch,
@@ -174,14 +182,15 @@ impl Run {
             workflow: Workflow::default(),
             seats: BindingTable::default(),
             policy_outcomes: PolicyOutcomes::default(),
-            answering: None,
+            answering_policy: None,
             task_folder: String::new(),
             started_at: UnixMs(0),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
             seq: Seq(0),
             now: UnixMs(0),
-            agents_until: UnixMs(0),
+            agents_last_alive: UnixMs(0),
+            host_last_active: UnixMs(0),
             actions: ActionId(0),
             requests: RequestId(0),
             phases: Vec::new(),
@@ -189,7 +198,7 @@ impl Run {
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
-            reports: report::SeenReports::default(),
+            reports: agent_reports::SeenReports::default(),
             offers: BTreeMap::new(),
             clock: Stopwatch::default(),
             raised: 0,
@@ -208,13 +217,16 @@ impl Run {
         let before = self.now;
         self.now = before.max(stamped.at);
         if self.sessions.values().any(Session::is_alive) {
-            self.agents_until = self.now;
+            self.agents_last_alive = self.now;
+        }
+        if stamped.input.is_of_host_at_work() {
+            self.host_last_active = self.now;
         }
         if matches!(stamped.input, Input::Resumed | Input::SetAside) {
             self.pause_clocks(before);
         }
         let about = self.phase_moved_by(&stamped.input);
-        let stood = about.map(|p| self.standing_of(p));
+        let stood = about.map(|p| self.schedule_state_of(p));
         match &stamped.input {
             Input::Started { run, workflow, pins, task_folder, utc_offset_minutes, assignments } => {
                 self.utc_offset_minutes = *utc_offset_minutes;
@@ -222,9 +234,10 @@ impl Run {
                 self.start(run, workflow, pins, task_folder);
             }
             Input::Resumed => self.resume(),
+            Input::WorkLost { phase, files, beyond } => self.on_work_lost(phase, files, *beyond),
             Input::Tick => self.tick(),
-            Input::Outcome { action, outcome } => self.take_outcome(*action, outcome),
-            Input::Agent { session, event } => self.take_event(session, event),
+            Input::Outcome { action, outcome } => self.on_action_outcome(*action, outcome),
+            Input::Agent { session, event } => self.on_agent_event(session, event),
             Input::SessionEnded { session, exit } => self.session_ended(session, *exit),
             Input::Decided { request, result, label } => self.decided(*request, result, label),
             Input::Reported { session, digest, report } => self.reported(session.as_ref(), digest, report),
@@ -245,7 +258,7 @@ impl Run {
             }
         }
         // Most of what happens in a phase leaves it at work: then nobody's turn has come, and every clock goes on as it goes.
-        if stood.is_none() || stood != about.map(|p| self.standing_of(p)) {
+        if stood.is_none() || stood != about.map(|p| self.schedule_state_of(p)) {
             self.schedule(matches!(stamped.input, Input::Tick));
             self.set_clock_modes();
         }
@@ -273,8 +286,13 @@ impl Run {
     }
 
     /// When an agent of the run was last alive: what is found later in the place where it worked is not its work.
-    pub fn agents_until(&self) -> UnixMs {
-        self.agents_until
+    pub fn agents_last_alive(&self) -> UnixMs {
+        self.agents_last_alive
+    }
+
+    /// When a host was last seen at work: what it recorded last by itself.
+    pub fn host_last_active(&self) -> UnixMs {
+        self.host_last_active
     }
 
     /// The agent of a session, and the turns that are known of it.
@@ -334,7 +352,12 @@ impl Run {
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
         self.begin_with(
-            workflow.phases.iter().cloned().map(|spec| Phase::new(workflow.after_its_loop(spec))).collect(),
+            workflow
+                .phases
+                .iter()
+                .cloned()
+                .map(|spec| Phase::new(workflow.with_loop_dependencies(spec)))
+                .collect(),
         );
     }
 
@@ -355,7 +378,7 @@ impl Run {
         for session in alive {
             self.emit(Action::End { session, reason: "the host is stopping".to_owned() });
         }
-        self.for_each_phase(Self::write_handoff_of_stop);
+        self.for_each_phase(Self::write_stop_handoff);
     }
 
     fn emit(&mut self, action: Action) -> ActionId {
@@ -399,7 +422,7 @@ impl Run {
         self.session(p).is_some_and(Session::is_alive)
     }
 
-    fn take_event(&mut self, id: &SessionId, event: &AgentEvent) {
+    fn on_agent_event(&mut self, id: &SessionId, event: &AgentEvent) {
         let (seq, now, beat) = (self.seq, self.now, self.heartbeat());
         let Some(session) = self.sessions.get_mut(id) else {
             return;
@@ -424,7 +447,7 @@ impl Run {
                     (failed.filter(|_| is_at_work), event)
                 {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
-                    let said = activity::line_of(text);
+                    let said = phase_activity::line_of(text);
                     self.tell(match failed {
                         FailedCall::Command(command) => {
                             ProgressEvent::CommandFailed { phase, session, command, said }
@@ -432,12 +455,12 @@ impl Run {
                         FailedCall::Write(path) => ProgressEvent::WriteFailed { phase, session, path, said },
                     });
                 }
-                self.event_in_phase(p, event);
+                self.apply_event_to_phase(p, event);
             }
         }
     }
 
-    fn take_outcome(&mut self, action: ActionId, outcome: &ActionOutcome) {
+    fn on_action_outcome(&mut self, action: ActionId, outcome: &ActionOutcome) {
         let Some(intent) = self.pending.remove(&action) else {
             return;
         };
@@ -449,12 +472,12 @@ impl Run {
                 session.capabilities = *capabilities;
             }
         }
-        self.end_unstarted(&intent, outcome);
-        self.looked_after_stop(action, outcome);
-        self.handoff_of_stop_written(&intent, outcome);
+        self.end_failed_start(&intent, outcome);
+        self.on_measured_after_stop(action, outcome);
+        self.on_stop_handoff_written(&intent, outcome);
         if !self.stopping && self.ending.is_none() {
-            self.outcome_in_phase(action, outcome);
-            self.looked_at_turns(action, outcome);
+            self.apply_outcome_to_phase(action, outcome);
+            self.on_turns_measured(action, outcome);
         }
     }
 }

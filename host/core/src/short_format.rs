@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// Tokens: "850", "24.1k", "152k", "1.2M".
-pub fn tokens_in_short(tokens: u64) -> String {
+pub fn format_tokens(tokens: u64) -> String {
     match tokens {
         0..1_000 => tokens.to_string(),
         1_000..100_000 => format!("{:.1}k", tokens as f64 / 1e3),

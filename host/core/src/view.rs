@@ -11,7 +11,7 @@ use crate::facts::{OccupancySource, Refusal, TokenUsage};
 use crate::ids::{ActionId, Digest, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, PauseAnswer};
 use crate::observation::{Capability, EvidenceKind, ObjectiveStatus};
-use crate::outcome::RunOutcome;
+use crate::run_outcome::RunOutcome;
 use crate::time::{DurationMs, UnixMs};
 use crate::workflow::{ImportedRecording, RunSource};
 use crate::worktree::WorktreeName;
@@ -429,17 +429,17 @@ pub struct QuotaSummary {
 }
 
 /// A reset further away than this is a misread date, which the run does not wait for either.
-const RESET_WITHIN: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+const PLAUSIBLE_RESET_DELAY: DurationMs = DurationMs::from_mins(8 * 24 * 60);
 
 /// Whether a wait that began at `since` can last until then.
-pub fn is_believable_reset(since: UnixMs, until: UnixMs) -> bool {
-    until > since && until.since(since) <= RESET_WITHIN
+pub fn is_plausible_reset(since: UnixMs, until: UnixMs) -> bool {
+    until > since && until.since(since) <= PLAUSIBLE_RESET_DELAY
 }
 
 impl QuotaSummary {
     /// The reset that was named, where it can be believed.
-    pub fn believed_until(&self) -> Option<UnixMs> {
-        self.until.filter(|until| is_believable_reset(self.since, *until))
+    pub fn plausible_until(&self) -> Option<UnixMs> {
+        self.until.filter(|until| is_plausible_reset(self.since, *until))
     }
 }
 

@@ -28,10 +28,10 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
 /// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
 ///
 /// ```
-/// use baton_core::visible::says_something;
-/// assert!(says_something("\u{200b}a") && !says_something(" \n\u{200b}\u{feff}\t"));
+/// use baton_core::visible::has_visible_text;
+/// assert!(has_visible_text("\u{200b}a") && !has_visible_text(" \n\u{200b}\u{feff}\t"));
 /// ```
-pub fn says_something(text: &str) -> bool {
+pub fn has_visible_text(text: &str) -> bool {
     let has_width =
         |c: char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     text.chars().any(|c| !c.is_whitespace() && !obeys(c) && has_width(c))

@@ -1,32 +1,32 @@
 //! The workflow model: what a person asked for. Reading it from TOML is `workflow/file.rs`; nothing here does IO.
 
 mod agent;
-mod commits;
+mod commit_settings;
 pub mod file;
-mod imported;
+mod imported_recording;
 mod objective_files;
 pub mod org;
 pub mod paths;
 mod policies;
 mod role;
 pub mod rules;
+mod run_source;
 mod sandbox;
-mod source;
-pub mod turns;
+pub mod turn_table;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
-pub use commits::{CommitSettings, CommitTime, branch_fault};
-pub use imported::{ImportedFile, ImportedRecording};
-pub use objective_files::{files_meant, files_named};
+pub use commit_settings::{CommitSettings, CommitTime, branch_name_error};
+pub use imported_recording::{ImportedFile, ImportedRecording};
+pub use objective_files::{expected_files_in, expected_files_in_spans};
 pub use paths::PathTemplates;
 pub use policies::{
     BREAKER_FAULTS, BUILTIN, ConfigLayer, ConfigSource, EffectiveSettings, GivenSetting, GivenSettings,
     ListEdit, Policies, PolicyChoice, PolicyLayer, PolicyLayerFile, PolicyScope, ResolvedChoice,
-    SettingValue, laid_settings, lay_over,
+    SettingValue, lay_over, merge_settings,
 };
 pub use role::{AgentSource, Permission, PromptDelivery, Role, RoleServer};
+pub use run_source::{PlanBox, RunSource, TickedPlan};
 pub use sandbox::{NetworkTarget, NetworkTargetError, Sandbox, SandboxError, SandboxLevel, is_public};
-pub use source::{PlanBox, RunSource, TickedPlan};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,10 @@ pub struct Workflow {
     /// What the host commits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub commits: CommitSettings,
+    /// Files and folders of the workspace, relative to it, that the next run of this work or of earlier work reads or runs. The host
+    /// compares them by their names, however many other files there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_run_files: Vec<String>,
 }
 
 /// The weakest evidence that makes an objective done (A11).
@@ -173,7 +177,7 @@ pub(crate) fn leading_to<'a>(
 
 impl Workflow {
     /// Whether both were made from the same thing; where that is not known of one, the name tells.
-    pub fn has_source_of(&self, other: &Workflow) -> bool {
+    pub fn has_same_source(&self, other: &Workflow) -> bool {
         match (&self.source, &other.source) {
             (Some(source), Some(other)) => source.is_same(other),
             _ => self.name == other.name,
@@ -186,7 +190,7 @@ impl Workflow {
     pub fn with_agent(mut self, agent: AgentKind) -> Self {
         let recast = |role: Role| match role.agent == agent {
             true => role,
-            false => Role { set_by: AgentSource::CommandLine, ..role.played_by(&agent) },
+            false => Role { set_by: AgentSource::CommandLine, ..role.reassigned_to(&agent) },
         };
         self.roles = self.roles.into_iter().map(|(name, role)| (name, recast(role))).collect();
         self.phases.iter_mut().for_each(|phase| phase.agent = None);
@@ -203,10 +207,10 @@ impl Workflow {
 
     /// The same work with this agent in every role of which nobody named one.
     #[must_use]
-    pub fn with_agent_found(mut self, agent: &AgentKind) -> Self {
+    pub fn with_detected_agent(mut self, agent: &AgentKind) -> Self {
         for role in self.roles.values_mut() {
             if role.set_by == AgentSource::Nowhere && role.script.is_none() {
-                *role = Role { set_by: AgentSource::Found, ..role.clone().played_by(agent) };
+                *role = Role { set_by: AgentSource::Found, ..role.clone().reassigned_to(agent) };
             }
         }
         self
@@ -216,7 +220,9 @@ impl Workflow {
     /// not have (no file that was read lacks one) is one of which nothing is said.
     pub fn role_of(&self, phase: &PhaseSpec) -> Cow<'_, Role> {
         match (self.roles.get(&phase.role), &phase.agent) {
-            (Some(role), Some(agent)) if role.agent != *agent => Cow::Owned(role.clone().played_by(agent)),
+            (Some(role), Some(agent)) if role.agent != *agent => {
+                Cow::Owned(role.clone().reassigned_to(agent))
+            }
             (Some(role), _) => Cow::Borrowed(role),
             (None, agent) => Cow::Owned(Role::of(agent.clone().unwrap_or(AgentKind::Rehearsal))),
         }
@@ -225,7 +231,7 @@ impl Workflow {
     /// A phase that closes a loop waits for every phase of the loop: its check is about what they made. One that waits for it in turn
     /// is no part of that.
     #[must_use]
-    pub fn after_its_loop(&self, mut phase: PhaseSpec) -> PhaseSpec {
+    pub fn with_loop_dependencies(&self, mut phase: PhaseSpec) -> PhaseSpec {
         let place = |id: &PhaseId| self.phases.iter().position(|other| other.id == *id);
         let from = phase.repeat.as_ref().and_then(|repeat| place(&repeat.from));
         if let Some((from, to)) = from.zip(place(&phase.id)) {
@@ -256,7 +262,7 @@ impl Workflow {
     /// The turns that a phase begins with, before a policy looks at its scope (A1): its role's own, else those of the mode,
     /// else the table's. `None` where none of them names any.
     pub fn base_turns(&self, phase: &PhaseSpec) -> Option<u32> {
-        let of_mode = || turns::turns_for(phase.role.as_str(), self.mode, &self.turns);
+        let of_mode = || turn_table::turns_for(phase.role.as_str(), self.mode, &self.turns);
         self.role_of(phase).max_turns.or_else(of_mode)
     }
 
@@ -287,7 +293,7 @@ impl Workflow {
 
     /// A sentence that says why this agent works on a phase, for a person who has to choose another one.
     pub fn agent_choice(&self, phase: &PhaseSpec) -> String {
-        let place = self.agent_place(phase);
+        let place = self.agent_origin(phase);
         match place.strip_prefix(FOUND_BY) {
             Some(chose) => format!("Baton {chose}."),
             None => format!("The agent is set by {place}."),
@@ -295,7 +301,7 @@ impl Workflow {
     }
 
     /// The place that says which agent works on a phase, in words: where a person corrects it.
-    pub fn agent_place(&self, phase: &PhaseSpec) -> String {
+    pub fn agent_origin(&self, phase: &PhaseSpec) -> String {
         if phase.agent.is_some() {
             return format!("`agent` of phase `{}`", phase.id);
         }

@@ -20,7 +20,7 @@ pub(crate) const KINDS: [&str; 9] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{parse, tool_names};
+    use crate::{report_parser, tool_names};
 
     #[test]
     fn every_example_of_the_instructions_is_a_report() {
@@ -29,7 +29,7 @@ mod tests {
         assert_eq!(examples.len(), KINDS.len());
         for (kind, example) in KINDS.iter().zip(examples) {
             assert!(example.starts_with(&format!("{{\"report\": \"{kind}\"")), "{example}");
-            let read = parse::report("x.json", example.as_bytes());
+            let read = report_parser::report("x.json", example.as_bytes());
             assert!(read.is_ok(), "{example}: {:?}", read.unwrap_err().problem);
         }
     }

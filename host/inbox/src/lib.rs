@@ -13,26 +13,26 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod files;
+mod file_inbox;
+mod handoff_extraction;
+mod handoff_markdown;
 mod instructions;
-mod markdown;
-mod parse;
+mod mcp_service;
 mod proxy;
-mod salvage;
-mod service;
+mod report_parser;
 mod tool_backend;
 mod tool_definitions;
 mod tool_requests;
 mod validation;
 
 pub use error::{FileProblem, InboxError};
-pub use files::{FolderOpener, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, MaskFn, ReceivedReport};
+pub use file_inbox::{FolderOpener, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, MaskFn, ReceivedReport};
 pub use instructions::INSTRUCTIONS;
+pub use mcp_service::{SERVER_NAME, ServeError, serve, serve_stdio};
 pub use proxy::{
     LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ProxyError, ProxyExit, ResultReference, ResultStore, proxy,
     proxy_stdio,
 };
-pub use service::{SERVER_NAME, ServeError, serve, serve_stdio};
 pub use tool_backend::{ToolBackend, ToolReply, ToolRequest};
 pub use tool_definitions::{ArgumentError, tool_names};
 pub use tool_requests::{

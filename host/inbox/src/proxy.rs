@@ -37,7 +37,7 @@ const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;
 /// Messages that wait for a client that does not read; both sides then wait.
 const QUEUE: usize = 64;
 /// How long a server that was left may take for what it still has to say.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const SERVER_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Calls without an answer that are remembered. Results of calls beyond it go through as they are.
 const CALLS: usize = 1024;
 
@@ -142,7 +142,7 @@ pub async fn proxy_stdio(shelf: impl ResultStore, command: &str, args: &[String]
     let parting = proxy(shelf, (tokio::io::stdin(), tokio::io::stdout()), (stdout, stdin)).await?;
     let command = command.to_owned();
     // Its stdin is closed: a server that reads ends by itself, and one that does not is ended.
-    let (failed, status) = match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+    let (failed, status) = match tokio::time::timeout(SERVER_DRAIN_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) => (!status.success(), status.to_string()),
         Ok(Err(error)) => (false, error.to_string()),
         Err(_) if parting.client_left => return Ok(()),
@@ -201,7 +201,7 @@ where
         }
         let _ = writing.await;
     };
-    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+    let _ = tokio::time::timeout(SERVER_DRAIN_TIMEOUT, last_words).await;
     reading.abort();
     let (asked, answered) = (heard.client.load(Relaxed), heard.server.load(Relaxed));
     done.map(|client_left| ProxyExit { client_left, asked, answered })
@@ -230,7 +230,7 @@ enum PendingRequest {
 }
 
 impl<S> ProxyState<S> {
-    fn remember(&self, id: &Value, asked: PendingRequest) {
+    fn add_pending(&self, id: &Value, asked: PendingRequest) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() < CALLS {
             calls.insert(id.to_string(), asked);
@@ -277,7 +277,7 @@ fn note_request<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(Value, Result<
     let id = request.get("id").filter(|id| !id.is_null())?;
     let params = &request["params"];
     match request["method"].as_str()? {
-        "tools/list" => relay.remember(id, PendingRequest::List),
+        "tools/list" => relay.add_pending(id, PendingRequest::List),
         "tools/call" if params["name"] == LOAD_TOOL => {
             let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
             return Some((id.clone(), serde_json::from_value(arguments).map_err(|e| e.to_string())));
@@ -285,7 +285,7 @@ fn note_request<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(Value, Result<
         "tools/call" => {
             let tool = params["name"].as_str()?.to_owned();
             let call = params["_meta"]["claudecode/toolUseId"].as_str().map(str::to_owned);
-            relay.remember(id, PendingRequest::Call { tool, call });
+            relay.add_pending(id, PendingRequest::Call { tool, call });
         }
         _ => {}
     }
@@ -315,7 +315,8 @@ async fn from_server<S: ResultStore>(
             PendingRequest::Call { tool, call } => {
                 let relay = Arc::clone(&relay);
                 tokio::spawn(async move {
-                    let placed = message::replaced(&relay.shelf, &tool, call.as_deref(), response).await;
+                    let placed =
+                        message::replace_large_texts(&relay.shelf, &tool, call.as_deref(), response).await;
                     let _ = relay.to_client.send(placed.unwrap_or(line)).await;
                 });
             }

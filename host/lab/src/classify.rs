@@ -117,7 +117,7 @@ pub fn classify_remark(
         }),
     });
     let occupancy = recording.occupancy();
-    judge(router, &recording.question_of_remark(), occupancy)
+    judge(router, &recording.question_after_signal(), occupancy)
 }
 
 fn judge(

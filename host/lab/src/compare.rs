@@ -6,16 +6,16 @@
 //! treat): what is not finished is listed as not yet known, or counts as it stands ([`CompareOptions::unfinished`]); nothing is
 //! dropped in silence.
 
-mod amounts;
 mod analysis;
-mod apart;
 mod arms;
 mod effects;
+mod mean_discrepancy;
 mod metrics;
 mod notes;
+mod number_format;
 mod options;
+mod recommendation;
 mod verdict;
-mod words;
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub use options::{
     AnalysisSchedule, ArmSample, CompareOptions, ComparisonDesign, InvalidUnit, UnfinishedHandling,
 };
 
-use crate::measure::{CompletionBasis, PolicyFailures, RunResult};
+use crate::run_metrics::{CompletionBasis, PolicyFailures, RunResult};
 pub use crate::stats::sequential::SequencePoint;
 
 /// Two arms or more, compared.

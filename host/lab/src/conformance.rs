@@ -7,13 +7,13 @@
 //! | `conformance/rules.rs`, `change.rs` | what must hold of the answers |
 //! | `conformance/tally.rs` | what was found, and the report of it |
 
-mod change;
-mod dice;
 mod facts;
 mod generate;
-mod quoted;
+mod injected_text;
+mod mutations;
+mod question_rng;
+mod report;
 mod rules;
-mod tally;
 mod views;
 
 #[cfg(test)]
@@ -25,13 +25,13 @@ use baton_core::decision::Fault;
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_engine::{ConfiguredPolicy, Engine, Evaluation};
 
-use dice::QuestionRng;
-use rules::{RULES, RuleResult, RuleTest};
-use tally::ConformanceTally;
-pub use tally::{
+use question_rng::QuestionRng;
+use report::ConformanceTally;
+pub use report::{
     ConformanceReport, Counterexample, FunctionReport, InlineQuestion, QuestionResult, ReportedLimits,
     RuleReport,
 };
+use rules::{RULES, RuleResult, RuleTest};
 
 /// Enough for every rule to be asked some hundred times with every size and occasion, and done in a minute.
 pub const QUESTIONS: u64 = 10_000;
@@ -72,7 +72,7 @@ pub fn check(
     progress: impl FnMut(u64),
 ) -> ConformanceReport {
     let ask = |question: &PolicyRequest| policy.evaluate(question);
-    let tally = examine(&ask, policy.policy().decides(), plan, progress);
+    let tally = check_with(&ask, policy.policy().decides(), plan, progress);
     tally.into_report(
         plan,
         ReportedLimits::from(policy.policy().limits()),
@@ -87,7 +87,7 @@ trait PolicyUnderTest: Fn(&PolicyRequest) -> Evaluation + Sync {}
 impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> PolicyUnderTest for F {}
 
 /// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
-fn examine(
+fn check_with(
     ask: &impl PolicyUnderTest,
     decides: &[Capability],
     plan: ConformancePlan,
@@ -106,7 +106,7 @@ fn examine(
                 if index >= end {
                     return tally;
                 }
-                put(ask, plan.seed, index, decides, &mut tally);
+                ask_and_record(ask, plan.seed, index, decides, &mut tally);
             }
         };
         std::thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn examine(
 }
 
 /// Puts one question, and those that the rules make of it.
-fn put(
+fn ask_and_record(
     ask: &impl PolicyUnderTest,
     seed: u64,
     index: u64,
@@ -140,36 +140,39 @@ fn put(
         match &rule.test {
             RuleTest::One(holds) => {
                 let held = holds(&question, &first.result);
-                tally.note(place, held, |why| Counterexample::new(index, why, &question, &first));
-            }
-            // What the watchdog ended is the machine's doing as well, and takes its time.
-            RuleTest::Again if matches!(first.result, Err(Fault::Watchdog { .. })) => {}
-            RuleTest::Again => {
-                let second = ask(&question);
-                let held = same(&first, &second);
-                tally.note(place, held, |why| {
-                    Counterexample::new(index, why, &question, &first).and(None, &second)
+                tally.record_rule_result(place, held, |why| {
+                    Counterexample::new(index, why, &question, &first)
                 });
             }
-            RuleTest::Changed { change, holds, for_abstaining } => {
+            // What the watchdog ended is the machine's doing as well, and takes its time.
+            RuleTest::Repeat if matches!(first.result, Err(Fault::Watchdog { .. })) => {}
+            RuleTest::Repeat => {
+                let second = ask(&question);
+                let held = same(&first, &second);
+                tally.record_rule_result(place, held, |why| {
+                    Counterexample::new(index, why, &question, &first).with_second_answer(None, &second)
+                });
+            }
+            RuleTest::Changed { change, holds, counts_abstention } => {
                 let Ok(before) = &first.result else { continue };
                 let dice = &mut QuestionRng::new(seed, index, 1 + place as u64);
                 let Some(changed) = change(&question, dice) else { continue };
                 let second = ask(&changed);
-                tally.worked(index, &changed, &second);
+                tally.count_work(index, &changed, &second);
                 let held = match (before, &second.result) {
                     (Some(before), Ok(Some(after))) => holds(&changed, before, after),
-                    (None, Ok(Some(_))) if *for_abstaining => {
-                        RuleResult::No("it decides now, and abstained before".to_owned())
+                    (None, Ok(Some(_))) if *counts_abstention => {
+                        RuleResult::Violated("it decides now, and abstained before".to_owned())
                     }
-                    (Some(_), Ok(None)) if *for_abstaining => {
-                        RuleResult::No("it abstains now, and decided before".to_owned())
+                    (Some(_), Ok(None)) if *counts_abstention => {
+                        RuleResult::Violated("it abstains now, and decided before".to_owned())
                     }
-                    (_, Ok(_)) => RuleResult::NotAsked,
-                    (_, Err(fault)) => RuleResult::No(format!("it was not decided: it {fault}")),
+                    (_, Ok(_)) => RuleResult::NotApplicable,
+                    (_, Err(fault)) => RuleResult::Violated(format!("it was not decided: it {fault}")),
                 };
-                tally.note(place, held, |why| {
-                    Counterexample::new(index, why, &question, &first).and(Some(&changed), &second)
+                tally.record_rule_result(place, held, |why| {
+                    Counterexample::new(index, why, &question, &first)
+                        .with_second_answer(Some(&changed), &second)
                 });
             }
         }
@@ -178,10 +181,10 @@ fn put(
 
 fn same(first: &Evaluation, second: &Evaluation) -> RuleResult {
     if first.result != second.result {
-        RuleResult::No("its decision is another one".to_owned())
+        RuleResult::Violated("its decision is another one".to_owned())
     } else if first.fuel != second.fuel {
-        RuleResult::No(format!("it used {} units of fuel, and then {}", first.fuel, second.fuel))
+        RuleResult::Violated(format!("it used {} units of fuel, and then {}", first.fuel, second.fuel))
     } else {
-        RuleResult::Yes
+        RuleResult::Holds
     }
 }

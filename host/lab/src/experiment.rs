@@ -6,24 +6,24 @@
 //! arm it gets is a function of the experiment's seed and the unit's id ([`baton_core::bucketing`]), so anybody can check it; that it got
 //! it stands in the run's first input, in the very same commit in which the run begins. There is no other list of who takes part.
 
-pub mod catalogue;
+mod arm_spec;
+pub mod assignment;
+pub mod collection;
 pub mod definition;
-pub mod enrol;
-pub mod guard;
-pub mod outcomes;
+pub mod guardrails;
 pub mod power;
-mod typed;
+pub mod store;
 pub mod units;
 
-pub use catalogue::ExperimentStore;
+pub use arm_spec::{ArmSpec, shares};
+pub use assignment::{ArmAssignment, AssignmentContext, IneligibilityReason, assign, enrol};
+pub use collection::{CollectedRuns, ExperimentRun, collect};
 pub use definition::{
     AnalysisPlan, ExperimentArm, ExperimentDefinition, ExperimentError, ExperimentVersion, RunTargeting,
     UnitKind, VersionState,
 };
-pub use enrol::{ArmAssignment, AssignmentContext, IneligibilityReason, assign, enrol};
-pub use guard::{GuardrailReport, guard, report};
-pub use outcomes::{CollectedRuns, ExperimentRun, collect};
-pub use typed::{ArmSpec, shares};
+pub use guardrails::{GuardrailReport, guard, report};
+pub use store::ExperimentStore;
 pub use units::{ExclusionReason, ExperimentUnits, join};
 
 #[cfg(test)]

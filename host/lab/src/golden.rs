@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::without_place;
+use crate::json_error_message;
 
 /// The version of the format that is read and written.
 pub const SCHEMA: u32 = 1;
@@ -38,7 +38,7 @@ pub struct GoldenCase {
 #[derive(Clone, Debug, PartialEq)]
 pub enum GoldenResult {
     /// It is the same, to the letter.
-    Stands,
+    Matches,
     /// It is another one, or the first.
     Differs {
         /// Every place where the two part, in words; empty where the file has no decision.
@@ -76,7 +76,7 @@ impl GoldenCase {
     /// What is wrong, led by where it is, so that it goes on from the file's name: ":3:5: …" or ": ask.observation: …".
     pub fn parse(text: &str) -> Result<Self, String> {
         let in_line = |error: serde_json::Error| {
-            format!(":{}:{}: {}", error.line(), error.column(), without_place(&error))
+            format!(":{}:{}: {}", error.line(), error.column(), json_error_message(&error))
         };
         let written: GoldenFile = serde_json::from_str(text).map_err(in_line)?;
         let document: Value = serde_json::from_str(text).map_err(in_line)?;
@@ -92,7 +92,7 @@ impl GoldenCase {
             texts: written.texts.into_iter().enumerate().map(plain_text).collect::<Result<_, _>>()?,
             facts: written.facts,
         };
-        names_its_texts(&question)?;
+        check_text_references(&question)?;
         Ok(Self {
             question,
             settings: written.settings.into_iter().map(setting).collect::<Result<_, _>>()?,
@@ -111,7 +111,7 @@ impl GoldenCase {
         let configured = configured.over_built_in().map_err(|error| error.to_string())?;
         Ok(match configured.evaluate(&self.question).result {
             Err(fault) => GoldenResult::Fault(fault),
-            Ok(decision) if self.decision.as_ref() == Some(&decision) => GoldenResult::Stands,
+            Ok(decision) if self.decision.as_ref() == Some(&decision) => GoldenResult::Matches,
             Ok(decision) => {
                 let places = match &self.decision {
                     Some(golden) => {
@@ -213,7 +213,7 @@ fn plain_text((place, text): (usize, Value)) -> Result<TextBlob, String> {
 }
 
 /// A policy that reads a text which is not there fails, and it would not be its fault.
-fn names_its_texts(question: &PolicyRequest) -> Result<(), String> {
+fn check_text_references(question: &PolicyRequest) -> Result<(), String> {
     let named: Vec<(&str, TextId)> = match &question.ask {
         PolicyQuery::Assess(seen) => vec![("window", seen.window)],
         PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => {

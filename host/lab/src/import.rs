@@ -16,16 +16,16 @@
 //! else, the decision that is journaled is that of the recording, and its label says so. What a recording does not tell is
 //! taken as neutral and noted. Nothing is invented to get further: where the recording ends, the run ends.
 
-mod course;
 mod detect;
 mod error;
-mod keep;
-mod play;
+mod import_context;
+mod player;
+mod recorded_decisions;
+mod recorded_lines;
 mod report;
-mod script;
-mod setting;
-mod source;
-mod turns;
+mod store;
+mod timeline;
+mod turn_log;
 
 use baton_core::facts::ProcessExit;
 use baton_core::workflow::{ImportedFile, ImportedRecording};
@@ -36,12 +36,12 @@ use crate::RecordingTime;
 
 pub use detect::ImportFormat;
 pub use error::ImportError;
-pub use keep::ImportOutcome;
 pub use report::{ImportNote, ImportReport, ImportedVerdict, NOTES_KEPT};
-pub use turns::schema as turns_schema;
+pub use store::ImportOutcome;
+pub use turn_log::schema as turns_schema;
 
-use play::ImportedRun;
-use setting::{BuiltinDecider, ImportContext};
+use import_context::{BuiltinDecider, ImportContext};
+use player::ImportedRun;
 
 /// A longer recording is refused: it is held in memory until its run is whole. The longest that is known of a single agent
 /// has a fifth of it.
@@ -123,7 +123,7 @@ impl Importer {
             Some(format) => format,
             None => detect::detect(first)?,
         };
-        let script = script::read(request.files, format)?;
+        let script = timeline::read(request.files, format)?;
         let run = run_id(request, format);
         let imported = ImportedRecording {
             format: format.name().to_owned(),
@@ -134,10 +134,10 @@ impl Importer {
             ImportContext { run: run.clone(), format, request, imported: &imported, script: &script };
         // How many objectives there were nobody wrote down: as many as prompts that were answered. That is known once it was
         // played, and each has one to itself so that the boundaries between them are boundaries of the run.
-        let first = play::play(&script, &setting, &self.judge, script.prompts())?;
+        let first = player::play(&script, &setting, &self.judge, script.prompts())?;
         let played = match first.objectives() {
             objectives if objectives == script.prompts() => first,
-            objectives => play::play(&script, &setting, &self.judge, objectives)?,
+            objectives => player::play(&script, &setting, &self.judge, objectives)?,
         };
         let report = played.report(&script, imported);
         Ok(Import { run, played, blobs: self.judge.blobs(), report })

@@ -3,23 +3,23 @@
 //! it is told to keep: imported and simulated runs, and experiments.
 #![forbid(unsafe_code)]
 
+mod candidate_trial;
 mod classify;
 pub mod compare;
 pub mod conformance;
+mod context_outcome;
+mod core_replay;
 pub mod experiment;
-mod fate;
 pub mod golden;
 mod import;
-pub mod measure;
-mod pairing;
 mod policies;
-mod reevaluate;
-mod refold;
+mod policy_replay;
 pub mod replay;
+mod request_matching;
 mod review;
+pub mod run_metrics;
 pub mod simulate;
 pub mod stats;
-mod trial;
 
 use baton_core::decision::Provenance;
 use baton_core::observation::PolicyRequest;
@@ -27,19 +27,19 @@ use baton_core::{RunId, Seq};
 use baton_store::{Journal, StoreError};
 
 pub use baton_streams::StreamFormat;
+pub use candidate_trial::{CandidateTrial, try_candidate};
 pub use classify::{Classification, ClassifyError, RecordingTime, classify, classify_remark};
+pub use core_replay::{CoreDivergence, CoreReplay, CoreReplayResult};
 pub use import::{
     Import, ImportError, ImportFormat, ImportNote, ImportOutcome, ImportReport, ImportRequest,
     ImportedVerdict, Importer, NOTES_KEPT, RECORDING_BYTES_MAX, RecordedFile, turns_schema,
 };
 pub use policies::{ask_again, candidate};
-pub use reevaluate::{
+pub use policy_replay::{
     ChangedDecision, DIFFERENCES_KEPT, DecisionReplayer, PolicyReplay, PolicyReplayResult, ReplayedAnswer,
 };
-pub use refold::{CoreDivergence, CoreReplay, CoreReplayResult};
 pub use replay::{DecisionDifference, FunctionMatches, MatchCounts, TrialResult};
 pub use review::{ReviewedDocumentFacts, review};
-pub use trial::{CandidateTrial, try_on};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ pub enum LabError {
     Journal(#[from] StoreError),
     /// The journal has no such run.
     #[error("there is no run {run} in {}. `baton status` lists the runs of a workspace", journal.display())]
-    NoRun {
+    RunNotFound {
         /// Which.
         run: RunId,
         /// Where.
@@ -79,7 +79,7 @@ pub enum LabError {
     },
     /// A decision that answers nothing: the journal was not written by this host.
     #[error("entry {seq} of run {run} answers a question that was never put")]
-    NoQuestion {
+    QuestionNotFound {
         /// Which run.
         run: RunId,
         /// The decision.
@@ -106,10 +106,10 @@ pub enum LabError {
 pub fn verify(
     journal: &Journal,
     run: &RunId,
-    witness: impl DecisionReplayer,
+    replayer: impl DecisionReplayer,
 ) -> Result<RunVerification, LabError> {
     let mut refold = CoreReplay::new();
-    let mut reevaluation = PolicyReplay::new(run.clone(), witness);
+    let mut reevaluation = PolicyReplay::new(run.clone(), replayer);
     let mut rows = 0_u64;
     for entry in journal.read(run)? {
         let entry = entry?;
@@ -118,7 +118,7 @@ pub fn verify(
         rows += 1;
     }
     if rows == 0 {
-        return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
+        return Err(LabError::RunNotFound { run: run.clone(), journal: journal.path().to_owned() });
     }
     Ok(RunVerification { refold: refold.finish(), decisions: reevaluation.finish() })
 }
@@ -132,7 +132,7 @@ pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<CoreReplayResult,
 }
 
 /// What is wrong with a text that was to be JSON, for whoever says where in words of their own.
-fn without_place(error: &serde_json::Error) -> String {
+fn json_error_message(error: &serde_json::Error) -> String {
     let said = error.to_string();
     said.split(" at line ").next().unwrap_or_default().to_owned()
 }

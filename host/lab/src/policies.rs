@@ -1,11 +1,11 @@
-//! Asks real policies: the closures that `verify` and `try_on` want, over the engine.
+//! Asks real policies: the closures that `verify` and `try_candidate` want, over the engine.
 
 use baton_core::Digest;
 use baton_core::decision::Provenance;
 use baton_core::observation::PolicyRequest;
 use baton_engine::{ConfiguredPolicy, PolicyAnswer, validate_answer};
 
-use crate::reevaluate::ReplayedAnswer;
+use crate::policy_replay::ReplayedAnswer;
 
 /// Puts a question to that one of `policies` which has the digests of the label. `engine` is the digest of the
 /// engine that they were loaded into: under another one a component may use other fuel, so nothing is compared.
@@ -29,7 +29,7 @@ pub fn ask_again(
         match policies.iter().find(is_asked) {
             Some(policy) => {
                 let evaluation = policy.evaluate(question);
-                ReplayedAnswer::Given { result: evaluation.result, fuel: evaluation.fuel }
+                ReplayedAnswer::Answered { result: evaluation.result, fuel: evaluation.fuel }
             }
             None => ReplayedAnswer::Unavailable {
                 why: format!("policy {} is not here with those settings", label.policy),

@@ -14,21 +14,21 @@
 //! | `replay/asking.rs` | who answers: fresh instances, or kept ones |
 //! | `replay/counterfactual.rs`, `replay/several.rs` | all of that in one pass over a run, and over several |
 
-pub(crate) mod course;
+pub(crate) mod on_policy;
 
-mod alarms;
-mod asking;
+mod batch;
 mod counterfactual;
-mod several;
-mod verified;
-mod walk;
-mod witnesses;
+mod evaluator;
+mod recorded_policies;
+mod run_reader;
+mod verification;
+mod warning_quality;
 
-pub use crate::fate::{Censoring, ContextId, ContextOutcome, SessionMoment};
-pub use alarms::{BinomialRate, ContextWarnings, LeadTime, WarningOutcome, WarningStats};
-pub use asking::{CandidateEvaluator, FreshEvaluator, ReusingEvaluator};
+pub use crate::context_outcome::{Censoring, ContextId, ContextOutcome, SessionMoment};
+pub use batch::{InstanceMode, RecordedRun, ReplayResult, RunReplaySummary, replay, replay_with};
 pub use counterfactual::{Counterfactual, ReplayError, ReplayOptions, counterfactual};
-pub use course::{DecisionDifference, FirstDivergence, FunctionMatches, MatchCounts, TrialResult};
-pub use several::{InstanceMode, RecordedRun, ReplayResult, RunReplaySummary, replay, replay_with};
-pub use verified::{VerificationSummary, verify_all};
-pub use witnesses::{PolicyLoadCache, RecordedPolicies};
+pub use evaluator::{CandidateEvaluator, FreshEvaluator, ReusingEvaluator};
+pub use on_policy::{DecisionDifference, FirstDivergence, FunctionMatches, MatchCounts, TrialResult};
+pub use recorded_policies::{PolicyLoadCache, RecordedPolicies};
+pub use verification::{VerificationSummary, verify_all};
+pub use warning_quality::{BinomialRate, ContextWarnings, LeadTime, WarningOutcome, WarningStats};

@@ -16,13 +16,13 @@
 //! What a simulation says holds for its model. A default that nobody measured is an assumption, and says so
 //! ([`ParamSource`]); `fit` replaces it by what journals show.
 
-mod crew;
-mod dice;
+mod batch;
 pub mod fit;
-mod fleet;
-mod ground;
 mod model;
 mod quota;
+mod sim_agent;
+mod sim_rng;
+mod workspace_model;
 mod world;
 
 use baton_core::Workflow;
@@ -31,9 +31,9 @@ use baton_engine::{ConfiguredPolicy, Router, RouterError};
 use baton_store::{Durability, Journal, JournalEntry, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::RunMetrics;
+use crate::run_metrics::RunMetrics;
 
-pub use fleet::{SimulationBatch, fleet};
+pub use batch::{SimulationBatch, fleet};
 pub use model::{Model, ModelDiagnostic, ModelError, ModelParam, ParamSource};
 
 /// Entries that are appended to a journal at once.
@@ -155,7 +155,7 @@ pub fn simulate(
     seed: u64,
     keep: bool,
 ) -> Result<SimulatedRun, SimulateError> {
-    world::SimWorld::new(arm, model, seed, keep)?.go(arm)
+    world::SimWorld::new(arm, model, seed, keep)?.run_to_end(arm)
 }
 
 /// Writes a run that was kept into a journal, with the components that decided in it: it can be replayed like any other.

@@ -5,20 +5,20 @@
 //! Every difference is *candidate minus control*. Bad input is an error, too little data is [`InsufficientData`]; no function returns
 //! a NaN or panics.
 
+#[cfg(test)]
+mod approx;
 pub mod betting;
 pub mod clustered;
 pub mod cuped;
 pub mod fixed;
-mod guard;
 pub mod holm;
 pub mod mixture;
 pub mod moments;
-#[cfg(test)]
-mod near;
 mod noncentral;
 pub mod off_policy;
 pub mod paired;
 pub mod power;
+mod preconditions;
 pub mod ratio;
 pub mod sequential;
 mod special;
@@ -26,8 +26,8 @@ pub mod srm;
 
 use serde::{Deserialize, Serialize};
 
-pub use guard::{DataRequirements, MIN_PER_ARM};
 pub use moments::{JointMoments, Moments, RunningMoments};
+pub use preconditions::{DataRequirements, MIN_PER_ARM};
 
 /// One of two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ impl Estimate {
         for (what, number) in
             [("the effect", value), ("the interval", lower), ("the interval", upper), ("p", p)]
         {
-            guard::finite(what, number)?;
+            preconditions::finite(what, number)?;
         }
         Ok(Estimate { n, value, lower, upper, p: p.clamp(0.0, 1.0) })
     }

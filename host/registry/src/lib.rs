@@ -21,7 +21,7 @@ pub mod trust;
 pub use artifact::{COMPONENT_TYPE, CONFIG_TYPE, MANIFEST_TYPE, PolicyArtifact};
 pub use client::{ClientOptions, PulledPolicy, RegistryClient};
 pub use content_store::{ContentStore, ContentStoreEntry, StoredPolicy};
-pub use credentials::RegistryCredentials;
+pub use credentials::{RegistryCredentials, TrustedCommand};
 pub use error::RegistryError;
 pub use http::Timeouts;
 pub use lock::{LOCK_FILE, LockError, OciPin, PinStatus, PolicyLock};

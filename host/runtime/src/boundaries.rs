@@ -16,13 +16,14 @@ use baton_core::Workflow;
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{Role, Sandbox, SandboxLevel};
 use baton_core::{RunId, SessionId};
-use baton_sandbox::{Boundary, BoundaryError, RefusalReceiver, RemainingPaths, SandboxSupport};
+use baton_sandbox::{Boundary, BoundaryError, RefusalReceiver, RemainingPaths, SandboxSupport, listed_paths};
 use baton_store::StateDir;
 use baton_workspace::{ProtectedPaths, Workspace};
 
 use crate::error::BoxedError;
-use crate::held_settings::{HeldSettings, HeldSettingsError};
-use crate::sessions::{self, AgentStartError, INSIDE};
+use crate::held_settings::HeldSettings;
+use crate::sessions::{self, AgentStartError, BOUNDARY_FOLDER};
+use crate::writable_places::{hidden_state_roots, note_lists, state_roots};
 
 /// The folder of a session with its agent's conversations.
 const CONVERSATIONS: &str = "conversations";
@@ -44,7 +45,11 @@ pub(crate) struct BoundaryParts {
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) machine: SandboxSupport,
     /// What commands of the workflow are confined to.
-    pub(crate) of_commands: Sandbox,
+    pub(crate) command_sandbox: Sandbox,
+    /// What agents of any role may write beyond their trees.
+    pub(crate) writable: Vec<String>,
+    /// The task folder, from a tree.
+    pub(crate) task_folder: PathBuf,
     /// Makes names of folders unlike each other.
     pub(crate) ordinal: AtomicU64,
     /// What agents have left in a tree and could not be taken away.
@@ -56,6 +61,10 @@ pub(crate) struct BoundaryParts {
 impl BoundaryParts {
     fn folder(&self, session: &SessionId) -> PathBuf {
         sessions::folder(&self.state, &self.run, session)
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment.get(OsStr::new(name)).cloned()
     }
 
     /// Where a session keeps its agent's conversations, beside its boundary: a link, where it goes on in one that another
@@ -83,7 +92,7 @@ pub(crate) fn hidden(
     state: &Path,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Vec<PathBuf> {
-    let sandbox = workflow.sandbox_of_commands();
+    let sandbox = workflow.command_sandbox();
     if sandbox.level != SandboxLevel::Strict {
         return Vec::new();
     }
@@ -92,7 +101,8 @@ pub(crate) fn hidden(
         Some(rest) => home.map(|home| home.join(rest)),
         None => Some(PathBuf::from(path)),
     });
-    named.chain([state.to_owned()]).collect()
+    let variable = |name: &str| environment.get(OsStr::new(name)).cloned();
+    named.chain(hidden_state_roots(state, variable)).collect()
 }
 
 /// A workspace in which commands are confined, while this lives.
@@ -125,12 +135,15 @@ impl Boundaries {
         BoundaryContext {
             tree,
             workspace: &parts.workspace,
-            folder: parts.folder(session).join(INSIDE),
+            folder: parts.folder(session).join(BOUNDARY_FOLDER),
             conversations: None,
             own_exe: &parts.own_exe,
             environment: &parts.environment,
-            hidden: vec![parts.state.root().to_owned()],
+            hidden: hidden_state_roots(parts.state.root(), |name| parts.variable(name)),
             remaining: parts.remaining.clone(),
+            task_folder: Some(&parts.task_folder),
+            hide: &parts.command_sandbox.hide,
+            writable: &parts.writable,
         }
     }
 
@@ -146,7 +159,7 @@ impl Boundaries {
     }
 
     /// The boundary of a session, where its role has one.
-    pub(crate) fn of_session(
+    pub(crate) fn for_session(
         &self,
         spec: &SpawnSpec,
         role: &Role,
@@ -161,7 +174,7 @@ impl Boundaries {
             let (workspace, environment) = (&self.0.workspace, &self.0.environment);
             if let Some(settings) = &self.0.settings {
                 settings.expect_same(tree, &spec.phase, &spec.session).map_err(|error| AgentStartError {
-                    needs_a_person: matches!(error, HeldSettingsError::Changed(_)),
+                    needs_a_person: error.needs_a_person(),
                     error: error.to_string(),
                 })?;
             }
@@ -179,18 +192,41 @@ impl Boundaries {
             BoundaryContext { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
         let wanted = ground.for_agent(spec, role).map_err(not_started)?;
         match Boundary::open(wanted, &self.0.machine) {
-            Ok((boundary, refused)) => Ok(Some(ActiveBoundary { boundary, refused })),
+            Ok((boundary, refused)) => {
+                self.note_lists(&role.sandbox, tree).map_err(|error| AgentStartError {
+                    error: format!("what it may write was not recorded: {error}"),
+                    needs_a_person: false,
+                })?;
+                Ok(Some(ActiveBoundary { boundary, refused }))
+            }
             Err(error) => {
-                let needs_a_person = matches!(error, BoundaryError::Missing(_));
+                let needs_a_person = match error {
+                    BoundaryError::Missing(_)
+                    | BoundaryError::Exchangeable { .. }
+                    | BoundaryError::Roundabout { .. }
+                    | BoundaryError::Outside { .. }
+                    | BoundaryError::OfHost { .. }
+                    | BoundaryError::HostInTree { .. }
+                    | BoundaryError::OfUser { .. } => true,
+                    BoundaryError::System { .. } => false,
+                };
                 Err(AgentStartError { needs_a_person, error: error.to_string() })
             }
         }
     }
 
+    /// Later commands run no program that lies where this one can write, and believe no link there.
+    fn note_lists(&self, sandbox: &Sandbox, tree: &Path) -> io::Result<()> {
+        let parts = &*self.0;
+        let home = parts.environment.get(OsStr::new("HOME")).map(Path::new);
+        let roots = state_roots(parts.state.root(), |name| parts.variable(name));
+        note_lists(&roots, &[tree, &parts.workspace], &listed_paths(sandbox.write.as_deref(), home, tree))
+    }
+
     /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.
     pub(crate) fn kept(&self) -> Option<ProtectedPaths> {
         let parts = &*self.0;
-        let sandbox = &parts.of_commands;
+        let sandbox = &parts.command_sandbox;
         let nobody = SessionId::new(COMMAND);
         sandbox.is_on().then(|| ProtectedPaths {
             paths: self.ground(&parts.workspace, &nobody).kept(sandbox),
@@ -199,16 +235,17 @@ impl Boundaries {
     }
 
     /// A tree in which commands of the workflow are run.
-    pub(crate) fn of_command(&self, workspace: Workspace) -> Result<ConfinedWorkspace, BoxedError> {
+    pub(crate) fn for_command(&self, workspace: Workspace) -> Result<ConfinedWorkspace, BoxedError> {
         let parts = &*self.0;
-        if !parts.of_commands.is_on() {
+        if !parts.command_sandbox.is_on() {
             return Ok(ConfinedWorkspace { workspace, confined: None });
         }
         let number = parts.ordinal.fetch_add(1, Ordering::Relaxed);
         let name = SessionId::new(format!("{COMMAND}-{number}"));
         let root = workspace.root().to_owned();
-        let wanted = self.ground(&root, &name).for_command(&parts.of_commands);
+        let wanted = self.ground(&root, &name).for_command(&parts.command_sandbox);
         let confined = Boundary::open(wanted, &parts.machine)?;
+        self.note_lists(&parts.command_sandbox, &root)?;
         Ok(ConfinedWorkspace { workspace: workspace.within(confined.0.command()), confined: Some(confined) })
     }
 }

@@ -57,11 +57,11 @@ pub async fn control(config: &HostConfig, message: ControlMessage) -> Result<Con
             Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "stop" })
         }
         ControlMessage::UsePolicy(wanted) => {
-            policy_swap::offline(config, OfflineChange::Use(*wanted)).await.map(ControlReply::Changed)
+            policy_swap::change_offline(config, OfflineChange::Use(*wanted)).await.map(ControlReply::Changed)
         }
         ControlMessage::RollBackPolicy { run, scope, decides } => {
             let change = OfflineChange::RollBack { run, scope, decides };
-            policy_swap::offline(config, change).await.map(ControlReply::Changed)
+            policy_swap::change_offline(config, change).await.map(ControlReply::Changed)
         }
         ControlMessage::Answer { run, question, choice, message } => {
             let view = Box::new(offline_answer::answer(config, run, question, choice, message).await?);

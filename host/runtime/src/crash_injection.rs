@@ -29,7 +29,7 @@ enum CrashPoint {
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CrashInjection {
-    kill: Option<(CrashPoint, u64)>,
+    crash_at: Option<(CrashPoint, u64)>,
     pages: Option<u32>,
     effects: Arc<AtomicU64>,
 }
@@ -39,7 +39,7 @@ impl CrashInjection {
     pub(crate) fn from_environment(environment: &BTreeMap<OsString, OsString>) -> Self {
         let get = |name: &str| environment.get(OsStr::new(name)).and_then(|value| value.to_str());
         Self {
-            kill: get("BATON_KILL_AT").and_then(parse),
+            crash_at: get("BATON_KILL_AT").and_then(parse),
             pages: get("BATON_JOURNAL_PAGES").and_then(|pages| pages.parse().ok()),
             effects: Arc::default(),
         }
@@ -48,10 +48,10 @@ impl CrashInjection {
     /// What the journal is opened with.
     pub(crate) fn journal_options(&self) -> JournalOptions {
         let hook = |point: CrashPoint| {
-            let (_, at) = self.kill.filter(|(wanted, _)| *wanted == point)?;
+            let (_, at) = self.crash_at.filter(|(wanted, _)| *wanted == point)?;
             let hook: CommitHook = Box::new(move |ordinal| {
                 if ordinal == at {
-                    die();
+                    kill_self();
                 }
             });
             Some(hook)
@@ -66,16 +66,16 @@ impl CrashInjection {
     /// Called before each durable intent is performed; gives the ordinal to hand to [`CrashInjection::effect_done`].
     pub(crate) fn effect_begins(&self) -> u64 {
         let ordinal = self.effects.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.kill == Some((CrashPoint::EffectBefore, ordinal)) {
-            die();
+        if self.crash_at == Some((CrashPoint::EffectBefore, ordinal)) {
+            kill_self();
         }
         ordinal
     }
 
     /// Called after it was performed.
     pub(crate) fn effect_done(&self, ordinal: u64) {
-        if self.kill == Some((CrashPoint::EffectAfter, ordinal)) {
-            die();
+        if self.crash_at == Some((CrashPoint::EffectAfter, ordinal)) {
+            kill_self();
         }
     }
 }
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Option<(CrashPoint, u64)> {
 }
 
 /// As the kernel would do it when memory runs out: no destructor runs, nothing is flushed.
-fn die() {
+fn kill_self() {
     let _ = kill_process(getpid(), Signal::KILL);
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::available_parallelism;
 
 /// Agents wait for their provider most of the time, so a core serves several.
-const AGENTS_A_CORE: u32 = 4;
+const AGENTS_PER_CORE: u32 = 4;
 /// Even one core waits for this many.
 const AGENTS_MIN: u32 = 4;
 /// More than this is for somebody to say who knows the machine and the provider's limits.
@@ -28,7 +28,7 @@ pub(crate) fn agents() -> u32 {
 
 /// Memory that is not known bounds nothing; one agent is always possible.
 fn agents_for(cores: u32, memory_bytes: Option<u64>) -> u32 {
-    let by_cores = cores.saturating_mul(AGENTS_A_CORE).clamp(AGENTS_MIN, AGENTS_MAX);
+    let by_cores = cores.saturating_mul(AGENTS_PER_CORE).clamp(AGENTS_MIN, AGENTS_MAX);
     let by_memory =
         memory_bytes.map_or(AGENTS_MAX, |bytes| u32::try_from(bytes / AGENT_BYTES).unwrap_or(AGENTS_MAX));
     by_cores.min(by_memory).max(1)

@@ -15,7 +15,7 @@ use crate::boundaries;
 use crate::config::HostConfig;
 use crate::error::{BoxedError, RuntimeError};
 use crate::query::{find_state, view_of, workflow_of};
-use crate::worktree_paths::{baseline_name, trees_of};
+use crate::worktree_paths::{baseline_path, read_baseline, trees_of};
 
 /// A state of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,12 @@ fn states_file(state: &StateDir, run: &RunId) -> PathBuf {
 
 /// Remembers how the workspace is when a phase begins, or the run ends. A run does not hang on it: what cannot be kept is known by
 /// name alone later, and why.
-pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &RunWorktrees, phase: Option<&PhaseId>) {
+pub(crate) async fn save_snapshot(
+    state: &StateDir,
+    run: &RunId,
+    trees: &RunWorktrees,
+    phase: Option<&PhaseId>,
+) {
     let kept = async {
         let contents = match trees.state().await {
             Ok(tree) => Contents::Tree(tree),
@@ -100,7 +105,7 @@ pub(crate) async fn keep_state(state: &StateDir, run: &RunId, trees: &RunWorktre
     }
 }
 
-fn states(path: &Path) -> Vec<WorkspaceSnapshot> {
+fn read_snapshots(path: &Path) -> Vec<WorkspaceSnapshot> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -133,7 +138,7 @@ pub async fn diff(
         workspace: config.workspace.clone(),
         source: error.into(),
     })?;
-    let kept = states(&states_file(&state, &run));
+    let kept = read_snapshots(&states_file(&state, &run));
     let begin = match phase {
         None => kept.first().map(|_| 0),
         Some(phase) => kept.iter().position(|one| one.phase.as_ref() == Some(phase)),
@@ -199,11 +204,8 @@ async fn names(
     others: &[&PhaseId],
     workspace: &Workspace,
 ) -> Result<Vec<ChangedFile>, RuntimeError> {
-    let path_of = |phase: &PhaseId| state.sessions().join(run.as_str()).join(baseline_name(phase));
-    let read = |phase: &PhaseId| -> Option<Baseline> {
-        serde_json::from_slice(&std::fs::read(path_of(phase)).ok()?).ok()
-    };
-    let Some(baseline) = read(phase) else {
+    let path_of = |phase: &PhaseId| baseline_path(state, run, phase);
+    let Some(baseline) = read_baseline(path_of(phase)).await else {
         return Err(RuntimeError::Refused(format!(
             "the state of the files at the start of phase {phase} of run {run} is unknown: the phase had not begun, or worked elsewhere"
         )));
@@ -220,7 +222,11 @@ async fn names(
     let at = begun(phase);
     let after = others.iter().filter_map(|other| Some((begun(other)?, *other)));
     let next = after.filter(|(begun, _)| Some(*begun) > at).min_by_key(|(begun, _)| *begun);
-    if let Some(next) = next.and_then(|(_, next)| read(next)) {
+    let next = match next {
+        Some((_, next)) => read_baseline(path_of(next)).await,
+        None => None,
+    };
+    if let Some(next) = next {
         let later = changed(&next).await?;
         files.retain(|file| {
             let again = later.iter().find(|other| other.path == file.path);

@@ -25,7 +25,7 @@ use crate::policies::{DecideFn, RunArtifacts};
 const INPUTS: u32 = 20_000;
 
 /// Stands for a commit that is not made.
-const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+const PLACEHOLDER_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 /// What a run of the workflow would do if every agent did its work at the first try.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ pub struct PlannedPrompt {
 /// be compiled.
 ///
 /// # Errors
-/// [`RuntimeError::PolicyRefused`] as at a start; [`RuntimeError::DryRunEndless`] where a policy never lets it end.
+/// [`RuntimeError::PolicyRefused`] as at a start; [`RuntimeError::DryRunDidNotEnd`] where a policy never lets it end.
 pub fn dry_run(
     config: &HostConfig,
     workflow: Workflow,
@@ -128,7 +128,7 @@ fn plan(workflow: Workflow, pins: Vec<PolicyBinding>, judge: &DecideFn) -> Resul
     while let Some(input) = play.inputs.pop_front() {
         seq = seq.next();
         if seq.0 > u64::from(INPUTS) {
-            return Err(RuntimeError::DryRunEndless { inputs: INPUTS });
+            return Err(RuntimeError::DryRunDidNotEnd { inputs: INPUTS });
         }
         let at: UnixMs = started_at + DurationMs(seq.0);
         let intents = run.apply(&JournaledInput { seq, at, input }).map_err(|illegal| {
@@ -166,14 +166,14 @@ impl DryRunWorld {
             Action::Spawn(spec) => {
                 let capabilities = baton_agents::capabilities(&spec.agent);
                 answer(ActionOutcome::Spawned { group: 0, started: 0, capabilities });
-                self.say(
+                self.push_agent_event(
                     &spec.session,
                     AgentEvent::Ready { agent_session: None, model: None, version: None },
                 );
                 let phase = self.workflow.phases.iter().find(|phase| phase.id == spec.phase);
                 self.plan.sessions.push(PlannedSession {
                     title: self.titles.get(&spec.phase).cloned().unwrap_or_default(),
-                    role: self.workflow.roles[&spec.role].clone().played_by(&spec.agent),
+                    role: self.workflow.roles[&spec.role].clone().reassigned_to(&spec.agent),
                     max_turns: spec.max_turns,
                     turn_ceiling: spec.turn_ceiling,
                     continuations: phase
@@ -187,7 +187,7 @@ impl DryRunWorld {
             }
             Action::Prompt { session, kind, focus, text, .. } => {
                 answer(ActionOutcome::Delivered);
-                self.work(
+                self.answer_prompt(
                     session,
                     PlannedPrompt { kind, focus, text: text.body().unwrap_or_default().to_owned() },
                 );
@@ -236,11 +236,11 @@ impl DryRunWorld {
             }),
             // No tree is made, and parts that do everything at the first try do not get into each other's way.
             Action::Checkpoint { .. } => {
-                answer(ActionOutcome::Checkpointed { base: Some(NO_COMMIT.to_owned()) })
+                answer(ActionOutcome::Checkpointed { base: Some(PLACEHOLDER_COMMIT.to_owned()) })
             }
             Action::Branch { .. } => answer(ActionOutcome::Branched),
             Action::Commit { .. } => answer(ActionOutcome::Committed {
-                commit: NO_COMMIT.to_owned(),
+                commit: PLACEHOLDER_COMMIT.to_owned(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
                 unseen: Vec::new(),
@@ -251,10 +251,16 @@ impl DryRunWorld {
             Action::Restore { .. } => {
                 answer(ActionOutcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
             }
-            Action::Merge { .. } => answer(ActionOutcome::Merged { commit: NO_COMMIT.to_owned(), files: 0 }),
+            Action::Merge { .. } => {
+                answer(ActionOutcome::Merged { commit: PLACEHOLDER_COMMIT.to_owned(), files: 0 })
+            }
             Action::Unmerge { .. } => answer(ActionOutcome::Unmerged),
             Action::Land { .. } => {
-                answer(ActionOutcome::Landed { commit: NO_COMMIT.to_owned(), committed: true, files: 0 });
+                answer(ActionOutcome::Landed {
+                    commit: PLACEHOLDER_COMMIT.to_owned(),
+                    committed: true,
+                    files: 0,
+                });
             }
             Action::Ask { question, .. } => {
                 answer(ActionOutcome::Announced);
@@ -271,7 +277,7 @@ impl DryRunWorld {
     }
 
     /// The agent answers a prompt: says something, writes every file that is asked for, reports every objective.
-    fn work(&mut self, session: SessionId, prompt: PlannedPrompt) {
+    fn answer_prompt(&mut self, session: SessionId, prompt: PlannedPrompt) {
         for objective in &prompt.focus {
             for path in self.files.get(objective).into_iter().flatten() {
                 let file =
@@ -295,14 +301,17 @@ impl DryRunWorld {
             self.inputs.push_back(Input::Reported { session: Some(session.clone()), digest, report });
         }
         let text = "Everything that was asked for is written, and reported through the inbox.".to_owned();
-        self.say(&session, AgentEvent::Text { text });
-        self.say(&session, AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false });
+        self.push_agent_event(&session, AgentEvent::Text { text });
+        self.push_agent_event(
+            &session,
+            AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
+        );
         if let Some(planned) = self.plan.sessions.iter_mut().find(|planned| planned.session == session) {
             planned.prompts.push(prompt);
         }
     }
 
-    fn say(&mut self, session: &SessionId, event: AgentEvent) {
+    fn push_agent_event(&mut self, session: &SessionId, event: AgentEvent) {
         self.inputs.push_back(Input::Agent { session: session.clone(), event });
     }
 }

@@ -1,7 +1,7 @@
 //! Performs intents that are committed, each in a task of its own, and sends back what became of it. Decides nothing and
 //! retries nothing: one intent, one outcome.
 
-mod documents;
+mod handoff_documents;
 mod worktree_effects;
 
 use std::borrow::Cow;
@@ -19,10 +19,11 @@ use baton_core::workflow::Role;
 use baton_core::{
     Action, ActionId, ActionOutcome, Intent, PhaseId, RoleName, RunId, SessionId, WorktreeName,
 };
-use baton_sandbox::this_program;
+use baton_sandbox::{is_work_of_agents, program_of_this_process, this_program};
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::{Baseline, FilesBeforeCheck, RunWorktrees, WorktreeError};
+use baton_workspace::{FilesBeforeCheck, RunWorktrees, WorktreeError};
+use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -33,16 +34,16 @@ use crate::config::RoleOverrides;
 use crate::control::message::ControlRequest;
 use crate::control::server;
 use crate::crash_injection::CrashInjection;
-use crate::diff::keep_state;
+use crate::diff::save_snapshot;
 use crate::error::BoxedError;
 use crate::projection::Restorer;
 use crate::sessions::{self, AgentStartError, Sessions};
 use crate::tools::InProcessTools;
 use crate::tools::result_offload;
 use crate::tools::session_token::{self, SessionTokens};
-use crate::worktree_paths::baseline_name;
+use crate::worktree_paths::{baseline_path, changes_path, read_baseline};
 
-use documents::LeavingSession;
+use handoff_documents::LeavingSession;
 
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -66,6 +67,8 @@ struct EffectContext {
     roles: BTreeMap<RoleName, Role>,
     /// Every file that an objective names; the start of a phase is measured with all of them.
     named_files: Vec<String>,
+    /// What the next run reads or runs: compared by name.
+    next_run_files: Vec<String>,
     /// The plan whose boxes the host itself ticks: that it changes shows no work of an agent.
     plan: Option<PathBuf>,
     /// Whether what phases change is committed, and on which branch of the run.
@@ -115,6 +118,7 @@ impl EffectRunner {
             task_folder: parts.task_folder,
             roles: workflow.roles.clone(),
             named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
+            next_run_files: workflow.next_run_files.clone(),
             plan,
             commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
             own_exe: parts.own_exe,
@@ -134,15 +138,19 @@ impl EffectRunner {
         Self { sessions, effects, chaos: parts.chaos, done: parts.done, tasks: JoinSet::new() }
     }
 
-    /// Performs one durable intent, in the background. Its commit is the caller's business.
-    pub(crate) fn perform(&mut self, intent: Intent) {
+    /// Performs one durable intent, in the background. Its commit is the caller's business. What the session of `review` has made is no work
+    /// from here on.
+    pub(crate) fn perform(&mut self, intent: Intent, review: Option<PhaseId>) {
         let ordinal = self.chaos.effect_begins();
         if let Action::Spawn(spec) = &intent.action {
-            self.sessions.announce(&spec.session);
+            self.sessions.register(&spec.session);
         }
         self.effects.note_place(&intent.action);
         let (effects, chaos, done) = (self.effects.clone(), self.chaos.clone(), self.done.clone());
         self.tasks.spawn(async move {
+            if let Some(review) = review {
+                effects.after_review(&review).await;
+            }
             let outcome = effects.perform(intent.action).await;
             chaos.effect_done(ordinal);
             // Nobody listens only where the host is ending; the intent then stays open, and `resume` sees to it.
@@ -151,7 +159,7 @@ impl EffectRunner {
     }
 
     /// Runs what may block beside the effects.
-    pub(crate) fn compute(&mut self, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn spawn_blocking_task(&mut self, work: impl FnOnce() + Send + 'static) {
         self.tasks.spawn_blocking(work);
     }
 
@@ -223,7 +231,7 @@ impl EffectContext {
             | Action::Land { .. }) => or_failed(self.run_worktree_action(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
-                keep_state(&self.state, &self.run, &self.trees, None).await;
+                save_snapshot(&self.state, &self.run, &self.trees, None).await;
                 self.archive(ending).await;
                 ActionOutcome::Announced
             }
@@ -235,7 +243,7 @@ impl EffectContext {
     }
 
     async fn spawn(&self, spec: SpawnSpec) -> ActionOutcome {
-        let Some(mut role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent))
+        let Some(mut role) = self.roles.get(&spec.role).map(|role| role.clone().reassigned_to(&spec.agent))
         else {
             self.sessions.gone(&spec.session);
             return ActionOutcome::Failed { error: format!("the workflow has no role {}", spec.role) };
@@ -250,7 +258,7 @@ impl EffectContext {
         };
         // An agent may have deleted what its successor is told to read.
         self.restorer.restore(&spec.tree).await;
-        let confined = match self.boundaries.of_session(&spec, &role, workspace.root()) {
+        let confined = match self.boundaries.for_session(&spec, &role, workspace.root()) {
             Ok(confined) => confined,
             Err(AgentStartError { error, needs_a_person }) => {
                 self.sessions.gone(&spec.session);
@@ -268,12 +276,13 @@ impl EffectContext {
                 None
             }
         };
+        let own_exe = self.program_for_agents(confined.as_ref());
         let door = tools.as_ref().and_then(|tools| tools.command.args.last());
         let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
         let mcp_servers = role
             .mcp
             .iter()
-            .map(|(name, server)| result_offload::server(name, server, &self.own_exe, door, path))
+            .map(|(name, server)| result_offload::server(name, server, &own_exe, door, path))
             .collect();
         let launch = AgentLaunch {
             role,
@@ -298,6 +307,16 @@ impl EffectContext {
         }
     }
 
+    /// This program, as an agent starts it. At its path an agent may have put another one, if it lies where agents write: what is not confined
+    /// would run that with all rights of the user.
+    fn program_for_agents(&self, confined: Option<&ActiveBoundary>) -> PathBuf {
+        match confined {
+            None if is_work_of_agents(&self.own_exe) => program_of_this_process(&self.own_exe),
+            // Within a boundary, the process of the host is out of reach.
+            _ => self.own_exe.clone(),
+        }
+    }
+
     /// The server of Baton's own tools, for this session alone.
     async fn tools(
         &self,
@@ -305,6 +324,7 @@ impl EffectContext {
         confined: Option<&ActiveBoundary>,
     ) -> Result<BatonToolServer, BoxedError> {
         let (passes, id) = (self.passes.clone(), session.clone());
+        let command = self.program_for_agents(confined);
         let of_boundary = |confined: &ActiveBoundary| {
             (confined.boundary.folder().to_owned(), confined.boundary.inside().to_owned())
         };
@@ -322,7 +342,7 @@ impl EffectContext {
         Ok(BatonToolServer {
             command: McpServer {
                 name: baton_inbox::SERVER_NAME.to_owned(),
-                command: self.own_exe.clone(),
+                command,
                 args: args.to_vec(),
                 env: BTreeMap::new(),
             },
@@ -347,28 +367,42 @@ impl EffectContext {
             Some(start) => start,
             None => {
                 // An agent may have deleted what it found; the start of the phase is then now.
-                let start = workspace.baseline(&self.named_files).await?;
-                write_baseline(path, &start).await?;
+                let next_run_files = if tree.is_workspace() { &self.next_run_files[..] } else { &[] };
+                let start = workspace.baseline_with_next_run(&self.named_files, next_run_files).await?;
+                let start = match read_baseline(path.clone()).await {
+                    Some(earlier) => start.replacing(earlier),
+                    None => start,
+                };
+                write_json(path, &start).await?;
                 if tree.is_workspace() {
                     if let Some(branch) = &self.commits {
                         self.trees.begin_commits(phase, branch.as_deref()).await.map_err(no_commits)?;
                     }
-                    keep_state(&self.state, &self.run, &self.trees, Some(phase)).await;
+                    save_snapshot(&self.state, &self.run, &self.trees, Some(phase)).await;
                 }
                 start
             }
         };
         let mut facts = workspace.assess(&start, expected).await?;
-        if let Some(plan) = &self.plan {
-            let is_plan = |path: &String| workspace.root().join(path) == *plan && !expected.contains(path);
-            facts.changed.retain(|file| !is_plan(&file.path));
+        if !tree.is_workspace() {
+            // A copy lacks what git ignores, and git tells what else differs there.
+            facts.next_run_files.clear();
+        }
+        let is_plan = |path: &String| {
+            let plan = self.plan.as_ref();
+            plan.is_some_and(|plan| workspace.root().join(path) == *plan) && !expected.contains(path)
+        };
+        facts.changed.retain(|file| !is_plan(&file.path));
+        if facts.changed_beyond > 0 && tree.is_workspace() {
+            let mut all = workspace.all_changed(&start).await?;
+            all.retain(|file| !is_plan(&file.path));
+            write_json(changes_path(&self.state, &self.run, phase), &all).await?;
         }
         Ok(ActionOutcome::Assessed { facts })
     }
 
-    /// Phase ids are the user's words; a digest is a file name everywhere.
     fn baseline_path(&self, phase: &PhaseId) -> PathBuf {
-        self.state.sessions().join(self.run.as_str()).join(baseline_name(phase))
+        baseline_path(&self.state, &self.run, phase)
     }
 
     /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
@@ -389,7 +423,7 @@ impl EffectContext {
         command: &str,
         tree: &WorktreeName,
     ) -> Result<ActionOutcome, BoxedError> {
-        let mut within = self.boundaries.of_command(self.trees.open(tree).await?)?;
+        let mut within = self.boundaries.for_command(self.trees.open(tree).await?)?;
         let before = self.before_check(tree).await;
         let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
         if let Some(before) = before
@@ -423,6 +457,15 @@ impl EffectContext {
         Ok(ActionOutcome::Verified { passed, code, findings, artifact })
     }
 
+    /// Where work is committed: what a reviewer makes itself is none.
+    async fn after_review(&self, review: &PhaseId) {
+        if self.commits.is_some()
+            && let Err(error) = self.trees.after_review(review).await
+        {
+            tracing::warn!("what review {review} made may be committed: {error}");
+        }
+    }
+
     /// Where work is committed: what the command makes itself is none.
     async fn before_check(&self, tree: &WorktreeName) -> Option<FilesBeforeCheck> {
         if self.commits.is_none() || !tree.is_workspace() {
@@ -447,14 +490,9 @@ fn or_failed(outcome: Result<ActionOutcome, BoxedError>) -> ActionOutcome {
     outcome.unwrap_or_else(|error| ActionOutcome::Failed { error: error.to_string() })
 }
 
-async fn read_baseline(path: PathBuf) -> Option<Baseline> {
-    let bytes = tokio::fs::read(path).await.ok()?;
-    serde_json::from_slice(&bytes).ok()
-}
-
 /// Whole or not at all: written beside, then renamed.
-async fn write_baseline(path: PathBuf, baseline: &Baseline) -> Result<(), BoxedError> {
-    let bytes = serde_json::to_vec(baseline)?;
+async fn write_json(path: PathBuf, content: &impl Serialize) -> Result<(), BoxedError> {
+    let bytes = serde_json::to_vec(content)?;
     let beside = path.with_extension("tmp");
     if let Some(folder) = path.parent() {
         tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;

@@ -85,7 +85,7 @@ pub enum RuntimeError {
         "run {run} is an imported recording and cannot be resumed; `baton policy try POLICY --on {run}` tries \
          another policy on it"
     )]
-    Recorded {
+    ImportedRun {
         /// Which.
         run: RunId,
     },
@@ -135,7 +135,7 @@ pub enum RuntimeError {
     },
     /// What a run landed stays where it is.
     #[error("cannot undo run {run}: {source}")]
-    NotUndone {
+    UndoRefused {
         /// Which run.
         run: RunId,
         /// Why.
@@ -162,7 +162,7 @@ pub enum RuntimeError {
     /// The journal took no more entries while the run went on. The agents were ended.
     #[error(
         "the journal of run {run} cannot be written any more: {source}. {}",
-        after_stop(run, *intact)
+        journal_stop_hint(run, *intact)
     )]
     JournalStopped {
         /// Which run.
@@ -225,7 +225,7 @@ pub enum RuntimeError {
     Refused(String),
     /// A dry run did not come to an end.
     #[error("the dry run was stopped after {inputs} inputs: a policy of this workflow never lets it end")]
-    DryRunEndless {
+    DryRunDidNotEnd {
         /// How many were tried.
         inputs: u32,
     },
@@ -256,7 +256,7 @@ fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> Strin
 }
 
 /// What is kept of a run whose journal stopped, and what to do.
-fn after_stop(run: &RunId, intact: Seq) -> String {
+fn journal_stop_hint(run: &RunId, intact: Seq) -> String {
     match intact {
         Seq(0) => "Nothing of the run is kept, and no agent was started. Make room or repair the disk, then start it again"
             .to_owned(),

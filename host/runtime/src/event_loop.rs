@@ -2,8 +2,8 @@
 //! is journaled, and only then are the intents performed that follow from it. The loop waits for nothing but events and
 //! commits: whatever takes time is a task that sends its result back.
 
-mod calls;
-mod swaps;
+mod policy_changes;
+mod tool_call_events;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use crate::control::message::ControlRequest;
 use crate::control::message::{ControlMessage, ControlReply};
-use crate::control::offline_answer::which_question;
+use crate::control::offline_answer::resolve_question;
 use crate::control::requester::{AgentRequester, SessionEvidence};
 use crate::effects::{EffectRunner, IntentOutcome};
 use crate::error::RuntimeError;
@@ -40,24 +40,27 @@ use crate::tools::tool_calls::ToolCallHandler;
 use crate::ui::notifier::Notifier;
 use crate::ui::ui_updates::UpdateQueue;
 
-use calls::{ArtifactReply, PendingToolCalls, SizedToolResult};
-use swaps::{PolicyLoadResult, Swaps};
+use policy_changes::{PolicyLoadResult, Swaps};
+use tool_call_events::{ArtifactReply, PendingToolCalls, SizedToolResult};
 
 /// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
 pub(crate) const RESULTS: usize = 256;
 /// Events of all agents together; drivers wait when the loop is behind, and so do their agents.
 pub(crate) const AGENT_EVENTS: usize = 256;
 /// Events taken in before the next commit, so that a flood of them shares one.
-const BATCH: usize = 256;
+const EVENTS_PER_COMMIT: usize = 256;
 /// How often the inbox is looked at while agents work.
-const LOOK: Duration = Duration::from_secs(1);
+const INBOX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A deadline that core names again after its tick is not retried faster than this.
 const TICK_FLOOR: Duration = Duration::from_millis(20);
 /// Agents that were asked to end are waited for this long when the host stops; the guard ends what is left.
-const STOP_PATIENCE: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// To an agent that calls without the token of its session, as a person does.
 const NO_TOKEN: &str = "a call without the token of a session is a person's, and this process was started by an agent or a check (or has ended)";
+
+/// To a process of one session, or of a check, that calls with the token of another session.
+const ANOTHERS_TOKEN: &str = "this is the token of another session than the one that started this process";
 
 /// A policy's answer, or the fault of the last in the chain.
 type PolicyReply = (RequestId, Result<Decision, Fault>, Provenance);
@@ -65,19 +68,19 @@ type PolicyReply = (RequestId, Result<Decision, Fault>, Provenance);
 /// Everything that can happen to the loop.
 enum LoopEvent {
     Agent(SessionId, DriverEvent),
-    Done(IntentOutcome),
+    EffectDone(IntentOutcome),
     Decided(Box<PolicyReply>),
     Asked(ControlRequest),
-    Kept(Box<ArtifactReply>),
-    Weighed(Box<SizedToolResult>),
-    Loaded(Box<PolicyLoadResult>),
+    ArtifactSaved(Box<ArtifactReply>),
+    ToolResultSized(Box<SizedToolResult>),
+    PolicyLoaded(Box<PolicyLoadResult>),
     Stop,
     /// Time has passed: core's deadline, or the next look at the inbox.
-    Clock,
+    Tick,
     /// The renderer has room for what waits for it.
-    Room,
+    UiReady,
     /// An effect or a decision broke off without a result.
-    Broken(String),
+    TaskFailed(String),
 }
 
 /// The ends of the channels that the loop reads.
@@ -126,9 +129,9 @@ pub(crate) struct EventLoop {
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
     /// What agents wanted to change of their run, each told once.
     refused: BTreeSet<(SessionId, &'static str)>,
-    next_look: Instant,
+    next_inbox_poll: Instant,
     next_tick: Instant,
-    give_up: Option<Instant>,
+    stop_deadline: Option<Instant>,
 }
 
 impl EventLoop {
@@ -166,9 +169,9 @@ impl EventLoop {
             watch,
             replies: Vec::new(),
             refused: BTreeSet::new(),
-            next_look: now,
+            next_inbox_poll: now,
             next_tick: now,
-            give_up: None,
+            stop_deadline: None,
         }
     }
 
@@ -176,10 +179,10 @@ impl EventLoop {
     /// already taken by the scribe, and `repeat`, are done first.
     pub(crate) async fn run(mut self, repeat: Vec<Intent>) -> Result<RunView, RuntimeError> {
         self.shadows.follow(self.scribe.run());
-        let ended = self.work(repeat).await;
+        let ended = self.run_until_over(repeat).await;
         self.shadows.finish();
         if ended.is_err() {
-            self.actuator.sessions.abandon().await;
+            self.actuator.sessions.end_all().await;
         }
         self.projector.finish().await;
         let failures = self.herald.finish().await;
@@ -196,20 +199,23 @@ impl EventLoop {
         })
     }
 
-    async fn work(&mut self, mut repeat: Vec<Intent>) -> Result<(), RuntimeError> {
+    async fn run_until_over(&mut self, mut repeat: Vec<Intent>) -> Result<(), RuntimeError> {
         loop {
             let due = self.scribe.commit().await?;
             self.post.confirm().await;
             due.notices.iter().for_each(|notice| self.desk.note(notice));
-            if due.has_moved {
+            if due.has_significant_input {
                 self.project().await;
             }
             self.herald.notify(&due.notices);
             self.outbox.add(self.herald.failures());
             self.outbox.add(self.post.refusals());
             self.outbox.add(due.notices);
-            self.follow_pins();
+            self.apply_pin_changes();
             for intent in repeat.drain(..).chain(due.intents) {
+                if let Action::Spawn(spec) = &intent.action {
+                    self.post.reject_before(self.scribe.run(), &spec.session).await;
+                }
                 self.perform(intent);
             }
             for (reply, answer) in self.replies.drain(..) {
@@ -223,8 +229,8 @@ impl EventLoop {
             }
             let event = self.next().await;
             self.on_event(event).await?;
-            for _ in 1..BATCH {
-                let Some(event) = self.next_at_hand() else { break };
+            for _ in 1..EVENTS_PER_COMMIT {
+                let Some(event) = self.try_next() else { break };
                 self.on_event(event).await?;
             }
             // Agents that never fall silent must not hide that time passes.
@@ -236,12 +242,15 @@ impl EventLoop {
         let (request, question, scope) = match intent.action {
             Action::RequestDecision { request, question, scope } => (request, question, scope),
             Action::Place { item, offload } => return self.deliver_result(&item, offload),
-            _ => return self.actuator.perform(intent),
+            _ => {
+                let review = self.scribe.run().review_to_exclude(&intent.action).cloned();
+                return self.actuator.perform(intent, review);
+            }
         };
         self.deciding += 1;
         let (bench, decided) = (Arc::clone(&self.bench), self.decided.0.clone());
         let shadows = self.shadows.teller();
-        self.actuator.compute(move || {
+        self.actuator.spawn_blocking_task(move || {
             let engine::RoutedDecision { result, label, .. } = bench.decide(&scope, &question);
             if let Some(shadows) = shadows {
                 shadows.send_query(request, question, result.clone());
@@ -255,14 +264,14 @@ impl EventLoop {
     /// everything that was acted on.
     async fn project(&mut self) {
         if let Some(projection) = projection::project(self.scribe.run(), self.scribe.chronicle()) {
-            self.projector.show(projection).await;
+            self.projector.write_projection(projection).await;
         }
     }
 
     /// Nothing more can happen here.
     fn is_over(&self) -> Result<bool, RuntimeError> {
         let run = self.scribe.run();
-        if self.give_up.is_some_and(|at| Instant::now() >= at) {
+        if self.stop_deadline.is_some_and(|at| Instant::now() >= at) {
             return Ok(true);
         }
         let quiet = run.pending().is_empty()
@@ -299,24 +308,24 @@ impl EventLoop {
         tokio::select! {
             biased;
             // Where whoever could ask to stop is gone, that is no reason to.
-            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.give_up.is_none() => LoopEvent::Stop,
+            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.stop_deadline.is_none() => LoopEvent::Stop,
             Some(asked) = self.inlets.asked.recv() => LoopEvent::Asked(asked),
-            Some(done) = self.inlets.done.recv() => LoopEvent::Done(done),
+            Some(done) = self.inlets.done.recv() => LoopEvent::EffectDone(done),
             Some(decided) = self.decided.1.recv() => LoopEvent::Decided(decided),
-            Some(kept) = self.calls.kept.1.recv() => LoopEvent::Kept(kept),
-            Some(weighed) = self.calls.weighed.1.recv() => LoopEvent::Weighed(weighed),
-            Some(loaded) = self.swaps.loaded.1.recv() => LoopEvent::Loaded(loaded),
-            why = self.actuator.broken() => LoopEvent::Broken(why),
+            Some(kept) = self.calls.kept.1.recv() => LoopEvent::ArtifactSaved(kept),
+            Some(weighed) = self.calls.weighed.1.recv() => LoopEvent::ToolResultSized(weighed),
+            Some(loaded) = self.swaps.loaded.1.recv() => LoopEvent::PolicyLoaded(loaded),
+            why = self.actuator.broken() => LoopEvent::TaskFailed(why),
             Some((session, event)) = self.inlets.agents.recv(), if hear_agents => LoopEvent::Agent(session, event),
-            () = self.outbox.room(), if self.outbox.waits() => LoopEvent::Room,
-            () = tokio::time::sleep_until(wake) => LoopEvent::Clock,
+            () = self.outbox.room(), if self.outbox.waits() => LoopEvent::UiReady,
+            () = tokio::time::sleep_until(wake) => LoopEvent::Tick,
         }
     }
 
     /// What is there already.
-    fn next_at_hand(&mut self) -> Option<LoopEvent> {
+    fn try_next(&mut self) -> Option<LoopEvent> {
         if let Ok(done) = self.inlets.done.try_recv() {
-            return Some(LoopEvent::Done(done));
+            return Some(LoopEvent::EffectDone(done));
         }
         if let Ok(decided) = self.decided.1.try_recv() {
             return Some(LoopEvent::Decided(decided));
@@ -331,16 +340,22 @@ impl EventLoop {
     fn wake_at(&mut self) -> Instant {
         let deadline = self.scribe.run().next_deadline();
         let tick = deadline.map(|at| (Instant::now() + self.scribe.clock().until(at)).max(self.next_tick));
-        let look = self.next_look.max(Instant::now());
-        [tick, self.give_up].into_iter().flatten().fold(look, Instant::min)
+        let look = self.next_inbox_poll.max(Instant::now());
+        [tick, self.stop_deadline].into_iter().flatten().fold(look, Instant::min)
     }
 
     async fn on_event(&mut self, event: LoopEvent) -> Result<(), RuntimeError> {
         match event {
             LoopEvent::Agent(session, event) => self.on_agent_event(session, event).await,
-            LoopEvent::Done((action, outcome)) => {
+            LoopEvent::EffectDone((action, outcome)) => {
                 if let baton_core::ActionOutcome::Failed { error } = &outcome {
                     tracing::info!(%action, "an effect failed: {error}");
+                }
+                let is_check =
+                    |intent: &&Intent| intent.id == action && matches!(intent.action, Action::Verify { .. });
+                if self.scribe.run().pending().iter().any(is_check) {
+                    // What a check has written into an inbox is no agent's, and is rejected before the check is over.
+                    self.collect(false).await?;
                 }
                 self.record_input(Input::Outcome { action, outcome })
             }
@@ -354,7 +369,7 @@ impl EventLoop {
             {
                 let what = message.change().unwrap_or_default();
                 self.replies.push((reply, ControlReply::Refused { why: agent.why.clone() }));
-                self.note_agent(what, agent)
+                self.record_agent_refusal(what, agent)
             }
             LoopEvent::Asked(ControlRequest {
                 message: ControlMessage::Call { pass: None, .. },
@@ -363,7 +378,13 @@ impl EventLoop {
             }) => {
                 let refused = ToolReply::refused(format!("not recorded: {NO_TOKEN}"));
                 self.replies.push((reply, ControlReply::Called(refused)));
-                self.note_agent("calls in the name of a person", agent)
+                self.record_agent_refusal("calls in the name of a person", agent)
+            }
+            LoopEvent::Asked(ControlRequest { message, by: Err(agent), reply })
+                if self.has_foreign_token(&message, &agent) =>
+            {
+                self.replies.push((reply, ControlReply::Refused { why: ANOTHERS_TOKEN.to_owned() }));
+                self.record_agent_refusal("calls in the name of another session", agent)
             }
             LoopEvent::Asked(ControlRequest {
                 message: ControlMessage::Call { pass, key, call },
@@ -375,20 +396,20 @@ impl EventLoop {
                 reply,
                 ..
             }) => {
-                self.on_offer(&pass, tool, call, file, reply);
+                self.on_tool_result(&pass, tool, call, file, reply);
                 Ok(())
             }
             LoopEvent::Asked(ControlRequest { message: ControlMessage::UsePolicy(wanted), by, reply }) => {
-                self.note_asker("use-policy", by)?;
+                self.record_requester("use-policy", by)?;
                 self.on_use_policy(*wanted, reply);
                 Ok(())
             }
-            LoopEvent::Loaded(loaded) => self.on_policy_loaded(*loaded),
-            LoopEvent::Weighed(weighed) => self.on_sized_result(*weighed),
-            LoopEvent::Kept(kept) => self.on_saved_artifact(*kept),
+            LoopEvent::PolicyLoaded(loaded) => self.on_policy_loaded(*loaded),
+            LoopEvent::ToolResultSized(weighed) => self.on_sized_result(*weighed),
+            LoopEvent::ArtifactSaved(kept) => self.on_saved_artifact(*kept),
             LoopEvent::Asked(ControlRequest { message, by, reply }) => {
                 if let Some(what) = message.change() {
-                    self.note_asker(what, by)?;
+                    self.record_requester(what, by)?;
                 }
                 let answer = self.answer(message).unwrap_or_else(|why| ControlReply::Refused { why });
                 self.replies.push((reply, answer));
@@ -396,8 +417,10 @@ impl EventLoop {
             }
             LoopEvent::Stop => self.stop(),
             // Both are seen to in every round.
-            LoopEvent::Clock | LoopEvent::Room => Ok(()),
-            LoopEvent::Broken(why) => Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why }),
+            LoopEvent::Tick | LoopEvent::UiReady => Ok(()),
+            LoopEvent::TaskFailed(why) => {
+                Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why })
+            }
         }
     }
 
@@ -414,11 +437,11 @@ impl EventLoop {
             self.collect(true).await?;
         }
         if matches!(event, DriverEvent::Exited(_)) {
-            let tree = self.view().map(|view| report_validation::tree_of(&view, Some(&session)));
+            let tree = self.view().map(|view| report_validation::session_worktree(&view, Some(&session)));
             self.post.reject_rest(tree).await;
         }
         let input = match event {
-            DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::masked_event(event) },
+            DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::mask_event(event) },
             DriverEvent::Exited(exit) => {
                 self.actuator.sessions.gone(&session);
                 Input::SessionEnded { session, exit }
@@ -429,7 +452,7 @@ impl EventLoop {
 
     /// `at_once` where an agent has ended its prompt: what breaks off in the inbox is told now.
     async fn collect(&mut self, at_once: bool) -> Result<(), RuntimeError> {
-        self.next_look = Instant::now() + LOOK;
+        self.next_inbox_poll = Instant::now() + INBOX_POLL_INTERVAL;
         let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf, at_once).await;
         for input in inputs {
             self.record_input(input)?;
@@ -438,7 +461,7 @@ impl EventLoop {
     }
 
     async fn on_tick(&mut self) -> Result<(), RuntimeError> {
-        if Instant::now() >= self.next_look {
+        if Instant::now() >= self.next_inbox_poll {
             self.collect(false).await?;
             self.on_changed_files();
             let at = self.scribe.clock().now();
@@ -454,7 +477,7 @@ impl EventLoop {
     }
 
     fn stop(&mut self) -> Result<(), RuntimeError> {
-        self.give_up = Some(Instant::now() + STOP_PATIENCE);
+        self.stop_deadline = Some(Instant::now() + STOP_TIMEOUT);
         if self.scribe.run().ending().is_none() {
             self.record_input(Input::StopRequested)?;
         }
@@ -462,12 +485,16 @@ impl EventLoop {
     }
 
     /// An agent that wants to change its run is told of as of any other refusal, once for each thing that it wants.
-    fn note_agent(&mut self, what: &'static str, agent: AgentRequester) -> Result<(), RuntimeError> {
+    fn record_agent_refusal(
+        &mut self,
+        what: &'static str,
+        agent: AgentRequester,
+    ) -> Result<(), RuntimeError> {
         tracing::warn!(what, "refused: {}", agent.why);
         let folder = |session: &SessionId| self.desk.folder(session);
         let live = self.scribe.run().live_sessions();
         let session = match agent.of {
-            Some(SessionEvidence::Door(session)) => live.into_iter().find(|live| **live == session),
+            Some(SessionEvidence::SessionSocket(session)) => live.into_iter().find(|live| **live == session),
             Some(SessionEvidence::Mark(mark)) => {
                 live.into_iter().find(|live| baton_agents::mark_of(&folder(live)) == mark)
             }
@@ -482,8 +509,17 @@ impl EventLoop {
         }
     }
 
+    /// Whether a message has the token of a session, and comes from what another session or a check has started. Each agent without a
+    /// sandbox can read the tokens of all.
+    fn has_foreign_token(&self, message: &ControlMessage, by: &AgentRequester) -> bool {
+        message.token().is_some_and(|token| {
+            let own = baton_agents::mark_of(&self.desk.folder(&token.session));
+            by.of.as_ref() != Some(&SessionEvidence::Mark(own))
+        })
+    }
+
     /// Who asks for a change is journaled before the change.
-    fn note_asker(
+    fn record_requester(
         &mut self,
         what: &str,
         by: Result<Option<ChangeRequester>, AgentRequester>,
@@ -515,8 +551,8 @@ impl EventLoop {
                 ));
             }
             ControlMessage::Answer { question, choice, message, .. } => {
-                let question =
-                    which_question(self.scribe.run(), question, choice).map_err(|error| error.to_string())?;
+                let question = resolve_question(self.scribe.run(), question, choice)
+                    .map_err(|error| error.to_string())?;
                 let taken = self.scribe.record(Input::Answered { question, choice, message });
                 taken.map_err(|illegal| illegal.to_string())?;
             }

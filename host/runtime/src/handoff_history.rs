@@ -16,7 +16,7 @@ use baton_workspace::Workspace;
 use crate::config::HostConfig;
 use crate::error::{BoxedError, RuntimeError};
 use crate::handoff_validation::{self, EmptyLookup};
-use crate::query::{cannot_read, find_state, open_read_only, view_of, which_run};
+use crate::query::{cannot_read, find_state, open_read_only, resolve_run, view_of};
 
 /// A handoff with everything that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,7 @@ pub async fn handoffs(
 ) -> Result<Option<Vec<HandoffEntry>>, RuntimeError> {
     let state = find_state(config)?;
     let journal = open_read_only(&state)?;
-    let run = which_run(config, &journal, run)?;
+    let run = resolve_run(config, &journal, run)?;
     let view = view_of(config, Some(&run))?;
     let Some(phase) = view.phases.into_iter().find(|row| row.id == *phase) else { return Ok(None) };
     let store = ArtifactStore::open_read_only(&state).map_err(cannot_read(&state))?;
@@ -114,7 +114,7 @@ pub async fn handoffs(
                     }
                 }
                 Input::Decided { request, result: Ok(decision), label } => {
-                    desk.answered(request, decision, *label);
+                    desk.on_decision(request, decision, *label);
                 }
                 _ => {}
             },
@@ -196,7 +196,7 @@ impl PolicyTexts {
         }
     }
 
-    fn answered(&mut self, request: RequestId, decision: Decision, label: Provenance) {
+    fn on_decision(&mut self, request: RequestId, decision: Decision, label: Provenance) {
         let Some(question) = self.asked.remove(&request) else { return };
         match decision {
             Decision::Brief(brief) => {

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use baton_agents::TOO_MANY_SETTINGS;
 use baton_core::short_format::first_of;
 use baton_core::visible::visible_name;
 use baton_core::{Digest, PhaseId, RunId, SessionId};
@@ -59,14 +60,30 @@ pub(crate) enum HeldSettingsError {
         first_of(.0, NAMED)
     )]
     Changed(Vec<String>),
+    /// Changes there can go unseen.
+    #[error(
+        "there are more settings of agents than Baton looks at ({}), and the next agent would run what another one \
+         may have changed among them: review them, remove what is not needed, and retry",
+        first_of(.0, NAMED)
+    )]
+    TooMany(Vec<String>),
     /// They can be held to nothing.
     #[error("cannot record the settings of agents in {}: {source}", tree.display())]
-    NotNoted {
+    CannotRecord {
         /// Where.
         tree: PathBuf,
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl HeldSettingsError {
+    pub(crate) fn needs_a_person(&self) -> bool {
+        match self {
+            Self::Changed(_) | Self::TooMany(_) => true,
+            Self::CannotRecord { .. } => false,
+        }
+    }
 }
 
 impl HeldSettings {
@@ -76,23 +93,23 @@ impl HeldSettings {
     }
 
     /// Notes the settings of a tree when this is asked first, and refuses others later: in every phase, until a person who was asked
-    /// about them in one has let that go on. Blocking.
+    /// about them in one has let that go on. Where there are too many to see a change, a person is asked at each start. Blocking.
     pub(crate) fn expect_same(
         &self,
         tree: &Path,
         phase: &PhaseId,
         session: &SessionId,
     ) -> Result<(), HeldSettingsError> {
-        let not_noted = |source| HeldSettingsError::NotNoted { tree: tree.to_owned(), source };
+        let not_noted = |source| HeldSettingsError::CannotRecord { tree: tree.to_owned(), source };
         // Before any agent of the run has begun, whichever tree that one gets.
         let of_workspace = self.noted_of_workspace().map_err(not_noted)?;
-        let file = self.file_of(tree);
+        let file = self.record_path(tree);
         let now = baton_agents::settings_of_agents(tree);
         let is_seen = |noted: &NotedSettings| {
             noted.asked.get(phase).is_some_and(|asked| asked.session != *session && asked.settings == now)
         };
         let mut noted = match read(&file).map_err(not_noted)? {
-            Some(noted) if noted.accepted == now => return Ok(()),
+            Some(noted) if noted.accepted == now && is_whole(&now) => return Ok(()),
             Some(noted) if !is_seen(&noted) => noted,
             // A tree that is made on the way has what the workspace had, or less: files that git ignores are not in it.
             None if now.iter().any(|(path, what)| of_workspace.accepted.get(path) != Some(what)) => {
@@ -102,34 +119,38 @@ impl HeldSettings {
             }
             _ => {
                 let accepted = NotedSettings { accepted: now, asked: BTreeMap::new() };
-                return self.note(&file, &accepted).map_err(not_noted);
+                return self.write_record(&file, &accepted).map_err(not_noted);
             }
         };
-        let changed = changed(&noted.accepted, &now);
+        let paths = to_review(&noted.accepted, &now);
+        let error = match noted.accepted == now {
+            true => HeldSettingsError::TooMany(paths),
+            false => HeldSettingsError::Changed(paths),
+        };
         noted.asked.insert(phase.clone(), AskedSettings { session: session.clone(), settings: now });
-        self.note(&file, &noted).map_err(not_noted)?;
-        Err(HeldSettingsError::Changed(changed))
+        self.write_record(&file, &noted).map_err(not_noted)?;
+        Err(error)
     }
 
     /// The note of the workspace, which is written now if there is none.
     fn noted_of_workspace(&self) -> io::Result<NotedSettings> {
-        let file = self.file_of(&self.workspace);
+        let file = self.record_path(&self.workspace);
         if let Some(noted) = read(&file)? {
             return Ok(noted);
         }
         let accepted = baton_agents::settings_of_agents(&self.workspace);
         let noted = NotedSettings { accepted, asked: BTreeMap::new() };
-        self.note(&file, &noted)?;
+        self.write_record(&file, &noted)?;
         Ok(noted)
     }
 
-    fn file_of(&self, tree: &Path) -> PathBuf {
+    fn record_path(&self, tree: &Path) -> PathBuf {
         let name = Digest::of(tree.as_os_str().as_encoded_bytes());
         self.folder.join(format!("settings-{}.json", name.short()))
     }
 
     /// Whole or not at all, also where another session notes the same.
-    fn note(&self, file: &Path, noted: &NotedSettings) -> io::Result<()> {
+    fn write_record(&self, file: &Path, noted: &NotedSettings) -> io::Result<()> {
         let beside = file.with_extension(format!("json-{}", self.ordinal.fetch_add(1, Ordering::Relaxed)));
         private_file::write_json(&beside, noted)?;
         fs::rename(&beside, file)
@@ -144,11 +165,22 @@ fn read(file: &Path) -> io::Result<Option<NotedSettings>> {
     }
 }
 
-/// Paths at which they differ, for people.
-fn changed(accepted: &SettingsByPath, now: &SettingsByPath) -> Vec<String> {
-    let differs = |path: &&PathBuf| accepted.get(*path) != now.get(*path);
-    let paths: BTreeSet<&PathBuf> = accepted.keys().chain(now.keys()).filter(differs).collect();
-    paths.iter().map(|path| visible_name(&path.to_string_lossy()).into_owned()).collect()
+/// Whether changes can be seen everywhere.
+fn is_whole(settings: &SettingsByPath) -> bool {
+    settings.values().all(|what| what != TOO_MANY_SETTINGS)
+}
+
+/// Paths at which they differ or may differ, for people.
+fn to_review(accepted: &SettingsByPath, now: &SettingsByPath) -> Vec<String> {
+    let is_unsure = |path: &PathBuf| now.get(path).is_some_and(|what| what == TOO_MANY_SETTINGS);
+    let differs = |path: &PathBuf| accepted.get(path) != now.get(path);
+    let paths: BTreeSet<&PathBuf> =
+        accepted.keys().chain(now.keys()).filter(|path| differs(path) || is_unsure(path)).collect();
+    let name = |path: &PathBuf| {
+        let name = visible_name(&path.to_string_lossy()).into_owned();
+        if is_unsure(path) { format!("{name}: {TOO_MANY_SETTINGS}") } else { name }
+    };
+    paths.into_iter().map(name).collect()
 }
 
 #[cfg(test)]
@@ -216,5 +248,49 @@ mod tests {
         let why = starts(&other, "s3").unwrap_err();
         assert!(matches!(&why, HeldSettingsError::Changed(paths) if paths == &[".mcp.json"]), "{why}");
         starts(&other, "s4").unwrap();
+    }
+
+    #[test]
+    fn settings_that_are_too_many_are_asked_about_at_each_start() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().join("work");
+        let folder = tree.join(".claude/cache");
+        fs::create_dir_all(&folder).unwrap();
+        let state = StateDir::open(&place.path().join("state"), &tree).unwrap();
+        let held = HeldSettings::of(&state, &RunId::new("r-7f"));
+        let starts = |phase: &str, session: &str| {
+            held.expect_same(&tree, &PhaseId::new(phase), &SessionId::new(session))
+        };
+        starts("a", "a-1").unwrap();
+        // They count again by each path that leads to them.
+        (0..6_000).for_each(|ordinal| fs::write(folder.join(format!("f{ordinal}")), "").unwrap());
+        std::os::unix::fs::symlink(".", folder.join("again")).unwrap();
+        let named = |paths: &[String]| paths.iter().any(|path| path == ".claude: too many entries");
+        let why = starts("b", "b-1").unwrap_err();
+        assert!(matches!(&why, HeldSettingsError::Changed(paths) if named(paths)), "{why}");
+        starts("b", "b-2").unwrap();
+        let why = starts("c", "c-1").unwrap_err();
+        assert!(matches!(&why, HeldSettingsError::TooMany(paths) if named(paths)), "{why}");
+        assert!(why.needs_a_person());
+        starts("c", "c-2").unwrap();
+    }
+
+    #[test]
+    fn a_note_of_a_host_before_leads_to_one_question() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().join("work");
+        fs::create_dir_all(tree.join(".opencode/node_modules/dep")).unwrap();
+        let state = StateDir::open(&place.path().join("state"), &tree).unwrap();
+        let held = HeldSettings::of(&state, &RunId::new("r-7f"));
+        let starts = |session: &str| held.expect_same(&tree, &PhaseId::new("a"), &SessionId::new(session));
+        let accepted = BTreeMap::from([(".claude/tool".into(), "100755 5000000 1700000000".to_owned())]);
+        let file = held.record_path(&tree);
+        fs::create_dir_all(&held.folder).unwrap();
+        held.write_record(&file, &NotedSettings { accepted, asked: BTreeMap::new() }).unwrap();
+        let why = starts("a-1").unwrap_err();
+        let paths = [".claude/tool", ".opencode/node_modules"];
+        assert!(matches!(&why, HeldSettingsError::Changed(found) if found == &paths), "{why}");
+        starts("a-2").unwrap();
+        starts("a-3").unwrap();
     }
 }

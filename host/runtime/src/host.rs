@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -14,7 +14,7 @@ use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{AgentKind, Permission};
 use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow, WorktreeName};
-use baton_sandbox::{RemainingPaths, SandboxSupport};
+use baton_sandbox::{RemainingPaths, SandboxSupport, exclude_listed};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{RunWorktrees, Workspace};
@@ -31,10 +31,11 @@ use crate::effects::{EffectRunner, EffectRunnerParts};
 use crate::error::{BoxedError, RuntimeError};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, LoopChannels, RESULTS};
 use crate::held_settings::HeldSettings;
+use crate::lost_work::lost_work;
 use crate::policies::shadow::{self, RunShadows};
 use crate::policies::{self, PolicyRegistry, RunArtifacts};
 use crate::projection::{self, ProjectionWriter};
-use crate::query::which_run;
+use crate::query::{self, resolve_run};
 use crate::recorder::RunRecorder;
 use crate::recovery::{self, RecoveredRun};
 use crate::sessions::{self, OrphanRefusal};
@@ -47,7 +48,10 @@ use crate::ui::ui_updates::UpdateQueue;
 use crate::worktree_paths::{of_run, trees_of};
 
 /// Messages of people, scripts and agents that wait for the loop.
-const ASKED: usize = 16;
+const CONTROL_QUEUE_LEN: usize = 16;
+
+/// Files that are compared by their names: more than the workflows of a folder name.
+const NEXT_RUN_FILES_MAX: usize = 1_000;
 
 /// Runs a workflow, or takes a run up again. Returns when the run has ended, waits for a person with nothing running, or
 /// `stop` became true (agents ended, everything journaled).
@@ -67,7 +71,7 @@ pub async fn run(
     let host = WorkspaceHost::open(config)?;
     let (id, begun) = match start {
         RunStart::New { workflow, policies, assignments } => {
-            let (run, begun) = host.begin(*workflow, policies, assignments).await?;
+            let (run, begun) = host.start_run(*workflow, policies, assignments).await?;
             host.note_start(&run)?;
             (run, begun)
         }
@@ -139,8 +143,28 @@ impl WorkspaceHost {
         })
     }
 
+    /// Before anything is run: no program of the host comes from where agents of this run can write.
+    fn exclude_lists(&self, workflow: &Workflow) {
+        let home = self.config.environment.get(OsStr::new("HOME")).map(Path::new);
+        exclude_listed(&workflow.writable_by_agents(), home, self.workspace.root());
+    }
+
+    /// Agents of this run may change as well what the next run of earlier work reads or runs. The newest run has it all.
+    fn add_earlier_next_run_files(&self, workflow: &mut Workflow) -> Result<(), RuntimeError> {
+        let newest = self.journal.runs().map_err(query::cannot_read(&self.state))?.pop();
+        let first = newest.and_then(|newest| self.journal.first(&newest.run).ok().flatten());
+        let earlier = query::begun_with(first).map(|began| began.next_run_files).unwrap_or_default();
+        let files = &mut workflow.next_run_files;
+        for file in earlier {
+            if files.len() < NEXT_RUN_FILES_MAX && !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        Ok(())
+    }
+
     /// A new run. Whatever can be refused is refused before anything is written.
-    async fn begin(
+    async fn start_run(
         &self,
         mut workflow: Workflow,
         bundle: PolicyBundle,
@@ -151,7 +175,9 @@ impl WorkspaceHost {
             workflow.limits.agents = default_parallelism::agents();
         }
         self.register_secrets(&workflow);
-        let machine = blocking_look(&self.config, &workflow).await?;
+        self.exclude_lists(&workflow);
+        self.add_earlier_next_run_files(&mut workflow)?;
+        let machine = detect_sandbox_support(&self.config, &workflow).await?;
         let run = self.new_run_id()?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let asked = workflow.clone();
@@ -161,7 +187,7 @@ impl WorkspaceHost {
         projection::expect_free(&self.workspace, &task_folder)
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let trees = self.trees(&run, &task_folder);
-        let mut post = self.open_post(&trees, &task_folder)?;
+        let mut post = self.open_inbox_poller(&trees, &task_folder)?;
         post.reject_written_after(None).await;
         log_other_refusals(&self.end_orphans()?);
         self.note_repository(&trees).await?;
@@ -184,7 +210,7 @@ impl WorkspaceHost {
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
     async fn resume_run(&self, run: Option<RunId>) -> Result<(RunId, PreparedRun), RuntimeError> {
-        let run = which_run(&self.config, &self.journal, run.as_ref())?;
+        let run = resolve_run(&self.config, &self.journal, run.as_ref())?;
         requester::expect_no_agent(&self.state, &run)?;
         let folded =
             recovery::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
@@ -194,10 +220,11 @@ impl WorkspaceHost {
             return Err(RuntimeError::AlreadyEnded { run, ending });
         }
         if folded.run.workflow().imported.is_some() {
-            return Err(RuntimeError::Recorded { run });
+            return Err(RuntimeError::ImportedRun { run });
         }
         self.register_secrets(folded.run.workflow());
-        let machine = blocking_look(&self.config, folded.run.workflow()).await?;
+        self.exclude_lists(folded.run.workflow());
+        let machine = detect_sandbox_support(&self.config, folded.run.workflow()).await?;
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
@@ -214,17 +241,26 @@ impl WorkspaceHost {
                 tracing::warn!("{error}");
             }
         }
-        let mut post = self.open_post(&trees, &task_folder)?;
+        let mut post = self.open_inbox_poller(&trees, &task_folder)?;
         // Agents that were at work when their host died may have reported since.
         if folded.run.live_sessions().is_empty() {
-            post.reject_written_after(Some(folded.run.agents_until())).await;
+            post.reject_written_after(Some(folded.run.agents_last_alive())).await;
         }
+        let workspace = self.workspace.clone().with_own_folder(&task_folder);
+        let lost_work =
+            lost_work(&folded.run, &workspace, &trees, &self.state).await.unwrap_or_else(|error| {
+                // The next measurement meets it as well, and stops the run by it.
+                tracing::warn!("cannot see whether finished work is still there: {error}");
+                Vec::new()
+            });
         let mut inputs = taken_late(&folded.run, &self.state);
-        inputs.extend(planted_by_lost(&folded.run, own));
+        inputs.extend(refusals_of_lost_sessions(&folded.run, own));
         inputs.extend(recovery::lost(&folded.run));
         let repeat = recovery::to_repeat(&folded.run);
-        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
+        inputs.extend(post.collect(&folded.run, &self.artifact_tools(&folded.run, &trees), true).await);
         post.reject_rest(None).await;
+        // Behind late reports: none of them brings files back.
+        inputs.extend(lost_work);
         inputs.push(Input::Resumed);
         let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
@@ -242,12 +278,12 @@ impl WorkspaceHost {
     ) -> Result<RunView, RuntimeError> {
         let (events, agents) = mpsc::channel(AGENT_EVENTS);
         let (done, results) = mpsc::channel(RESULTS);
-        let (ask, asked) = mpsc::channel(ASKED);
+        let (ask, asked) = mpsc::channel(CONTROL_QUEUE_LEN);
         let workspace = of_run(&self.workspace, &self.state, &run).with_own_folder(&begun.task_folder);
         let trees = begun.trees.clone();
         let projector = ProjectionWriter::start(trees.clone(), self.artifacts.clone(), run.clone());
         let passes = SessionTokens::new(run.clone(), self.state.clone());
-        let desk = ToolCallHandler::new(passes.clone(), self.shelf(begun.scribe.run(), &trees));
+        let desk = ToolCallHandler::new(passes.clone(), self.artifact_tools(begun.scribe.run(), &trees));
         let boundaries = Boundaries::new(boundaries::BoundaryParts {
             run: run.clone(),
             state: self.state.clone(),
@@ -255,9 +291,11 @@ impl WorkspaceHost {
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
             machine: begun.machine.clone(),
-            of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
+            command_sandbox: begun.scribe.run().workflow().command_sandbox(),
+            writable: begun.scribe.run().workflow().writable_by_agents(),
+            task_folder: PathBuf::from(&begun.task_folder),
             ordinal: AtomicU64::new(1),
-            remaining: RemainingPaths::kept(&sessions::still_there(&self.state, &run))
+            remaining: RemainingPaths::kept(&sessions::remaining_paths_file(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
             settings: self
                 .are_restrained(begun.scribe.run().workflow())
@@ -314,7 +352,7 @@ impl WorkspaceHost {
     fn register_secrets(&self, workflow: &Workflow) {
         let names = workflow.roles.values().flat_map(|role| &role.env).chain(&self.config.overrides.env);
         let value = |name: &String| self.config.environment.get(std::ffi::OsStr::new(name))?.to_str();
-        secrets::hand_over(names.filter_map(value).map(str::to_owned));
+        secrets::register_known(names.filter_map(value).map(str::to_owned));
     }
 
     /// Whether each role may do less than its user: no agent has all rights by its role, or because it knows no others.
@@ -345,7 +383,7 @@ impl WorkspaceHost {
         boundaries::hidden(workflow, self.state.root(), &self.config.environment)
     }
 
-    fn shelf(&self, run: &Run, trees: &RunWorktrees) -> ArtifactTools {
+    fn artifact_tools(&self, run: &Run, trees: &RunWorktrees) -> ArtifactTools {
         ArtifactTools {
             run: run.id().clone(),
             artifacts: self.artifacts.clone(),
@@ -379,7 +417,11 @@ impl WorkspaceHost {
         RunArtifacts::of(self.artifacts.clone(), run.clone())
     }
 
-    fn open_post(&self, trees: &RunWorktrees, task_folder: &str) -> Result<InboxPoller, RuntimeError> {
+    fn open_inbox_poller(
+        &self,
+        trees: &RunWorktrees,
+        task_folder: &str,
+    ) -> Result<InboxPoller, RuntimeError> {
         // Prompts point there; an agent that cannot read it can still work.
         let path = format!("{task_folder}/inbox/README.md");
         let place = trees.at_hand(&WorktreeName::workspace()).unwrap_or_else(|| self.workspace.clone());
@@ -428,7 +470,10 @@ fn impossible(run: &RunId, why: &str) -> RuntimeError {
 }
 
 /// What of a sandbox this machine has, for a workflow that asks for one; nothing is looked for otherwise.
-async fn blocking_look(config: &HostConfig, workflow: &Workflow) -> Result<SandboxSupport, RuntimeError> {
+async fn detect_sandbox_support(
+    config: &HostConfig,
+    workflow: &Workflow,
+) -> Result<SandboxSupport, RuntimeError> {
     let (path, workflow) = (config.environment.get(OsStr::new("PATH")).cloned(), workflow.clone());
     blocking(move || sandbox_for(&workflow, path.as_deref())).await
 }
@@ -473,7 +518,7 @@ fn taken_late(run: &Run, state: &StateDir) -> Vec<Input> {
 }
 
 /// What sessions had planted that died with their host, as each of them would have been told of it.
-fn planted_by_lost(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input> {
+fn refusals_of_lost_sessions(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input> {
     let live = run.live_sessions();
     let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
         swept.into_iter().partition(|swept| live.contains(&&swept.session));

@@ -3,7 +3,7 @@
 //!
 //! | file | part of the walk of one event |
 //! |---|---|
-//! | `host.rs`, `policies.rs`, `recovery.rs` | before it: a workspace is taken, policies are loaded, a journal is folded |
+//! | `host.rs`, `policies.rs`, `recovery.rs`, `lost_work.rs` | before it: a workspace is taken, policies are loaded, a journal is folded and compared with the folder |
 //! | `event_loop.rs` | takes whatever happens, one event after the other |
 //! | `recorder.rs` | stamps it, applies it to the run, journals it with the intents that follow |
 //! | `effects.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
@@ -13,6 +13,7 @@
 //! | `control.rs`, `control/`, `tools/mcp_server.rs` | how other commands reach the run |
 //! | `policies/policy_swap.rs`, `policies/policy_watcher.rs`, `policies/shadow.rs` | other policies, put in place or only asked while the run goes on |
 //! | `ui/attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policies/policy_set.rs` | looks that change nothing |
+//! | `writable_places.rs` | where agents of any run could write beyond their trees: the host looks for no program there |
 //! | `unfinished_run.rs` | which run the next `run` of a workflow goes on with |
 //! | `diff.rs` | what a run changed, by the states that are kept while it works |
 //! | `undo.rs` | takes back what a run landed |
@@ -35,6 +36,7 @@ mod handoff_history;
 mod handoff_validation;
 mod held_settings;
 mod host;
+mod lost_work;
 mod policies;
 mod private_file;
 mod projection;
@@ -51,6 +53,7 @@ mod ui;
 mod undo;
 mod unfinished_run;
 mod worktree_paths;
+mod writable_places;
 
 pub use baton_agents as agents;
 pub use baton_core as core;
@@ -91,5 +94,8 @@ pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
 pub use ui::attach::{AttachResult, attach};
 pub use undo::{UndoResult, undo};
 pub use unfinished_run::{
-    EarlierRun, RunOfFile, UnfinishedRun, newest_of_file, newest_run, set_aside, unfinished,
+    EarlierRun, RunOfFile, SuspectedChange, UnfinishedRun, newest_of_file, newest_run, set_aside, unfinished,
+};
+pub use writable_places::{
+    default_state_root, exclude_earlier_lists, hidden_state_roots, note_lists, state_roots,
 };

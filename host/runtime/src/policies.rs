@@ -2,12 +2,12 @@
 //! that follows the pins of the run, with the fallback chain behind each. How a component is checked and asked is the
 //! engine's; which of them a person wants is `core::workflow::Policies`'.
 
-mod artifacts;
+mod granted_artifacts;
 mod named_policy;
 pub(crate) mod policy_set;
 pub(crate) mod policy_swap;
 pub(crate) mod policy_watcher;
-mod settings;
+mod setting_validation;
 pub(crate) mod shadow;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use baton_core::input::{BindingLink, PolicyBinding};
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::workflow::{
     BUILTIN, ConfigSource, EffectiveSettings, GivenSetting, GivenSettings, PolicyChoice, PolicyScope,
-    ResolvedChoice, SettingValue, laid_settings, lay_over,
+    ResolvedChoice, SettingValue, lay_over, merge_settings,
 };
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::limits::CHAIN_LINKS_MAX;
@@ -33,7 +33,7 @@ use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
 use named_policy::NamedPolicy;
 
-pub(crate) use artifacts::RunArtifacts;
+pub(crate) use granted_artifacts::RunArtifacts;
 
 /// How a workflow names any embedded component.
 const BUILTIN_PREFIX: &str = "builtin:";
@@ -159,7 +159,7 @@ impl PolicyRegistry {
         let bytes = bytes_of(source);
         let policy = self.policy_of(wanted)?;
         let EffectiveSettings { settings, .. } =
-            laid_settings(given, |key, value| policy.takes(key, value).is_ok());
+            merge_settings(given, |key, value| policy.takes(key, value).is_ok());
         let able: Vec<_> = match decides.as_slice() {
             [] => policy.decides().to_vec(),
             named => named.to_vec(),
@@ -220,7 +220,7 @@ impl PolicyRegistry {
     }
 
     /// That a component which was named as a layer asks the next policy, whatever else it decides.
-    fn must_ask_next(&self, wanted: &BindingRequest, capability: Capability) -> Result<(), RuntimeError> {
+    fn ensure_asks_next(&self, wanted: &BindingRequest, capability: Capability) -> Result<(), RuntimeError> {
         let policy = self.policy_of(wanted)?;
         let asks = policy.asks_next();
         let is_needed = policy.decides().contains(&capability);
@@ -429,7 +429,7 @@ fn choose(
         let is_named_closer = before.iter().any(|closer: &NamedPolicy| closer.replaces(&named));
         before.push(named);
         let able = match explicit {
-            true => Some(only(bench.load(&wanted(vec![capability]))?, capability, &component)?),
+            true => Some(take_binding(bench.load(&wanted(vec![capability]))?, capability, &component)?),
             // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
             false => {
                 let able = bench.load(&wanted(Vec::new()))?;
@@ -437,16 +437,20 @@ fn choose(
             }
         };
         if is_layer {
-            bench.must_ask_next(&wanted(Vec::new()), capability)?;
+            bench.ensure_asks_next(&wanted(Vec::new()), capability)?;
         }
-        asked.push(settings::AskedPolicy { policy, component: component.clone(), given: given.clone() });
+        asked.push(setting_validation::AskedPolicy {
+            policy,
+            component: component.clone(),
+            given: given.clone(),
+        });
         chosen = match (chosen, able) {
             (Some(chosen), Some(_)) if is_named_closer => Some(chosen),
             (Some(chosen), Some(next)) => Some(chosen.before(next)),
             (chosen, able) => chosen.or(able),
         };
     }
-    settings::each_is_taken(capability, &asked)?;
+    setting_validation::each_is_taken(capability, &asked)?;
     if workflow.policies.watch {
         policy_watcher::expect_own_names(
             asked.iter().map(|asked| (asked.policy.name(), asked.component.as_str())),
@@ -462,11 +466,11 @@ fn choose(
             Err(refused(&chosen.pin.policy, why))
         }
         Some(chosen) => Ok(chosen),
-        None => only(bench.load(&fallback(capability))?, capability, BUILTIN),
+        None => take_binding(bench.load(&fallback(capability))?, capability, BUILTIN),
     }
 }
 
-fn only(
+fn take_binding(
     seated: Vec<LoadedBinding>,
     capability: Capability,
     reference: &str,

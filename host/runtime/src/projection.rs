@@ -38,7 +38,7 @@ use std::sync::Arc;
 use baton_core::action::sibling_name;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{HandoffSummary, PhaseSummary, RunView};
-use baton_core::workflow::paths::{RunNames, before_archive};
+use baton_core::workflow::paths::{RunNames, unarchived};
 use baton_core::{Digest, Run, Workflow, WorktreeName};
 use baton_store::JournalEntry;
 use baton_workspace::{Workspace, read_plain};
@@ -88,9 +88,9 @@ enum FilePiece {
     /// This text.
     Text(String),
     /// What the store has under this address.
-    Artifact(Digest),
+    ArtifactByDigest(Digest),
     /// What the store has under this name; a file whose only piece is not there is not written.
-    Named(String),
+    ArtifactByName(String),
 }
 
 /// The files of a run as it stands. None before it has started.
@@ -103,7 +103,7 @@ pub(crate) fn project(run: &Run, chronicle: &RunTimeline) -> Option<Projection> 
     }
     desk.text("inbox/README.md", baton_inbox::INSTRUCTIONS.to_owned());
     let (workflow, names) = (run.workflow(), run.names());
-    let moves = moves_of(&view);
+    let moves = path_rewrites_of(&view);
     for phase in &view.phases {
         let moves = (!index_pages::is_open(phase.status)).then_some(&moves);
         phase.handoffs.iter().for_each(|handoff| desk.handoff(handoff, moves));
@@ -112,7 +112,7 @@ pub(crate) fn project(run: &Run, chronicle: &RunTimeline) -> Option<Projection> 
     desk.run_summary(run, &view);
     run.inputs().for_each(|(input, is_unloaded)| desk.input(input, is_unloaded));
     let index = workflow.paths.index(names);
-    desk.below(&index, index_pages::index(&view));
+    desk.add_file(&index, index_pages::index(&view));
     for phase in &view.phases {
         desk.text(&workflow.paths.results(names, phase.id.as_str()), index_pages::results(phase));
     }
@@ -126,7 +126,7 @@ pub(crate) fn project(run: &Run, chronicle: &RunTimeline) -> Option<Projection> 
     desk.text("README.md", index_pages::readme(&view, &index));
     desk.text("progress.log", index_pages::log(chronicle));
     desk.text("state.org", org_state::state(&view));
-    desk.script("init.sh", init_script::init(workflow, &view, run.task_folder()));
+    desk.script("init.sh", init_script::render(workflow, &view, run.task_folder()));
     desk.json("work-items.json", &WorkItems::of(workflow, &view));
     let progress = Progress::of(run, &view, chronicle);
     for phase in progress.phases.iter().filter(|phase| phase.started_at.is_some()) {
@@ -207,12 +207,12 @@ impl ProjectionBuilder {
         self.projection.files.push(Arc::new(ProjectedFile { path, pieces, executable: false, moves: None }));
     }
 
-    fn below(&mut self, path: &str, pieces: Vec<FilePiece>) {
+    fn add_file(&mut self, path: &str, pieces: Vec<FilePiece>) {
         self.at(format!("{}/{path}", self.folder), pieces);
     }
 
     fn text(&mut self, path: &str, text: String) {
-        self.below(path, vec![FilePiece::Text(text)]);
+        self.add_file(path, vec![FilePiece::Text(text)]);
     }
 
     fn script(&mut self, path: &str, text: String) {
@@ -230,15 +230,15 @@ impl ProjectionBuilder {
 
     /// The document with what lies beside it, where it lies now: in the archive where there are moves.
     fn handoff(&mut self, row: &HandoffSummary, moves: Option<&Arc<PathRewrites>>) {
-        let names = with_beside(&row.artifact.name);
-        for (n, (path, name)) in with_beside(&row.path).into_iter().zip(names).enumerate() {
+        let names = with_companion_files(&row.artifact.name);
+        for (n, (path, name)) in with_companion_files(&row.path).into_iter().zip(names).enumerate() {
             let piece = match (n, &row.index) {
-                (0, _) => FilePiece::Artifact(row.artifact.digest.clone()),
-                (1, Some(index)) => FilePiece::Artifact(index.digest.clone()),
-                _ => FilePiece::Named(name),
+                (0, _) => FilePiece::ArtifactByDigest(row.artifact.digest.clone()),
+                (1, Some(index)) => FilePiece::ArtifactByDigest(index.digest.clone()),
+                _ => FilePiece::ArtifactByName(name),
             };
             if moves.is_some() {
-                self.projection.gone.push(before_archive(&path));
+                self.projection.gone.push(unarchived(&path));
             }
             let (pieces, moves) = (vec![piece], moves.cloned());
             self.projection.files.push(Arc::new(ProjectedFile { path, pieces, executable: false, moves }));
@@ -261,7 +261,7 @@ impl ProjectionBuilder {
         let path = format!("{}/{}", self.folder, artifact.name);
         match is_unloaded {
             true => self.projection.gone.push(path),
-            false => self.at(path, vec![FilePiece::Artifact(artifact.digest.clone())]),
+            false => self.at(path, vec![FilePiece::ArtifactByDigest(artifact.digest.clone())]),
         }
     }
 
@@ -274,7 +274,7 @@ impl ProjectionBuilder {
 }
 
 /// A handoff document, its index, its facts, and its list of files: these move together.
-fn with_beside(document: &str) -> [String; 4] {
+fn with_companion_files(document: &str) -> [String; 4] {
     ["", "index.md", "facts.json", "files.json"].map(|suffix| match suffix {
         "" => document.to_owned(),
         suffix => sibling_name(document, suffix),
@@ -282,10 +282,10 @@ fn with_beside(document: &str) -> [String; 4] {
 }
 
 /// Of every handoff of a phase that is over: where it and its own lay, and where they lie.
-fn moves_of(view: &RunView) -> Arc<PathRewrites> {
+fn path_rewrites_of(view: &RunView) -> Arc<PathRewrites> {
     let over = view.phases.iter().filter(|phase| !index_pages::is_open(phase.status));
-    let now = over.flat_map(|phase| &phase.handoffs).flat_map(|handoff| with_beside(&handoff.path));
-    Arc::new(now.map(|path| (before_archive(&path), path)).collect())
+    let now = over.flat_map(|phase| &phase.handoffs).flat_map(|handoff| with_companion_files(&handoff.path));
+    Arc::new(now.map(|path| (unarchived(&path), path)).collect())
 }
 
 /// The summary of a phase in the store, wherever it lies in the workspace.

@@ -63,7 +63,7 @@ pub struct ArtifactEntry {
 pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, RuntimeError> {
     let state = find_state(config)?;
     let journal = open_read_only(&state)?;
-    let run = which_run(config, &journal, run)?;
+    let run = resolve_run(config, &journal, run)?;
     let folded = recovery::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
     // Of a run that nobody works on no time passes; what a host does now it tells itself, and journals within moments.
     let view = folded.run.view(folded.last.1);
@@ -150,7 +150,7 @@ pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeEr
 /// As for [`view_of`].
 pub fn journal_of(config: &HostConfig, run: Option<&RunId>) -> Result<(Journal, RunId), RuntimeError> {
     let journal = open_read_only(&find_state(config)?)?;
-    let run = which_run(config, &journal, run)?;
+    let run = resolve_run(config, &journal, run)?;
     Ok((journal, run))
 }
 
@@ -210,10 +210,10 @@ pub fn artifact(
 /// The name that a person may have meant, where one is like enough.
 fn nearest<'a>(name: &str, kept: impl Iterator<Item = &'a str>) -> Option<String> {
     /// A shared folder makes many names alike; one wrong letter stays far above this.
-    const LIKE: f64 = 0.8;
+    const SIMILARITY_MIN: f64 = 0.8;
     kept.filter(|other| *other != name)
         .map(|other| (strsim::normalized_damerau_levenshtein(name, other), other))
-        .filter(|(likeness, _)| *likeness >= LIKE)
+        .filter(|(likeness, _)| *likeness >= SIMILARITY_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, other)| other.to_owned())
 }
@@ -232,7 +232,7 @@ fn open_artifacts(
         }
     }
     let state = find_state(config)?;
-    let run = which_run(config, &open_read_only(&state)?, run)?;
+    let run = resolve_run(config, &open_read_only(&state)?, run)?;
     let store = ArtifactStore::open_read_only(&state).map_err(cannot_read(&state))?;
     Ok((state, store, run))
 }
@@ -289,7 +289,7 @@ fn is_imported(journal: &Journal, run: &RunId) -> bool {
 }
 
 /// The run that was named, or the newest one.
-pub(crate) fn which_run(
+pub(crate) fn resolve_run(
     config: &HostConfig,
     journal: &Journal,
     run: Option<&RunId>,

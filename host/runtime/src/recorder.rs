@@ -20,7 +20,7 @@ pub(crate) struct PendingEffects {
     /// To be told, in order.
     pub(crate) notices: Vec<ProgressEvent>,
     /// Something happened that matters beyond an agent's stream.
-    pub(crate) has_moved: bool,
+    pub(crate) has_significant_input: bool,
 }
 
 /// A run with its place in the journal.
@@ -121,7 +121,7 @@ impl RunRecorder {
                 let _ = done.send(result);
             });
             match committed.await {
-                Ok(Ok(())) => self.due.has_moved = true,
+                Ok(Ok(())) => self.due.has_significant_input = true,
                 Ok(Err(error)) => return Err(self.stopped(error)),
                 Err(_) => {
                     return Err(self.stopped(StoreError::Closed { path: self.journal.path().to_owned() }));
@@ -162,6 +162,7 @@ fn matters(input: &Input) -> bool {
         Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. } => false,
         Input::Started { .. }
         | Input::Resumed
+        | Input::WorkLost { .. }
         | Input::Outcome { .. }
         | Input::SessionEnded { .. }
         | Input::Reported { .. }

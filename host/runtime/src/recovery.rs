@@ -44,7 +44,7 @@ impl RecoveredRun {
     pub(crate) fn apply_entry(&mut self, run: &RunId, entry: JournalEntry) -> Result<Vec<Intent>, FoldError> {
         self.last = (entry.seq(), entry.at());
         let JournalEntry::Input(stamped) = entry else { return Ok(Vec::new()) };
-        let intents = self.run.apply(&stamped).map_err(|illegal| FoldError::Illegal {
+        let intents = self.run.apply(&stamped).map_err(|illegal| FoldError::InvalidInput {
             run: run.clone(),
             seq: stamped.seq,
             why: illegal.to_string(),
@@ -67,7 +67,7 @@ pub(crate) enum FoldError {
     Store(#[from] StoreError),
     /// It can be read, and makes no sense.
     #[error("entry {seq} does not follow: {why}")]
-    Illegal {
+    InvalidInput {
         /// Which run.
         run: RunId,
         /// Which entry.
@@ -86,7 +86,7 @@ impl FoldError {
                 dir: dir.to_owned(),
                 source: source.into(),
             },
-            FoldError::Illegal { run, seq, why } => RuntimeError::BrokenJournal { run, seq, why },
+            FoldError::InvalidInput { run, seq, why } => RuntimeError::BrokenJournal { run, seq, why },
         }
     }
 }

@@ -9,7 +9,7 @@ use baton_inbox::ToolCall;
 use baton_store::secrets::{mask, mask_line};
 
 /// The report of a call, where it makes one.
-pub(crate) fn masked_report(call: &ToolCall) -> Option<AgentReport> {
+pub(crate) fn mask_report(call: &ToolCall) -> Option<AgentReport> {
     let report = call.report()?;
     let masked = serde_json::to_string(&report).ok().and_then(|text| match mask_line(&text) {
         Cow::Borrowed(_) => None,
@@ -19,7 +19,7 @@ pub(crate) fn masked_report(call: &ToolCall) -> Option<AgentReport> {
 }
 
 /// What an agent did or said. Names by which host and agent know things stay as they are.
-pub(crate) fn masked_event(mut event: AgentEvent) -> AgentEvent {
+pub(crate) fn mask_event(mut event: AgentEvent) -> AgentEvent {
     let words = match &mut event {
         AgentEvent::Text { text } | AgentEvent::ToolOutput { text, .. } => Some(text),
         AgentEvent::ToolCall { command, .. } => command.as_mut(),
@@ -49,14 +49,14 @@ mod tests {
     #[test]
     fn words_stay_and_secrets_do_not() {
         let said = AgentEvent::Text { text: format!("Log in with {}, then print.", key()) };
-        let AgentEvent::Text { text } = masked_event(said) else { panic!("it is still what was said") };
+        let AgentEvent::Text { text } = mask_event(said) else { panic!("it is still what was said") };
         assert_eq!(text, "Log in with [secret: aws-access-token], then print.");
         let plain = AgentEvent::Text { text: "All is well.".to_owned() };
-        assert_eq!(masked_event(plain.clone()), plain);
+        assert_eq!(mask_event(plain.clone()), plain);
 
         let gotcha = format!("\"{}\" is the key", key());
         let Some(AgentReport::GotchaRecord { gotcha }) =
-            masked_report(&ToolCall::GotchaRecord(GotchaRecord { gotcha }))
+            mask_report(&ToolCall::GotchaRecord(GotchaRecord { gotcha }))
         else {
             panic!("it is still a report")
         };

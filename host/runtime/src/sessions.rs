@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 pub const END_GRACE: Duration = Duration::from_secs(5);
 /// An effect on an agent whose process is just going away waits this long for the end to be seen first: why it went is
 /// what counts, not that it could not be written to.
-const GONE_PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long orphans get; nobody listens to them any more.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
@@ -28,9 +28,9 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 enum AgentStage {
     Starting,
-    Up(Arc<AgentHandle>),
+    Running(Arc<AgentHandle>),
     /// It never was, or is no more.
-    Gone,
+    Exited,
 }
 
 /// Why an agent did not start.
@@ -53,7 +53,7 @@ impl Sessions {
     }
 
     /// Says that an agent is wanted, before anything else is told to it.
-    pub(crate) fn announce(&self, session: &SessionId) {
+    pub(crate) fn register(&self, session: &SessionId) {
         self.lock().insert(session.clone(), watch::Sender::new(AgentStage::Starting));
     }
 
@@ -68,7 +68,7 @@ impl Sessions {
         match baton_agents::spawn(launch, confined, events).await {
             Ok((handle, spawned)) => {
                 if let Some(stage) = self.lock().get(&session) {
-                    stage.send_replace(AgentStage::Up(Arc::new(handle)));
+                    stage.send_replace(AgentStage::Running(Arc::new(handle)));
                 }
                 Ok(spawned)
             }
@@ -82,7 +82,7 @@ impl Sessions {
     /// Its exit has been seen, or it never started.
     pub(crate) fn gone(&self, session: &SessionId) {
         if let Some(stage) = self.lock().remove(session) {
-            stage.send_replace(AgentStage::Gone);
+            stage.send_replace(AgentStage::Exited);
         }
     }
 
@@ -91,9 +91,9 @@ impl Sessions {
             Some(handle) => {
                 handle.prompt(visible(text).into_owned()).await.map_err(|error| error.to_string())
             }
-            None => Err(is_gone(session)),
+            None => Err(gone_message(session)),
         };
-        self.after(session, told).await
+        self.await_exit_on_error(session, told).await
     }
 
     pub(crate) async fn compact(&self, session: &SessionId, instructions: &str) -> Result<(), String> {
@@ -101,17 +101,17 @@ impl Sessions {
             Some(handle) => {
                 handle.compact(visible(instructions).into_owned()).await.map_err(|error| error.to_string())
             }
-            None => Err(is_gone(session)),
+            None => Err(gone_message(session)),
         };
-        self.after(session, told).await
+        self.await_exit_on_error(session, told).await
     }
 
     pub(crate) async fn interrupt(&self, session: &SessionId) -> Result<(), String> {
         let told = match self.handle(session).await {
             Some(handle) => handle.interrupt().await.map_err(|error| error.to_string()),
-            None => Err(is_gone(session)),
+            None => Err(gone_message(session)),
         };
-        self.after(session, told).await
+        self.await_exit_on_error(session, told).await
     }
 
     /// Returns when the agent, and everything it started, is gone.
@@ -121,12 +121,12 @@ impl Sessions {
                 handle.end(END_GRACE).await;
                 Ok(())
             }
-            None => Err(is_gone(session)),
+            None => Err(gone_message(session)),
         }
     }
 
     /// Ends every agent without telling anybody, because nothing can be journaled any more.
-    pub(crate) async fn abandon(&self) {
+    pub(crate) async fn end_all(&self) {
         let all: Vec<SessionId> = self.lock().keys().cloned().collect();
         let mut ends = tokio::task::JoinSet::new();
         for session in all {
@@ -143,18 +143,18 @@ impl Sessions {
         let mut stage = self.lock().get(session)?.subscribe();
         let settled = stage.wait_for(|stage| !matches!(stage, AgentStage::Starting)).await.ok()?.clone();
         match settled {
-            AgentStage::Up(handle) => Some(handle),
-            AgentStage::Starting | AgentStage::Gone => None,
+            AgentStage::Running(handle) => Some(handle),
+            AgentStage::Starting | AgentStage::Exited => None,
         }
     }
 
     /// Where something could not be told, its exit is given time to be seen first.
-    async fn after(&self, session: &SessionId, told: Result<(), String>) -> Result<(), String> {
+    async fn await_exit_on_error(&self, session: &SessionId, told: Result<(), String>) -> Result<(), String> {
         if told.is_err() {
             let stage = self.lock().get(session).map(watch::Sender::subscribe);
             if let Some(mut stage) = stage {
-                let gone = stage.wait_for(|stage| matches!(stage, AgentStage::Gone));
-                let _ = tokio::time::timeout(GONE_PATIENCE, gone).await;
+                let gone = stage.wait_for(|stage| matches!(stage, AgentStage::Exited));
+                let _ = tokio::time::timeout(EXIT_TIMEOUT, gone).await;
             }
         }
         told
@@ -165,7 +165,7 @@ impl Sessions {
     }
 }
 
-fn is_gone(session: &SessionId) -> String {
+fn gone_message(session: &SessionId) -> String {
     format!("the agent of {session} is gone")
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn folder(state: &StateDir, run: &baton_core::RunId, session: &Sessio
 }
 
 /// The folder of a session's boundary, in that of the session.
-pub(crate) const INSIDE: &str = "inside";
+pub(crate) const BOUNDARY_FOLDER: &str = "inside";
 
 /// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
 /// something only where a guard was killed as well.
@@ -193,14 +193,14 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::R
                 tracing::info!(group = orphan.group, "ending an agent that an earlier host left behind");
                 baton_agents::end_orphan(&orphan, ORPHAN_GRACE);
             }
-            boundaries.push((run, folder.file_name(), folder.path().join(INSIDE)));
+            boundaries.push((run, folder.file_name(), folder.path().join(BOUNDARY_FOLDER)));
             folders_of_sessions.push(folder.path());
         }
     }
     baton_agents::end_left_behind(&folders_of_sessions);
     let mut swept = Vec::new();
     for (run, session, boundary) in boundaries {
-        let remaining = RemainingPaths::kept(&still_there(state, run))?;
+        let remaining = RemainingPaths::kept(&remaining_paths_file(state, run))?;
         for refusal in baton_sandbox::clear(&boundary, &remaining) {
             let session = SessionId::new(session.to_string_lossy());
             swept.push(OrphanRefusal { run: run.clone(), session, refusal });
@@ -219,6 +219,6 @@ pub(crate) struct OrphanRefusal {
 }
 
 /// Where it is written down what of a run's agents could not be taken away.
-pub(crate) fn still_there(state: &StateDir, run: &baton_core::RunId) -> PathBuf {
+pub(crate) fn remaining_paths_file(state: &StateDir, run: &baton_core::RunId) -> PathBuf {
     state.sessions().join(run.as_str()).join("still-there.json")
 }

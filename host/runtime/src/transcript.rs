@@ -162,13 +162,13 @@ struct OpenMessage {
     at: UnixMs,
     text: String,
     /// What comes next is another message.
-    is_over: bool,
+    is_complete: bool,
 }
 
 impl OpenMessage {
     /// Appends a piece; another message begins on a line of its own.
     fn push(&mut self, piece: &str) {
-        if std::mem::take(&mut self.is_over) && !self.text.is_empty() && !self.text.ends_with('\n') {
+        if std::mem::take(&mut self.is_complete) && !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
         self.text.push_str(piece);
@@ -202,7 +202,7 @@ impl Transcript {
     pub fn open(config: &HostConfig, run: Option<&RunId>) -> Result<Self, RuntimeError> {
         let state = query::find_state(config)?;
         let journal = query::open_read_only(&state)?;
-        let run = query::which_run(config, &journal, run)?;
+        let run = query::resolve_run(config, &journal, run)?;
         Ok(Self {
             state,
             journal,
@@ -363,11 +363,11 @@ impl Transcript {
         if event.separates_messages()
             && let Some(saying) = self.saying.get_mut(&session)
         {
-            saying.is_over = true;
+            saying.is_complete = true;
         }
         let what = match event {
             AgentEvent::Text { text } => {
-                let new = || OpenMessage { seq, at, text: String::new(), is_over: false };
+                let new = || OpenMessage { seq, at, text: String::new(), is_complete: false };
                 let saying = self.saying.entry(session.clone()).or_insert_with(new);
                 saying.push(&text);
                 if saying.text.len() > MESSAGE_BYTES {
@@ -450,12 +450,12 @@ mod tests {
 
     #[test]
     fn another_message_of_an_agent_begins_on_a_line_of_its_own() {
-        let mut saying = OpenMessage { seq: Seq(1), at: UnixMs(0), text: String::new(), is_over: true };
+        let mut saying = OpenMessage { seq: Seq(1), at: UnixMs(0), text: String::new(), is_complete: true };
         saying.push("Work");
         saying.push("ing.");
-        saying.is_over = true;
+        saying.is_complete = true;
         saying.push("It is written.\n");
-        saying.is_over = true;
+        saying.is_complete = true;
         saying.push("Done: a");
         assert_eq!(saying.text, "Working.\nIt is written.\nDone: a");
     }

@@ -10,7 +10,7 @@ use baton_workspace::{UndoOutcome, Workspace};
 use crate::config::HostConfig;
 use crate::control::requester;
 use crate::error::RuntimeError;
-use crate::query::{cannot_read, find_state, open_read_only, which_run};
+use crate::query::{cannot_read, find_state, open_read_only, resolve_run};
 use crate::recovery;
 use crate::worktree_paths::trees_of;
 
@@ -29,7 +29,7 @@ pub struct UndoResult {
 ///
 /// # Errors
 /// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`],
-/// [`RuntimeError::NotUndone`] where git refuses, and those of reading the journal.
+/// [`RuntimeError::UndoRefused`] where git refuses, and those of reading the journal.
 pub async fn undo(
     config: &HostConfig,
     run: Option<&RunId>,
@@ -41,7 +41,7 @@ pub async fn undo(
         source => cannot_read(&state)(source),
     })?;
     let journal = open_read_only(&state)?;
-    let run = which_run(config, &journal, run)?;
+    let run = resolve_run(config, &journal, run)?;
     if !dry_run {
         requester::expect_no_agent(&state, &run)?;
     }
@@ -54,7 +54,7 @@ pub async fn undo(
     let what = trees
         .undo(dry_run)
         .await
-        .map_err(|error| RuntimeError::NotUndone { run: run.clone(), source: error.into() })?;
+        .map_err(|error| RuntimeError::UndoRefused { run: run.clone(), source: error.into() })?;
     let is_unfinished =
         !matches!(folded.status(), RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished));
     Ok(UndoResult { run, is_unfinished, what })

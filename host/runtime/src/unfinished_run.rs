@@ -1,21 +1,25 @@
 //! What the next `run` of a workflow finds in its workspace: the run that it goes on with by itself (D8), and how that run
 //! is set aside where a person would rather begin anew. Nothing is lost by it: `resume` still goes on with such a run.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::action::RunOutcome;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::workflow::RunSource;
-use baton_core::{Input, RunId, UnixMs, Workflow};
+use baton_core::{Input, Run, RunId, UnixMs, Workflow};
 use baton_store::{Journal, RunSummary, StateDir};
 
 use crate::config::HostConfig;
-use crate::control::client::{HostStatus, at_work};
+use crate::control::client::{HostStatus, host_status};
 use crate::control::requester;
 use crate::error::RuntimeError;
 use crate::query;
 use crate::recorder::RunRecorder;
 use crate::recovery::{self, RecoveredRun};
+
+/// The clock of file systems may be behind the one of the journal by as much.
+const CLOCK_TICK_MS: u64 = 2_000;
 
 /// A run that is not over.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +51,7 @@ pub async fn unfinished(
     if is_over(&folded) || folded.run.is_set_aside() {
         return Ok(None);
     }
-    let busy = at_work(&state.control_socket()).await != HostStatus::Nobody;
+    let busy = host_status(&state.control_socket()).await != HostStatus::NotRunning;
     let workflow = Box::new(folded.run.workflow().clone());
     let view = folded.run.view(folded.last.1);
     Ok(view.map(|view| UnfinishedRun { view, workflow, last_at: newest.last_at, busy }))
@@ -102,7 +106,7 @@ pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile
             }
             let began = query::begun_with(journal.first(&summary.run).ok().flatten());
             let Some(began) = began.filter(|began| is_from(began, file)) else { continue };
-            if requester::is_of_agent(&state, &summary.run) {
+            if requester::was_started_by_agent(&state, &summary.run) {
                 continue;
             }
             let (run, started_at) = (summary.run, summary.started_at);
@@ -111,6 +115,17 @@ pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile
         }
     }
     Ok(newest)
+}
+
+/// A file that a run may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuspectedChange<'f> {
+    /// The run.
+    pub run: RunId,
+    /// The file.
+    pub file: &'f Path,
+    /// The run did not look at it, since there were too many files, and it was touched since the run began.
+    pub is_overlooked: bool,
 }
 
 fn is_from(began: &Workflow, file: &Path) -> bool {
@@ -122,31 +137,76 @@ fn is_from(began: &Workflow, file: &Path) -> bool {
 }
 
 impl RunOfFile {
+    /// Where it worked, without links.
+    pub fn workspace(&self) -> &Path {
+        self.state.workspace()
+    }
+
     /// The newest run of its workspace, from this one on, that may have changed a file, and which of these that is. Also one whose host died
-    /// while an agent worked: nobody looked at the files after that. The files are absolute and without links; those of other folders are not
+    /// while an agent worked: nobody looked at the files after that. The files are absolute and without links above them; those of other folders are not
     /// looked at. A run that cannot be read is passed over.
     ///
     /// # Errors
     /// Those of reading the list of runs.
-    pub fn changed_since<'f>(&self, files: &'f [PathBuf]) -> Result<Option<(RunId, &'f Path)>, RuntimeError> {
-        let workspace = self.state.workspace();
-        let inside =
-            files.iter().filter_map(|file| Some((file, file.strip_prefix(workspace).ok()?.to_str()?)));
-        let inside: Vec<(&PathBuf, &str)> = inside.collect();
-        if inside.is_empty() {
+    pub fn changed_since<'f>(
+        &self,
+        files: &'f [PathBuf],
+    ) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
+        let inside: Vec<(&Path, &str)> = files.iter().filter_map(|file| self.in_workspace(file)).collect();
+        self.find_since(&inside, |run, file, name, began| {
+            let is_known = !run.live_sessions().is_empty() || run.may_have_changed(name);
+            let is_overlooked = || run.may_have_overlooked(name) && self.was_touched_since(file, began);
+            (is_known || is_overlooked()).then_some(!is_known)
+        })
+    }
+
+    /// The newest run of its workspace, from this one on, that removed this file, as far as that is known.
+    ///
+    /// # Errors
+    /// Those of reading the list of runs.
+    pub fn removed_since<'f>(&self, file: &'f Path) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
+        let inside: Vec<(&Path, &str)> = self.in_workspace(file).into_iter().collect();
+        self.find_since(&inside, |run, _, name, _| run.has_changed_named(name).then_some(false))
+    }
+
+    /// The newest run from this one on of which this says that it may have changed one of these files, and whether that is because it was
+    /// overlooked. It is given the name of the file in the workspace, and when the run began.
+    fn find_since<'f>(
+        &self,
+        files: &[(&'f Path, &str)],
+        says: impl Fn(&Run, &Path, &str, UnixMs) -> Option<bool>,
+    ) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
+        if files.is_empty() {
             return Ok(None);
         }
         let journal = query::open_read_only(&self.state)?;
         let runs = journal.runs().map_err(query::cannot_read(&self.state))?;
-        let since: Vec<RunId> =
-            runs.into_iter().map(|run| run.run).skip_while(|run| *run != self.run).collect();
-        Ok(since.into_iter().rev().find_map(|run| {
-            let folded = recovery::fold_run(&journal, &run).ok()?.run;
-            let is_unknown = !folded.live_sessions().is_empty();
-            let may_have = |(_, file): &&(&PathBuf, &str)| is_unknown || folded.may_have_changed(file);
-            let (file, _) = inside.iter().find(may_have)?;
-            Some((run, file.as_path()))
+        let since: Vec<RunSummary> = runs.into_iter().skip_while(|run| run.run != self.run).collect();
+        Ok(since.into_iter().rev().find_map(|summary| {
+            let folded = recovery::fold_run(&journal, &summary.run).ok()?.run;
+            files.iter().find_map(|(file, name)| {
+                let is_overlooked = says(&folded, file, name, summary.started_at)?;
+                Some(SuspectedChange { run: summary.run.clone(), file, is_overlooked })
+            })
         }))
+    }
+
+    /// A file of its workspace, and its name there.
+    fn in_workspace<'f>(&self, file: &'f Path) -> Option<(&'f Path, &'f str)> {
+        Some((file, file.strip_prefix(self.workspace()).ok()?.to_str()?))
+    }
+
+    /// Whether a file, or a folder of the workspace above it, was written, moved to its place or removed since then. No program can set back
+    /// the time that says so.
+    fn was_touched_since(&self, file: &Path, then: UnixMs) -> bool {
+        let mut parts = file.ancestors().take_while(|part| *part != self.workspace());
+        parts.any(|part| {
+            let changed = part.symlink_metadata().ok().and_then(|meta| {
+                u64::try_from(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000))
+                    .ok()
+            });
+            changed.is_none_or(|changed| changed.saturating_add(CLOCK_TICK_MS) >= then.0)
+        })
     }
 }
 
@@ -162,7 +222,8 @@ fn newest(
     let journal = query::open_read_only(&state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
     let newest = runs.into_iter().rev().find(|run| {
-        is_of(&journal, &run.run, &run.workflow, workflow) && !requester::is_of_agent(&state, &run.run)
+        is_of(&journal, &run.run, &run.workflow, workflow)
+            && !requester::was_started_by_agent(&state, &run.run)
     });
     Ok(newest.map(|newest| (state, journal, newest)))
 }
@@ -202,7 +263,7 @@ pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<R
 /// Whether a run was made from what this workflow was made from. Where its first entry cannot be read, its name tells.
 fn is_of(journal: &Journal, run: &RunId, name: &str, workflow: &Workflow) -> bool {
     match query::begun_with(journal.first(run).ok().flatten()) {
-        Some(began) => began.has_source_of(workflow),
+        Some(began) => began.has_same_source(workflow),
         None => name == workflow.name,
     }
 }

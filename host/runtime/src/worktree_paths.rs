@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use baton_core::facts::ChangedFile;
 use baton_core::{Digest, PhaseId, RunId};
 use baton_store::StateDir;
-use baton_workspace::{RunWorktrees, Workspace};
+use baton_workspace::{Baseline, RunWorktrees, Workspace};
 
 /// The work trees of a run lie in the state directory, where no agent of another phase looks.
 pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> RunWorktrees {
@@ -20,7 +21,29 @@ pub(crate) fn of_run(workspace: &Workspace, state: &StateDir, run: &RunId) -> Wo
     workspace.clone().with_command_mark(mark)
 }
 
-/// The file that has how the workspace was when a phase began.
-pub(crate) fn baseline_name(phase: &PhaseId) -> String {
-    format!("baseline-{}.json", Digest::of(phase.as_str()).short())
+/// The file that has how the workspace was when a phase began. Phase ids are the user's words; a digest is a file name everywhere.
+pub(crate) fn baseline_path(state: &StateDir, run: &RunId, phase: &PhaseId) -> PathBuf {
+    file_of_phase(state, run, phase, "baseline")
+}
+
+/// The file that has every change of a phase if its newest measurement found more than facts name.
+pub(crate) fn changes_path(state: &StateDir, run: &RunId, phase: &PhaseId) -> PathBuf {
+    file_of_phase(state, run, phase, "changes")
+}
+
+fn file_of_phase(state: &StateDir, run: &RunId, phase: &PhaseId, kind: &str) -> PathBuf {
+    let name = format!("{kind}-{}.json", Digest::of(phase.as_str()).short());
+    state.sessions().join(run.as_str()).join(name)
+}
+
+/// What it has; nothing where there is none.
+pub(crate) async fn read_changes(path: PathBuf) -> Vec<ChangedFile> {
+    let Ok(bytes) = tokio::fs::read(path).await else { return Vec::new() };
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// What it has; nothing where there is none.
+pub(crate) async fn read_baseline(path: PathBuf) -> Option<Baseline> {
+    let bytes = tokio::fs::read(path).await.ok()?;
+    serde_json::from_slice(&bytes).ok()
 }

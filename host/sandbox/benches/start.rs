@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use baton_core::workflow::{Sandbox, SandboxLevel};
-use baton_sandbox::{Boundary, BoundaryRequest, SandboxSupport, WatchedPaths, sandbox_main};
+use baton_sandbox::{Boundary, BoundaryRequest, SandboxSupport, sandbox_main};
 use criterion::Criterion;
 
 const PROGRAM: &str = "/bin/true";
@@ -42,24 +42,11 @@ fn main() -> ExitCode {
 /// Makes a boundary, runs the program in it, and takes it away.
 fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path) {
     let own_exe = std::env::current_exe().unwrap();
+    let sandbox = Sandbox::of(level);
     let wanted = BoundaryRequest {
-        sandbox: &Sandbox::of(level),
-        targets: Vec::new(),
-        tree,
-        folder: root.join("session/inside"),
-        own_exe: &own_exe,
         home: Some(Path::new("/nonexistent/home")),
-        workspace: tree,
         path: Some(OsStr::new("/usr/bin:/bin")),
-        programs: Vec::new(),
-        settings: Vec::new(),
-        protect: Vec::new(),
-        anchors: Vec::new(),
-        watched: WatchedPaths::default(),
-        beside: Vec::new(),
-        hidden: Vec::new(),
-        mounts: false,
-        remaining: baton_sandbox::RemainingPaths::default(),
+        ..BoundaryRequest::of(&sandbox, tree, root.join("session/inside"), &own_exe)
     };
     let (boundary, _refused) = Boundary::open(wanted, machine).unwrap();
     let words = boundary.command();

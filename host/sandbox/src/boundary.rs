@@ -10,23 +10,27 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use baton_core::facts::Refusal;
 use baton_core::workflow::{NetworkTarget, Sandbox, SandboxLevel};
-use tokio::net::UnixListener;
-use tokio::task::JoinHandle;
 
-use crate::planted_paths::{PlantedPaths, RemainingPaths, WatchedPaths};
-use crate::programs::{is_executable, program_of_this_process};
-use crate::proxy;
-use crate::refusals::{RefusalReceiver, RefusalSender};
-use crate::sandbox_support::{SandboxSupport, UnsupportedLevel};
 #[cfg(target_os = "linux")]
-use crate::spec::WATCH_SOCKET;
-use crate::spec::{BoundarySpec, ExternalMount, PROXY_SOCKET, SettingsMount, TEMPORARY};
-use crate::stages::{ENTER, WORD};
+use crate::host_socket::listen;
+use crate::link_walk::LinkWalk;
+use crate::lists::{Lists, WritablePlaces};
+use crate::planted_paths::{PlantedRecord, RemainingPaths, WatchedPaths};
+use crate::programs::{first_line, is_executable, program_of_this_process};
+#[cfg(target_os = "linux")]
+use crate::proxy::ProxySocket;
+use crate::refusals::{RefusalReceiver, RefusalSender};
+use crate::remove_tree::remove_tree;
+use crate::sandbox_support::{SandboxSupport, UnsupportedLevel};
+use crate::spec::{BoundarySpec, ExternalMount, ListedPath, SettingsMount, TEMPORARY};
+#[cfg(target_os = "linux")]
+use crate::spec::{PROXY_SOCKET, WATCH_SOCKET};
+use crate::stages::{ENTER, NO_PROXY, WORD};
+#[cfg(target_os = "linux")]
+use crate::syscall_monitor::WatcherSocket;
 
 /// Name of the specification.
 const SPEC: &str = "sandbox.json";
-/// Bytes of a socket's path that every system takes.
-const SOCKET_PATH_BYTES: usize = 100;
 
 /// What a boundary is to be made of.
 #[derive(Debug)]
@@ -49,23 +53,66 @@ pub struct BoundaryRequest<'a> {
     pub path: Option<&'a OsStr>,
     /// Programs that must be there, wherever they lie.
     pub programs: Vec<PathBuf>,
+    /// Files that a program of Baton's own reads.
+    pub scripts: Vec<PathBuf>,
     /// The agent's own settings.
     pub settings: Vec<SettingsFolder>,
+    /// Paths that agents of any role can write beyond their trees, as lists name them.
+    pub writable: &'a [String],
     /// What stays as it is in the tree, relative to it.
     pub protect: Vec<PathBuf>,
+    /// What can be written all the same, below something that stays, relative to the tree.
+    pub open: Vec<PathBuf>,
     /// What can be written in the tree and is not exchanged for something else, relative to it.
     pub anchors: Vec<PathBuf>,
     /// What is taken away after the session where it appeared in the tree.
     pub watched: WatchedPaths,
+    /// The same in the workspace, where the tree is a copy of it.
+    pub watched_beside: WatchedPaths,
     /// What belongs to the tree and lies elsewhere.
     pub beside: Vec<ExternalMount>,
     /// Folders of the host's that nobody inside sees, whatever may be read.
     pub hidden: Vec<PathBuf>,
+    /// Settings of the user for Baton and for its git, which no `write` list holds: the host runs what they name.
+    pub own_settings: Vec<PathBuf>,
     /// The program mounts something itself.
     pub mounts: bool,
     /// Gets what could not be taken away.
     pub remaining: RemainingPaths,
 }
+
+impl<'a> BoundaryRequest<'a> {
+    /// One with nothing but this: for a workspace, without a home or programs of its own.
+    pub fn of(sandbox: &'a Sandbox, tree: &'a Path, folder: PathBuf, own_exe: &'a Path) -> Self {
+        Self {
+            sandbox,
+            targets: Vec::new(),
+            tree,
+            folder,
+            own_exe,
+            home: None,
+            workspace: tree,
+            path: None,
+            programs: Vec::new(),
+            scripts: Vec::new(),
+            settings: Vec::new(),
+            writable: &[],
+            protect: Vec::new(),
+            open: Vec::new(),
+            anchors: Vec::new(),
+            watched: WatchedPaths::default(),
+            watched_beside: WatchedPaths::default(),
+            beside: Vec::new(),
+            hidden: Vec::new(),
+            own_settings: Vec::new(),
+            mounts: false,
+            remaining: RemainingPaths::default(),
+        }
+    }
+}
+
+/// The folder of packages of Node.
+pub const PACKAGES: &str = "node_modules";
 
 /// A folder of an agent's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +135,86 @@ pub enum BoundaryError {
     /// The machine cannot.
     #[error(transparent)]
     Missing(#[from] UnsupportedLevel),
+    /// An agent may have chosen what a list names.
+    #[error(
+        "`{list}` of the sandbox names {}, and {} on the way is a link that agents can exchange, to {}: look at \
+         where it leads, and name that place itself, or replace the link", path.display(), link.display(), real.display()
+    )]
+    Exchangeable {
+        /// The list.
+        list: &'static str,
+        /// As it is written.
+        path: PathBuf,
+        /// The link.
+        link: PathBuf,
+        /// Where the path leads.
+        real: PathBuf,
+    },
+    /// What a list names is what the sandbox guards, by another path than its own: what is laid over that one does not lie over this.
+    #[error(
+        "`{list}` of the sandbox names {}, which leads to {}: that place has {} in it, or lies in it, which is guarded \
+         at its own path only: name that place itself", path.display(), real.display(), guarded.display()
+    )]
+    Roundabout {
+        /// The list.
+        list: &'static str,
+        /// As it is written.
+        path: PathBuf,
+        /// Where the path leads.
+        real: PathBuf,
+        /// What is guarded: the tree, the workspace, a folder of the host's, something hidden, settings and program of Baton.
+        guarded: PathBuf,
+    },
+    /// What another file lists leads out of what the user's own file lists.
+    #[error(
+        "`{list}` of the sandbox names {}, which leads to {}: no path that your own config.toml lists in `{list}` of [sandbox] leads there. \
+         Look at where it leads, and list that place there yourself, or replace the link", path.display(), real.display()
+    )]
+    Outside {
+        /// The list.
+        list: &'static str,
+        /// As it is written.
+        path: PathBuf,
+        /// Where the path leads.
+        real: PathBuf,
+    },
+    /// Agents could exchange or change what the host keeps.
+    #[error(
+        "`write` of the sandbox names {}, which has Baton's own folder {} in it, or lies in it: name the folders in it that agents \
+         are to write, or move the state folder with `--state-dir` (the usual one with XDG_STATE_HOME)", path.display(), folder.display()
+    )]
+    OfHost {
+        /// As it is written.
+        path: PathBuf,
+        /// The folder of the host's.
+        folder: PathBuf,
+    },
+    /// The same by the tree itself.
+    #[error(
+        "the work tree {} has Baton's own folder in it, by {}: agents could move that, or change what Baton reads. Name another state \
+         folder with `--state-dir` (the usual one is moved with XDG_STATE_HOME), or work in a folder that does not have it in it{}", tree.display(), at.display(), hint(*.level)
+    )]
+    HostInTree {
+        /// The tree.
+        tree: PathBuf,
+        /// The folder of the host's, or a link on the way to it.
+        at: PathBuf,
+        /// How far agents are confined.
+        level: SandboxLevel,
+    },
+    /// Agents could choose what the host runs, now or the next time.
+    #[error(
+        "`write` of the sandbox names {}, which has {} in it, or lies in it: {what} Name the folders in it that agents are to write",
+        path.display(), held.display()
+    )]
+    OfUser {
+        /// As it is written.
+        path: PathBuf,
+        /// The settings, or the program.
+        held: PathBuf,
+        /// What an agent could do with it.
+        what: &'static str,
+    },
     /// The system refused.
     #[error("the sandbox was not made: {what} ({}) failed: {source}", path.display())]
     System {
@@ -100,6 +227,14 @@ pub enum BoundaryError {
     },
 }
 
+/// What else can be done where a folder of the host's lies in the tree: a strict boundary hides it.
+fn hint(level: SandboxLevel) -> &'static str {
+    match level {
+        SandboxLevel::Strict => "",
+        SandboxLevel::Off | SandboxLevel::Write => ", or use \"strict\", which hides it",
+    }
+}
+
 /// A boundary that is there. Dropped, its proxy is gone, and so is what was made for it.
 #[derive(Debug)]
 pub struct Boundary {
@@ -109,19 +244,19 @@ pub struct Boundary {
     own_exe: PathBuf,
     level: SandboxLevel,
     folder: PathBuf,
-    proxy: Option<JoinHandle<()>>,
-    planted: PlantedPaths,
+    #[cfg(target_os = "linux")]
+    proxy: Option<ProxySocket>,
+    #[cfg(target_os = "linux")]
+    watcher: WatcherSocket,
+    planted: PlantedRecord,
     remaining: RemainingPaths,
 }
 
 impl Drop for Boundary {
     fn drop(&mut self) {
-        if let Some(proxy) = &self.proxy {
-            proxy.abort();
-        }
         self.planted.forget(&self.folder);
         // Credentials in it are links; whatever is left there is nobody's.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = remove_tree(&self.folder);
     }
 }
 
@@ -142,7 +277,7 @@ impl Boundary {
             move |source| BoundaryError::System { what, path, source }
         };
         // What a boundary of this name left behind is nobody's.
-        let _ = fs::remove_dir_all(folder);
+        let _ = remove_tree(folder);
         let below = folder.join(TEMPORARY);
         DirBuilder::new()
             .recursive(true)
@@ -150,78 +285,122 @@ impl Boundary {
             .create(&below)
             .map_err(failed("making its folder", &below))?;
         let folder = folder.canonicalize().map_err(failed("finding its folder", folder))?;
-        let found = fs::symlink_metadata(wanted.tree).map_err(failed("looking at the tree", wanted.tree))?;
+        // Nothing is mounted in `write`, so that it is enough to know where things really are.
+        let place = |path: &Path| match level {
+            SandboxLevel::Strict => path.to_owned(),
+            SandboxLevel::Off | SandboxLevel::Write => LinkWalk::of(path).real,
+        };
+        let tree = place(wanted.tree);
+        let found = fs::symlink_metadata(&tree).map_err(failed("looking at the tree", &tree))?;
+        let written = WritablePlaces::of(&wanted);
+        let Lists { read, write, hide, covered } = Lists::of(&wanted, &written)?;
+        let beside = wanted.beside.into_iter();
         let mut spec = BoundarySpec {
             level,
             own_exe: wanted.own_exe.to_owned(),
             bwrap: machine.bwrap.clone().ok(),
-            tree: wanted.tree.to_owned(),
+            tree,
             tree_id: (found.dev(), found.ino()),
             home: wanted.home.map(Path::to_owned),
-            programs: wanted
-                .programs
-                .iter()
-                .flat_map(|program| what_belongs_to(program, wanted.path, [wanted.tree, wanted.workspace]))
-                .collect(),
-            read: resolved(wanted.sandbox.read.as_deref(), wanted.home, wanted.tree),
-            write: resolved(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree),
-            hide: resolved(Some(&wanted.sandbox.hide), wanted.home, wanted.tree),
+            programs: Vec::new(),
+            read,
+            write,
+            hide,
+            covered,
             masked: Vec::new(),
             protect: wanted.protect,
+            open: wanted.open,
             anchors: wanted.anchors,
-            beside: wanted.beside,
+            beside: beside.map(|beside| ExternalMount { root: place(&beside.root), ..beside }).collect(),
             settings: Vec::new(),
             environment: Vec::new(),
             ports: wanted.targets.iter().map(NetworkTarget::port).collect(),
             loopback: wanted.targets.iter().filter_map(loopback).collect(),
-            mounts: wanted.mounts,
+            // In `write` nothing but Landlock holds files, and it lets nobody mount.
+            mounts: wanted.mounts && level == SandboxLevel::Strict,
             folder: folder.clone(),
         };
-        let hidden = wanted.hidden.into_iter().filter_map(|hidden| hidden.canonicalize().ok());
-        let (in_tree, elsewhere): (Vec<_>, _) = hidden.partition(|hidden| hidden.starts_with(wanted.tree));
+        // A link that agents can exchange leads the next host to a folder of theirs.
+        let mut links = wanted.hidden.iter().flat_map(|hidden| LinkWalk::of(hidden).links);
+        let exchangeable = links.find(|link| written.hold(link));
+        let hidden = wanted.hidden.iter().filter_map(|hidden| hidden.canonicalize().ok());
+        let (in_tree, elsewhere): (Vec<_>, _) = hidden.partition(|hidden| hidden.starts_with(&spec.tree));
+        // In `write`, nothing keeps it from agents.
+        let open = in_tree.first().filter(|_| level != SandboxLevel::Strict);
+        if let Some(at) = exchangeable.or_else(|| open.cloned()) {
+            return Err(BoundaryError::HostInTree { tree: spec.tree, at, level });
+        }
         spec.hide.extend(in_tree);
         spec.masked = elsewhere;
+        let found =
+            wanted.programs.iter().flat_map(|program| what_belongs_to(program, wanted.path, &written));
+        let scripts = wanted.scripts.into_iter().filter_map(|script| written.listed("script", script).ok());
+        let programs = found.chain(scripts.filter(|script| script.real.is_file()));
+        // A workflow names programs, and what it names shows nothing that is hidden.
+        spec.programs = programs.filter(|program| !spec.is_guarded(&program.real)).collect();
         for settings in wanted.settings {
-            lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
+            let files = settings.files.iter().map(|name| settings.folder.join(name));
+            let files: Result<Vec<_>, _> = files.map(|file| written.listed("settings", file)).collect();
+            lay(&mut spec, settings, files?).map_err(failed("laying out the agent's settings", &folder))?;
         }
-        let planted = PlantedPaths::watch(wanted.tree, wanted.watched);
+        let watched = [(wanted.tree, wanted.watched), (wanted.workspace, wanted.watched_beside)];
+        let planted = PlantedRecord::watch(watched);
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
-        let digest = write(&path, &spec).map_err(failed("writing what is there", &path))?;
+        let digest = write_spec(&path, &spec).map_err(failed("writing what is there", &path))?;
         let (teller, refused) = RefusalSender::new();
+        #[cfg(not(target_os = "linux"))]
+        drop(teller);
+        #[cfg(target_os = "linux")]
         let proxy = match level {
             SandboxLevel::Strict => {
-                let listener = listen(&folder.join(PROXY_SOCKET)).and_then(UnixListener::from_std);
-                let listener = listener.map_err(failed("listening for the proxy", &folder))?;
-                Some(tokio::spawn(proxy::serve(listener, wanted.targets.into(), teller.clone())))
+                let proxy = ProxySocket::open(&folder.join(PROXY_SOCKET), wanted.targets, teller.clone());
+                Some(proxy.map_err(failed("listening for the proxy", &folder))?)
             }
             SandboxLevel::Off | SandboxLevel::Write => None,
         };
         #[cfg(target_os = "linux")]
-        {
-            let listener = listen(&folder.join(WATCH_SOCKET)).and_then(|listener| {
-                listener.set_nonblocking(false)?;
-                Ok(listener)
-            });
-            let listener = listener.map_err(failed("listening for the watcher", &folder))?;
-            crate::syscall_monitor::watch(listener, spec, teller);
-        }
+        let watcher = {
+            let path = folder.join(WATCH_SOCKET);
+            let listener = listen(&path);
+            listener
+                .and_then(|listener| WatcherSocket::open(listener, &path, spec, teller))
+                .map_err(failed("listening for the watcher", &folder))?
+        };
         let own_exe = wanted.own_exe.to_owned();
-        Ok((
-            Self { spec: path, digest, own_exe, level, folder, proxy, planted, remaining: wanted.remaining },
-            refused,
-        ))
+        let boundary = Self {
+            spec: path,
+            digest,
+            own_exe,
+            level,
+            folder,
+            #[cfg(target_os = "linux")]
+            proxy,
+            #[cfg(target_os = "linux")]
+            watcher,
+            planted,
+            remaining: wanted.remaining,
+        };
+        Ok((boundary, refused))
     }
 
     /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
     pub fn command(&self) -> Vec<OsString> {
         let own_exe = program_of_this_process(&self.own_exe);
-        let own: [&OsStr; 6] = [
+        let no_proxy = || OsString::from(NO_PROXY);
+        #[cfg(target_os = "linux")]
+        let (watcher, proxy) =
+            (self.watcher.word(), self.proxy.as_ref().map_or_else(no_proxy, ProxySocket::word));
+        #[cfg(not(target_os = "linux"))]
+        let (watcher, proxy) = (OsString::new(), no_proxy());
+        let own: [&OsStr; 8] = [
             own_exe.as_os_str(),
             WORD.as_ref(),
             ENTER.as_ref(),
             self.spec.as_os_str(),
             self.digest.as_str().as_ref(),
+            &watcher,
+            &proxy,
             "--".as_ref(),
         ];
         own.map(OsStr::to_owned).to_vec()
@@ -247,7 +426,7 @@ impl Boundary {
 }
 
 /// The agent's settings: mounted over where they are, or moved to the private folder.
-fn lay(spec: &mut BoundarySpec, settings: SettingsFolder) -> io::Result<()> {
+fn lay(spec: &mut BoundarySpec, settings: SettingsFolder, mut found: Vec<ListedPath>) -> io::Result<()> {
     let SettingsFolder { folder, files, variable, kept, made } = settings;
     match spec.level {
         SandboxLevel::Strict => {
@@ -260,7 +439,8 @@ fn lay(spec: &mut BoundarySpec, settings: SettingsFolder) -> io::Result<()> {
                 None => None,
             };
             let kept = kept.map(|(name, source)| (folder.join(name), source));
-            spec.settings.push(SettingsMount { folder, files, kept, made });
+            found.retain(|file| !spec.is_guarded(&file.real));
+            spec.settings.push(SettingsMount { folder, files: found, kept, made });
         }
         SandboxLevel::Off | SandboxLevel::Write => {
             let moved = spec.folder.join(variable.to_ascii_lowercase());
@@ -274,7 +454,7 @@ fn lay(spec: &mut BoundarySpec, settings: SettingsFolder) -> io::Result<()> {
             }
             if let Some((name, source)) = kept {
                 std::os::unix::fs::symlink(&source, moved.join(name))?;
-                spec.write.push(source);
+                spec.write.push(ListedPath { at: source.clone(), real: source });
             }
             if let Some((_, name, text)) = made {
                 private(&moved.join(name))?.write_all(text.as_bytes())?;
@@ -289,41 +469,16 @@ fn private(path: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn write(path: &Path, spec: &BoundarySpec) -> io::Result<Digest> {
+fn write_spec(path: &Path, spec: &BoundarySpec) -> io::Result<Digest> {
     let written = serde_json::to_vec(spec)?;
     private(path)?.write_all(&written)?;
     Ok(Digest::of(&written))
-}
-
-/// A socket, by a name that is short enough for its address.
-fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
-    let listener = if path.as_os_str().len() <= SOCKET_PATH_BYTES || !cfg!(target_os = "linux") {
-        std::os::unix::net::UnixListener::bind(path)?
-    } else {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let folder = fs::File::open(folder)?;
-        let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
-        std::os::unix::net::UnixListener::bind(Path::new(&short).join(name))?
-    };
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 /// An address of this machine that the user has named.
 fn loopback(target: &NetworkTarget) -> Option<std::net::SocketAddr> {
     let address = target.address().filter(std::net::IpAddr::is_loopback)?;
     Some(std::net::SocketAddr::new(address, target.port()))
-}
-
-/// Paths as they are written, from the home or the tree.
-fn resolved(paths: Option<&[String]>, home: Option<&Path>, tree: &Path) -> Vec<PathBuf> {
-    let resolve = |path: &String| match path.strip_prefix("~/") {
-        Some(rest) => home.map(|home| home.join(rest)),
-        None => Some(tree.join(path)),
-    };
-    paths.into_iter().flatten().filter_map(resolve).collect()
 }
 
 /// Where a program lies: one that is named by a path there, another one on the path as a shell looks for it.
@@ -336,34 +491,37 @@ pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
 }
 
 /// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line names. What lies
-/// in a folder of the work says nothing about files elsewhere: agents and the repository write it.
-fn what_belongs_to(program: &Path, path: Option<&OsStr>, work: [&Path; 2]) -> Vec<PathBuf> {
-    let is_of_work = |path: &Path| {
-        work.iter().any(|root| {
-            path.starts_with(root) || root.canonicalize().is_ok_and(|root| path.starts_with(root))
-        })
-    };
-    let Ok(real) = program.canonicalize() else { return vec![program.to_owned()] };
-    let is_written = !program.is_absolute() || is_of_work(program) || is_of_work(&real);
-    if is_written && (!program.is_absolute() || !is_of_work(&real)) {
+/// where agents write says nothing about files elsewhere. What is no program and in no package is not meant: any file could be named by it.
+fn what_belongs_to(program: &Path, path: Option<&OsStr>, written: &WritablePlaces) -> Vec<ListedPath> {
+    // From which folder it would be found is for whoever starts it.
+    if !program.is_absolute() {
         return Vec::new();
     }
-    let mut found = vec![program.to_owned()];
-    let mut packages = real.ancestors().filter(|above| above.ends_with("node_modules"));
-    found.push(packages.by_ref().last().map_or_else(|| real.clone(), Path::to_owned));
-    let mut head = [0; 256];
-    let read =
-        fs::File::open(&real).and_then(|mut file| io::Read::read(&mut file, &mut head)).unwrap_or_default();
-    let head = String::from_utf8_lossy(&head[..read]);
-    if let Some(words) = head.lines().next().and_then(|line| line.strip_prefix("#!")) {
+    let walk = LinkWalk::of(program);
+    let real = walk.real;
+    let is_in_package = real.components().any(|part| part.as_os_str() == PACKAGES);
+    if !(is_executable(&real) || is_in_package && real.is_file()) {
+        return Vec::new();
+    }
+    let is_written = written.hold(&real) || walk.links.iter().any(|link| written.hold(link));
+    if is_written && !written.hold(&real) {
+        return Vec::new();
+    }
+    let same = |real: &Path| ListedPath { at: real.to_owned(), real: real.to_owned() };
+    let mut found = vec![ListedPath { at: program.to_owned(), real: real.clone() }];
+    let mut packages = real.ancestors().filter(|above| above.ends_with(PACKAGES));
+    found.push(same(packages.by_ref().last().unwrap_or(&real)));
+    if let Some(words) = first_line(&real) {
         let mut words =
             words.split_whitespace().skip_while(|word| word.ends_with("/env") || word.starts_with('-'));
         let interpreter = words.next().filter(|word| !(is_written && word.contains('/')));
-        let named = interpreter.and_then(|interpreter| found_on(path, interpreter));
-        let Some(real) = named.as_ref().and_then(|named| named.canonicalize().ok()) else { return found };
-        if is_executable(&real) && !(is_written && is_of_work(&real)) {
-            found.extend(named);
-            found.push(real);
+        let Some(named) = interpreter.and_then(|interpreter| found_on(path, interpreter)) else {
+            return found;
+        };
+        let LinkWalk { links, real, .. } = LinkWalk::of(&named);
+        let is_chosen = written.hold(&real) && is_written || links.iter().any(|link| written.hold(link));
+        if named.is_absolute() && is_executable(&real) && !is_chosen {
+            found.extend([ListedPath { at: named, real: real.clone() }, same(&real)]);
         }
     }
     found
@@ -393,7 +551,15 @@ mod tests {
         let tool = program(bin.join("tool"), "#!/bin/sh\n");
         let path = Some(bin.as_os_str());
         let of = |program: &Path| {
-            let mut found = what_belongs_to(program, path, [&tree, &tree]);
+            let sandbox = Sandbox::default();
+            let written = WritablePlaces::of(&BoundaryRequest::of(
+                &sandbox,
+                &tree,
+                root.join("own"),
+                Path::new("/baton"),
+            ));
+            let found = what_belongs_to(program, path, &written).into_iter();
+            let mut found: Vec<PathBuf> = found.flat_map(|listed| [listed.at, listed.real]).collect();
             found.sort();
             found.dedup();
             found
@@ -409,7 +575,6 @@ mod tests {
         assert_eq!(of(&script), [tool.clone(), script.clone()]);
         symlink(home.join("key"), tree.join("linked")).unwrap();
         assert_eq!(of(&tree.join("linked")), [] as [PathBuf; 0]);
-        assert_eq!(of(Path::new("bin/relative")), [PathBuf::from("bin/relative")]);
         // What the user has elsewhere is made of what it names, if that is a program.
         let own = program(home.join("own"), &format!("#!{}\n", tool.display()));
         assert_eq!(of(&own), [tool.clone(), own]);

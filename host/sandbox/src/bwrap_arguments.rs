@@ -12,7 +12,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{BoundarySpec, INSIDE};
+use crate::link_walk::LinkWalk;
+use crate::programs::RUNNING;
+use crate::spec::{BoundarySpec, INSIDE, ListedPath};
 
 /// Of the system: programs and what they need.
 const SYSTEM: [&str; 4] = ["/usr", "/opt", "/nix/store", "/gnu/store"];
@@ -84,6 +86,8 @@ pub(crate) struct BwrapArguments {
     pub(crate) held: Vec<ExpectedMount>,
     /// Folders on the way to what is protected: mounted on themselves, so that nobody renames them.
     anchored: Vec<PathBuf>,
+    /// What is protected, with all that is below it.
+    read_only: Vec<PathBuf>,
 }
 
 impl BwrapArguments {
@@ -120,12 +124,15 @@ impl BwrapArguments {
             laid.at("--tmpfs", home);
         }
         spec.settings.iter().try_for_each(|kept| laid.settings(kept))?;
-        spec.read.iter().for_each(|path| laid.bind("--ro-bind-try", path));
-        spec.write.iter().for_each(|path| laid.bind("--bind-try", path));
+        laid.lists(spec)?;
+        // Before what is laid over them, and over their folders.
+        spec.hide.iter().try_for_each(|path| laid.anchor_above(spec, path))?;
         spec.masked.iter().for_each(|path| laid.at("--tmpfs", path));
-        for path in std::iter::once(&spec.own_exe).chain(&spec.programs) {
-            laid.bind("--ro-bind-try", path);
-        }
+        // Links of the system lead there as they do outside.
+        let of_system = |path: &Path| SYSTEM.iter().chain(&LINKED).any(|folder| path.starts_with(folder));
+        let programs = spec.programs.iter().filter(|program| !of_system(&program.at));
+        programs.into_iter().try_for_each(|program| laid.listed("--ro-bind-fd", program))?;
+        laid.this_program(spec)?;
         laid.add(["--bind".as_ref(), spec.folder.as_os_str(), INSIDE.as_ref()]);
         laid.descriptor("--bind-fd", tree.as_fd(), &spec.tree)?;
         for beside in &spec.beside {
@@ -138,8 +145,13 @@ impl BwrapArguments {
         for path in &spec.protect {
             laid.protect(tree.as_fd(), spec, path, Some(true))?;
         }
+        for path in &spec.open {
+            if let Some(found) = beneath(tree.as_fd(), path)? {
+                laid.mount(&found, spec, path, false)?;
+            }
+        }
         spec.hide.iter().try_for_each(|path| laid.hide(tree.as_fd(), spec, path))?;
-        spec.masked.iter().for_each(|path| laid.at("--remount-ro", path));
+        spec.masked.iter().chain(&spec.covered).for_each(|path| laid.at("--remount-ro", path));
         laid.add(["--remount-ro", "/"]);
         laid.at("--chdir", &spec.tree);
         Ok(laid)
@@ -185,9 +197,7 @@ impl BwrapArguments {
 
     fn settings(&mut self, kept: &crate::spec::SettingsMount) -> anyhow::Result<()> {
         self.at("--tmpfs", &kept.folder);
-        for name in &kept.files {
-            self.bind("--ro-bind-try", &kept.folder.join(name));
-        }
+        kept.files.iter().try_for_each(|file| self.listed("--ro-bind-fd", file))?;
         if let Some((at, source)) = &kept.kept {
             let source = folder(source)?;
             self.descriptor("--bind-fd", source.as_fd(), at)?;
@@ -197,6 +207,61 @@ impl BwrapArguments {
                 .with_context(|| format!("opening {}", text.display()))?;
             self.add(["--perms", "0600"]);
             self.descriptor("--file", file.as_fd(), at)?;
+        }
+        Ok(())
+    }
+
+    /// This stage is Baton itself, whatever lies at its path by now. It keeps its place, since the user runs it again.
+    fn this_program(&mut self, spec: &BoundarySpec) -> anyhow::Result<()> {
+        self.anchor_above(spec, &spec.own_exe)?;
+        let program =
+            open(RUNNING, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).context("opening Baton itself")?;
+        Ok(self.descriptor("--ro-bind-fd", program.as_fd(), &spec.own_exe)?)
+    }
+
+    /// What the lists name: first what shows the workspace that is covered, which is laid over it, and then the rest.
+    fn lists(&mut self, spec: &BoundarySpec) -> anyhow::Result<()> {
+        let shows = |listed: &ListedPath| listed.shows(spec.covered.as_deref());
+        for first in [true, false] {
+            let mut read = spec.read.iter().filter(|listed| shows(listed) == first);
+            read.try_for_each(|listed| self.listed("--ro-bind-fd", listed))?;
+            let mut write = spec.write.iter().filter(|listed| shows(listed) == first);
+            write.try_for_each(|listed| self.listed("--bind-fd", listed))?;
+            if let Some(covered) = spec.covered.as_ref().filter(|_| first) {
+                self.anchor_above(spec, covered)?;
+                self.at("--tmpfs", covered);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a list names, where it led when the host looked.
+    fn listed(&mut self, option: &str, listed: &ListedPath) -> anyhow::Result<()> {
+        match unlinked(&listed.real)? {
+            Some(found) => Ok(self.descriptor(option, found.as_fd(), &listed.at)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the folders between what can be written outside of the tree and what is hidden there in their places.
+    fn anchor_above(&mut self, spec: &BoundarySpec, hidden: &Path) -> anyhow::Result<()> {
+        let real = LinkWalk::of(hidden).real;
+        if real.starts_with(&spec.tree) {
+            return Ok(());
+        }
+        // What is covered is not there, and would be by an anchor in it.
+        let is_covered =
+            spec.covered.as_ref().is_some_and(|covered| real != *covered && real.starts_with(covered));
+        let covered = spec.covered.as_deref().filter(|_| is_covered);
+        for listed in spec.write.iter().filter(|listed| !listed.shows(covered)) {
+            let Some(above) = real.strip_prefix(&listed.real).ok().and_then(Path::parent) else { continue };
+            let Some(root) = unlinked(&listed.real)? else { continue };
+            let mut folder = PathBuf::new();
+            for part in above {
+                folder.push(part);
+                let Some(found) = beneath(root.as_fd(), &folder)? else { break };
+                self.descriptor("--bind-fd", found.as_fd(), &listed.at.join(&folder))?;
+            }
         }
         Ok(())
     }
@@ -221,6 +286,10 @@ impl BwrapArguments {
         path: &Path,
         read_only: Option<bool>,
     ) -> anyhow::Result<()> {
+        // A mount within would be a writable one, or the same once more.
+        if self.read_only.iter().any(|kept| path.starts_with(kept)) {
+            return Ok(());
+        }
         let Some(found) = beneath(tree, path)? else { return Ok(()) };
         let mut above = PathBuf::new();
         let parts: Vec<Component<'_>> = path.components().collect();
@@ -237,6 +306,7 @@ impl BwrapArguments {
         {
             self.mount(&found, spec, path, read_only)?;
             self.anchored.push(path.to_owned());
+            self.read_only.extend(read_only.then(|| path.to_owned()));
         }
         Ok(())
     }
@@ -257,7 +327,7 @@ impl BwrapArguments {
     fn hide(&mut self, tree: BorrowedFd<'_>, spec: &BoundarySpec, path: &Path) -> anyhow::Result<()> {
         // What a link leads to is what nobody is to read.
         let Ok(path) = path.canonicalize() else { return Ok(()) };
-        let path = path.as_path();
+        let mut places = vec![path.clone()];
         let is_folder = match path.strip_prefix(&spec.tree) {
             Ok(within) => {
                 let found = beneath(tree, within)?
@@ -265,21 +335,30 @@ impl BwrapArguments {
                 self.protect(tree, spec, within, None)?;
                 FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory
             }
-            Err(_) => path.is_dir(),
-        };
-        match is_folder {
-            true => {
-                self.at("--tmpfs", path);
-                self.at("--remount-ro", path);
+            Err(_) => {
+                // A list may have given it another place.
+                let listed = spec.read.iter().chain(&spec.write);
+                places.extend(listed.filter_map(|listed| listed.inside(&path)));
+                places.sort();
+                places.dedup();
+                path.is_dir()
             }
-            false => self.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path.as_os_str()]),
+        };
+        for place in &places {
+            match is_folder {
+                true => {
+                    self.at("--tmpfs", place);
+                    self.at("--remount-ro", place);
+                }
+                false => self.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), place.as_os_str()]),
+            }
         }
         Ok(())
     }
 }
 
 /// The tree, which must be the one that the host looked at.
-fn open_tree(spec: &BoundarySpec) -> anyhow::Result<OwnedFd> {
+pub(crate) fn open_tree(spec: &BoundarySpec) -> anyhow::Result<OwnedFd> {
     let tree = folder(&spec.tree)?;
     if id(tree.as_fd())? != spec.tree_id {
         bail!("{} is another folder than it was: something has taken its place", spec.tree.display());
@@ -292,6 +371,26 @@ pub(crate) fn folder(path: &Path) -> anyhow::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         .with_context(|| format!("opening {}", path.display()))
+}
+
+/// A file or folder, to which no link leads. None where there is no such thing.
+pub(crate) fn unlinked(path: &Path) -> anyhow::Result<Option<OwnedFd>> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let exchanged = || {
+        format!(
+            "{}, or a folder above it, was exchanged for a link while the sandbox was made: start again",
+            path.display()
+        )
+    };
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(found) if FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Symlink => {
+            bail!(exchanged())
+        }
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::LOOP) => bail!(exchanged()),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("opening {}", path.display())),
+    }
 }
 
 fn id(file: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
@@ -331,4 +430,60 @@ pub(crate) fn hold(tree: &Path, held: &[ExpectedMount]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::workflow::SandboxLevel;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_does_not_see_its_workspace_by_a_list_that_names_a_folder_above() {
+        // N6: what is hidden and kept in the tree of a part was read and changed in the workspace.
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (above, workspace, tree) = (root.join("par"), root.join("par/ws"), root.join("tree"));
+        for folder in
+            [&workspace.join("keys/old"), &workspace.join("modules"), &workspace.join(".git"), &tree]
+        {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(workspace.join("keys/old/key"), "secret").unwrap();
+        let listed = |path: &Path| ListedPath { at: path.to_owned(), real: path.to_owned() };
+        let spec = BoundarySpec {
+            level: SandboxLevel::Strict,
+            read: vec![listed(&workspace.join("modules"))],
+            write: vec![listed(&above)],
+            hide: vec![workspace.join("keys/old/key")],
+            covered: Some(workspace.clone()),
+            beside: vec![crate::spec::ExternalMount {
+                root: workspace.clone(),
+                path: PathBuf::from(".git"),
+                writable: false,
+                fresh: false,
+            }],
+            ..BoundarySpec::at_write(&tree, &root)
+        };
+        let laid = BwrapArguments::out(&spec).unwrap().arguments;
+        let options: Vec<_> = laid.iter().map(|option| option.to_string_lossy().into_owned()).collect();
+        // What is mounted, in its order, with the option that mounts it.
+        let mounted = options.iter().enumerate().filter(|(_, at)| Path::new(at).starts_with(&above));
+        let mounted = mounted.map(|(number, at)| {
+            let option = [1, 2].into_iter().map(|before| &options[number - before]);
+            let option = option.into_iter().find(|option| option.starts_with("--")).unwrap();
+            (option.as_str(), Path::new(at).strip_prefix(&above).unwrap().to_str().unwrap())
+        });
+        assert_eq!(
+            mounted.collect::<Vec<_>>(),
+            [
+                ("--bind-fd", ""),
+                ("--tmpfs", "ws"),
+                ("--ro-bind-fd", "ws/modules"),
+                ("--ro-bind-fd", "ws/.git"),
+                ("--ro-bind", "ws/keys/old/key"),
+                ("--remount-ro", "ws"),
+            ]
+        );
+    }
 }

@@ -2,8 +2,8 @@
 //! are there for it. Starts no agent and knows none; `agents` and `workspace` start what this crate gives them in the place
 //! of a command.
 //!
-//! A [`Boundary`] is made by the host for one session or one command. It has a private folder, with a socket on which the
-//! host's own proxy listens, and a specification of what is there. The command in its place is this very program
+//! A [`Boundary`] is made by the host for one session or one command. It has a private folder with a specification of what
+//! is there, and sockets without a name, on which the host's own proxy and its watcher listen. The command in its place is this very program
 //! three times over (`stages.rs`): one that lays out what is mounted and becomes bubblewrap, one inside that carries
 //! connections to the proxy, and one that takes from itself what is left (Landlock), and becomes the program.
 
@@ -11,12 +11,20 @@ mod boundary;
 #[cfg(target_os = "linux")]
 mod bwrap_arguments;
 mod enter;
+#[cfg(target_os = "linux")]
+mod host_socket;
 mod landlock_rules;
+mod link_walk;
+mod lists;
+#[cfg(target_os = "linux")]
 mod loopback_forwarder;
+mod mount_aliases;
 mod planted_paths;
 mod programs;
+#[cfg(target_os = "linux")]
 mod proxy;
 mod refusals;
+mod remove_tree;
 mod sandbox_support;
 mod spec;
 mod stages;
@@ -25,13 +33,19 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod syscall_monitor;
 
-pub use boundary::{Boundary, BoundaryError, BoundaryRequest, SettingsFolder, found_on};
+pub use boundary::{Boundary, BoundaryError, BoundaryRequest, PACKAGES, SettingsFolder, found_on};
+pub use link_walk::LinkWalk;
+pub use lists::listed_paths;
 pub use planted_paths::{RemainingPaths, WatchedPaths, clear};
 pub use programs::{
-    exclude_from_path, find_trusted, is_executable, own_trusted_path, own_trusted_program, this_program,
-    trusted_path,
+    distrust_links, exclude_from_path, exclude_listed, exclude_writable, find_confined, find_trusted,
+    is_executable, is_work_of_agents, note_this_program, own_trusted_path, own_trusted_program,
+    program_of_this_process, running_program, runs_no_work_of_agents, this_program, trusted_path,
 };
 pub use refusals::RefusalReceiver;
+pub use remove_tree::remove_tree;
 pub use sandbox_support::{SandboxSupport, UnsupportedLevel};
 pub use spec::{ExternalMount, INSIDE};
 pub use stages::sandbox_main;
+#[cfg(target_os = "linux")]
+pub use sys::peer_process;

@@ -1,34 +1,37 @@
-//! The network inside of a strict boundary: connections to a port of its own loopback are carried to the proxy's socket. What
+//! The network inside of a strict boundary: connections to a port of its own loopback are carried to the host's proxy. What
 //! the user has allowed of this machine's own loopback is there at its own address as well.
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
+use crate::host_socket::HostSocketAddress;
+
 /// The answer of the proxy is longer than this only where it refuses.
 const ANSWER_BYTES: usize = 4096;
 
 /// Listens on a port of the loopback and gives its address. The tasks run until the runtime ends.
-pub(crate) async fn listen(proxy: &Path, loopback: &[SocketAddr]) -> io::Result<SocketAddr> {
+pub(crate) async fn listen(proxy: HostSocketAddress, loopback: &[SocketAddr]) -> io::Result<SocketAddr> {
+    let proxy = Arc::new(proxy);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let own = listener.local_addr()?;
-    tokio::spawn(serve(listener, proxy.to_owned(), None));
+    tokio::spawn(serve(listener, Arc::clone(&proxy), None));
     for address in loopback {
         let listener = TcpListener::bind(address).await?;
-        tokio::spawn(serve(listener, proxy.to_owned(), Some(*address)));
+        tokio::spawn(serve(listener, Arc::clone(&proxy), Some(*address)));
     }
     Ok(own)
 }
 
-async fn serve(listener: TcpListener, proxy: PathBuf, to: Option<SocketAddr>) {
+async fn serve(listener: TcpListener, proxy: Arc<HostSocketAddress>, to: Option<SocketAddr>) {
     loop {
         match listener.accept().await {
             Ok((client, _)) => {
-                let proxy = proxy.clone();
+                let proxy = Arc::clone(&proxy);
                 tokio::spawn(async move {
                     // Whoever asked sees that the connection is closed.
                     let _ = carry(client, &proxy, to).await;
@@ -39,9 +42,10 @@ async fn serve(listener: TcpListener, proxy: PathBuf, to: Option<SocketAddr>) {
     }
 }
 
-async fn carry(mut client: TcpStream, proxy: &Path, to: Option<SocketAddr>) -> io::Result<()> {
+async fn carry(mut client: TcpStream, proxy: &HostSocketAddress, to: Option<SocketAddr>) -> io::Result<()> {
     client.set_nodelay(true)?;
-    let mut host = UnixStream::connect(proxy).await?;
+    let mut host = UnixStream::connect(proxy.path()).await?;
+    host.write_all(&proxy.key).await?;
     if let Some(to) = to {
         host.write_all(format!("CONNECT {to} HTTP/1.1\r\n\r\n").as_bytes()).await?;
         let mut answer = Vec::new();

@@ -5,15 +5,20 @@
 //! What was not there is written down beside the boundary's folder, where nobody inside comes, so that a session that died
 //! with its host is swept by the next one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::facts::Refusal;
 use serde::{Deserialize, Serialize};
 
+use crate::remove_tree::remove_tree;
+
+/// The records of the boundaries that are there now, by their folders. What a session has planted is not taken for what was there before
+/// by one that begins beside it.
+static OPEN: Mutex<BTreeMap<PathBuf, PlantedRecord>> = Mutex::new(BTreeMap::new());
 /// End of the name of the record, beside the boundary's folder.
 const RECORD: &str = ".not-there.json";
 /// What stands behind a name that was taken away.
@@ -36,7 +41,7 @@ pub struct WatchedPaths {
 
 /// What was not there when a boundary was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PlantedPaths {
+struct PlantedPaths {
     tree: PathBuf,
     absent: Vec<PathBuf>,
     /// What was a link, and where it led.
@@ -47,6 +52,52 @@ pub(crate) struct PlantedPaths {
     /// Folders below which no link appears, and the links that were below them.
     #[serde(default)]
     link_free: Vec<(PathBuf, BTreeSet<PathBuf>)>,
+    /// What of this an earlier boundary saw, and not this one.
+    #[serde(default)]
+    inherited: BTreeSet<PathBuf>,
+}
+
+/// The same of each tree that a boundary has to do with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlantedRecord(Vec<PlantedPaths>);
+
+fn open_records() -> MutexGuard<'static, BTreeMap<PathBuf, PlantedRecord>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PlantedRecord {
+    /// Looks which of the paths of each tree are not there.
+    pub(crate) fn watch<'a>(trees: impl IntoIterator<Item = (&'a Path, WatchedPaths)>) -> Self {
+        let open = open_records();
+        let watch = |(tree, watched)| {
+            let mut planted = PlantedPaths::watch(tree, watched);
+            let of_tree = open.values().flat_map(|record| &record.0).filter(|other| other.tree == tree);
+            of_tree.for_each(|other| planted.take_over(other));
+            planted
+        };
+        Self(trees.into_iter().map(watch).collect())
+    }
+
+    /// Writes it down beside a boundary's folder.
+    pub(crate) fn note(&self, boundary: &Path) -> io::Result<()> {
+        let Some(record) = record(boundary) else { return Ok(()) };
+        open_records().insert(boundary.to_owned(), self.clone());
+        fs::write(record, serde_json::to_vec(self)?)
+    }
+
+    /// Removes what was written down.
+    pub(crate) fn forget(&self, boundary: &Path) {
+        open_records().remove(boundary);
+        if let Some(record) = record(boundary) {
+            // Nothing is wrong where it is gone.
+            let _ = fs::remove_file(record);
+        }
+    }
+
+    /// Takes away what has appeared in any of the trees.
+    pub(crate) fn sweep(&self, remaining: &RemainingPaths) -> Vec<Refusal> {
+        self.0.iter().flat_map(|planted| planted.sweep(remaining)).collect()
+    }
 }
 
 /// What could not be taken away, of all boundaries that share it.
@@ -98,7 +149,7 @@ impl RemainingPaths {
 impl PlantedPaths {
     /// Looks which of these paths, relative to the tree, are not there. A folder above one of them leads where it led, if it is a link,
     /// and becomes none otherwise: whoever opens the path follows it.
-    pub(crate) fn watch(tree: &Path, watched: WatchedPaths) -> Self {
+    fn watch(tree: &Path, watched: WatchedPaths) -> Self {
         let WatchedPaths { planted: paths, plain, link_free } = watched;
         let above = |path: &PathBuf| -> Vec<PathBuf> {
             let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
@@ -125,30 +176,52 @@ impl PlantedPaths {
         planted
     }
 
-    /// Writes it down beside a boundary's folder.
-    pub(crate) fn note(&self, boundary: &Path) -> io::Result<()> {
-        let Some(record) = record(boundary) else { return Ok(()) };
-        fs::write(record, serde_json::to_vec(self)?)
+    /// What was not there when an earlier boundary of the tree was made, which is still open, was not there before this one either.
+    fn take_over(&mut self, earlier: &Self) {
+        let is_of_earlier = |path: &PathBuf| earlier.absent.contains(path) || earlier.plain.contains(path);
+        self.links
+            .retain(|(path, _)| !is_of_earlier(path) && earlier.links.iter().all(|(known, _)| known != path));
+        self.links.extend(earlier.links.iter().cloned());
+        for (ours, theirs) in [(&mut self.absent, &earlier.absent), (&mut self.plain, &earlier.plain)] {
+            let new: Vec<PathBuf> = theirs.iter().filter(|path| !ours.contains(path)).cloned().collect();
+            self.inherited.extend(new.iter().cloned());
+            ours.extend(new);
+        }
+        for (folder, known) in &earlier.link_free {
+            let Some((_, links)) = self.link_free.iter_mut().find(|(ours, _)| ours == folder) else {
+                continue;
+            };
+            self.inherited.extend(links.difference(known).cloned());
+            links.retain(|link| known.contains(link));
+        }
     }
 
-    /// Removes what was written down.
-    pub(crate) fn forget(&self, boundary: &Path) {
-        if let Some(record) = record(boundary) {
-            // Nothing is wrong where it is gone.
-            let _ = fs::remove_file(record);
-        }
+    /// Whether this is left to the boundary that saw it first, which is still open and tells of its own session.
+    fn is_anothers(&self, path: &Path) -> bool {
+        let open = open_records();
+        let mut of_tree = open.values().flat_map(|record| &record.0).filter(|other| other.tree == self.tree);
+        self.inherited.contains(path)
+            && of_tree.any(|other| !other.inherited.contains(path) && other.watches(path))
+    }
+
+    fn watches(&self, path: &Path) -> bool {
+        let is_free_of = |(folder, known): &(PathBuf, BTreeSet<PathBuf>)| {
+            path.starts_with(folder) && !known.contains(path)
+        };
+        let mut named = self.absent.iter().chain(&self.plain);
+        named.any(|named| named == path) || self.link_free.iter().any(is_free_of)
     }
 
     /// Nobody is confined elsewhere.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn sweep(&self, _: &RemainingPaths) -> Vec<Refusal> {
+    fn sweep(&self, _: &RemainingPaths) -> Vec<Refusal> {
         Vec::new()
     }
 
     /// Renames what has appeared, without following a link that an agent has put in its way, and puts a link back that leads
     /// elsewhere now. What cannot be renamed is told as well, and remains.
     #[cfg(target_os = "linux")]
-    pub(crate) fn sweep(&self, remaining: &RemainingPaths) -> Vec<Refusal> {
+    fn sweep(&self, remaining: &RemainingPaths) -> Vec<Refusal> {
         use std::os::fd::AsFd as _;
 
         use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
@@ -164,7 +237,7 @@ impl PlantedPaths {
         let mut swept = Vec::new();
         for (folder, known) in &self.link_free {
             for path in links_below(&self.tree, folder).difference(known) {
-                let Some((above, name)) = place(path) else { continue };
+                let Some((above, name)) = place(path).filter(|_| !self.is_anothers(path)) else { continue };
                 let at = self.tree.join(path);
                 let to = readlinkat(&above, &name, Vec::new()).unwrap_or_default();
                 let to = to.to_string_lossy();
@@ -181,7 +254,7 @@ impl PlantedPaths {
             }
         }
         for path in self.plain.iter().filter(is_link).chain(&self.absent) {
-            let Some((above, name)) = place(path) else { continue };
+            let Some((above, name)) = place(path).filter(|_| !self.is_anothers(path)) else { continue };
             let at = self.tree.join(path);
             match take_away(above.as_fd(), &name) {
                 Ok(new) => swept.push(told(&at, &format!("it is called {} now", new.display()))),
@@ -214,8 +287,8 @@ impl PlantedPaths {
     }
 }
 
-/// The links below a folder of a tree, relative to the tree, none of them followed. Objects of git are passed over: they are written under
-/// names that nobody chooses.
+/// The links below a folder of a tree, relative to the tree, none of them followed. Objects of git, in folders of two digits, are passed
+/// over: they are written under names that nobody chooses. What is beside them (`pack/multi-pack-index`) is not.
 fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
     let mut links = BTreeSet::new();
     let mut left = vec![folder.to_owned()];
@@ -225,12 +298,20 @@ fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
             let path = folder.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_symlink() => drop(links.insert(path)),
-                Ok(kind) if kind.is_dir() && !folder.ends_with(".git/objects") => left.push(path),
+                Ok(kind) if kind.is_dir() && !(folder.ends_with(".git/objects") && has_objects(&path)) => {
+                    left.push(path);
+                }
                 Ok(_) | Err(_) => {}
             }
         }
     }
     links
+}
+
+/// Whether a folder is called as git calls one with objects.
+fn has_objects(folder: &Path) -> bool {
+    let name = folder.file_name().map(std::ffi::OsStr::as_encoded_bytes);
+    name.is_some_and(|name| name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
 }
 
 #[cfg(target_os = "linux")]
@@ -310,10 +391,10 @@ fn take_away(
 pub fn clear(boundary: &Path, remaining: &RemainingPaths) -> Vec<Refusal> {
     let record = record(boundary).and_then(|record| fs::read(record).ok());
     let planted =
-        record.and_then(|record| serde_json::from_slice::<PlantedPaths>(&record).ok()).unwrap_or_default();
+        record.and_then(|record| serde_json::from_slice::<PlantedRecord>(&record).ok()).unwrap_or_default();
     let swept = planted.sweep(remaining);
     planted.forget(boundary);
-    let _ = fs::remove_dir_all(boundary);
+    let _ = remove_tree(boundary);
     swept
 }
 
@@ -324,186 +405,4 @@ fn record(boundary: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    fn planted(paths: impl IntoIterator<Item = PathBuf>) -> WatchedPaths {
-        WatchedPaths { planted: paths.into_iter().collect(), ..WatchedPaths::default() }
-    }
-
-    #[test]
-    fn what_appears_is_renamed_and_what_was_there_stays() {
-        // N6
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap();
-        let (tree, boundary) = (root.join("tree"), root.join("session/inside"));
-        fs::create_dir_all(&boundary).unwrap();
-        fs::create_dir_all(tree.join(".claude")).unwrap();
-        fs::write(tree.join(".mcp.json"), "mine").unwrap();
-        let paths =
-            [".mcp.json", ".claude/settings.json", "baton.toml", ".codex/config.toml"].map(PathBuf::from);
-        let planted = PlantedPaths::watch(&tree, planted(paths));
-        planted.note(&boundary).unwrap();
-        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
-        fs::write(tree.join(".claude/settings.json"), "1").unwrap();
-        fs::write(tree.join(".claude/settings.json.from-agent"), "0").unwrap();
-        fs::write(tree.join("baton.toml"), "2").unwrap();
-        // A link above a path that is watched is one that others follow: it is taken away, and what it led to is not touched.
-        fs::create_dir(root.join("outside")).unwrap();
-        fs::write(root.join("outside/config.toml"), "theirs").unwrap();
-        std::os::unix::fs::symlink(root.join("outside"), tree.join(".codex")).unwrap();
-        // As the next host does it, where the first has died.
-        let swept: Vec<_> =
-            clear(&boundary, &RemainingPaths::default()).into_iter().map(|refusal| refusal.target).collect();
-        assert_eq!(swept.len(), 3, "{swept:?}");
-        assert!(swept[0].ends_with(".codex (it is called .codex.from-agent now)"), "{swept:?}");
-        assert!(
-            swept[1].ends_with("settings.json (it is called settings.json.from-agent-1 now)"),
-            "{swept:?}"
-        );
-        assert_eq!(fs::read_to_string(tree.join("baton.toml.from-agent")).unwrap(), "2");
-        assert_eq!(fs::read_to_string(tree.join(".mcp.json")).unwrap(), "mine");
-        assert_eq!(fs::read_to_string(root.join("outside/config.toml")).unwrap(), "theirs");
-        assert!(!boundary.exists() && clear(&boundary, &RemainingPaths::default()).is_empty());
-    }
-
-    #[test]
-    fn a_link_that_is_exchanged_leads_where_it_led() {
-        let place = tempfile::tempdir().unwrap();
-        let tree = place.path().canonicalize().unwrap();
-        fs::create_dir(tree.join("tools")).unwrap();
-        for name in [".claude", ".codex", ".gemini"] {
-            std::os::unix::fs::symlink("tools", tree.join(name)).unwrap();
-        }
-        let planted =
-            PlantedPaths::watch(&tree, planted([".claude", ".codex", ".gemini"].map(PathBuf::from)));
-        fs::remove_file(tree.join(".claude")).unwrap();
-        fs::create_dir(tree.join(".claude")).unwrap();
-        fs::remove_file(tree.join(".codex")).unwrap();
-        assert_eq!(planted.sweep(&RemainingPaths::default()).len(), 2);
-        for name in [".claude", ".codex", ".gemini"] {
-            assert_eq!(fs::read_link(tree.join(name)).unwrap(), Path::new("tools"), "{name}");
-        }
-        assert!(tree.join(".claude.from-agent").is_dir());
-        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
-    }
-
-    #[test]
-    fn a_folder_above_a_path_is_not_exchanged_for_another_one() {
-        // N6: a link of the agent's in the place of `.github`, and a folder of its own in the place of a link of the user's.
-        let place = tempfile::tempdir().unwrap();
-        let tree = place.path().canonicalize().unwrap();
-        fs::create_dir(tree.join("editor")).unwrap();
-        std::os::unix::fs::symlink("editor", tree.join(".vscode")).unwrap();
-        let watched = [".github/hooks/a.json", ".vscode/mcp.json"].map(PathBuf::from).to_vec();
-        let planted = PlantedPaths::watch(&tree, planted(watched));
-        fs::create_dir_all(tree.join("gh/hooks")).unwrap();
-        fs::write(tree.join("gh/hooks/a.json"), "{}").unwrap();
-        std::os::unix::fs::symlink("gh", tree.join(".github")).unwrap();
-        fs::remove_file(tree.join(".vscode")).unwrap();
-        fs::create_dir(tree.join(".vscode")).unwrap();
-        fs::write(tree.join(".vscode/mcp.json"), "{}").unwrap();
-        let swept = planted.sweep(&RemainingPaths::default());
-        assert_eq!(swept.len(), 3, "the two, and the file in the folder that was in the way: {swept:?}");
-        assert!(tree.join(".github").symlink_metadata().is_err());
-        assert_eq!(fs::read_link(tree.join(".vscode")).unwrap(), Path::new("editor"));
-        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
-    }
-
-    #[test]
-    fn what_an_agent_makes_hard_to_rename_is_renamed_all_the_same() {
-        // N6
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let place = tempfile::tempdir().unwrap();
-        let tree = place.path().canonicalize().unwrap().join("tree");
-        fs::create_dir_all(tree.join(".git")).unwrap();
-        let planted = PlantedPaths::watch(&tree, planted([".mcp.json", ".git/commondir"].map(PathBuf::from)));
-        fs::write(tree.join(".mcp.json"), "1").unwrap();
-        fs::write(tree.join(".git/commondir"), "2").unwrap();
-        let suffixes = std::iter::once(String::new()).chain((1..1000).map(|number| format!("-{number}")));
-        for suffix in suffixes {
-            fs::write(tree.join(format!(".mcp.json{SUFFIX}{suffix}")), "0").unwrap();
-        }
-        for folder in [tree.join(".git"), tree.clone()] {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o0)).unwrap();
-        }
-        let remaining = RemainingPaths::default();
-        let swept = planted.sweep(&remaining);
-        assert!(swept.len() == 2 && remaining.paths().is_empty(), "{swept:?}");
-        assert!(!tree.join(".mcp.json").exists() && !tree.join(".git/commondir").exists());
-        assert_eq!(fs::read_to_string(tree.join(format!(".git/commondir{SUFFIX}"))).unwrap(), "2");
-    }
-
-    #[test]
-    fn what_cannot_be_taken_away_is_known_to_the_next_host() {
-        // N6: as where the folder is not the user's own, or its file system is read-only.
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap();
-        let (tree, boundary, file) =
-            (root.join("tree"), root.join("session/inside"), root.join("still-there.json"));
-        fs::create_dir_all(&boundary).unwrap();
-        fs::create_dir_all(&tree).unwrap();
-        // No name is left for it that a file system would take.
-        let name = "x".repeat(250);
-        let planted = PlantedPaths::watch(&tree, planted([PathBuf::from(&name)]));
-        planted.note(&boundary).unwrap();
-        fs::write(tree.join(&name), "planted").unwrap();
-        let told = clear(&boundary, &RemainingPaths::kept(&file).unwrap());
-        assert!(told.len() == 1 && told[0].target.contains("it is still there"), "{told:?}");
-        assert_eq!(clear(&boundary, &RemainingPaths::kept(&file).unwrap()), [], "it was told once");
-        assert_eq!(RemainingPaths::kept(&file).unwrap().paths(), [tree.join(&name)]);
-        fs::remove_file(tree.join(&name)).unwrap();
-        assert_eq!(RemainingPaths::kept(&file).unwrap().paths(), Vec::<PathBuf>::new());
-        fs::write(&file, "{").unwrap();
-        assert!(RemainingPaths::kept(&file).is_err());
-    }
-
-    #[test]
-    fn what_was_not_a_link_does_not_become_one() {
-        // N6
-        let place = tempfile::tempdir().unwrap();
-        let tree = place.path().canonicalize().unwrap();
-        fs::create_dir(tree.join("refs")).unwrap();
-        std::os::unix::fs::symlink("refs", tree.join("users")).unwrap();
-        let plain = ["refs", "objects", "users"].map(PathBuf::from).to_vec();
-        let planted = PlantedPaths::watch(&tree, WatchedPaths { plain, ..WatchedPaths::default() });
-        fs::create_dir(tree.join("objects")).unwrap();
-        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
-        fs::rename(tree.join("refs"), tree.join("away")).unwrap();
-        std::os::unix::fs::symlink("/nowhere", tree.join("refs")).unwrap();
-        assert_eq!(planted.sweep(&RemainingPaths::default()).len(), 1);
-        assert!(tree.join("refs").symlink_metadata().is_err());
-        assert!(tree.join("users").symlink_metadata().is_ok() && tree.join("objects").is_dir());
-    }
-
-    #[test]
-    fn a_link_below_a_folder_without_links_is_removed() {
-        // N6: `git commit` writes its message through a link in the place of `.git/COMMIT_EDITMSG`, and a reflog is appended to.
-        use std::os::unix::fs::symlink;
-
-        let place = tempfile::tempdir().unwrap();
-        let tree = place.path().canonicalize().unwrap();
-        for folder in ["logs/refs", "objects/ab"] {
-            fs::create_dir_all(tree.join(".git").join(folder)).unwrap();
-        }
-        fs::write(tree.join("victim"), "mine").unwrap();
-        symlink("../victim", tree.join(".git/of-the-user")).unwrap();
-        let link_free = vec![PathBuf::from(".git")];
-        let planted = PlantedPaths::watch(&tree, WatchedPaths { link_free, ..planted([".git/HEAD".into()]) });
-        for name in ["COMMIT_EDITMSG", "logs/refs/stash", "HEAD", "objects/pack"] {
-            symlink(tree.join("victim"), tree.join(".git").join(name)).unwrap();
-        }
-        symlink(&tree, tree.join(".git/logs/tree")).unwrap();
-        symlink("victim", tree.join("link")).unwrap();
-        let swept = planted.sweep(&RemainingPaths::default());
-        assert_eq!(swept.len(), 5, "{swept:?}");
-        let said =
-            format!("COMMIT_EDITMSG (it was a link to {}, and is removed)", tree.join("victim").display());
-        assert!(swept.iter().any(|swept| swept.target.ends_with(&said)), "{swept:?}");
-        let left = links_below(&tree, Path::new("."));
-        let left: Vec<_> = left.iter().map(|path| path.strip_prefix(".").unwrap()).collect();
-        assert_eq!(left, [".git/of-the-user", "link"].map(Path::new));
-        assert_eq!(planted.sweep(&RemainingPaths::default()), []);
-    }
-}
+mod tests;

@@ -1,37 +1,130 @@
-//! Where the host looks for the programs that it runs itself, outside any boundary: in no folder of `PATH` that lies where agents
-//! write. An activated environment of Python (`.venv/bin`) or `node_modules/.bin` puts such folders first, and a `git` in one of them
-//! would be run with all rights of the user.
+//! Which programs the host runs itself, outside any boundary: none that lies where agents write, by its own path, by a folder of `PATH`, by a
+//! link, or by the interpreter that its first line names. An activated environment of Python (`.venv/bin`) or `node_modules/.bin` puts such
+//! folders first, and a `git` in one of them would be run with all rights of the user.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::link_walk::LinkWalk;
+use crate::lists::listed_paths;
 
 /// Where nothing is left of `PATH`: an empty one would mean the current folder.
 const SYSTEM: &str = "/usr/bin:/bin";
 
-/// Folders that agents write in, links followed.
-static TREES: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
+/// How much of a program is read for its first line.
+const FIRST_LINE_BYTES: u64 = 256;
+
+/// The program of a process, whatever its name is by now.
+pub(crate) const RUNNING: &str = "/proc/self/exe";
+
+/// Folders and files that agents write.
+#[derive(Debug)]
+struct AgentPlaces {
+    /// Work trees, and the repositories that they lie in.
+    trees: Vec<PathBuf>,
+    /// What `write` lists name.
+    listed: Vec<PathBuf>,
+    /// Those that hold the home of the user.
+    around_home: Vec<PathBuf>,
+    /// What agents of any run have written, whatever it holds. Links in it, and in `trees`, are not taken for the user's.
+    linked: Vec<PathBuf>,
+}
+
+/// Those that this process knows.
+static PLACES: RwLock<AgentPlaces> = RwLock::new(AgentPlaces {
+    trees: Vec::new(),
+    listed: Vec::new(),
+    around_home: Vec::new(),
+    linked: Vec::new(),
+});
+
+fn places() -> RwLockReadGuard<'static, AgentPlaces> {
+    PLACES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn places_to_change() -> RwLockWriteGuard<'static, AgentPlaces> {
+    PLACES.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add(places: &mut Vec<PathBuf>, place: PathBuf) {
+    if !places.contains(&place) {
+        places.push(place);
+    }
+}
+
+impl AgentPlaces {
+    /// Where no program of the host's is looked for.
+    fn searched(&self) -> Vec<&Path> {
+        self.trees.iter().chain(&self.listed).map(PathBuf::as_path).collect()
+    }
+
+    /// The same, and what holds the home.
+    fn all(&self) -> Vec<&Path> {
+        [&self.trees, &self.listed, &self.around_home].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+}
 
 /// From now on this process looks for no program of its own in this folder, or below it, nor in the repositories that it lies in: another
 /// run may work at their top. A folder that holds the home of the user is passed over: whoever works there may change what every shell
 /// of the user runs.
 pub fn exclude_from_path(tree: &Path) {
     let Ok(tree) = tree.canonicalize() else { return };
-    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-    let mut trees = TREES.write().unwrap_or_else(PoisonError::into_inner);
-    for tree in guarded(&tree, home.as_deref()) {
-        if !trees.contains(&tree) {
-            trees.push(tree);
-        }
+    let home = home_of_user();
+    let (meant, around_home) = guarded(&tree, home.as_deref());
+    let mut places = places_to_change();
+    meant.into_iter().for_each(|tree| add(&mut places.trees, tree));
+    around_home.into_iter().for_each(|tree| add(&mut places.around_home, tree));
+}
+
+/// From now on this process looks for no program of its own in what `write` lists name, as [`listed_paths`] reads them: agents may have
+/// written one there. Gives the paths.
+pub fn exclude_listed(paths: &[String], home: Option<&Path>, tree: &Path) -> Vec<PathBuf> {
+    let named = listed_paths(Some(paths), home, tree);
+    named.iter().for_each(|path| exclude_writable(path));
+    named
+}
+
+/// The same of one absolute path. One that holds the home of the user is passed over as well.
+pub fn exclude_writable(path: &Path) {
+    if !path.is_absolute() {
+        return;
+    }
+    // What a list names can be written where it really lies. A link to it cannot.
+    let real = LinkWalk::of(path).real;
+    let holds_home = home_of_user().is_some_and(|home| home.starts_with(&real));
+    let mut places = places_to_change();
+    add(&mut places.linked, real.clone());
+    add(if holds_home { &mut places.around_home } else { &mut places.listed }, real);
+}
+
+/// From now on, no link in this folder is taken for one of the user's: agents have worked there.
+pub fn distrust_links(folder: &Path) {
+    if folder.is_absolute() {
+        add(&mut places_to_change().linked, LinkWalk::of(folder).real);
     }
 }
 
-/// A folder, and those above it that are repositories; none that holds the home.
-fn guarded(tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+/// Whether a link, at a path to which none leads, may be one that an agent made, or that came with a folder from others.
+pub(crate) fn is_where_others_link(link: &Path) -> bool {
+    let places = places();
+    places.linked.iter().chain(&places.trees).any(|place| link != place && link.starts_with(place))
+}
+
+fn home_of_user() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok())
+}
+
+/// A folder, and those above it that are repositories: first those that do not hold the home, then those that do.
+fn guarded(tree: &Path, home: Option<&Path>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let is_meant = |folder: &&Path| *folder == tree || folder.join(".git").symlink_metadata().is_ok();
-    let holds_home = |folder: &&Path| home.is_some_and(|home| home.starts_with(folder));
-    tree.ancestors().filter(is_meant).filter(|folder| !holds_home(folder)).map(Path::to_owned).collect()
+    let holds_home = |folder: &PathBuf| home.is_some_and(|home| home.starts_with(folder));
+    let (around_home, meant) =
+        tree.ancestors().filter(is_meant).map(Path::to_owned).partition::<Vec<_>, _>(holds_home);
+    (meant, around_home)
 }
 
 /// What is trusted of this process's own `PATH`.
@@ -39,28 +132,46 @@ pub fn own_trusted_path() -> OsString {
     trusted_path(std::env::var_os("PATH").as_deref())
 }
 
-/// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every folder that was named to
-/// [`exclude_from_path`]. Never empty.
+/// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every place that was named to
+/// [`exclude_from_path`] and [`exclude_writable`]. Never empty.
 pub fn trusted_path(path: Option<&OsStr>) -> OsString {
-    outside(path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
+    outside(path, &places().searched())
 }
 
-/// A program that the host runs itself, by its absolute path: the first one of [`trusted_path`] that does not lead into a folder named to
-/// [`exclude_from_path`]. By a path a process is started without a copy of this one's memory, which a search for a name would need.
+/// A program that the host runs itself, by its absolute path: the first one of [`trusted_path`] that is [`runs_no_work_of_agents`]. By a path
+/// a process is started without a copy of this one's memory, which a search for a name would need.
 pub fn find_trusted(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    find_outside(name, path, &TREES.read().unwrap_or_else(PoisonError::into_inner))
+    find_outside(name, path, &places().searched())
 }
 
-/// The same on this process's own `PATH`; where there is none, a path at which nothing is, so that starting it says so.
+/// A program that is started in a boundary and nowhere else: it may lie in what a `write` list names, but not in a work tree.
+pub fn find_confined(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let places = places();
+    let trees: Vec<&Path> = places.trees.iter().map(PathBuf::as_path).collect();
+    find_outside(name, path, &trees)
+}
+
+/// The same as [`find_trusted`] on this process's own `PATH`; where there is none, a path at which nothing is, so that starting it says so.
 pub fn own_trusted_program(name: &str) -> PathBuf {
     let found = find_trusted(name, std::env::var_os("PATH").as_deref());
     found.unwrap_or_else(|| Path::new("/usr/bin").join(name))
 }
 
-fn find_outside(name: &str, path: Option<&OsStr>, trees: &[PathBuf]) -> Option<PathBuf> {
-    let path = outside(path, trees);
+/// Whether the host may run a program that was found for it outside of any boundary: neither it, nor a link on the way to it, nor the
+/// interpreter that its first line names lies where agents write, in a work tree that holds the home either.
+pub fn runs_no_work_of_agents(program: &Path) -> bool {
+    program.is_absolute() && is_trusted(program, &places().all())
+}
+
+/// Whether agents write this, or a link on the way to it.
+pub fn is_work_of_agents(path: &Path) -> bool {
+    !is_outside(path, &places().all())
+}
+
+fn find_outside(name: &str, path: Option<&OsStr>, places: &[&Path]) -> Option<PathBuf> {
+    let path = outside(path, places);
     let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
-    programs.find(|program| is_executable(program) && is_outside(program, trees))
+    programs.find(|program| is_executable(program) && is_trusted(program, places))
 }
 
 /// Whether this is a file that may be run, links followed.
@@ -68,13 +179,29 @@ pub fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn is_outside(path: &Path, trees: &[PathBuf]) -> bool {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    !trees.iter().any(|tree| real.starts_with(tree))
+fn is_trusted(program: &Path, places: &[&Path]) -> bool {
+    let interpreter = first_line(program).unwrap_or_default();
+    let mut named = interpreter.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
+    is_outside(program, places) && named.all(|path| is_outside(path, places))
 }
 
-fn outside(path: Option<&OsStr>, trees: &[PathBuf]) -> OsString {
-    let is_trusted = |folder: &PathBuf| folder.is_absolute() && is_outside(folder, trees);
+/// The words of the first line of a script, which name its interpreter.
+pub(crate) fn first_line(program: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    std::fs::File::open(program).ok()?.take(FIRST_LINE_BYTES).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    Some(head.lines().next()?.strip_prefix("#!")?.to_owned())
+}
+
+fn is_outside(path: &Path, places: &[&Path]) -> bool {
+    let LinkWalk { links, real, .. } = LinkWalk::of(path);
+    let is_there = |way: &Path| places.iter().any(|place| way.starts_with(place));
+    // As it is written, too: `..` behind a folder leads elsewhere once that is a link.
+    !is_there(path) && !is_there(&real) && !links.iter().any(|link| is_there(link))
+}
+
+fn outside(path: Option<&OsStr>, places: &[&Path]) -> OsString {
+    let is_trusted = |folder: &PathBuf| folder.is_absolute() && is_outside(folder, places);
     let folders: Vec<PathBuf> = path.into_iter().flat_map(std::env::split_paths).filter(is_trusted).collect();
     match std::env::join_paths(folders) {
         Ok(path) if !path.is_empty() => path,
@@ -82,24 +209,44 @@ fn outside(path: Option<&OsStr>, trees: &[PathBuf]) -> OsString {
     }
 }
 
-/// The program that runs now, as it is started by this process itself: the same even where the file at its path has been exchanged
-/// since. Where another program runs, and on systems without `/proc`, the one at the path.
+/// Where the program of this process lay when it began: an agent may move it since, and put its own in the place.
+static AT_START: OnceLock<Option<PathBuf>> = OnceLock::new();
+
+/// Notes where the program of this process lies. To be called before anything of an agent's runs; later calls change nothing.
+pub fn note_this_program() {
+    AT_START.get_or_init(|| {
+        let running = std::fs::read_link(RUNNING).ok()?;
+        // What the kernel says of a file that is not at its path any more.
+        let path = running.as_os_str().as_bytes();
+        Some(PathBuf::from(OsStr::from_bytes(path.strip_suffix(b" (deleted)").unwrap_or(path))))
+    });
+}
+
+/// The program that runs now, as it is started by this process itself: the same even if the file at its path was moved or exchanged since.
+/// Where another program runs, and on systems without `/proc`, the one at the path.
 pub fn this_program(own_exe: &Path) -> PathBuf {
-    let running = is_running(own_exe).then(|| PathBuf::from("/proc/self/exe"));
+    let running = is_running(own_exe).then(|| PathBuf::from(RUNNING));
     running.unwrap_or_else(|| own_exe.to_owned())
 }
 
 /// The same as other processes start it, while this one lives.
-pub(crate) fn program_of_this_process(own_exe: &Path) -> PathBuf {
+pub fn program_of_this_process(own_exe: &Path) -> PathBuf {
     let running = is_running(own_exe).then(|| PathBuf::from(format!("/proc/{}/exe", std::process::id())));
     running.unwrap_or_else(|| own_exe.to_owned())
 }
 
+/// The program that runs now, as a process that knows no path of it starts it again.
+///
+/// # Errors
+/// On systems without `/proc`, where the path of this program is not known.
+pub fn running_program() -> std::io::Result<PathBuf> {
+    // By the link, a file that was moved or removed is there as well.
+    if Path::new(RUNNING).exists() { Ok(PathBuf::from(RUNNING)) } else { std::env::current_exe() }
+}
+
 fn is_running(own_exe: &Path) -> bool {
-    let Ok(running) = std::fs::read_link("/proc/self/exe") else { return false };
-    // What the kernel says of a file that is not at its path any more.
-    let running = running.as_os_str().as_encoded_bytes();
-    running.strip_suffix(b" (deleted)").unwrap_or(running) == own_exe.as_os_str().as_encoded_bytes()
+    note_this_program();
+    AT_START.get().is_some_and(|program| program.as_deref() == Some(own_exe))
 }
 
 #[cfg(test)]
@@ -127,7 +274,7 @@ mod tests {
             PathBuf::from("/usr/bin"),
         ])
         .unwrap();
-        let trees = [tree.clone()];
+        let trees = [tree.as_path()];
         let left: Vec<PathBuf> = std::env::split_paths(&outside(Some(&path), &trees)).collect();
         assert_eq!(left, [root.join("bin"), PathBuf::from("/usr/bin")]);
         assert_eq!(outside(Some(tree.join(".venv/bin").as_os_str()), &trees), SYSTEM);
@@ -135,10 +282,68 @@ mod tests {
         std::fs::copy("/bin/sh", tree.join("tool")).unwrap();
         symlink(tree.join("tool"), root.join("bin/tool")).unwrap();
         let folder = root.join("bin");
-        let found = |trees: &[PathBuf]| find_outside("tool", Some(folder.as_os_str()), trees);
+        let found = |trees: &[&Path]| find_outside("tool", Some(folder.as_os_str()), trees);
         assert_eq!(found(&[]), Some(root.join("bin/tool")));
         assert_eq!(found(&trees), None);
         assert_eq!(outside(None, &[]), SYSTEM);
+    }
+
+    // N6
+    #[test]
+    fn no_link_and_no_interpreter_of_a_program_of_the_host_lies_where_agents_write() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let tree = root.join("tree");
+        for folder in ["tree/bin", "bin", "usr"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let script = |path: PathBuf, interpreter: &str| {
+            std::fs::write(&path, format!("#!{interpreter}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let of_tree = tree.join("bin/python");
+        script(of_tree.clone(), "/bin/sh");
+        script(root.join("usr/plain"), "/bin/sh");
+        script(root.join("bin/plain"), "/bin/sh");
+        script(root.join("bin/by-env"), "/usr/bin/env python");
+        script(root.join("bin/of-tree"), &format!("{} -I", of_tree.display()));
+        script(root.join("bin/of-tree-by-env"), &format!("/usr/bin/env -S {}", of_tree.display()));
+        // By a link in the tree, an agent chooses where it leads.
+        symlink(root.join("usr/plain"), tree.join("bin/link")).unwrap();
+        symlink(tree.join("bin/link"), root.join("bin/by-link")).unwrap();
+        let bin = root.join("bin");
+        let is_found =
+            |name: &str, trees: &[&Path]| find_outside(name, Some(bin.as_os_str()), trees).is_some();
+        for name in ["plain", "by-env"] {
+            assert!(is_found(name, &[]) && is_found(name, &[&tree]), "{name}");
+        }
+        for name in ["of-tree", "of-tree-by-env", "by-link"] {
+            assert!(is_found(name, &[]) && !is_found(name, &[&tree]), "{name}");
+        }
+        assert!(!is_outside(&tree.join("bin/../../usr/plain"), &[&tree]));
+    }
+
+    // N6
+    #[test]
+    fn what_a_write_list_names_supplies_programs_to_confined_agents_only() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for folder in ["cargo/bin", "home/tree"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink("cargo", root.join("linked")).unwrap();
+        let tool = root.join("cargo/bin/tool");
+        std::fs::copy("/bin/sh", &tool).unwrap();
+        let (path, home) = (root.join("cargo/bin").into_os_string(), root.join("home"));
+        assert_eq!(find_trusted("tool", Some(&path)), Some(tool.clone()));
+        let lists = ["~/../linked".to_owned(), "target".to_owned()];
+        let named = exclude_listed(&lists, Some(&home), &root.join("home/tree"));
+        assert_eq!(named, [home.join("../linked"), root.join("home/tree/target")]);
+        assert_eq!(find_trusted("tool", Some(&path)), None);
+        assert_eq!(find_confined("tool", Some(&path)), Some(tool.clone()));
+        assert!(!runs_no_work_of_agents(&tool) && is_work_of_agents(&root.join("linked/x")));
+        assert!(!is_work_of_agents(&root.join("other")));
+        assert!(runs_no_work_of_agents(Path::new("/bin/sh")) && !runs_no_work_of_agents(Path::new("sh")));
     }
 
     // N6
@@ -151,7 +356,9 @@ mod tests {
         for repository in ["home", "home/work"] {
             std::fs::create_dir(root.join(repository).join(".git")).unwrap();
         }
-        assert_eq!(guarded(&src, Some(&root.join("home"))), [src.clone(), root.join("home/work")]);
-        assert_eq!(guarded(&root, Some(&root.join("home"))), Vec::<PathBuf>::new());
+        let home = root.join("home");
+        let of_src = (vec![src.clone(), root.join("home/work")], vec![home.clone()]);
+        assert_eq!(guarded(&src, Some(&home)), of_src);
+        assert_eq!(guarded(&root, Some(&home)), (Vec::new(), vec![root.clone()]));
     }
 }

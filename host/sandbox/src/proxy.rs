@@ -1,12 +1,14 @@
-//! The host's side of the network: a proxy for HTTP and for CONNECT on a socket of the boundary's folder. It connects to what
+//! The host's side of the network: a proxy for HTTP and for CONNECT on a socket that only the boundary reaches. It connects to what
 //! is allowed, and tells what it refuses. What goes through a tunnel it does not see; TLS is not ended here.
 //!
 //! A name is looked up here, once, and the connection goes to an address that was judged: where one of a name's addresses is
 //! not of the open internet, none is taken. A name that is not allowed is not looked up.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +17,10 @@ use baton_core::workflow::{NetworkTarget, is_public};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::host_socket::{HostSocket, SocketKey, listen};
 use crate::refusals::RefusalSender;
 
 /// A request's head is at most this long.
@@ -28,8 +32,34 @@ const CONNECTIONS: usize = 256;
 /// How long a client may take to say what it wants, and a server to take a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Serves until the task is dropped.
-pub(crate) async fn serve(listener: UnixListener, allowed: Arc<[NetworkTarget]>, teller: RefusalSender) {
+/// Where the stage inside reaches the proxy. Dropped, the proxy is gone.
+#[derive(Debug)]
+pub(crate) struct ProxySocket {
+    socket: HostSocket,
+    task: JoinHandle<()>,
+}
+
+impl Drop for ProxySocket {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl ProxySocket {
+    /// Serves what is allowed, on a socket that is made at `path` and loses its name. Call within a runtime of tokio.
+    pub(crate) fn open(path: &Path, allowed: Vec<NetworkTarget>, teller: RefusalSender) -> io::Result<Self> {
+        let listener = UnixListener::from_std(listen(path)?)?;
+        let (socket, key) = HostSocket::unname(path)?;
+        Ok(Self { socket, task: tokio::spawn(serve(listener, key, allowed.into(), teller)) })
+    }
+
+    /// The word by which the first stage finds it.
+    pub(crate) fn word(&self) -> OsString {
+        self.socket.word()
+    }
+}
+
+async fn serve(listener: UnixListener, key: SocketKey, allowed: Arc<[NetworkTarget]>, teller: RefusalSender) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -38,7 +68,7 @@ pub(crate) async fn serve(listener: UnixListener, allowed: Arc<[NetworkTarget]>,
                 let (allowed, teller) = (Arc::clone(&allowed), teller.clone());
                 tokio::spawn(async move {
                     let _place = place;
-                    if let Err(error) = converse(client, &allowed, &teller).await {
+                    if let Err(error) = converse(client, &key, &allowed, &teller).await {
                         tracing::debug!(%error, "a connection of the sandbox's proxy broke");
                     }
                 });
@@ -63,9 +93,16 @@ struct ProxyRequest {
 
 async fn converse(
     mut client: UnixStream,
+    key: &SocketKey,
     allowed: &[NetworkTarget],
     teller: &RefusalSender,
 ) -> io::Result<()> {
+    // Another session of the user may be allowed less.
+    let mut said = SocketKey::default();
+    timeout(PATIENCE, client.read_exact(&mut said)).await??;
+    if said != *key {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let wanted = match timeout(PATIENCE, read(&mut client)).await? {
         Ok(Some(wanted)) => wanted,
         Ok(None) => return Ok(()),
@@ -230,19 +267,25 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::host_socket::HostSocketAddress;
+
+    fn targets(allowed: &[&str]) -> Vec<NetworkTarget> {
+        allowed.iter().map(|text| text.parse().unwrap()).collect()
+    }
 
     /// What a proxy that allows this answers to a request, and what it tells.
     async fn asked(allowed: &[&str], request: &str) -> (String, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
-        let allowed: Arc<[NetworkTarget]> = allowed.iter().map(|text| text.parse().unwrap()).collect();
         let (teller, mut refused) = RefusalSender::new();
-        let task = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), allowed, teller));
-        let mut stream = UnixStream::connect(&path).await.unwrap();
+        let proxy = ProxySocket::open(&path, targets(allowed), teller).unwrap();
+        let address = HostSocketAddress::of_host(&proxy.word()).unwrap();
+        let mut stream = UnixStream::connect(address.path()).await.unwrap();
+        stream.write_all(&address.key).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).await.unwrap();
-        task.abort();
+        drop(proxy);
         let mut told = Vec::new();
         while let Ok(refusal) = refused.try_recv() {
             told.push(refusal.target);
@@ -292,6 +335,31 @@ mod tests {
             assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
             assert_eq!(told, [named]);
         }
+    }
+
+    #[tokio::test]
+    async fn the_proxy_of_a_boundary_serves_nobody_else() {
+        // N6: a session at `write` without a network reached what a strict one beside it was allowed.
+        let there = echo().await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let (teller, mut refused) = RefusalSender::new();
+        let proxy = ProxySocket::open(&path, targets(&[&there.to_string()]), teller).unwrap();
+        assert!(!path.exists(), "the socket has a name");
+        let address = HostSocketAddress::of_host(&proxy.word()).unwrap();
+        let request = format!("CONNECT {there} HTTP/1.1\r\n\r\n");
+        for key in [&[][..], &SocketKey::default(), &address.key[1..]] {
+            let mut stream = UnixStream::connect(address.path()).await.unwrap();
+            stream.write_all(&[key, request.as_bytes()].concat()).await.unwrap();
+            let mut said = Vec::new();
+            // What was not read makes it end by an error.
+            let _ = stream.read_to_end(&mut said).await;
+            assert_eq!(said, b"", "{key:?}");
+        }
+        assert!(refused.try_recv().is_err());
+        drop(proxy);
+        tokio::task::yield_now().await;
+        assert!(UnixStream::connect(address.path()).await.is_err());
     }
 
     #[tokio::test]

@@ -9,11 +9,14 @@ use baton_core::Digest;
 use baton_core::workflow::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
+use crate::link_walk::LinkWalk;
+
 /// Where the private folder of a boundary is, for whoever is inside of a strict one.
 pub const INSIDE: &str = "/run/baton";
-/// The socket of the proxy in it.
+/// The socket of the proxy in it, until it loses its name.
+#[cfg(target_os = "linux")]
 pub(crate) const PROXY_SOCKET: &str = "net.sock";
-/// The socket of the watcher in it.
+/// The same of the watcher.
 #[cfg(target_os = "linux")]
 pub(crate) const WATCH_SOCKET: &str = "watch.sock";
 /// Temporary files of whoever is confined by `write`.
@@ -37,17 +40,21 @@ pub(crate) struct BoundarySpec {
     /// The private folder of the boundary.
     pub(crate) folder: PathBuf,
     /// Programs that are there wherever they lie, with what belongs to them.
-    pub(crate) programs: Vec<PathBuf>,
+    pub(crate) programs: Vec<ListedPath>,
     /// What is there read-only beyond the system.
-    pub(crate) read: Vec<PathBuf>,
+    pub(crate) read: Vec<ListedPath>,
     /// What can be written beyond the tree.
-    pub(crate) write: Vec<PathBuf>,
+    pub(crate) write: Vec<ListedPath>,
     /// What is not there.
     pub(crate) hide: Vec<PathBuf>,
+    /// The workspace of which the tree is a copy, where a list names a folder above it: it is not there, but for what is named in it.
+    pub(crate) covered: Option<PathBuf>,
     /// Folders of the host's, which are empty but for what is named besides. The tree may lie in one.
     pub(crate) masked: Vec<PathBuf>,
     /// What stays as it is in the tree, relative to it.
     pub(crate) protect: Vec<PathBuf>,
+    /// What can be written all the same, below something that stays, relative to the tree.
+    pub(crate) open: Vec<PathBuf>,
     /// What can be written in the tree and keeps its place, relative to it.
     pub(crate) anchors: Vec<PathBuf>,
     /// Folders and files elsewhere that belong to the tree.
@@ -62,6 +69,28 @@ pub(crate) struct BoundarySpec {
     pub(crate) loopback: Vec<SocketAddr>,
     /// The program mounts something itself, which Landlock's rules for files do not allow.
     pub(crate) mounts: bool,
+}
+
+/// A path that a list names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListedPath {
+    /// As it is written, which is where it is inside.
+    pub(crate) at: PathBuf,
+    /// Where it led when the boundary was made. No link is followed to it.
+    pub(crate) real: PathBuf,
+}
+
+impl ListedPath {
+    /// Whether this folder, of which no link leads here, is there by this path.
+    pub(crate) fn shows(&self, folder: Option<&Path>) -> bool {
+        folder.is_some_and(|folder| folder.starts_with(&self.real))
+    }
+
+    /// The path inside of something that has its own place here.
+    pub(crate) fn inside(&self, real: &Path) -> Option<PathBuf> {
+        let within = real.strip_prefix(&self.real).ok()?;
+        Some(if within.as_os_str().is_empty() { self.at.clone() } else { self.at.join(within) })
+    }
 }
 
 /// Something elsewhere that belongs to the tree: the repository of a work tree.
@@ -83,7 +112,7 @@ pub(crate) struct SettingsMount {
     /// The folder as it is for the user.
     pub(crate) folder: PathBuf,
     /// What is there read-only, of what the folder has.
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<ListedPath>,
     /// A folder in it that outlives the session: where it is, and where it really lies.
     pub(crate) kept: Option<(PathBuf, PathBuf)>,
     /// A file with settings that is made for the session: where it is, and where the text for it lies.
@@ -91,6 +120,14 @@ pub(crate) struct SettingsMount {
 }
 
 impl BoundarySpec {
+    /// Whether a place is, has in it, or lies in something that nobody inside is to see, or has the home in it.
+    pub(crate) fn is_guarded(&self, real: &Path) -> bool {
+        let hidden = self.hide.iter().map(|path| LinkWalk::of(path).real);
+        let mut guarded = self.masked.iter().cloned().chain(hidden);
+        let is_near = |place: PathBuf| place.starts_with(real) || real.starts_with(place);
+        self.home.as_ref().is_some_and(|home| home.starts_with(real)) || guarded.any(is_near)
+    }
+
     /// What was written, and nothing that was made of it since: the file lies where whoever is inside can write.
     pub(crate) fn read(path: &Path, digest: &str) -> io::Result<Self> {
         let written = fs::read(path)?;
@@ -105,6 +142,37 @@ impl BoundarySpec {
         match self.level {
             SandboxLevel::Strict => Path::new(INSIDE),
             SandboxLevel::Off | SandboxLevel::Write => &self.folder,
+        }
+    }
+
+    /// The least one at `write`, for tests.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn at_write(tree: &Path, folder: &Path) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = fs::symlink_metadata(tree).unwrap();
+        Self {
+            level: SandboxLevel::Write,
+            own_exe: PathBuf::from("/baton"),
+            bwrap: None,
+            tree: tree.to_owned(),
+            tree_id: (found.dev(), found.ino()),
+            home: None,
+            folder: folder.to_owned(),
+            programs: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            hide: Vec::new(),
+            covered: None,
+            masked: Vec::new(),
+            protect: Vec::new(),
+            open: Vec::new(),
+            anchors: Vec::new(),
+            beside: Vec::new(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            ports: Vec::new(),
+            loopback: Vec::new(),
+            mounts: false,
         }
     }
 }

@@ -2,15 +2,18 @@
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
+#[cfg(target_os = "linux")]
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 use baton_core::workflow::SandboxLevel;
 
-use crate::spec::{BoundarySpec, PROXY_SOCKET, TEMPORARY};
-use crate::{enter, landlock_rules, loopback_forwarder};
+use crate::programs::RUNNING;
+use crate::spec::{BoundarySpec, TEMPORARY};
+use crate::{enter, landlock_rules};
 
 /// The word that makes this program a stage.
 pub(crate) const WORD: &str = "__sandbox";
@@ -20,6 +23,9 @@ pub(crate) const ENTER: &str = "enter";
 pub(crate) const INNER: &str = "inside";
 /// The stage that becomes the program.
 pub(crate) const BECOME: &str = "become";
+
+/// What stands for the proxy in a boundary that has none.
+pub(crate) const NO_PROXY: &str = "-";
 
 /// What a shell says of a program that it cannot start.
 const NOT_STARTED: u8 = 127;
@@ -51,39 +57,51 @@ fn run(args: &[OsString]) -> anyhow::Result<ExitCode> {
     let dashes = args.iter().position(|arg| arg == "--");
     let (own, program) = match dashes {
         Some(at) if at + 1 < args.len() => (&args[1.min(at)..at], &args[at + 1..]),
-        _ => bail!("usage: enter|inside|become SPECIFICATION DIGEST -- PROGRAM [ARGUMENT]..."),
+        _ => bail!(
+            "usage: enter|inside|become SPECIFICATION DIGEST WATCHER [PROXY [HELD]] -- PROGRAM [ARGUMENT]..."
+        ),
     };
     match (words.as_slice(), own) {
-        ([Some(ENTER)], [spec, digest]) => match enter::enter(Path::new(spec), digest, program)? {},
-        ([Some(INNER)], [spec, digest, held]) => inside(Path::new(spec), digest, held, program),
-        ([Some(BECOME)], [spec, digest]) => match become_program(Path::new(spec), digest, program)? {},
+        ([Some(ENTER)], [spec, digest, watcher, proxy]) => {
+            match enter::enter(Path::new(spec), digest, [watcher, proxy], program)? {}
+        }
+        #[cfg(target_os = "linux")]
+        ([Some(INNER)], [spec, digest, watcher, proxy, held]) => {
+            inside(Path::new(spec), digest, [watcher, proxy], held, program)
+        }
+        ([Some(BECOME)], [spec, digest, watcher]) => {
+            match become_program(Path::new(spec), digest, watcher, program)? {}
+        }
         _ => bail!("this is no stage of the sandbox"),
     }
 }
 
 /// Carries connections to the host's proxy while the program runs, and ends with it.
-fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> anyhow::Result<ExitCode> {
+#[cfg(target_os = "linux")]
+fn inside(
+    path: &Path,
+    digest: &OsStr,
+    [watcher, proxy]: [&OsString; 2],
+    held: &OsStr,
+    program: &[OsString],
+) -> anyhow::Result<ExitCode> {
     let spec = BoundarySpec::read(path, &digest.to_string_lossy())
         .with_context(|| format!("reading {}", path.display()))?;
-    #[cfg(target_os = "linux")]
-    {
-        let held: Vec<crate::bwrap_arguments::ExpectedMount> =
-            serde_json::from_str(held.to_str().unwrap_or_default()).context("reading what is held")?;
-        crate::bwrap_arguments::hold(&spec.tree, &held)?;
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = held;
-    #[cfg(target_os = "linux")]
+    let proxy =
+        crate::host_socket::HostSocketAddress::inherited(proxy).context("finding the host's proxy")?;
+    let held: Vec<crate::bwrap_arguments::ExpectedMount> =
+        serde_json::from_str(held.to_str().unwrap_or_default()).context("reading what is held")?;
+    crate::bwrap_arguments::hold(&spec.tree, &held)?;
     // The program cannot look into this one.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .context("closing itself to others")?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the relay")?;
     let status = runtime.block_on(async {
-        let proxy = loopback_forwarder::listen(&spec.inside().join(PROXY_SOCKET), &spec.loopback).await;
+        let proxy = crate::loopback_forwarder::listen(proxy, &spec.loopback).await;
         let proxy = format!("http://{}", proxy.context("listening inside")?);
-        let mut command = tokio::process::Command::new(&spec.own_exe);
-        command.args([WORD, BECOME]).arg(path).arg(digest).arg("--").args(program);
+        let mut command = tokio::process::Command::new(RUNNING);
+        command.args([WORD, BECOME]).arg(path).args([digest, watcher]).arg("--").args(program);
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
             command.env(name, &proxy);
         }
@@ -101,7 +119,12 @@ fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> an
 }
 
 /// Gives away what is left to give, and becomes the program.
-fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
+fn become_program(
+    path: &Path,
+    digest: &OsStr,
+    watcher: &OsStr,
+    program: &[OsString],
+) -> anyhow::Result<Infallible> {
     let spec = BoundarySpec::read(path, &digest.to_string_lossy())
         .with_context(|| format!("reading {}", path.display()))?;
     let (name, arguments) = program.split_first().context("no program")?;
@@ -122,13 +145,24 @@ fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::
     if spec.level == SandboxLevel::Write {
         // Those of root: bubblewrap takes them away in `strict`.
         crate::sys::drop_capabilities().context("giving up capabilities")?;
+        // Bubblewrap begins a session of its own.
+        crate::sys::leave_terminal().context("leaving the terminal")?;
     }
     #[cfg(target_os = "linux")]
-    if spec.level == SandboxLevel::Strict {
-        crate::sys::deny().context("giving up what no namespace holds")?;
-    }
+    crate::sys::deny(spec.level).context("giving up what nothing else holds")?;
     #[cfg(target_os = "linux")]
-    crate::syscall_monitor::be_watched(&spec);
+    match crate::syscall_monitor::be_watched(watcher) {
+        // In a strict boundary the namespaces hold everything, and only what is refused is not told.
+        Err(error) if spec.level == SandboxLevel::Strict => {
+            eprintln!("baton sandbox: what is refused is not told: {error}");
+        }
+        watched => watched.context(
+            "the host does not watch this program, and nothing else refuses at \"write\" that it changes modes, owners and times of \
+             files elsewhere: start Baton where it can, or use \"strict\"",
+        )?,
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = watcher;
     let source = command.exec();
     Err(MissingProgram { program: PathBuf::from(name), source }.into())
 }

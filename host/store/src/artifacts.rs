@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_pa
 
 use crate::artifact_metadata::{cut, media_type, one_line, preview, tokens};
 use crate::error::StoreError;
-use crate::objects::ObjectStore;
+use crate::object_store::ObjectStore;
 use crate::schema::ARTIFACTS;
 use crate::secrets::mask;
 use crate::state_dir::StateDir;

@@ -77,7 +77,7 @@ impl SchemaCheck {
     pub(crate) fn open_read(&self, path: &Path) -> Result<Connection, StoreError> {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match self.version_of(&conn, path) {
-            Err(error) if cannot_be_beside(&error) => self.open_unwritable(path),
+            Err(error) if is_shared_memory_error(&error) => self.open_unwritable(path),
             version => self.readable(conn, version?, path),
         }
     }
@@ -137,7 +137,7 @@ impl SchemaCheck {
                 return Ok(Some(0));
             }
         }
-        Err(StoreError::Foreign { what: self.what, path: path.to_owned() })
+        Err(StoreError::NotOurFile { what: self.what, path: path.to_owned() })
     }
 
     fn create(&self, conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -156,7 +156,7 @@ impl SchemaCheck {
         let sql = |e| StoreError::sql("bring up to date", path)(e);
         let missing = (self.version - from) as usize;
         let Some(skipped) = self.steps.len().checked_sub(missing) else {
-            return Err(StoreError::Foreign { what: self.what, path: path.to_owned() });
+            return Err(StoreError::NotOurFile { what: self.what, path: path.to_owned() });
         };
         keep_copy(conn, path, from)?;
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
@@ -179,7 +179,7 @@ pub(crate) fn copy_path(path: &Path, version: u32) -> PathBuf {
 }
 
 /// Whether a reader could not make the files that it shares with a writer.
-fn cannot_be_beside(error: &StoreError) -> bool {
+fn is_shared_memory_error(error: &StoreError) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
     matches!(error, StoreError::Sql { source, .. } if matches!(source.sqlite_error_code(), Some(CannotOpen | ReadOnly)))
 }

@@ -69,7 +69,7 @@ pub(crate) enum RunIndexUpdate {
     /// The run wants to end for good, with this action.
     Finishes(ActionId),
     /// An action is over; where it was the one that finishes, the run has ended.
-    Settles(ActionId),
+    Completes(ActionId),
 }
 
 /// An entry, ready to be inserted.
@@ -113,7 +113,7 @@ impl RunIndexUpdate {
             }
             // A finish that was lost with its host did not happen: core finishes again.
             Input::Outcome { outcome: ActionOutcome::Lost, .. } => RunIndexUpdate::None,
-            Input::Outcome { action, .. } => RunIndexUpdate::Settles(*action),
+            Input::Outcome { action, .. } => RunIndexUpdate::Completes(*action),
             _ => RunIndexUpdate::None,
         }
     }

@@ -24,7 +24,7 @@ pub enum StoreError {
         "{} is not a safe folder for a run: {why}. Make it private (`chmod 700`), or name another folder with --state-dir",
         path.display()
     )]
-    Exposed {
+    NotPrivate {
         /// The folder.
         path: PathBuf,
         /// Who may write it.
@@ -74,7 +74,7 @@ pub enum StoreError {
     },
     /// There are folders of sessions, and no journal that tells of them.
     #[error(
-        "the journal {} is missing or empty, and sessions of runs lie beside it: restore it from a copy, or name another folder with --state-dir to \
+        "the journal {} is missing, empty or without its log, and sessions of runs lie beside it: restore it from a copy, or name another folder with --state-dir to \
          begin without it",
         path.display()
     )]
@@ -87,7 +87,7 @@ pub enum StoreError {
         "{} is an SQLite file, but not a {what} of baton. It was not touched: move it away, or name another folder with --state-dir",
         path.display()
     )]
-    Foreign {
+    NotOurFile {
         /// What was expected.
         what: &'static str,
         /// The file.
@@ -151,7 +151,7 @@ pub enum StoreError {
     },
     /// A row is missing in the middle.
     #[error("the journal {} lacks entry {expected} of run {run}: it was changed from outside. Keep a copy; `baton run` starts a new run", path.display())]
-    Missing {
+    MissingRow {
         /// The file.
         path: PathBuf,
         /// Which run.
@@ -181,7 +181,7 @@ pub enum StoreError {
     },
     /// A text that is referred to, but not there.
     #[error("the text {digest} is referred to, but {} has no body for it", path.display())]
-    NoBody {
+    MissingBody {
         /// The file.
         path: PathBuf,
         /// The text.
@@ -189,7 +189,7 @@ pub enum StoreError {
     },
     /// Stored bytes whose digest is not the one that they are stored under.
     #[error("the content stored as {digest} in {} no longer matches its digest: it was changed from outside", path.display())]
-    WrongBytes {
+    DigestMismatch {
         /// The file.
         path: PathBuf,
         /// Under which address.

@@ -9,16 +9,20 @@ use baton_core::{Digest, RunId, UnixMs};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
-use crate::objects::ObjectStore;
-use crate::schema::{ARTIFACTS, JOURNAL, NEVER_DELETED};
+use crate::object_store::ObjectStore;
+use crate::schema::{ARTIFACTS, JOURNAL, NO_DELETE_TRIGGER};
 use crate::state_dir::{HostLock, StateDir};
 
 /// How a content address begins, wherever it stands in a row of the journal.
 const ADDRESS: &str = "sha256:";
 /// Hex digits behind it.
 const ADDRESS_DIGITS: usize = 64;
+/// The folder of the work trees.
+const TREES: &str = "trees";
 /// What a run notes of its repository, beside the work trees: names before its id.
-const NOTED_OF_REPOSITORY: [&str; 5] = [".info", ".links", ".refs", ".start", ".view-of"];
+const REPOSITORY_RECORD: [&str; 6] = [".info", ".links", ".read-of", ".refs", ".start", ".view-of"];
+/// The host's own objects of the repository, beside the work trees, which its runs share.
+const GIT_OBJECTS: &str = ".objects";
 
 /// A run, and what it takes on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,8 +145,11 @@ impl<'a> Retention<'a> {
         Ok(begun)
     }
 
-    /// Gives the room of removed rows back to the disk.
+    /// Gives the room of removed rows back to the disk; with the last run goes what runs share.
     pub fn compact(&mut self) -> Result<(), StoreError> {
+        if self.runs()?.is_empty() {
+            remove_whole(&self.state.path().join(TREES).join(GIT_OBJECTS))?;
+        }
         let (journal, index) = (self.state.journal(), self.state.artifact_index());
         self.journal.execute_batch("VACUUM").map_err(StoreError::sql("compact", &journal))?;
         self.index.execute_batch("VACUUM").map_err(StoreError::sql("compact", &index))
@@ -150,7 +157,7 @@ impl<'a> Retention<'a> {
 
     /// The order matters: what is listed goes before the list.
     const STEPS: [RemovalStep<Self>; 5] =
-        [Self::begin, Self::remove_sessions, Self::remove_artifacts, Self::remove_rows, Self::end];
+        [Self::mark_for_removal, Self::remove_sessions, Self::remove_artifacts, Self::remove_rows, Self::end];
 
     fn being_removed(&self) -> Result<Vec<RunId>, StoreError> {
         let sql = |e| StoreError::sql("look for broken removals", &self.state.artifact_index())(e);
@@ -159,15 +166,15 @@ impl<'a> Retention<'a> {
         runs.map(|run| run.map(RunId::new).map_err(sql)).collect()
     }
 
-    fn begin(&mut self, run: &RunId) -> Result<(), StoreError> {
-        self.strike("INSERT INTO removing (run) VALUES (?1) ON CONFLICT DO NOTHING", run)
+    fn mark_for_removal(&mut self, run: &RunId) -> Result<(), StoreError> {
+        self.delete_rows("INSERT INTO removing (run) VALUES (?1) ON CONFLICT DO NOTHING", run)
     }
 
     fn end(&mut self, run: &RunId) -> Result<(), StoreError> {
-        self.strike("DELETE FROM removing WHERE run = ?1", run)
+        self.delete_rows("DELETE FROM removing WHERE run = ?1", run)
     }
 
-    fn strike(&mut self, statement: &str, run: &RunId) -> Result<(), StoreError> {
+    fn delete_rows(&mut self, statement: &str, run: &RunId) -> Result<(), StoreError> {
         let done = self.index.execute(statement, [run.as_str()]);
         done.map(drop).map_err(StoreError::sql("remove a run", &self.state.artifact_index()))
     }
@@ -181,8 +188,8 @@ impl<'a> Retention<'a> {
         if run.as_str().is_empty() || run.as_str().contains(['/', '\\']) || run.as_str().starts_with('.') {
             return Ok(());
         }
-        let trees = self.state.path().join("trees");
-        let noted = NOTED_OF_REPOSITORY.map(|name| trees.join(format!("{name}-{run}")));
+        let trees = self.state.path().join(TREES);
+        let noted = REPOSITORY_RECORD.map(|name| trees.join(format!("{name}-{run}")));
         std::iter::once(self.sessions(run)).chain(noted).try_for_each(|path| remove_whole(&path))
     }
 
@@ -222,7 +229,7 @@ impl<'a> Retention<'a> {
         for digest in own.difference(&others) {
             tx.execute("DELETE FROM blob WHERE digest = ?1", [digest]).map_err(sql)?;
         }
-        tx.execute_batch(NEVER_DELETED).map_err(sql)?;
+        tx.execute_batch(NO_DELETE_TRIGGER).map_err(sql)?;
         tx.commit().map_err(sql)
     }
 }

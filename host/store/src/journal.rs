@@ -77,6 +77,10 @@ impl Journal {
     pub fn open_with(state: &StateDir, options: JournalOptions) -> Result<Self, StoreError> {
         state.expect_journal()?;
         let path = state.journal();
+        // Before anything is written into what is left of it. What cannot be read is refused below.
+        if let Ok(conn) = JOURNAL.open_read(&path) {
+            state.expect_runs(&conn)?;
+        }
         let conn = JOURNAL.open_write(&path)?;
         conn.pragma_update(None, "cache_size", CACHE_PAGES)
             .and_then(|()| conn.pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(())))
@@ -107,7 +111,7 @@ impl Journal {
     pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
         let path = state.journal();
         let idle = ReaderPool::default();
-        JournalReader::open(&path, &idle)?;
+        state.expect_runs(JournalReader::open(&path, &idle)?.connection())?;
         Ok(Self { path, writer: None, idle })
     }
 

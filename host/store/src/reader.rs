@@ -80,6 +80,10 @@ impl JournalReader {
         Ok(Self { conn, path: path.to_owned() })
     }
 
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
     pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql = |e| StoreError::sql("list the runs", &self.path)(e);
         let mut statement = self
@@ -112,7 +116,7 @@ impl JournalReader {
     pub(crate) fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         match self.unchecked(digest)? {
             Some(bytes) if Digest::of(&bytes) != *digest => {
-                Err(StoreError::WrongBytes { path: self.path.clone(), digest: digest.clone() })
+                Err(StoreError::DigestMismatch { path: self.path.clone(), digest: digest.clone() })
             }
             bytes => Ok(bytes),
         }
@@ -149,10 +153,10 @@ impl JournalReader {
     }
 
     fn hydrate(&self, text: &mut TextBlob) -> Result<(), StoreError> {
-        let missing = || StoreError::NoBody { path: self.path.clone(), digest: text.digest().clone() };
+        let missing = || StoreError::MissingBody { path: self.path.clone(), digest: text.digest().clone() };
         // Held to its digest below.
         let bytes = self.unchecked(text.digest())?.ok_or_else(missing)?;
-        let wrong = StoreError::WrongBytes { path: self.path.clone(), digest: text.digest().clone() };
+        let wrong = StoreError::DigestMismatch { path: self.path.clone(), digest: text.digest().clone() };
         match String::from_utf8(bytes).ok().map(|body| text.hydrate(body)) {
             Some(Ok(())) => Ok(()),
             _ => Err(wrong),
@@ -174,7 +178,7 @@ pub struct JournalEntries {
     rows: i64,
     /// The texts that were read last.
     texts: VecDeque<TextBlob>,
-    over: bool,
+    is_finished: bool,
 }
 
 impl JournalEntries {
@@ -186,7 +190,7 @@ impl JournalEntries {
             page: VecDeque::new(),
             rows: PAGE_ROWS,
             texts: VecDeque::new(),
-            over: false,
+            is_finished: false,
         }
     }
 
@@ -213,11 +217,11 @@ impl JournalEntries {
     /// The next row, its intent not decoded: for those who fold the inputs and have it by that. Ends at the first error, as the
     /// iterator does.
     pub fn next_sealed(&mut self) -> Option<Result<EncodedEntry, StoreError>> {
-        if self.over {
+        if self.is_finished {
             return None;
         }
         let item = self.advance().transpose();
-        self.over = !matches!(item, Some(Ok(_)));
+        self.is_finished = !matches!(item, Some(Ok(_)));
         item
     }
 
@@ -241,7 +245,7 @@ impl JournalEntries {
         let expected = self.last.next();
         if row.seq != expected {
             let (path, run) = (self.reader.path.clone(), self.run.clone());
-            return Err(StoreError::Missing { path, run, expected });
+            return Err(StoreError::MissingRow { path, run, expected });
         }
         let sealed = row.unseal(&self.run)?;
         self.last = expected;
@@ -262,7 +266,7 @@ impl Iterator for JournalEntries {
             }),
             Err(error) => Err(error),
         };
-        self.over |= opened.is_err();
+        self.is_finished |= opened.is_err();
         Some(opened)
     }
 }

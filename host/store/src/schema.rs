@@ -1,7 +1,7 @@
 //! The tables of the two databases, in their newest version. How older ones get there is `migrate`.
 
 use crate::database::SchemaCheck;
-use crate::migrate;
+use crate::migrations;
 
 /// Version of the journal's tables (`PRAGMA user_version`).
 pub const JOURNAL_VERSION: u32 = 2;
@@ -11,8 +11,8 @@ pub(crate) const JOURNAL: SchemaCheck = SchemaCheck {
     what: "journal",
     application_id: 0x4261_744a, // "BatJ"
     version: JOURNAL_VERSION,
-    create: &[RUNS_AND_BLOBS, ENTRIES, NEVER_CHANGED, NEVER_DELETED],
-    steps: &[migrate::journal_v0_to_v1, migrate::journal_v1_to_v2],
+    create: &[RUNS_AND_BLOBS, ENTRIES, NO_UPDATE_TRIGGER, NO_DELETE_TRIGGER],
+    steps: &[migrations::journal_v0_to_v1, migrations::journal_v1_to_v2],
     unversioned_table: Some("journal"),
 };
 
@@ -45,13 +45,13 @@ pub(crate) const ENTRIES: &str = "
     ) STRICT;
 ";
 
-pub(crate) const NEVER_CHANGED: &str = "
+pub(crate) const NO_UPDATE_TRIGGER: &str = "
     CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON entry
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 ";
 
 /// Retention takes it away for the length of a transaction, and puts it back.
-pub(crate) const NEVER_DELETED: &str = "
+pub(crate) const NO_DELETE_TRIGGER: &str = "
     CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 ";
@@ -82,6 +82,6 @@ pub(crate) const ARTIFACTS: SchemaCheck = SchemaCheck {
         CREATE INDEX artifact_by_digest ON artifact (digest);
         CREATE TABLE removing (run TEXT PRIMARY KEY) STRICT;
     "],
-    steps: &[migrate::artifacts_v1_to_v2],
+    steps: &[migrations::artifacts_v1_to_v2],
     unversioned_table: None,
 };

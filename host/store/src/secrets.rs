@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-pub use known_secrets::hand_over;
+pub use known_secrets::register_known;
 
 /// A longer text is scanned in pieces of this size, so that what a text costs stays proportional to it.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -93,11 +93,11 @@ pub fn mask_line(line: &str) -> Cow<'_, str> {
             }
         }
     }
-    unescaped(replace(line, changes))
+    mask_escaped(replace(line, changes))
 }
 
 /// Masks what is only seen once the escapes of a string are undone, a key in a program that was written for example.
-fn unescaped(line: Cow<'_, str>) -> Cow<'_, str> {
+fn mask_escaped(line: Cow<'_, str>) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     for string in strings(&line).into_iter().filter(|string| line[string.clone()].contains('\\')) {

@@ -1,7 +1,7 @@
 //! The folder outside the workspace where everything that must survive is kept, and the lock that lets one host at
 //! a time work there. Nothing here is inside the workspace: an agent may `git clean -fdx` it.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use baton_core::{Digest, UnixMs};
+use rusqlite::Connection;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -19,9 +20,9 @@ use crate::error::StoreError;
 const KEY_DIGITS: usize = 16;
 
 /// How long a lock is waited for whose holder is gone.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is tried.
-const LOCK_AGAIN: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The state of one workspace. Cheap to clone; holds no file open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +127,27 @@ impl StateDir {
         }
     }
 
+    /// Refuses a journal without a run although sessions of runs have left their folders: its log was lost, or what stood behind its first
+    /// page.
+    pub(crate) fn expect_runs(&self, journal: &Connection) -> Result<(), StoreError> {
+        if !self.has_sessions() {
+            return Ok(());
+        }
+        let path = self.journal();
+        let has_runs = "SELECT EXISTS (SELECT 1 FROM run)";
+        match journal.query_row(has_runs, [], |row| row.get(0)).map_err(StoreError::sql("read", &path))? {
+            true => Ok(()),
+            false => Err(StoreError::Lost { path }),
+        }
+    }
+
+    /// Whether a session has begun here. The folder of a run is there before its first entry is on disk, that of a session is not.
+    fn has_sessions(&self) -> bool {
+        let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+        let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        entries(&self.sessions()).any(|run| entries(&run.path()).any(|found| is_folder(&found)))
+    }
+
     /// The index of its artifacts.
     pub fn artifact_index(&self) -> PathBuf {
         self.path.join("artifacts.sqlite")
@@ -172,7 +194,7 @@ impl StateDir {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::io("open", &path))?;
-        let given_up = Instant::now() + LOCK_PATIENCE;
+        let given_up = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -181,7 +203,7 @@ impl StateDir {
                     if !is_left_behind(&held) || Instant::now() >= given_up {
                         return Err(held);
                     }
-                    std::thread::sleep(LOCK_AGAIN);
+                    std::thread::sleep(LOCK_RETRY_INTERVAL);
                 }
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path)(e)),
             }
@@ -251,7 +273,7 @@ fn make_private(folder: &Path) -> Result<(), StoreError> {
 /// Whoever can write the state can make the host do anything: policies, prompts and intents are read from it.
 fn require_private(folder: &Path) -> Result<(), StoreError> {
     let metadata = folder.metadata().map_err(StoreError::io("look at", folder))?;
-    let exposed = |why: String| Err(StoreError::Exposed { path: folder.to_owned(), why });
+    let exposed = |why: String| Err(StoreError::NotPrivate { path: folder.to_owned(), why });
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return exposed(format!("user {} owns it", metadata.uid()));
     }

@@ -248,7 +248,7 @@ fn insert(conn: &Connection, run: &RunId, row: &JournalRow, path: &Path) -> Resu
                 .and_then(|mut s| s.execute((run_text, action)))
                 .map_err(sql)?;
         }
-        RunIndexUpdate::Settles(action) => {
+        RunIndexUpdate::Completes(action) => {
             let action = number(action.0)?;
             conn.prepare_cached("UPDATE run SET ended = 1 WHERE run = ?1 AND finish_action = ?2")
                 .and_then(|mut s| s.execute((run_text, action)))
@@ -261,7 +261,9 @@ fn insert(conn: &Connection, run: &RunId, row: &JournalRow, path: &Path) -> Resu
             Some(body) => put_blob(conn, text.digest(), body.as_bytes()).map_err(sql)?,
             // A text that was read back without its body is fine as long as the body is already here.
             None if has_blob(conn, text.digest()).map_err(sql)? => {}
-            None => return Err(StoreError::NoBody { path: path.to_owned(), digest: text.digest().clone() }),
+            None => {
+                return Err(StoreError::MissingBody { path: path.to_owned(), digest: text.digest().clone() });
+            }
         }
     }
     conn.prepare_cached(

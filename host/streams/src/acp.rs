@@ -27,7 +27,7 @@ use crate::signal::{provider_error, too_long};
 use crate::terminal::TerminalText;
 use crate::truncate::{cut, cut_tail};
 use crate::turns::TurnTracker;
-use crate::wire::{kind, read, short};
+use crate::wire::{kind, read, truncate_name};
 
 /// JSON-RPC, as the protocol uses it: the agent wants a login first. And the name that other agents have for it.
 const AUTH_REQUIRED: &str = "-32000";
@@ -42,17 +42,17 @@ pub struct AcpDecoder {
     version: Option<String>,
     ready: bool,
     /// The session that the agent is asked to take up again; until it answers it tells what was said there before.
-    taking_up: Option<String>,
+    resuming_session: Option<String>,
     used_tokens: Option<u64>,
     /// The fill when the host sent its last prompt.
     used_at_prompt: Option<u64>,
     turns: TurnTracker,
     tools: AcpToolCalls,
     compaction: Option<AcpCompaction>,
-    last_words: String,
+    last_message: String,
     cost: CumulativeCounter,
     /// A price has come since the prompt began; it is that of the tokens in its answer.
-    has_price: bool,
+    cost_reported: bool,
     garbage: TerminalText,
 }
 
@@ -64,7 +64,7 @@ enum AcpRequestKind {
     /// Of the host: a prompt that asks for a compaction.
     Compaction,
     /// Of the host: a session of before is taken up again.
-    TakeUp,
+    Resume,
     /// Of the host: anything else.
     Other,
     /// Of the agent: may it do this?
@@ -88,37 +88,39 @@ impl AcpDecoder {
             "session/prompt" => {
                 let prompt = message.params.prompt.0.first().map_or("", |chunk| chunk.text.str());
                 let asks = prompt == "/compact" || prompt.starts_with("/compact ");
-                self.requests
-                    .made(message.id, if asks { AcpRequestKind::Compaction } else { AcpRequestKind::Prompt });
-                self.last_words.clear();
-                self.has_price = false;
+                self.requests.insert(
+                    message.id,
+                    if asks { AcpRequestKind::Compaction } else { AcpRequestKind::Prompt },
+                );
+                self.last_message.clear();
+                self.cost_reported = false;
                 self.used_at_prompt = self.used_tokens;
             }
             "session/load" | "session/resume" => {
-                self.requests.made(message.id, AcpRequestKind::TakeUp);
-                self.taking_up = message.params.session.owned();
+                self.requests.insert(message.id, AcpRequestKind::Resume);
+                self.resuming_session = message.params.session.into_nonempty();
             }
             "" => {
-                if self.requests.answered(message.id) == Some(AcpRequestKind::Permission) {
+                if self.requests.remove(message.id) == Some(AcpRequestKind::Permission) {
                     let outcome = message.result.unwrap_or_default().outcome;
                     let selected = outcome.outcome.str() == "selected";
                     let allowed = selected && !outcome.option.str().contains("reject");
                     out.push(AgentEvent::ApprovalResolved { allowed });
                 }
             }
-            _ => self.requests.made(message.id, AcpRequestKind::Other),
+            _ => self.requests.insert(message.id, AcpRequestKind::Other),
         }
     }
 
     fn take(&mut self, message: AcpMessage<'_>, out: &mut Vec<AgentEvent>) {
         match message.method.str() {
             "session/update"
-                if self.taking_up.is_some() && message.params.update.what.str() != "usage_update" => {}
+                if self.resuming_session.is_some() && message.params.update.what.str() != "usage_update" => {}
             "session/update" => self.update(message.params.update, out),
             "session/request_permission" if message.id.0.is_some() => {
-                self.requests.made(message.id, AcpRequestKind::Permission);
+                self.requests.insert(message.id, AcpRequestKind::Permission);
                 let call = message.params.tool_call;
-                let title = call.title.some().unwrap_or("a tool call");
+                let title = call.title.nonempty().unwrap_or("a tool call");
                 // A command is named as every agent's is, so that a person is told how to allow it.
                 let command = call.input.command.0.as_str();
                 let title = match call.kind.str() == "execute" && !command.is_empty() {
@@ -131,12 +133,12 @@ impl AcpDecoder {
                 out.push(AgentEvent::Unknown { kind: kind(&["no method, no id"]) });
             }
             "" => {
-                let request = self.requests.answered(message.id);
+                let request = self.requests.remove(message.id);
                 match (message.error, message.result) {
                     (Some(error), _) => self.error(&error, request, out),
-                    (None, answer) if request == Some(AcpRequestKind::TakeUp) => {
-                        let model = answer.and_then(|answer| answer.models.current.owned());
-                        self.opened(self.taking_up.clone(), model, out);
+                    (None, answer) if request == Some(AcpRequestKind::Resume) => {
+                        let model = answer.and_then(|answer| answer.models.current.into_nonempty());
+                        self.on_session_opened(self.resuming_session.clone(), model, out);
                     }
                     (None, Some(answer)) => self.answer(answer, request, out),
                     (None, None) => {}
@@ -149,29 +151,34 @@ impl AcpDecoder {
     }
 
     fn answer(&mut self, answer: AcpResult<'_>, request: Option<AcpRequestKind>, out: &mut Vec<AgentEvent>) {
-        if let Some(stop_reason) = answer.stop_reason.some() {
+        if let Some(stop_reason) = answer.stop_reason.nonempty() {
             let gave_up = answer.usage.is_null && self.agent.ends_with("codex-acp");
             let is_error = gave_up && stop_reason == "end_turn";
             if is_error {
-                let words = std::mem::take(&mut self.last_words);
+                let words = std::mem::take(&mut self.last_message);
                 let said = provider_error(None, &words);
                 let code = if said.code.is_empty() { "end_turn without usage".to_owned() } else { said.code };
                 out.push(AgentEvent::Signal(ErrorSignal { code, ..said }));
             }
-            let cost_microusd = std::mem::take(&mut self.has_price).then_some(0);
-            bill(&answer, cost_microusd, out);
+            let cost_microusd = std::mem::take(&mut self.cost_reported).then_some(0);
+            push_billing(&answer, cost_microusd, out);
             self.end_prompt(stop_reason.to_owned(), is_error, request, out);
-        } else if let Some(agent_session) = answer.session_id.owned() {
-            self.opened(Some(agent_session), answer.models.current.owned(), out);
+        } else if let Some(agent_session) = answer.session_id.into_nonempty() {
+            self.on_session_opened(Some(agent_session), answer.models.current.into_nonempty(), out);
         } else if answer.capabilities.0 {
-            self.agent = answer.agent.name.owned().unwrap_or_default();
-            self.version = answer.agent.version.owned();
+            self.agent = answer.agent.name.into_nonempty().unwrap_or_default();
+            self.version = answer.agent.version.into_nonempty();
         }
     }
 
     /// A session takes prompts from now on.
-    fn opened(&mut self, agent_session: Option<String>, model: Option<String>, out: &mut Vec<AgentEvent>) {
-        self.taking_up = None;
+    fn on_session_opened(
+        &mut self,
+        agent_session: Option<String>,
+        model: Option<String>,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        self.resuming_session = None;
         let version = self.version.take();
         if !std::mem::replace(&mut self.ready, true) {
             out.push(AgentEvent::Ready { agent_session, model, version });
@@ -181,7 +188,7 @@ impl AcpDecoder {
     fn error(&mut self, error: &AcpError<'_>, request: Option<AcpRequestKind>, out: &mut Vec<AgentEvent>) {
         let (data, message) = (&error.data, error.message.str());
         let fields = &data.fields;
-        let said = match data.text.some().or(fields.details.some()).or(fields.message.some()) {
+        let said = match data.text.nonempty().or(fields.details.nonempty()).or(fields.message.nonempty()) {
             Some(detail) => format!("{message}: {detail}"),
             None => message.to_owned(),
         };
@@ -193,7 +200,7 @@ impl AcpDecoder {
         let wants_login =
             error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
         // What the agent said before it says more: "Invalid API key".
-        let said = match self.last_words.trim() {
+        let said = match self.last_message.trim() {
             words if wants_login && !words.is_empty() => words.to_owned(),
             _ => said,
         };
@@ -205,7 +212,7 @@ impl AcpDecoder {
         let resets_at = fields.resets_at.time().or(found.resets_at);
         out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code]), resets_at, ..found }));
         match request {
-            Some(AcpRequestKind::TakeUp) => self.taking_up = None,
+            Some(AcpRequestKind::Resume) => self.resuming_session = None,
             Some(AcpRequestKind::Other | AcpRequestKind::Permission) => {}
             Some(AcpRequestKind::Compaction) => {
                 self.compaction.get_or_insert_default().failed = Some(said);
@@ -250,7 +257,7 @@ impl AcpDecoder {
         if after_tokens.is_some() || self.agent == "OpenCode" {
             return AgentEvent::Compacted { trigger: CompactionTrigger::Asked, before_tokens, after_tokens };
         }
-        let said = Some(&*self.last_words).filter(|said| !said.is_empty());
+        let said = Some(&*self.last_message).filter(|said| !said.is_empty());
         let text = cut_tail(said.unwrap_or("the agent did not compact"), SIGNAL_TEXT_BYTES).to_owned();
         AgentEvent::CompactionFailed { text }
     }
@@ -259,18 +266,18 @@ impl AcpDecoder {
         self.settle_compaction(&update, out);
         match update.what.str() {
             "agent_message_chunk" => {
-                self.speaks(update.message_id.some(), out);
-                if let Some(text) = update.content.text.owned() {
-                    self.last_words.push_str(cut_tail(&text, SIGNAL_TEXT_BYTES));
-                    self.last_words = cut_tail(&self.last_words, SIGNAL_TEXT_BYTES).to_owned();
+                self.speaks(update.message_id.nonempty(), out);
+                if let Some(text) = update.content.text.into_nonempty() {
+                    self.last_message.push_str(cut_tail(&text, SIGNAL_TEXT_BYTES));
+                    self.last_message = cut_tail(&self.last_message, SIGNAL_TEXT_BYTES).to_owned();
                     out.push(AgentEvent::Text { text });
                 }
             }
-            "agent_thought_chunk" => self.speaks(update.message_id.some(), out),
+            "agent_thought_chunk" => self.speaks(update.message_id.nonempty(), out),
             "tool_call" if is_compaction(&update) => {
                 out.push(AgentEvent::Compacting);
                 self.compaction = Some(AcpCompaction {
-                    call: short(update.call.str()).to_owned(),
+                    call: truncate_name(update.call.str()).to_owned(),
                     before_tokens: self.used_tokens,
                     ..AcpCompaction::default()
                 });
@@ -329,17 +336,17 @@ impl AcpDecoder {
         }
         if update.cost.currency.str() == "USD" {
             let total = update.cost.amount.microusd();
-            let grown = total.map(|total| self.cost.to(total)).filter(|grown| *grown > 0);
+            let grown = total.map(|total| self.cost.advance_to(total)).filter(|grown| *grown > 0);
             if grown.is_some() {
-                self.has_price = true;
+                self.cost_reported = true;
                 out.push(AgentEvent::Billing(TokenUsage { cost_microusd: grown, ..TokenUsage::default() }));
             }
         }
     }
 
     fn is_of_compaction(&self, update: &AcpUpdate<'_>) -> bool {
-        let call = update.call.some();
-        self.compaction.as_ref().is_some_and(|compaction| call.map(short) == Some(&*compaction.call))
+        let call = update.call.nonempty();
+        self.compaction.as_ref().is_some_and(|compaction| call.map(truncate_name) == Some(&*compaction.call))
     }
 
     /// The protocol's own form, from agents that have it.
@@ -349,7 +356,7 @@ impl AcpDecoder {
             out.push(AgentEvent::Compacting);
             AcpCompaction { before_tokens, ..AcpCompaction::default() }
         });
-        compaction.standard(update);
+        compaction.on_compaction_update(update);
     }
 
     /// A compaction of the agent's own accord is told as soon as something else comes; one that was asked for at the
@@ -397,7 +404,7 @@ fn is_compaction(update: &AcpUpdate<'_>) -> bool {
 }
 
 /// What the prompt billed, beside a price that has come before. Gemini has a form of its own for it.
-fn bill(answer: &AcpResult<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
+fn push_billing(answer: &AcpResult<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
     let (own, tokens) = (&answer.meta.quota.tokens, &answer.usage.tokens);
     let counts = [tokens.input, tokens.cached_read, tokens.cached_write];
     let input_tokens = counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);

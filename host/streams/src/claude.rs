@@ -52,7 +52,7 @@ pub struct ClaudeDecoder {
     asked: Option<RequestedCompaction>,
     /// What the agent said by itself in this prompt: why it did not compact.
     own_words: String,
-    apart: MessageSeparator,
+    separator: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -112,13 +112,13 @@ impl ClaudeDecoder {
         match line.subtype.str() {
             // Comes again with every prompt.
             "init" => {
-                self.model = line.model.owned().or(self.model.take());
-                self.session = line.session_id.owned().or(self.session.take());
-                self.ready(line.version.owned(), out);
+                self.model = line.model.into_nonempty().or(self.model.take());
+                self.session = line.session_id.into_nonempty().or(self.session.take());
+                self.ready(line.version.into_nonempty(), out);
             }
             "status" if line.status.str() == "compacting" => out.push(AgentEvent::Compacting),
-            "status" if line.compact_result.some().is_some_and(|result| result != "success") => {
-                let text = line.compact_error.some().unwrap_or("the compaction failed");
+            "status" if line.compact_result.nonempty().is_some_and(|result| result != "success") => {
+                let text = line.compact_error.nonempty().unwrap_or("the compaction failed");
                 push(out, signal(SignalSource::AgentEvent, "compact_failed", None, text));
             }
             "compact_boundary" => {
@@ -169,13 +169,15 @@ impl ClaudeDecoder {
         for block in message.content.0 {
             match block.kind.str() {
                 // What a sub-agent says and reads fills its own window, not this one.
-                "text" if main => out.extend(block.text.owned().map(|text| AgentEvent::Text { text })),
+                "text" if main => {
+                    out.extend(block.text.into_nonempty().map(|text| AgentEvent::Text { text }))
+                }
                 "tool_use" => out.push(tool_call(block, main)),
                 "text" | "thinking" | "redacted_thinking" | "server_tool_use" | "web_search_tool_result" => {}
                 other => out.push(AgentEvent::Unknown { kind: kind(&["assistant", other]) }),
             }
         }
-        if let Some(code) = line.error.some() {
+        if let Some(code) = line.error.nonempty() {
             push(out, signal(SignalSource::AgentEvent, code, line.api_error_status.status(), ""));
         }
     }
@@ -203,7 +205,7 @@ impl ClaudeDecoder {
     }
 
     fn result(&mut self, line: ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
-        self.bill(&line, out);
+        self.push_billing(&line, out);
         self.window(&line.models, out);
         let own_words = std::mem::take(&mut self.own_words);
         if self.asked.is_some() || line.local_command.str() == "compact" {
@@ -217,16 +219,17 @@ impl ClaudeDecoder {
             }
             return;
         }
-        let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.some()).collect();
+        let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.nonempty()).collect();
         if !errors.is_empty() {
             push(out, signal(SignalSource::AgentEvent, line.subtype.str(), None, &errors.join("\n")));
         }
-        let stop_reason = line.terminal_reason.owned().or(line.subtype.owned()).unwrap_or_default();
+        let stop_reason =
+            line.terminal_reason.into_nonempty().or(line.subtype.into_nonempty()).unwrap_or_default();
         out.push(AgentEvent::PromptEnded { stop_reason, is_error: line.is_error.is_true() });
     }
 
     /// What the process billed in total, less what its turns said: compactions, sub-agents and the rest of the output.
-    fn bill(&mut self, line: &ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
+    fn push_billing(&mut self, line: &ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         let models = || line.models.0.iter().map(|(_, model)| model);
         let said = std::mem::take(&mut self.billed);
         if line.models.0.is_empty() {
@@ -243,8 +246,8 @@ impl ClaudeDecoder {
             self.output = CumulativeCounter::from(before.output_tokens.min(output));
             self.cost = CumulativeCounter::from(before.cost_microusd.unwrap_or(0).min(cost.unwrap_or(0)));
         }
-        let (input, output) = (self.input.to(input), self.output.to(output));
-        let cost_microusd = cost.map(|total| self.cost.to(total));
+        let (input, output) = (self.input.advance_to(input), self.output.advance_to(output));
+        let cost_microusd = cost.map(|total| self.cost.advance_to(total));
         let billed = TokenUsage {
             input_tokens: input.saturating_sub(said.input_tokens),
             output_tokens: output.saturating_sub(said.output_tokens),
@@ -278,7 +281,7 @@ impl ClaudeDecoder {
             return;
         };
         if !answer.version.is_empty() || answer.commands.0 {
-            self.ready(answer.version.owned(), out);
+            self.ready(answer.version.into_nonempty(), out);
         }
         if let (Some(used), Some(window)) = (answer.total_tokens.0, answer.max_tokens.0) {
             self.used_tokens = Some(used);
@@ -299,7 +302,7 @@ impl Decoder for ClaudeDecoder {
                 self.garbage.flush(out);
                 let from = out.len();
                 self.take(read, out);
-                self.apart.keep(from, out);
+                self.separator.separate_messages(from, out);
             }
             None => self.garbage.line(line, out),
         }
@@ -318,7 +321,7 @@ impl Decoder for ClaudeDecoder {
 fn tool_outputs(message: ClaudeMessage<'_>, out: &mut Vec<AgentEvent>) {
     let results = message.content.0.into_iter().filter(|block| block.kind.str() == "tool_result");
     out.extend(results.map(|block| AgentEvent::ToolOutput {
-        id: block.tool_use_id.owned().unwrap_or_default(),
+        id: block.tool_use_id.into_nonempty().unwrap_or_default(),
         bytes: block.content.bytes,
         text: block.content.beginning,
         failed: block.is_error.0,
@@ -330,9 +333,9 @@ fn synthetic(line: &ClaudeLine<'_>, message: &ClaudeMessage<'_>, out: &mut Vec<A
     let status = line.api_error_status.status();
     let texts: Vec<&str> = message.content.0.iter().map(|block| block.text.str()).collect();
     let said = texts.join("\n");
-    if let Some(code) = line.error.some() {
+    if let Some(code) = line.error.nonempty() {
         push(out, signal(SignalSource::AgentEvent, code, status, ""));
-        let detail = line.api_error_type.some().or(line.api_error.some()).unwrap_or(code);
+        let detail = line.api_error_type.nonempty().or(line.api_error.nonempty()).unwrap_or(code);
         push(out, signal(SignalSource::ProviderError, detail, status, &said));
     } else if !said.is_empty() {
         out.push(AgentEvent::Text { text: said.clone() });
@@ -347,7 +350,7 @@ fn rate_limit(limit: &ClaudeRateLimit<'_>, out: &mut Vec<AgentEvent>) {
         "allowed_warning" => ("rate_limit_warning", None),
         _ => ("rate_limit", limit.resets_at.time()),
     };
-    let text = format!("{} limit", limit.kind.some().unwrap_or("unnamed"));
+    let text = format!("{} limit", limit.kind.nonempty().unwrap_or("unnamed"));
     push(out, ErrorSignal { resets_at, ..signal(SignalSource::AgentEvent, code, None, &text) });
 }
 

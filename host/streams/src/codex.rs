@@ -62,7 +62,7 @@ impl<'de> LenientValue<'de> for CodexErrorInfo<'de> {
 impl CodexErrorInfo<'_> {
     /// The name, where there is one that says something.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.name.some().filter(|name| *name != "other")
+        self.name.nonempty().filter(|name| *name != "other")
     }
 
     /// The HTTP status that led to it.

@@ -11,7 +11,7 @@ impl CumulativeCounter {
     }
 
     /// Takes the amount as it is now; gives what came on top. A smaller amount (a counter that began anew) counts whole.
-    pub(crate) fn to(&mut self, now: u64) -> u64 {
+    pub(crate) fn advance_to(&mut self, now: u64) -> u64 {
         let grown = if now >= self.0 { now - self.0 } else { now };
         self.0 = now;
         grown

@@ -77,13 +77,13 @@ impl GeminiDecoder {
     fn take(&mut self, line: GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.kind.str() {
             "init" if !std::mem::replace(&mut self.ready, true) => {
-                let (agent_session, model) = (line.session.owned(), line.model.owned());
+                let (agent_session, model) = (line.session.into_nonempty(), line.model.into_nonempty());
                 out.push(AgentEvent::Ready { agent_session, model, version: None });
             }
             "init" => {}
             "message" if line.role.str() == "assistant" => {
                 self.turns.speaks_into(out);
-                out.extend(line.content.owned().map(|text| AgentEvent::Text { text }));
+                out.extend(line.content.into_nonempty().map(|text| AgentEvent::Text { text }));
             }
             "message" => {}
             "tool_use" => {
@@ -94,7 +94,7 @@ impl GeminiDecoder {
                 self.turns.tool_returned();
                 let mut output = line.output;
                 output.add(line.error.message.str());
-                let id = line.call.owned().unwrap_or_default();
+                let id = line.call.into_nonempty().unwrap_or_default();
                 // A command that ended with a failure is a success of the tool: only that one failed is said for sure.
                 let failed = (line.status.str() == "error").then_some(true);
                 out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning, failed });
@@ -117,8 +117,8 @@ impl GeminiDecoder {
     fn result(&mut self, line: GeminiLine<'_>, out: &mut Vec<AgentEvent>) {
         self.turns.end_into(out);
         let billed = TokenUsage {
-            input_tokens: self.input.to(line.stats.input.or_zero()),
-            output_tokens: self.output.to(line.stats.output.or_zero()),
+            input_tokens: self.input.advance_to(line.stats.input.or_zero()),
+            output_tokens: self.output.advance_to(line.stats.output.or_zero()),
             cost_microusd: None,
         };
         if billed.tokens() > 0 {
@@ -127,12 +127,12 @@ impl GeminiDecoder {
         let GeminiError { kind: error, code, message } = line.error;
         if !message.is_empty() {
             let told = provider_error(code.number.status(), message.str());
-            let code = Some(told.code).filter(|code| !code.is_empty()).or(code.text.owned());
+            let code = Some(told.code).filter(|code| !code.is_empty()).or(code.text.into_nonempty());
             out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code.unwrap_or_default()]), ..told }));
         }
         let is_error = line.status.str() != "success";
         // What went wrong says more than that something did.
-        let stop_reason = error.owned().or(line.status.owned()).unwrap_or_default();
+        let stop_reason = error.into_nonempty().or(line.status.into_nonempty()).unwrap_or_default();
         out.push(AgentEvent::PromptEnded { stop_reason, is_error });
     }
 }
@@ -160,7 +160,7 @@ impl Decoder for GeminiDecoder {
 
 fn tool_call(line: GeminiLine<'_>) -> AgentEvent {
     let (name, input) = (line.tool.str(), &line.parameters);
-    let path = input.file_path.some().or(input.absolute_path.some());
+    let path = input.file_path.nonempty().or(input.absolute_path.nonempty());
     let reads = path.filter(|_| name == "read_file").map(|path| {
         match (input.offset.0.or(input.start_line.0), input.limit.0) {
             (None, None) => path.to_owned(),
@@ -169,7 +169,7 @@ fn tool_call(line: GeminiLine<'_>) -> AgentEvent {
         }
     });
     let writes = path.filter(|_| matches!(name, "write_file" | "replace")).map(str::to_owned);
-    let command = input.command.some().filter(|_| name == "run_shell_command").and_then(command_line);
-    let id = line.call.owned().unwrap_or_default();
-    AgentEvent::ToolCall { id, name: line.tool.owned().unwrap_or_default(), reads, writes, command }
+    let command = input.command.nonempty().filter(|_| name == "run_shell_command").and_then(command_line);
+    let id = line.call.into_nonempty().unwrap_or_default();
+    AgentEvent::ToolCall { id, name: line.tool.into_nonempty().unwrap_or_default(), reads, writes, command }
 }

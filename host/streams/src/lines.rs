@@ -39,7 +39,7 @@ impl LineSplitter {
                 self.skipping = false;
             } else if self.partial.is_empty() && head.len() <= MAX_LINE_BYTES {
                 // The common case: a whole line in one chunk needs no copy.
-                give(head, &mut each);
+                emit_line(head, &mut each);
             } else {
                 self.extend(head, &mut each);
                 self.finish(&mut each);
@@ -73,14 +73,14 @@ impl LineSplitter {
 
     fn finish(&mut self, each: &mut impl FnMut(LinePiece<'_>)) {
         if !self.skipping {
-            give(&self.partial, each);
+            emit_line(&self.partial, each);
         }
         self.skipping = false;
         self.partial.clear();
     }
 }
 
-fn give(line: &[u8], each: &mut impl FnMut(LinePiece<'_>)) {
+fn emit_line(line: &[u8], each: &mut impl FnMut(LinePiece<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
         each(LinePiece::Line(line));

@@ -11,7 +11,7 @@ pub(crate) struct MessageSeparator {
 impl MessageSeparator {
     /// Puts a break before each message from `from` on that directly follows another one. What stands between two messages, as a
     /// call of a tool does, tells them apart by itself.
-    pub(crate) fn keep(&mut self, from: usize, out: &mut [AgentEvent]) {
+    pub(crate) fn separate_messages(&mut self, from: usize, out: &mut [AgentEvent]) {
         for event in &mut out[from..] {
             match event {
                 AgentEvent::Text { text } if text.is_empty() => {}

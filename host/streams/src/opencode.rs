@@ -133,7 +133,7 @@ pub struct OpencodeDecoder {
     used_before: Option<u64>,
     /// How the prompt ends if nothing more comes: stop reason, and whether it is an error.
     end: Option<(String, bool)>,
-    apart: MessageSeparator,
+    separator: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -145,7 +145,7 @@ impl OpencodeDecoder {
 
     fn take(&mut self, line: OpencodeLine<'_>, out: &mut Vec<AgentEvent>) {
         if !std::mem::replace(&mut self.ready, true) {
-            let agent_session = line.session.some().map(str::to_owned);
+            let agent_session = line.session.nonempty().map(str::to_owned);
             out.push(AgentEvent::Ready { agent_session, model: None, version: None });
         }
         self.end = None;
@@ -154,7 +154,7 @@ impl OpencodeDecoder {
             "text" if line.part.metadata.after_compaction.is_true() => self.compacted(out),
             // Not the agent's words either.
             "text" if line.part.synthetic.is_true() => {}
-            "text" => out.extend(line.part.text.owned().map(|text| AgentEvent::Text { text })),
+            "text" => out.extend(line.part.text.into_nonempty().map(|text| AgentEvent::Text { text })),
             "tool_use" => tool(line.part, out),
             "step_finish" => self.step(line.part, out),
             "error" => self.error(&line, out),
@@ -181,7 +181,7 @@ impl OpencodeDecoder {
         out.push(AgentEvent::Turn { used_tokens, billed });
         self.used_before = std::mem::replace(&mut self.used_tokens, used_tokens);
         // With these the next step follows.
-        let reason = part.reason.owned().filter(|reason| reason != "tool-calls");
+        let reason = part.reason.into_nonempty().filter(|reason| reason != "tool-calls");
         self.end = reason.map(|reason| (reason, false));
     }
 
@@ -209,7 +209,7 @@ impl Decoder for OpencodeDecoder {
                 self.garbage.flush(out);
                 let from = out.len();
                 self.take(line, out);
-                self.apart.keep(from, out);
+                self.separator.separate_messages(from, out);
             }
             None => self.garbage.line(line, out),
         }
@@ -231,27 +231,27 @@ impl Decoder for OpencodeDecoder {
 fn tool(part: OpencodePart<'_>, out: &mut Vec<AgentEvent>) {
     let (name, input) = (part.tool.str(), &part.state.input);
     let reads = match name {
-        "read" => input.path.some().map(|path| match (input.offset.0, input.limit.0) {
+        "read" => input.path.nonempty().map(|path| match (input.offset.0, input.limit.0) {
             (None, None) => path.to_owned(),
             // A targeted read of another part of a file is no re-read, so the part belongs to what was read.
             (offset, limit) => format!("{path}:{}+{}", offset.unwrap_or(0), limit.unwrap_or(0)),
         }),
-        "webfetch" => input.url.some().map(str::to_owned),
+        "webfetch" => input.url.nonempty().map(str::to_owned),
         _ => None,
     };
-    let writes = input.path.some().filter(|_| matches!(name, "write" | "edit" | "multiedit" | "patch"));
+    let writes = input.path.nonempty().filter(|_| matches!(name, "write" | "edit" | "multiedit" | "patch"));
     let writes = writes.map(str::to_owned);
-    let command = input.command.some().filter(|_| name == "bash").and_then(command_line);
+    let command = input.command.nonempty().filter(|_| name == "bash").and_then(command_line);
     let failed = match (part.state.metadata.exit.0, part.state.status.str()) {
         (Some(code), _) => Some(code != 0),
         (None, "error") => Some(true),
         (None, "completed") => Some(false),
         _ => None,
     };
-    let id = part.call.owned().unwrap_or_default();
+    let id = part.call.into_nonempty().unwrap_or_default();
     let mut output = part.state.output;
     output.append(&part.state.error);
-    let name = part.tool.owned().unwrap_or_default();
+    let name = part.tool.into_nonempty().unwrap_or_default();
     out.push(AgentEvent::ToolCall { id: id.clone(), name, reads, writes, command });
     out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning, failed });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::{RawJson, short};
+use crate::wire::{RawJson, truncate_name};
 
 /// Requests under way at a time are one or two; an agent that asks without end must not grow the list.
 const KEPT_REQUESTS: usize = 64;
@@ -19,16 +19,16 @@ impl<K> Default for PendingRequests<K> {
 
 impl<K: Copy + PartialEq> PendingRequests<K> {
     /// A request was made.
-    pub(crate) fn made(&mut self, id: RawJson<'_>, kind: K) {
+    pub(crate) fn insert(&mut self, id: RawJson<'_>, kind: K) {
         if self.0.len() == KEPT_REQUESTS {
             self.0.pop_front();
         }
-        self.0.push_back((short(id.0.unwrap_or_default()).to_owned(), kind));
+        self.0.push_back((truncate_name(id.0.unwrap_or_default()).to_owned(), kind));
     }
 
     /// A request was answered: what it was for, where that is known.
-    pub(crate) fn answered(&mut self, id: RawJson<'_>) -> Option<K> {
-        let id = short(id.0?);
+    pub(crate) fn remove(&mut self, id: RawJson<'_>) -> Option<K> {
+        let id = truncate_name(id.0?);
         let at = self.0.iter().position(|(known, _)| *known == id)?;
         self.0.remove(at).map(|(_, kind)| kind)
     }

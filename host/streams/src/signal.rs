@@ -68,11 +68,11 @@ impl ApiError {
             serde::Deserialize::deserialize(&mut serde_json::Deserializer::from_str(json)).ok()?;
         let ApiErrorBody { error } = body;
         let ApiErrorFields { code, kind, status, message, resets_at } = error?;
-        let named = [code.text, kind, status.text].into_iter().find_map(Text::owned);
+        let named = [code.text, kind, status.text].into_iter().find_map(Text::into_nonempty);
         let outer = Self {
             code: named,
             status: code.number.status().or(status.number.status()),
-            message: message.owned(),
+            message: message.into_nonempty(),
             resets_at: resets_at.time(),
         };
         let held =

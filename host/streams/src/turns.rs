@@ -3,12 +3,12 @@
 
 use baton_core::facts::{AgentEvent, TokenUsage};
 
-use crate::wire::short;
+use crate::wire::truncate_name;
 
 /// What the model did since the last turn ended.
 #[derive(Debug, Default)]
 pub(crate) struct TurnTracker {
-    spoke: bool,
+    has_output: bool,
     tool_returned: bool,
     message: Option<String>,
 }
@@ -17,11 +17,11 @@ impl TurnTracker {
     /// The model says something or calls a tool, in the message of this id where there is one. True where that begins
     /// another turn: the one before is over.
     pub(crate) fn speaks(&mut self, message: Option<&str>) -> bool {
-        let message = message.map(short);
+        let message = message.map(truncate_name);
         let same = message == self.message.as_deref();
         let other = message.is_some() && self.message.is_some() && !same;
         let over = (self.tool_returned || other) && self.end();
-        self.spoke = true;
+        self.has_output = true;
         if message.is_some() && !same {
             self.message = message.map(str::to_owned);
         }
@@ -35,7 +35,7 @@ impl TurnTracker {
 
     /// Nothing more comes of this turn. True where there was one.
     pub(crate) fn end(&mut self) -> bool {
-        std::mem::take(self).spoke
+        std::mem::take(self).has_output
     }
 
     /// As [`Turns::speaks`], where a format tells neither messages nor what a turn took: gives the turn that is over.

@@ -178,7 +178,7 @@ pub(crate) fn read<'a, T: LenientValue<'a>>(line: &'a [u8], repaired: &'a mut St
 }
 
 /// A name to keep, cut: what is remembered of a stream must not grow with what is printed.
-pub(crate) fn short(name: &str) -> &str {
+pub(crate) fn truncate_name(name: &str) -> &str {
     cut(name, NAME_BYTES)
 }
 

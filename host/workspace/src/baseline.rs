@@ -9,7 +9,9 @@ use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts, WrittenFile};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::Workspace;
 use crate::file_listing::{FileListing, FileStat, HashBudget, MAX_FILES, shown};
+use crate::named_files::NamedFiles;
 
 /// Changed files that are named; how many more there are is counted. A brief carries far fewer.
 pub const MAX_CHANGED: usize = 500;
@@ -17,6 +19,9 @@ pub const MAX_CHANGED: usize = 500;
 /// A file written less than this before the baseline may be written again within the same tick of the clock of a
 /// coarse file system: its times prove nothing.
 const RACY_NS: i64 = 2_000_000_000;
+
+/// Earlier contents of a file that a baseline keeps: rounds of a loop that change the same file are rarely more.
+const MAX_EARLIER: usize = 16;
 
 /// The state of a workspace at one moment, to be kept as JSON: at most 20,000 files with sizes, times and digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +36,19 @@ pub struct Baseline {
     cut: bool,
     /// Nanoseconds since the Unix epoch.
     taken_ns: i64,
+    /// When the folder was made, in nanoseconds since the Unix epoch, if its file system says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_ns: Option<u64>,
     files: BTreeMap<String, BaselineFile>,
+    /// What files were at earlier baselines of the same phase, if they differ by now: at most [`MAX_EARLIER`] each, the newest last.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    earlier: BTreeMap<String, Vec<Digest>>,
+    /// There were files beyond those that are listed of which git does not say whether they differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_unseen: bool,
+    /// What the next run reads or runs, as the first baseline of the phase found it.
+    #[serde(default, skip_serializing_if = "NamedFiles::is_empty")]
+    next_run_files: NamedFiles,
 }
 
 /// A file as it was.
@@ -41,6 +58,37 @@ struct BaselineFile {
     stat: FileStat,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
+}
+
+/// A file as it is now, which work had left otherwise, as far as is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentFile {
+    /// By the name that facts carry.
+    pub path: String,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Its content is known to differ. Otherwise it has the same size, and was too large to be hashed.
+    pub differs: bool,
+    /// Content address, if it is there and could be hashed.
+    pub digest: Option<Digest>,
+    /// When it was last written or moved to its place, or, if it is gone, when the nearest folder above it was last changed, in
+    /// nanoseconds since the epoch.
+    pub touched_ns: Option<i64>,
+    /// Where it is: facts may carry another name.
+    pub(crate) place: PathBuf,
+    pub(crate) bytes: u64,
+    modified_ns: i64,
+}
+
+impl CurrentFile {
+    /// Whether it is as work left it, as far as is known.
+    pub fn is_as_left(&self, left: &ChangedFile) -> bool {
+        let same_content = match (&left.digest, &self.digest) {
+            (Some(left), Some(now)) => left == now,
+            _ => left.bytes == self.bytes,
+        };
+        self.exists == left.exists && (!self.exists || same_content)
+    }
 }
 
 impl Baseline {
@@ -54,8 +102,58 @@ impl Baseline {
         &self.branch
     }
 
-    /// Remembers the files of a scene and the expected ones.
-    pub(crate) fn take(scene: &FileListing, expected: &[String]) -> Self {
+    /// When it was taken, in nanoseconds since the epoch.
+    pub fn taken_ns(&self) -> i64 {
+        self.taken_ns
+    }
+
+    /// Whether a file was at this baseline as it is now. False if that is not known.
+    pub fn has(&self, now: &CurrentFile) -> bool {
+        match self.files.get(&now.path) {
+            Some(before) if now.exists => match (&before.digest, &now.digest) {
+                (Some(before), Some(now)) => before == now,
+                _ => (before.stat.bytes, before.stat.modified_ns) == (now.bytes, now.modified_ns),
+            },
+            Some(_) => false,
+            None => !now.exists && !self.cut,
+        }
+    }
+
+    /// The same of an earlier baseline of the same phase.
+    pub fn had_earlier(&self, now: &CurrentFile) -> bool {
+        let earlier = self.earlier.get(&now.path);
+        earlier.zip(now.digest.as_ref()).is_some_and(|(earlier, now)| earlier.contains(now))
+    }
+
+    /// Whether the folder was made at another time than the one that the baseline was taken in. False if that is not known.
+    pub fn is_of_other_folder(&self, workspace: &Workspace) -> bool {
+        let now = FileListing::open_bare(&workspace.root).ok().and_then(|scene| scene.made_ns());
+        self.made_ns.zip(now).is_some_and(|(then, now)| then != now)
+    }
+
+    /// The same, with what files were at an earlier baseline of the phase, which this one replaces.
+    #[must_use]
+    pub fn replacing(mut self, earlier: Self) -> Self {
+        self.earlier = earlier.earlier;
+        self.next_run_files = self.next_run_files.with_earlier(earlier.next_run_files);
+        for (path, file) in earlier.files {
+            let now = self.files.get(&path).and_then(|now| now.digest.as_ref());
+            let Some(digest) = file.digest.filter(|digest| Some(digest) != now) else { continue };
+            let known = self.earlier.entry(path).or_default();
+            if known.contains(&digest) {
+                continue;
+            }
+            known.push(digest);
+            if known.len() > MAX_EARLIER {
+                // The first one is how the run found it.
+                known.remove(1);
+            }
+        }
+        self
+    }
+
+    /// Remembers the files of a scene, the expected ones, and those that the next run reads or runs.
+    pub(crate) fn take(scene: &FileListing, expected: &[String], next_run_files: &[String]) -> Self {
         let taken_ns = now_ns();
         let facts = scene.git.as_ref().map(|git| &git.facts);
         let mut budget = HashBudget::new();
@@ -73,7 +171,11 @@ impl Baseline {
             by_git: scene.git.is_some(),
             cut: scene.cut,
             taken_ns,
+            made_ns: scene.made_ns(),
             files,
+            earlier: BTreeMap::new(),
+            has_unseen: scene.has_unseen,
+            next_run_files: NamedFiles::take(scene, next_run_files),
         }
     }
 
@@ -114,6 +216,8 @@ impl Baseline {
             changed_beyond,
             missing,
             written: self.written(scene, expected),
+            next_run_files: self.next_run_files.changed(scene),
+            has_unseen: self.has_unseen || scene.has_unseen,
         }
     }
 
@@ -173,6 +277,38 @@ impl Baseline {
         }
         self.by_git == scene.git.is_some() || now.changed_ns >= self.taken_ns
     }
+}
+
+/// Those of these files that are not as they are described, and those of which that cannot be told.
+pub(crate) fn differing(scene: &FileListing, left: Vec<ChangedFile>) -> Vec<CurrentFile> {
+    let (paths, mut budget) = (watched(scene, &[]), HashBudget::new());
+    let current = left.into_iter().filter_map(|left| {
+        let path = path_of(&paths, &left);
+        let stat = scene.stat(path);
+        if stat.is_none() && !left.exists {
+            return None;
+        }
+        let digest = stat.as_ref().and_then(|_| scene.digest(path, &mut budget));
+        let contents = left.digest.as_ref().zip(digest.as_ref());
+        let now = CurrentFile {
+            exists: stat.is_some(),
+            differs: true,
+            digest: digest.clone(),
+            touched_ns: scene.touched_ns(path),
+            place: path.to_owned(),
+            bytes: stat.as_ref().map_or(0, |stat| stat.bytes),
+            modified_ns: stat.map_or(0, |stat| stat.modified_ns),
+            path: left.path.clone(),
+        };
+        let differs = !now.is_as_left(&left);
+        (differs || contents.is_none()).then_some(CurrentFile { differs, ..now })
+    });
+    current.collect()
+}
+
+/// Where a file is that facts name: a name in facts may differ from its own.
+fn path_of<'a>(paths: &'a BTreeMap<String, PathBuf>, file: &'a ChangedFile) -> &'a Path {
+    paths.get(&file.path).map_or(Path::new(&file.path), PathBuf::as_path)
 }
 
 /// The files of a scene that are compared: the listed ones, where the list is cut those that git knows to differ, and

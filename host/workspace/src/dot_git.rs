@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub(crate) struct DotGit {
     /// Device and inode of a folder. Not noted: they do not outlast the mount of a file system.
     #[serde(skip)]
     identity: Option<(u64, u64)>,
+    /// When a folder was made, in nanoseconds since the epoch, where its file system says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_ns: Option<u64>,
 }
 
 /// Another one is in the place of the `.git` that was there.
@@ -57,7 +61,17 @@ impl DotGit {
             kind if kind.is_symlink() => (DotGitKind::Link(fs::read_link(&path)?), None),
             _ => (DotGitKind::File(Digest::of(read(&path)?)), None),
         };
-        Ok(Some(Self { path, kind, identity }))
+        let made = meta.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made = made.filter(|_| kind == DotGitKind::Folder);
+        let made_ns = made.and_then(|made| u64::try_from(made.as_nanos()).ok());
+        Ok(Some(Self { path, kind, identity, made_ns }))
+    }
+
+    /// Whether the folder that is there was made at another time than this one was: it was restored or cloned again. False where nobody
+    /// knows.
+    pub(crate) fn was_made_again(&self) -> bool {
+        let now = self.path.parent().and_then(|top| Self::at(top).ok()).flatten().and_then(|now| now.made_ns);
+        self.made_ns.zip(now).is_some_and(|(noted, now)| noted != now)
     }
 
     /// The same with what it is by now, if it is still of the noted kind: a host that takes a run up holds it from then on.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
+use std::iter;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-use baton_core::Digest;
 use baton_core::visible::visible_name;
+use baton_core::{Digest, DigestBuilder};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -19,12 +21,19 @@ use crate::root::WorkspaceRoot;
 /// baseline of them stays near 2 MB of JSON.
 pub const MAX_FILES: usize = 10_000;
 
-/// A file is hashed up to this size: source files are smaller, and media or databases are told apart by size and
-/// times.
-pub const MAX_HASHED_BYTES: u64 = 1 << 20;
+/// A file is hashed up to this size: larger ones are rarely work of agents, and are told apart by size and times.
+pub const MAX_HASHED_BYTES: u64 = 64 << 20;
 
-/// One pass hashes at most this much in all, about half a second; what is beyond is told apart by size and times.
+/// Source files are smaller than this. Media and databases, which are larger, have a share of their own, so that a file that comes
+/// after them is still hashed.
+const SMALL_FILE_BYTES: u64 = 1 << 20;
+
+/// One pass hashes at most this much of small files, and as much of larger ones, each about half a second; what is beyond is told
+/// apart by size and times.
 const MAX_HASHED_BYTES_IN_ALL: u64 = 256 << 20;
+
+/// A file is hashed in pieces of this size.
+const HASHED_AT_ONCE: usize = 64 << 10;
 
 /// Without git, folders deeper than this are not entered: nothing that people write lies deeper.
 const MAX_DEPTH: usize = 64;
@@ -52,6 +61,8 @@ pub(crate) struct FileListing {
     pub(crate) files: Vec<PathBuf>,
     /// There are more.
     pub(crate) cut: bool,
+    /// Of some of those beyond, git does not say whether they differ either.
+    pub(crate) has_unseen: bool,
 }
 
 impl FileListing {
@@ -62,21 +73,23 @@ impl FileListing {
         own: Option<&Path>,
     ) -> Result<Self, WorkspaceError> {
         let dir = folder(root)?;
-        let mut paths = match (&git, &dir) {
-            (_, None) => Vec::new(),
+        let (mut paths, is_whole) = match (&git, &dir) {
+            (_, None) => (Vec::new(), true),
             (Some(git), Some(dir)) => listed(dir, &git.files),
-            (None, Some(dir)) => walk(dir, Path::new("")),
+            (None, Some(dir)) => walk(dir, Path::new(""), &GENERATED),
         };
         paths.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
         paths.sort();
         paths.dedup();
-        let mut scene = Self { git, dir, files: Vec::new(), cut: false };
-        for path in paths {
+        let mut scene = Self { git, dir, files: Vec::new(), cut: !is_whole, has_unseen: !is_whole };
+        let mut paths = paths.into_iter();
+        for path in paths.by_ref() {
             if scene.stat(&path).is_none() {
                 continue; // A tracked file that was deleted, or one that vanished just now.
             }
             if scene.files.len() == MAX_FILES {
                 scene.cut = true;
+                scene.has_unseen |= scene.is_beyond_git(iter::once(path).chain(paths));
                 break;
             }
             scene.files.push(path);
@@ -86,7 +99,28 @@ impl FileListing {
 
     /// Opens the folder without listing anything: enough to ask for single files.
     pub(crate) fn open_bare(root: &WorkspaceRoot) -> Result<Self, WorkspaceError> {
-        Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false })
+        Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false, has_unseen: false })
+    }
+
+    /// Whether git does not list one of these files, as those of a repository in the workspace, so that it does not say which differ.
+    fn is_beyond_git(&self, mut files: impl Iterator<Item = PathBuf>) -> bool {
+        let Some(git) = &self.git else { return true };
+        let known: BTreeSet<&PathBuf> = git.files.iter().collect();
+        files.any(|file| !known.contains(&file))
+    }
+
+    /// The files below a folder, in the order of their paths; nothing where it is not a folder, or has more than are looked at. What belongs
+    /// to git and to Baton, and caches, are not in it.
+    pub(crate) fn files_below(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let dir = self.dir.as_ref()?;
+        let (mut files, is_whole) = walk(dir, folder, &[]);
+        files.sort();
+        (is_whole && files.len() <= MAX_FILES).then_some(files)
+    }
+
+    /// Whether a folder is at this path, and no link to one.
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        self.dir.as_ref().is_some_and(|dir| dir.symlink_metadata(path).is_ok_and(|meta| meta.is_dir()))
     }
 
     /// What the system says of a file or a link; nothing where it is absent, a folder, or out of reach.
@@ -108,12 +142,12 @@ impl FileListing {
             .is_some_and(|dir| dir.metadata(path).is_ok_and(|meta| meta.is_file() || meta.is_dir()))
     }
 
-    /// Content address of a regular file, or of a link's target; nothing where it is too large or unreadable.
+    /// Content address of a regular file, or of a link by [`link_digest`]; nothing where it is too large or unreadable.
     pub(crate) fn digest(&self, path: &Path, budget: &mut HashBudget) -> Option<Digest> {
         let dir = self.dir.as_ref()?;
         let meta = dir.symlink_metadata(path).ok()?;
         if meta.is_symlink() {
-            return Some(Digest::of(dir.read_link_contents(path).ok()?.as_os_str().as_bytes()));
+            return Some(link_digest(dir.read_link_contents(path).ok()?.as_os_str().as_bytes()));
         }
         if !meta.is_file() || !budget.take(meta.len()) {
             return None;
@@ -124,10 +158,48 @@ impl FileListing {
         if !file.metadata().ok()?.is_file() {
             return None;
         }
-        let mut bytes = Vec::new();
-        file.take(MAX_HASHED_BYTES + 1).read_to_end(&mut bytes).ok()?;
-        (bytes.len() as u64 <= MAX_HASHED_BYTES).then(|| Digest::of(&bytes))
+        let mut file = file.take(MAX_HASHED_BYTES + 1);
+        let (mut digest, mut piece) = (DigestBuilder::default(), [0; HASHED_AT_ONCE]);
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => digest.update(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        // Nothing is left of the bound if the file has grown beyond it since.
+        (file.limit() > 0).then(|| digest.finish())
     }
+
+    /// When the folder was made, in nanoseconds since the epoch; nothing if its file system does not say.
+    pub(crate) fn made_ns(&self) -> Option<u64> {
+        let made = self.dir.as_ref()?.dir_metadata().ok()?.created().ok()?.into_std();
+        u64::try_from(made.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+    }
+
+    /// When a file was last written or moved to its place, or, if none is there, when the nearest folder above it was last changed. No
+    /// program can set these times back.
+    pub(crate) fn touched_ns(&self, path: &Path) -> Option<i64> {
+        if let Some(stat) = self.stat(path) {
+            return Some(stat.changed_ns);
+        }
+        let dir = self.dir.as_ref()?;
+        let above = path.ancestors().skip(1).find_map(|above| match above.as_os_str().is_empty() {
+            true => dir.dir_metadata().ok(),
+            false => dir.symlink_metadata(above).ok(),
+        })?;
+        Some(nanoseconds(above.ctime(), above.ctime_nsec()))
+    }
+}
+
+/// Content address of a link. No file has it that holds the target as its text: an agent may put a link in the place of a file, and what
+/// the system follows it to is another program.
+pub(crate) fn link_digest(target: &[u8]) -> Digest {
+    let mut digest = DigestBuilder::default();
+    digest.update(b"link\0");
+    digest.update(target);
+    digest.finish()
 }
 
 /// The workspace; absent where it is gone.
@@ -149,17 +221,21 @@ pub(crate) struct FileStat {
 }
 
 /// How much more may be hashed in this pass.
-pub(crate) struct HashBudget(u64);
+pub(crate) struct HashBudget {
+    small: u64,
+    large: u64,
+}
 
 impl HashBudget {
     pub(crate) fn new() -> Self {
-        Self(MAX_HASHED_BYTES_IN_ALL)
+        Self { small: MAX_HASHED_BYTES_IN_ALL, large: MAX_HASHED_BYTES_IN_ALL }
     }
 
     fn take(&mut self, bytes: u64) -> bool {
-        let fits = bytes <= MAX_HASHED_BYTES && bytes <= self.0;
+        let share = if bytes <= SMALL_FILE_BYTES { &mut self.small } else { &mut self.large };
+        let fits = bytes <= MAX_HASHED_BYTES && bytes <= *share;
         if fits {
-            self.0 -= bytes;
+            *share -= bytes;
         }
         fits
     }
@@ -179,17 +255,19 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
-/// The files that git lists. Of a repository inside the workspace it names only the folder, so that is walked.
-fn listed(root: &Dir, files: &[PathBuf]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+/// The files that git lists, and whether these are all. Of a repository inside the workspace it names only the folder, so that is walked.
+fn listed(root: &Dir, files: &[PathBuf]) -> (Vec<PathBuf>, bool) {
+    let (mut found, mut is_whole) = (Vec::new(), true);
     for path in files.iter().filter(|path| !is_ours(path) && !is_cached(path)) {
         if root.symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) {
-            found.extend(walk(root, path));
+            let (below, all) = walk(root, path, &GENERATED);
+            found.extend(below);
+            is_whole &= all;
         } else {
             found.push(path.clone());
         }
     }
-    found
+    (found, is_whole)
 }
 
 /// Whether it lies in a folder of [`CACHES`].
@@ -198,28 +276,33 @@ fn is_cached(path: &Path) -> bool {
     parts.any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache))
 }
 
-/// Files below a folder where git is of no help: breadth first, no links, bounded.
-fn walk(root: &Dir, start: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+/// Files below a folder where git is of no help, and whether these are all: breadth first, no links, bounded, without folders of these names
+/// and those that belong to git, to Baton or to a cache.
+fn walk(root: &Dir, start: &Path, without: &[&str]) -> (Vec<PathBuf>, bool) {
+    let (mut found, mut is_whole) = (Vec::new(), true);
     let mut folders = BTreeSet::from([(0_usize, start.to_owned())]);
     let mut looked_at = 0;
-    let skipped = OURS.iter().chain(&GENERATED).chain(&CACHES);
+    let skipped = OURS.iter().chain(without).chain(&CACHES);
     while let Some((depth, folder)) = folders.pop_first() {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
         let Ok(entries) = root.read_dir(here) else { continue };
         for entry in entries.flatten() {
             looked_at += 1;
             if looked_at > MAX_ENTRIES {
-                return found;
+                return (found, false);
             }
             let name = entry.file_name();
             let Ok(kind) = entry.file_type() else { continue };
             if !kind.is_dir() {
                 found.push(folder.join(&name));
-            } else if depth < MAX_DEPTH && !skipped.clone().any(|skipped| name == *skipped) {
+            } else if skipped.clone().any(|skipped| name == *skipped) {
+                continue;
+            } else if depth < MAX_DEPTH {
                 folders.insert((depth + 1, folder.join(&name)));
+            } else {
+                is_whole = false;
             }
         }
     }
-    found
+    (found, is_whole)
 }

@@ -2,20 +2,22 @@
 //! (see `isolated_git_dir.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
 //! that goes through one counts as not committed once it was written again, even with the same content.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use baton_core::Digest;
 use baton_core::facts::{COMMITS_NAMED, Commit, GitFacts};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 use crate::Workspace;
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, CurrentFile};
 use crate::blocking_pipes::{self, BlockingPipe};
-use crate::file_listing::MAX_FILES;
+use crate::file_listing::{MAX_FILES, link_digest};
 use crate::git_config;
 use crate::git_info::GitInfoSnapshot;
 use crate::git_links::AcceptedLinks;
@@ -26,6 +28,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// At most this much of git's answer is read: some 300,000 paths.
 const MAX_ANSWER_BYTES: u64 = 32 << 20;
+
+/// Paths that git is asked about at once, as arguments.
+const PATHS_ASKED_AT_ONCE: usize = 100;
+
+/// Of a commit, at most this many files are compared by their contents, about a second; of those beyond, the size says it.
+const CONTENTS_COMPARED: usize = 200;
 
 /// What git says of a workspace, in one look.
 #[derive(Debug)]
@@ -86,7 +94,7 @@ impl<'w> GitReader<'w> {
             Some(home) => GitInfoSnapshot::kept_or_of(&home.info, &repository).await.ok()?,
             None => GitInfoSnapshot::of(&repository).await.ok()?,
         };
-        let view = IsolatedGitDir::hold(folder, &repository, &links, &info).await.ok()?;
+        let view = IsolatedGitDir::hold(folder, &repository, &links, &info, None).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }
 }
@@ -160,7 +168,94 @@ pub(crate) async fn since(
     Ok(CommitsSince { commits, diverged: !held || now != branch })
 }
 
+/// Whether HEAD names a commit that does not hold this one: an older one, or one of another branch.
+pub(crate) async fn has_left(workspace: &Workspace, head: &str) -> Result<bool, BlockingPipe> {
+    if !is_commit(head) {
+        return Ok(false);
+    }
+    let Some(git) = GitReader::open(workspace).await? else { return Ok(false) };
+    let is_born = git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await?.is_some();
+    Ok(is_born && git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await?.is_none())
+}
+
+/// The newest commit on HEAD that was made by then, in seconds since the epoch.
+pub(crate) async fn head_by(workspace: &Workspace, seconds: u64) -> Result<Option<String>, BlockingPipe> {
+    let Some(git) = GitReader::open(workspace).await? else { return Ok(None) };
+    let age = format!("--min-age={seconds}");
+    let commit = git.ask(&["rev-list", "--max-count=1", &age, "HEAD", "--"]).await?.unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(&commit).trim().to_owned()).filter(|commit| is_commit(commit)))
+}
+
+/// The names of those of these files that are as a commit has them at their paths. Of one that is too large to be compared, the size
+/// says it.
+pub(crate) async fn as_committed(
+    workspace: &Workspace,
+    commit: &str,
+    files: &[CurrentFile],
+) -> Result<BTreeSet<String>, BlockingPipe> {
+    let (mut same, mut compared) = (BTreeSet::new(), 0);
+    if !is_commit(commit) {
+        return Ok(same);
+    }
+    let Some(git) = GitReader::open(workspace).await? else { return Ok(same) };
+    let there = files.iter().filter(|file| file.exists && file.differs);
+    // With a dot before it, no path is read as a pattern.
+    let by_path: BTreeMap<String, &CurrentFile> =
+        there.filter_map(|file| Some((format!("./{}", file.place.to_str()?), file))).collect();
+    let paths: Vec<&str> = by_path.keys().map(String::as_str).collect();
+    for paths in paths.chunks(PATHS_ASKED_AT_ONCE) {
+        let question = [&["ls-tree", "-l", "-z", commit, "--"], paths].concat();
+        let listed = git.ask(&question).await?.unwrap_or_default();
+        for blob in records(&listed).filter_map(CommittedBlob::of) {
+            let Some(file) = by_path.get(&format!("./{}", blob.path)) else { continue };
+            if file.bytes != blob.bytes {
+                continue;
+            }
+            compared += 1;
+            let digest = file.digest.as_ref().filter(|_| compared <= CONTENTS_COMPARED);
+            if git.is_content(&blob, digest).await? {
+                same.insert(file.path.clone());
+            }
+        }
+    }
+    Ok(same)
+}
+
+/// A file or link of a commit.
+#[derive(Debug, PartialEq, Eq)]
+struct CommittedBlob<'a> {
+    is_link: bool,
+    id: &'a str,
+    bytes: u64,
+    path: &'a str,
+}
+
+impl<'a> CommittedBlob<'a> {
+    /// From a line of `ls-tree -l`; nothing if it is a folder or a submodule.
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let (meta, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
+        let mut words = meta.split_ascii_whitespace();
+        let (mode, kind, id, bytes) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let blob = Self { is_link: mode == "120000", id, bytes: bytes.parse().ok()?, path };
+        (kind == "blob" && is_commit(id)).then_some(blob)
+    }
+}
+
 impl GitReader<'_> {
+    /// Whether a file of the size of a blob has its content.
+    async fn is_content(
+        &self,
+        blob: &CommittedBlob<'_>,
+        digest: Option<&Digest>,
+    ) -> Result<bool, BlockingPipe> {
+        let Some(digest) = digest.filter(|_| blob.bytes < MAX_ANSWER_BYTES) else { return Ok(true) };
+        let content = self.ask(&["cat-file", "blob", blob.id]).await?;
+        Ok(content.is_some_and(|content| match blob.is_link {
+            true => link_digest(&content) == *digest,
+            false => Digest::of(&content) == *digest,
+        }))
+    }
+
     /// Branch, head and what is not committed. The host's own files are no changes of the work, and git does not go into
     /// submodules: there it would read their configuration.
     async fn status(&self) -> Result<Option<Vec<u8>>, BlockingPipe> {
@@ -319,6 +414,19 @@ mod tests {
         assert_eq!((found.id.as_str(), found.subject.as_str()), ("1f2e3d", "Write the lexer"));
         assert_eq!(commit(b"1f2e3d"), Commit { id: "1f2e3d".into(), subject: String::new() });
         assert_eq!(commit(&[b"1 ".as_slice(), &[b'x'; 500]].concat()).subject.len(), SUBJECT_CHARS);
+    }
+
+    #[test]
+    fn a_committed_file_is_read_from_its_line() {
+        let id = "78981922613b2afb6025042ff6bd878ac1994e85";
+        let line = format!("120000 blob {id}       2\ta b");
+        let link = CommittedBlob { is_link: true, id, bytes: 2, path: "a b" };
+        assert_eq!(CommittedBlob::of(line.as_bytes()), Some(link));
+        for other in
+            [format!("040000 tree {id}       -\ta"), format!("160000 commit {id}       -\ta"), String::new()]
+        {
+            assert_eq!(CommittedBlob::of(other.as_bytes()), None);
+        }
     }
 
     #[test]

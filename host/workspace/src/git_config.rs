@@ -35,7 +35,7 @@ pub struct CommandKey {
     /// As git writes it, with `*` for a part that the repository names.
     pub key: &'static str,
     /// What the host sets in its place, in every call. Absent where the name is not known before, and where the user's own
-    /// choice holds (filters and merge drivers): then the one protection is that no repository is asked.
+    /// choice holds (filters and merge drivers, as far as `user_filters.rs` lets it): then no repository is asked.
     pub off: Option<&'static str>,
 }
 
@@ -169,6 +169,8 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsS
         ("GIT_NO_REPLACE_OBJECTS", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("LC_ALL", "C"),
+        // For filters: Python takes no module from the folder that it is started in.
+        ("PYTHONSAFEPATH", "1"),
     ];
     inherited.chain(set.into_iter().map(|(name, value)| (name, value.into())))
 }
@@ -298,7 +300,7 @@ fn escaped(byte: u8) -> Vec<u8> {
 }
 
 async fn listed(file: &Path) -> io::Result<Vec<u8>> {
-    let ended = asked(file, &["--list"]).await?;
+    let ended = asked(Some(file), &["--list"]).await?;
     match ended.status.success() {
         true => Ok(ended.stdout),
         false => Err(complaint(&ended)),
@@ -309,7 +311,7 @@ async fn listed(file: &Path) -> io::Result<Vec<u8>> {
 pub(crate) async fn path_setting(files: &[PathBuf], key: &str) -> io::Result<Option<PathBuf>> {
     // A pipe would hold the host up.
     for file in files.iter().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file())) {
-        let ended = asked(file, &["--type=path", "--get", key]).await?;
+        let ended = asked(Some(file), &["--type=path", "--get", key]).await?;
         match ended.status.code() {
             Some(0) => {
                 let value = ended.stdout.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -340,7 +342,7 @@ pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(),
         }
         // Conditions hold or not by where git is called; a pipe is in the way of one of the calls.
         let question = ["--no-includes", "--type=path", "--get-regexp", r"^include(if\..*)?\.path$"];
-        let Ok(ended) = asked(&file, &question).await else { continue };
+        let Ok(ended) = asked(Some(&file), &question).await else { continue };
         let values = ended
             .stdout
             .split(|byte| *byte == 0)
@@ -366,16 +368,19 @@ fn complaint(ended: &Output) -> io::Error {
     io::Error::other(OsStr::from_bytes(&ended.stderr).to_string_lossy().trim().to_owned())
 }
 
-/// Reads a file of settings, and those that it includes, as data.
-async fn asked(file: &Path, question: &[&str]) -> io::Result<Output> {
+/// Reads a file of settings, or those of the user and the system, and those that they include, as data.
+pub(crate) async fn asked(file: Option<&Path>, question: &[&str]) -> io::Result<Output> {
     let mut git = Command::new(own_trusted_program("git"));
-    git.args(["config", "--includes", "-z", "--file"])
-        .arg(file)
-        .args(question)
-        // In no repository: only this file is read.
+    git.args(["config", "--includes", "-z"]);
+    if let Some(file) = file {
+        git.arg("--file").arg(file);
+    }
+    git.args(question)
+        // In no repository: only these are read.
         .current_dir("/")
         .env_clear()
         .envs(environment())
+        .env("GIT_DIR", "/dev/null")
         .stdin(Stdio::null())
         .kill_on_drop(true);
     tokio::time::timeout(LIMIT, git.output()).await.map_err(io::Error::other)?

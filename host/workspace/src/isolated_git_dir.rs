@@ -19,11 +19,15 @@ use crate::blocking_pipes::{self, BlockingPipe};
 use crate::git_config::{self, RepositorySettings, arguments, environment};
 use crate::git_info::GitInfoSnapshot;
 use crate::git_links::{AcceptedLinks, moved, without_content};
-use crate::regular_file::read_plain;
+use crate::git_object_store::GitObjectStore;
+use crate::regular_file::{read_lines, read_plain};
+use crate::user_filters::UserCommandsOff;
 
-/// What a repository shares among its work trees, without `config`, `hooks`, `info` and `worktrees`. `lfs` is where git-lfs keeps
+/// What a repository shares among its work trees, without `config`, `hooks`, `info`, `objects` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
-const SHARED: [&str; 5] = ["lfs", "objects", "packed-refs", "refs", "reftable"];
+const SHARED: [&str; 4] = ["lfs", "packed-refs", "refs", "reftable"];
+/// Where it keeps its objects.
+const OBJECTS: &str = "objects";
 /// Where a repository keeps its list of work trees.
 pub(crate) const WORK_TREES: &str = "worktrees";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
@@ -159,6 +163,10 @@ pub(crate) struct IsolatedGitDir {
     pub(crate) empty_tree: &'static str,
     /// Filters that the repository names, and that it does not get.
     pub(crate) filters: BTreeSet<String>,
+    /// Commands of the user that git does not get.
+    pub(crate) off: UserCommandsOff,
+    /// Where git finds its objects, if not in the repository.
+    pub(crate) objects: Option<GitObjectStore>,
 }
 
 /// The HEAD of a folder that stands for a repository: git takes none without one for a repository.
@@ -170,12 +178,13 @@ const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b
 
 impl IsolatedGitDir {
     /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there. Refused if a link that is not accepted
-    /// would lead git elsewhere, for reading as for writing.
+    /// would lead git elsewhere, for reading as for writing. Git finds the objects of the repository there, or those of a store.
     pub(crate) async fn hold(
         folder: &Path,
         repository: &Repository,
         links: &AcceptedLinks,
         info: &GitInfoSnapshot,
+        objects: Option<&GitObjectStore>,
     ) -> io::Result<Self> {
         links.expect(repository)?;
         let mut settings = repository.settings().await?;
@@ -184,19 +193,36 @@ impl IsolatedGitDir {
         for name in SHARED {
             hold_link(&folder.join(name), &repository.common_dir.join(name))?;
         }
+        let objects = objects.map(|store| store.hold(settings.is_sha256())).transpose()?;
+        let found =
+            objects.as_ref().map_or_else(|| repository.common_dir.join(OBJECTS), GitObjectStore::new_objects);
+        hold_link(&folder.join(OBJECTS), &found)?;
         hold_shallow(&folder.join(SHALLOW), &repository.common_dir.join(SHALLOW))?;
         settings.exclude_by(info.hold(folder, repository)?.as_deref());
         hold_file(&folder.join("config"), &settings.file())?;
         hold_file(&folder.join("HEAD"), NO_HEAD)?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
         let filters = settings.filters().clone();
-        Ok(Self { folder: folder.to_owned(), repository: repository.clone(), empty_tree, filters })
+        let off = UserCommandsOff::read().await?;
+        let (folder, repository) = (folder.to_owned(), repository.clone());
+        Ok(Self { folder, repository, empty_tree, filters, off, objects })
+    }
+
+    /// Commits whose parents the repository does not have.
+    pub(crate) fn shallow(&self) -> io::Result<Vec<String>> {
+        read_lines(&self.folder.join(SHALLOW), MAX_SHALLOW_BYTES)
+    }
+
+    /// Where the repository keeps its objects.
+    pub(crate) fn repository_objects(&self) -> PathBuf {
+        self.repository.common_dir.join(OBJECTS)
     }
 
     /// Git for what needs neither index nor HEAD of the work tree. It sees nothing of the git folder there, where an agent may be
     /// writing now: so nothing in it leads git elsewhere.
     pub(crate) fn git_of_refs(&self) -> Command {
         let mut git = base(&self.repository.top);
+        git.envs(self.off.environment());
         git.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.repository.top);
         git
     }
@@ -215,6 +241,7 @@ impl IsolatedGitDir {
     pub(crate) fn git(&self) -> Command {
         let Repository { top, git_dir, .. } = &self.repository;
         let mut git = base(top);
+        git.envs(self.off.environment());
         git.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", top).env("GIT_COMMON_DIR", &self.folder);
         git
     }

@@ -15,21 +15,26 @@ mod git;
 mod git_config;
 mod git_info;
 mod git_links;
+mod git_object_store;
 mod isolated_git_dir;
 mod issue;
+mod named_files;
 mod projection;
 mod regular_file;
 mod repository;
 mod root;
 mod safe_read;
+mod user_filters;
 mod verify;
 mod worktrees;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use baton_core::UnixMs;
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
 use baton_folder::ReplacedFolders;
@@ -37,7 +42,7 @@ use dot_git::DotGit;
 use isolated_git_dir::Repository;
 use root::WorkspaceRoot;
 
-pub use baseline::{Baseline, MAX_CHANGED};
+pub use baseline::{Baseline, CurrentFile, MAX_CHANGED};
 pub use baton_folder::ReplacedFolder;
 pub use blocking_pipes::BlockingPipe;
 pub use dot_git::ReplacedRepository;
@@ -127,14 +132,20 @@ impl Workspace {
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
     /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
-        self.held()?;
-        let git = git::look(self, None).await?;
-        let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
-        blocking(move || {
-            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
-            Ok(Baseline::take(&scene, &expected))
-        })
-        .await
+        self.baseline_with_next_run(expected, &[]).await
+    }
+
+    /// The same, with the files and folders that the next run reads or runs, relative to the workspace: these are compared by their names.
+    ///
+    /// # Errors
+    /// As for [`Workspace::baseline`].
+    pub async fn baseline_with_next_run(
+        &self,
+        expected: &[String],
+        next_run_files: &[String],
+    ) -> Result<Baseline, WorkspaceError> {
+        let (expected, next_run_files) = (expected.to_vec(), next_run_files.to_vec());
+        self.listed(None, move |scene| Baseline::take(scene, &expected, &next_run_files)).await
     }
 
     /// What is on disk now, and what of it differs from the baseline (A5). A workspace that is gone is a fact, not
@@ -148,15 +159,8 @@ impl Workspace {
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
-        self.held()?;
-        let git = git::look(self, Some(baseline)).await?;
-        let (root, own) = (self.root.clone(), self.own.clone());
-        let (expected, baseline) = (expected.to_vec(), baseline.clone());
-        blocking(move || {
-            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
-            Ok(baseline.compare(&scene, &expected, MAX_CHANGED))
-        })
-        .await
+        let (expected, start) = (expected.to_vec(), baseline.clone());
+        self.listed(Some(baseline), move |scene| start.compare(scene, &expected, MAX_CHANGED)).await
     }
 
     /// Every file that differs from the baseline, where [`Workspace::assess`] names only the first [`MAX_CHANGED`]:
@@ -165,14 +169,8 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
-        self.held()?;
-        let git = git::look(self, Some(baseline)).await?;
-        let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
-        blocking(move || {
-            let scene = file_listing::FileListing::open(&root, git, own.as_deref())?;
-            Ok(baseline.compare(&scene, &[], usize::MAX).changed)
-        })
-        .await
+        let start = baseline.clone();
+        self.listed(Some(baseline), move |scene| start.compare(scene, &[], usize::MAX).changed).await
     }
 
     /// Those of the paths that are not in the workspace. Links are followed, but not out of it.
@@ -187,6 +185,57 @@ impl Workspace {
             Ok(paths.into_iter().filter(|path| !scene.has_file(path)).collect())
         })
         .await
+    }
+
+    /// Those of these files that are not as they are described, as they are now, and those of which that cannot be told.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn differing(&self, left: Vec<ChangedFile>) -> Result<Vec<CurrentFile>, WorkspaceError> {
+        self.listed(None, move |scene| baseline::differing(scene, left)).await
+    }
+
+    /// The names of those of these files that are as a commit has them at their paths. None without git.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn as_committed(
+        &self,
+        commit: &str,
+        files: &[CurrentFile],
+    ) -> Result<BTreeSet<String>, WorkspaceError> {
+        self.held()?;
+        Ok(git::as_committed(self, commit, files).await?)
+    }
+
+    /// The newest commit on HEAD that was made by then. None without git.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn head_by(&self, at: UnixMs) -> Result<Option<String>, WorkspaceError> {
+        self.held()?;
+        Ok(git::head_by(self, at.0 / 1000).await?)
+    }
+
+    /// Whether HEAD names a commit that does not hold this one: an older one, or one of another branch. False without git.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn has_left(&self, head: &str) -> Result<bool, WorkspaceError> {
+        self.held()?;
+        Ok(git::has_left(self, head).await?)
+    }
+
+    /// Looks at the listed files, and has git say what happened since a baseline.
+    async fn listed<T: Send + 'static>(
+        &self,
+        since: Option<&Baseline>,
+        look: impl FnOnce(&file_listing::FileListing) -> T + Send + 'static,
+    ) -> Result<T, WorkspaceError> {
+        self.held()?;
+        let git = git::look(self, since).await?;
+        let (root, own) = (self.root.clone(), self.own.clone());
+        blocking(move || Ok(look(&file_listing::FileListing::open(&root, git, own.as_deref())?))).await
     }
 
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.

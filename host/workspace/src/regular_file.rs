@@ -36,6 +36,18 @@ pub fn read_plain(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// The lines of a regular file that has at most `max_bytes`; none where there is no file.
+///
+/// # Errors
+/// As for [`read_plain`].
+pub(crate) fn read_lines(path: &Path, max_bytes: u64) -> io::Result<Vec<String>> {
+    match read_plain(path, max_bytes) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

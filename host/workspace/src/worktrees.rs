@@ -4,6 +4,8 @@
 //! | file | what |
 //! |---|---|
 //! | `worktrees/git.rs` | calls of git that may change something |
+//! | `worktrees/export.rs` | what the host's git made, given to the repository |
+//! | `worktrees/import.rs` | objects of the repository, taken into the host's own store |
 //! | `worktrees/worktree_link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
 //! | `worktrees/worktree.rs` | one tree: what it holds, and what of it is the work |
 //! | `worktrees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
@@ -36,7 +38,10 @@ mod branch_commit;
 mod check_outputs;
 mod commit;
 mod create;
+mod export;
 mod git;
+mod import;
+mod index_additions;
 mod index_refresh;
 mod land;
 mod merge;
@@ -65,6 +70,7 @@ use crate::dot_git::DotGit;
 use crate::git_config;
 use crate::git_info::GitInfoSnapshot;
 use crate::git_links::{AcceptedLinks, RefusedLink};
+use crate::git_object_store::GitObjectStore;
 use crate::isolated_git_dir::{IsolatedGitDir, Repository, RepositoryLookupError};
 use crate::{GitContext, Workspace, WorkspaceError};
 use git::GitRunner;
@@ -98,6 +104,9 @@ const VIEW: &str = ".view";
 const VIEW_WITH_TREES: &str = ".view-trees";
 /// The folder of a run that stands for the repository in the workspace.
 const VIEW_OF_WORKSPACE: &str = ".view-of";
+/// The same two for looks that change nothing, and that read the objects of the repository.
+const READ_VIEW: &str = ".read";
+const READ_VIEW_OF_WORKSPACE: &str = ".read-of";
 /// Files that note the user's own links in the repository.
 const LINKS: &str = ".links";
 /// Folders that keep what the repository had git ignore.
@@ -106,6 +115,8 @@ const INFO: &str = ".info";
 const START: &str = ".start";
 /// Files that note what the refs of a run name.
 const REFS: &str = ".refs";
+/// The host's own objects of the repository, for all runs.
+const OBJECTS: &str = ".objects";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -125,6 +136,7 @@ struct RunWorktreesInner {
     info: PathBuf,
     /// What the refs of the run name.
     refs: RunRefs,
+    objects: GitObjectStore,
     /// The note of what git did not look at then, and the note once it is read.
     start_file: PathBuf,
     start: OnceLock<Arc<StartNote>>,
@@ -135,6 +147,8 @@ struct RunWorktreesInner {
     /// Parallel changes of one repository fail on its locks.
     turn: Mutex<()>,
     repo: OnceCell<WorkspaceRepository>,
+    /// Set once the repository was found to have the commit with which the run began.
+    is_same_history: OnceCell<()>,
     /// What no merge and no landing changes.
     kept: OnceLock<ProtectedPaths>,
     /// Makes names of temporary files unlike each other.
@@ -163,7 +177,7 @@ impl RunWorktrees {
         let run = fit(run.as_str());
         let of_run = |name: &str| beside(folder).join(format!("{name}-{run}"));
         let (start_file, refs) = (of_run(START), RunRefs::new(of_run(REFS), &run));
-        let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(VIEW_OF_WORKSPACE));
+        let (links, info, view) = (of_run(LINKS), of_run(INFO), of_run(READ_VIEW_OF_WORKSPACE));
         let held = Arc::default();
         let (noted, kept, holding) = (links.clone(), info.clone(), Arc::clone(&held));
         let git = Some(GitContext { view, repository: None, links: noted, info: kept, held: holding });
@@ -175,12 +189,14 @@ impl RunWorktrees {
             links,
             info,
             refs,
+            objects: GitObjectStore::new(&beside(folder).join(OBJECTS)),
             start_file,
             start: OnceLock::new(),
             hidden_from_git: OnceLock::new(),
             held,
             turn: Mutex::new(()),
             repo: OnceCell::new(),
+            is_same_history: OnceCell::new(),
             kept: OnceLock::new(),
             ordinal: AtomicU64::new(0),
             mended: std::sync::Mutex::default(),
@@ -221,7 +237,8 @@ impl RunWorktrees {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
         }
-        let (view, held) = (self.view_of(tree), Arc::clone(&self.0.held));
+        let view = self.0.folder.join(format!("{READ_VIEW}-{}", fit(tree.as_str())));
+        let held = Arc::clone(&self.0.held);
         let (links, info) = (self.0.links.clone(), self.0.info.clone());
         let git = Some(GitContext { view, repository: Some(at.clone()), links, info, held });
         let Workspace { own, exchanged, command_mark, .. } = self.0.workspace.clone();
@@ -253,7 +270,9 @@ impl RunWorktrees {
         let failed = |source| WorktreeError::File { what: "use", path: at.common_dir.clone(), source };
         let folder = beside(&self.0.folder).join(VIEW_WITH_TREES);
         let info = GitInfoSnapshot::default();
-        let view = IsolatedGitDir::hold(&folder, at, &self.links(at)?, &info).await.map_err(failed)?;
+        let view = IsolatedGitDir::hold(&folder, at, &self.links(at)?, &info, Some(&self.0.objects))
+            .await
+            .map_err(failed)?;
         Ok(GitRunner::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
     }
 
@@ -291,7 +310,7 @@ impl RunWorktrees {
         }
         self.make_room_for_large_files(&git, &repository).await?;
         // A branch of that very name leaves no room for others below it.
-        let is_taken = git.call(&["show-ref", "--verify", "-q", "refs/heads/baton"]).holds().await?;
+        let is_taken = git.call(&["rev-parse", "-q", "--verify", "refs/heads/baton"]).holds().await?;
         let branches = if is_taken { "baton-runs" } else { "baton" };
         Ok(WorkspaceRepository {
             repository,
@@ -349,7 +368,7 @@ impl RunWorktrees {
             links.expect_same(repository).map_err(|source| WorktreeError::Link { source })?;
         }
         let info = GitInfoSnapshot::kept_or_of(&self.0.info, repository).await.map_err(failed)?;
-        IsolatedGitDir::hold(&path, repository, &links, &info).await.map_err(failed)
+        IsolatedGitDir::hold(&path, repository, &links, &info, Some(&self.0.objects)).await.map_err(failed)
     }
 
     /// The links in the repository that are the user's own.
@@ -381,7 +400,9 @@ impl RunWorktrees {
     async fn workspace_place(&self, repo: &WorkspaceRepository) -> Result<Worktree, WorktreeError> {
         let tree = WorktreeName::workspace();
         let view = self.view(&tree, &repo.repository).await?;
-        Ok(Worktree::new(self, repo, &tree, view))
+        let place = Worktree::new(self, repo, &tree, view);
+        self.expect_same_history(&place).await?;
+        Ok(place)
     }
 
     /// The same as [`RunWorktrees::place`]; nothing where it is gone.

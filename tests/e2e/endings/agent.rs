@@ -1,16 +1,16 @@
 //! The agents of the matrix but the rehearsal: one program that speaks four protocols. What it does with a prompt is the
 //! same in each (`play.rs`); the protocols say only that, and how full its window is.
 
+mod fake_agent;
 mod lines;
-mod play;
 
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::cell::{AgentEnding, EvidenceRequirement, FakeAgentKind};
-use play::FakeAgent;
-pub(crate) use play::{PROMPTS, PromptRecord};
+use fake_agent::FakeAgent;
+pub(crate) use fake_agent::{PROMPTS, PromptRecord};
 
 /// The word that makes this executable an agent. After it: kind, ending, what it is held to, and the folder of its log.
 pub(crate) const COMMAND: &str = "__agent";

@@ -5,14 +5,14 @@ use baton_runtime::core::view::{PhaseOrigin, PhaseSummary, RunStatus};
 use serde_json::Value;
 
 use crate::cell::{AgentEnding, EvidenceRequirement};
-use crate::scene::{CASES, CHECK, EndingRun, FILE, words};
+use crate::ending_run::{CASES, CHECK, EndingRun, FILE, words};
 
 /// Exit codes of `baton run`.
 const DONE: i32 = 0;
 const PAUSED: i32 = 5;
 
 pub(crate) fn everything(scene: &EndingRun) {
-    always(scene);
+    expect_invariants(scene);
     match scene.cell.ending {
         AgentEnding::HandsOff => hands_off(scene),
         AgentEnding::ReportsFailed => reports_failed(scene),
@@ -26,7 +26,7 @@ pub(crate) fn everything(scene: &EndingRun) {
 }
 
 /// What holds of every cell: what passes is there, a run that is done has everything, and nothing done is asked for.
-fn always(scene: &EndingRun) {
+fn expect_invariants(scene: &EndingRun) {
     let (story, told) = (&scene.story, told(scene));
     let file = scene.stage.read(FILE);
     let found = file.lines().filter(|line| line.starts_with("case ")).count();

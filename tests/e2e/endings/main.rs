@@ -6,8 +6,8 @@
 
 mod agent;
 mod cell;
+mod ending_run;
 mod expect;
-mod scene;
 mod script;
 #[path = "../support/mod.rs"]
 mod support;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(arguments.test_threads.unwrap_or(AT_A_TIME).min(AT_A_TIME));
     let trial = |cell: EndingCase| {
         Trial::test(cell.name(), move || {
-            expect::everything(&scene::EndingRun::play(cell));
+            expect::everything(&ending_run::EndingRun::play(cell));
             Ok(())
         })
     };

@@ -1,7 +1,7 @@
 //! The endings as scripts of the rehearsal agent.
 
 use crate::cell::{AgentEnding, EvidenceRequirement};
-use crate::scene::{FILE, OPENING, SPLIT_REQUEST, words};
+use crate::ending_run::{FILE, OPENING, SPLIT_REQUEST, words};
 
 /// All five cases.
 const ALL: [&str; 5] = ["case 1", "case 2", "case 3", "case 4", "case 5"];

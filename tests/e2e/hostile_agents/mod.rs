@@ -3,18 +3,18 @@
 mod daemons;
 mod descriptors;
 mod escapes;
-mod exchanged;
 mod flood;
 mod folder;
 mod hidden;
-mod kept;
+mod link_swaps;
 mod programs;
+mod protected_paths_in_commits;
 mod readers;
-mod root;
-mod rule;
+mod replaced_workspace;
+mod run_control;
 mod secrets;
 mod settings;
-mod together;
+mod shared_inbox;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -14,13 +14,13 @@ pub(crate) struct RealAgent {
     /// The role's lines that say how it is started; `PROGRAM` is what is installed.
     role: &'static str,
     /// Lays down its settings and says what it finds in its environment.
-    surroundings: fn(&Path, &Simulator) -> Vec<(&'static str, OsString)>,
+    make_environment: fn(&Path, &Simulator) -> Vec<(&'static str, OsString)>,
     /// The simulated window in which alpha and beta fit one by one and not together.
     pub(crate) narrow_window_tokens: u64,
     /// Occupancy that two pages exceed and an empty context does not.
     pub(crate) compact_percent: u32,
     /// What it tells of the time at which a quota resets.
-    pub(crate) tells_reset: ResetPrecision,
+    pub(crate) reset_precision: ResetPrecision,
     /// Where the tools of MCP servers are tried, it finds them by a search, and offers only those that it found.
     pub(crate) searches: bool,
     /// Baton confines it, and the user allows the simulator's address.
@@ -40,10 +40,10 @@ pub(crate) enum ResetPrecision {
 pub(crate) const CLAUDE: RealAgent = RealAgent {
     variable: "BATON_TEST_CLAUDE",
     role: "agent = \"claude\"\nprogram = \"PROGRAM\"\npermission = \"edit\"\nmodel = \"claude-sonnet-4-5\"",
-    surroundings: with_key,
+    make_environment: with_key,
     narrow_window_tokens: 125_000,
     compact_percent: 34,
-    tells_reset: ResetPrecision::Nothing,
+    reset_precision: ResetPrecision::Nothing,
     searches: false,
     strict: false,
 };
@@ -56,16 +56,16 @@ pub(crate) const CLAUDE_SEARCHING: RealAgent = RealAgent { searches: true, ..CLA
 
 /// Claude Code as it is used with a subscription.
 pub(crate) const CLAUDE_SUBSCRIBED: RealAgent =
-    RealAgent { surroundings: with_subscription, tells_reset: ResetPrecision::Second, ..CLAUDE };
+    RealAgent { make_environment: with_subscription, reset_precision: ResetPrecision::Second, ..CLAUDE };
 
 /// Its own sandbox needs more of the kernel than a container may have, hence the full permission.
 pub(crate) const CODEX: RealAgent = RealAgent {
     variable: "BATON_TEST_CODEX",
     role: "agent = \"codex\"\nprogram = \"PROGRAM\"\npermission = \"full\"",
-    surroundings: of_codex,
+    make_environment: of_codex,
     narrow_window_tokens: 145_000,
     compact_percent: 33,
-    tells_reset: ResetPrecision::Second,
+    reset_precision: ResetPrecision::Second,
     searches: true,
     strict: false,
 };
@@ -81,26 +81,26 @@ pub(crate) const CODEX_NESTED: RealAgent =
 pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
     variable: "BATON_TEST_CLAUDE_ACP",
     role: "agent = \"acp:node 'PROGRAM'\"\npermission = \"edit\"",
-    surroundings: with_key,
+    make_environment: with_key,
     narrow_window_tokens: 125_000,
     compact_percent: 36,
-    tells_reset: ResetPrecision::Nothing,
+    reset_precision: ResetPrecision::Nothing,
     searches: false,
     strict: false,
 };
 
 /// The same with a subscription.
 pub(crate) const CLAUDE_ACP_SUBSCRIBED: RealAgent =
-    RealAgent { surroundings: with_subscription, tells_reset: ResetPrecision::Minute, ..CLAUDE_ACP };
+    RealAgent { make_environment: with_subscription, reset_precision: ResetPrecision::Minute, ..CLAUDE_ACP };
 
 /// Codex behind its adapter.
 pub(crate) const CODEX_ACP: RealAgent = RealAgent {
     variable: "BATON_TEST_CODEX_ACP",
     role: "agent = \"acp:node 'PROGRAM'\"\npermission = \"full\"",
-    surroundings: of_codex_acp,
+    make_environment: of_codex_acp,
     narrow_window_tokens: 145_000,
     compact_percent: 33,
-    tells_reset: ResetPrecision::Minute,
+    reset_precision: ResetPrecision::Minute,
     searches: true,
     strict: false,
 };
@@ -152,7 +152,7 @@ impl RealAgent {
     pub(crate) fn environment(&self, home: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
         let temporary = home.join("tmp");
         fs::create_dir_all(&temporary).unwrap();
-        let mut environment = (self.surroundings)(home, simulator);
+        let mut environment = (self.make_environment)(home, simulator);
         if self.strict {
             let folder = home.join(".config/baton");
             fs::create_dir_all(&folder).unwrap();

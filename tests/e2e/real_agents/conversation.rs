@@ -8,8 +8,8 @@ use baton_runtime::store::{Journal, JournalEntry};
 use baton_simulator::{AnswerKind, ServedRequest, Simulator};
 
 use crate::agent::RealAgent;
+use crate::fixture::{MESSAGE_SCALE, RealAgentFixture, asked, count};
 use crate::scenario::hanging_once;
-use crate::scene::{MESSAGE_SCALE, RealAgentFixture, asked, count};
 use crate::support::until;
 
 /// Interrupted in the middle of the second objective, and taken up again. `forgets` takes away what the agent kept of its conversation.
@@ -36,19 +36,19 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
     let requests = simulator.requests();
     let at = requests.iter().position(|request| request.answered == AnswerKind::Hung).unwrap();
     let is_work = |request: &&ServedRequest| {
-        request.prompt.contains("- [beta]") && request.answered != AnswerKind::Aside
+        request.prompt.contains("- [beta]") && request.answered != AnswerKind::SideRequest
     };
     let next = requests[at + 1..].iter().find(is_work).unwrap();
     assert_eq!(next.prompt_tokens > requests[at].prompt_tokens, !forgets, "{:#?}", asked(&simulator));
     let from_handoff = |notice: &ProgressEvent| {
         matches!(notice, ProgressEvent::Prompted { kind: PromptKind::Continuing, .. })
     };
-    assert_eq!(run.story.count(from_handoff) > 0, forgets, "{:#?}", run.plot());
+    assert_eq!(run.story.count(from_handoff) > 0, forgets, "{:#?}", run.key_events());
     assert_eq!(
         run.story.count(|notice| matches!(notice, ProgressEvent::Retrying { .. })),
         0,
         "{:#?}",
-        run.plot()
+        run.key_events()
     );
     let place = [scene.stage.workspace.display().to_string(), scene.stage.state_root().display().to_string()];
     let place = ["--workspace", &place[0], "--state-dir", &place[1]];

@@ -4,7 +4,7 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_simulator::{ModelScript, ModelTurn, Simulator};
 
 use crate::agent::RealAgent;
-use crate::scene::{OBJECTIVES, RealAgentFixture, asked};
+use crate::fixture::{OBJECTIVES, RealAgentFixture, asked};
 
 /// Tool calls of the first objective; the table has 25 turns for all three.
 const CALLS: usize = 60;
@@ -29,9 +29,9 @@ pub(crate) fn long_objective(agent: &RealAgent) {
     scene.expect_done(&run);
     assert!(page(CALLS).is_file(), "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
-    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    assert_eq!(run.stops(), [], "{:#?}", run.key_events());
     let given = run.story.count(|notice| matches!(notice, ProgressEvent::Budgeted { of_table: 25, .. }));
-    assert!(given >= 2, "{:#?}", run.plot());
+    assert!(given >= 2, "{:#?}", run.key_events());
     // The table of people adds up.
     let phase = run.phase();
     assert!(phase.turns as usize > CALLS && phase.turns <= phase.max_turns, "{phase:#?}");

@@ -7,22 +7,22 @@
 //! runs. `.ci/run` installs all four and sets them.
 
 mod agent;
-mod allowed;
+mod agent_failures;
+mod allowed_commands;
 mod conversation;
+mod fixture;
 mod long;
 mod scenario;
-mod scene;
 mod split;
 #[path = "../support/mod.rs"]
 mod support;
-mod trouble;
-mod way_in;
+mod task_sources;
 
 use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
     CODEX_NESTED,
 };
-use trouble::UnreadyCase;
+use agent_failures::UnreadyCase;
 
 /// What an agent goes through whether it is confined or not, with this permission for what it reports.
 macro_rules! in_every_way {
@@ -126,17 +126,17 @@ fn claude_asks_for_a_split_and_two_of_it_do_the_parts() {
 
 #[test]
 fn claude_works_through_a_plan() {
-    way_in::plan(&CLAUDE, "claude");
+    task_sources::plan(&CLAUDE, "claude");
 }
 
 #[test]
 fn claude_works_through_what_init_has_written() {
-    way_in::init(&CLAUDE, "claude");
+    task_sources::init(&CLAUDE, "claude");
 }
 
 #[test]
 fn claude_does_what_a_sentence_says() {
-    way_in::sentence(&CLAUDE, "claude");
+    task_sources::sentence(&CLAUDE, "claude");
 }
 
 // Who logs in with a subscription is told more of a quota.
@@ -153,7 +153,7 @@ fn claude_acp_is_waited_for_until_its_subscription_resets() {
 
 #[test]
 fn claude_that_refuses_to_compact_is_continued_at_once() {
-    trouble::refused_compaction(&CLAUDE);
+    agent_failures::refused_compaction(&CLAUDE);
 }
 
 // What keeps an agent from beginning is said in its own words, with what mends it, and costs one question.
@@ -164,21 +164,21 @@ const ARGUMENTS: &str = "args = [\"--strict-mcp-config\"]";
 
 #[test]
 fn claude_that_is_not_logged_in_is_known_before() {
-    let (says, mended_by) = ("Claude Code is not logged in", "`claude /login`");
-    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
-    trouble::known_before(&CLAUDE, "edit", &unready);
+    let (says, remedy) = ("Claude Code is not logged in", "`claude /login`");
+    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, remedy };
+    agent_failures::known_before(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn claude_that_is_not_logged_in_asks_once() {
-    let (says, mended_by) = ("Not logged in · Please run /login", "`claude /login`");
-    let unready = UnreadyCase { role: ARGUMENTS, lacking: NO_KEY, switches: &[], says, mended_by };
-    trouble::asks_once(&CLAUDE, "edit", &unready);
+    let (says, remedy) = ("Not logged in · Please run /login", "`claude /login`");
+    let unready = UnreadyCase { role: ARGUMENTS, lacking: NO_KEY, switches: &[], says, remedy };
+    agent_failures::asks_once(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn claude_whose_key_is_refused_tells_each_retry_and_asks_once() {
-    trouble::refused_key(&CLAUDE);
+    agent_failures::refused_key(&CLAUDE);
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn claude_that_refuses_root_is_known_before() {
     if !rustix::process::getuid().is_root() {
         return;
     }
-    let (says, mended_by) = ("refuses `permission = \"full\"` as root", "IS_SANDBOX=1");
-    let unready = UnreadyCase { role: "", lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
-    trouble::known_before(&CLAUDE, "full", &unready);
+    let (says, remedy) = ("refuses `permission = \"full\"` as root", "IS_SANDBOX=1");
+    let unready = UnreadyCase { role: "", lacking: &["IS_SANDBOX"], switches: &[], says, remedy };
+    agent_failures::known_before(&CLAUDE, "full", &unready);
 }
 
 #[test]
@@ -197,44 +197,43 @@ fn claude_that_refuses_root_asks_once() {
         return;
     }
     let role = "args = [\"--dangerously-skip-permissions\"]";
-    let (says, mended_by) = ("cannot be used with root/sudo privileges", "IS_SANDBOX=1");
-    let unready = UnreadyCase { role, lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
-    trouble::asks_once(&CLAUDE, "edit", &unready);
+    let (says, remedy) = ("cannot be used with root/sudo privileges", "IS_SANDBOX=1");
+    let unready = UnreadyCase { role, lacking: &["IS_SANDBOX"], switches: &[], says, remedy };
+    agent_failures::asks_once(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn claude_acp_that_is_not_logged_in_asks_once() {
-    let (says, mended_by) = ("Authentication required", "Log in the agent behind it");
-    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
-    trouble::asks_once(&CLAUDE_ACP, "edit", &unready);
+    let (says, remedy) = ("Authentication required", "Log in the agent behind it");
+    let unready = UnreadyCase { role: "", lacking: NO_KEY, switches: &[], says, remedy };
+    agent_failures::asks_once(&CLAUDE_ACP, "edit", &unready);
 }
 
 #[test]
 fn claude_whose_model_is_unknown_asks_once() {
-    trouble::unknown_model(&CLAUDE);
+    agent_failures::unknown_model(&CLAUDE);
 }
 
 #[test]
 fn claude_that_reaches_no_provider_asks_once() {
     let switches = &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"), ("CLAUDE_CODE_MAX_RETRIES", "1")];
-    let unready =
-        UnreadyCase { role: "", lacking: &[], switches, says: "ECONNREFUSED", mended_by: "network" };
-    trouble::asks_once(&CLAUDE, "edit", &unready);
+    let unready = UnreadyCase { role: "", lacking: &[], switches, says: "ECONNREFUSED", remedy: "network" };
+    agent_failures::asks_once(&CLAUDE, "edit", &unready);
 }
 
 #[test]
 fn codex_that_lacks_its_key_is_known_before() {
-    let (says, mended_by) = ("needs OPENAI_API_KEY, which is not set", "set it where you start Baton");
-    let unready = UnreadyCase { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, mended_by };
-    trouble::known_before(&CODEX, "full", &unready);
+    let (says, remedy) = ("needs OPENAI_API_KEY, which is not set", "set it where you start Baton");
+    let unready = UnreadyCase { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, remedy };
+    agent_failures::known_before(&CODEX, "full", &unready);
 }
 
 #[test]
 fn codex_that_lacks_its_key_asks_once() {
     let role = "args = [\"-c\", \"model_providers.simulated.env_key='FAKE_API_KEY'\"]";
-    let (says, mended_by) = ("Missing environment variable: `FAKE_API_KEY`", "env = [\"FAKE_API_KEY\"]");
-    let unready = UnreadyCase { role, lacking: &[], switches: &[], says, mended_by };
-    trouble::asks_once(&CODEX, "full", &unready);
+    let (says, remedy) = ("Missing environment variable: `FAKE_API_KEY`", "env = [\"FAKE_API_KEY\"]");
+    let unready = UnreadyCase { role, lacking: &[], switches: &[], says, remedy };
+    agent_failures::asks_once(&CODEX, "full", &unready);
 }
 
 #[test]
@@ -249,17 +248,17 @@ fn codex_works_on_past_the_turns_of_the_table() {
 
 #[test]
 fn claude_runs_what_its_role_allows_and_nothing_more() {
-    allowed::allowed_commands(&CLAUDE);
+    allowed_commands::allowed_commands(&CLAUDE);
 }
 
 #[test]
 fn claude_acp_runs_what_its_role_allows_and_nothing_more() {
-    allowed::allowed_commands(&CLAUDE_ACP);
+    allowed_commands::allowed_commands(&CLAUDE_ACP);
 }
 
 #[test]
 fn what_codex_refuses_by_its_own_rules_is_told_and_counted() {
-    allowed::refused_by_its_own_rules(&CODEX);
+    allowed_commands::refused_by_its_own_rules(&CODEX);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use baton_simulator::{AnswerKind, ModelScript, ModelTurn, ScriptedFailure, Simul
 use serde_json::json;
 
 use crate::agent::{RealAgent, ResetPrecision};
-use crate::scene::{MESSAGE_SCALE, OBJECTIVES, RealAgentFixture, RealAgentRun, asked, count, filler};
+use crate::fixture::{MESSAGE_SCALE, OBJECTIVES, RealAgentFixture, RealAgentRun, asked, count, filler};
 use crate::support::until;
 
 /// Seconds until the quota resets, at first and where the agent was too slow to meet it.
@@ -31,7 +31,7 @@ pub(crate) fn success(agent: &RealAgent) {
     let run = scene.run(&simulator);
     scene.expect_done(&run);
     run.expect_sessions(1, 0);
-    assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+    assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.key_events());
     // N6: what Codex would note for good of any folder that it may write in.
     let settings = scene.settings_of_codex();
     assert!(!settings.contains("trust_level"), "{settings}");
@@ -78,7 +78,7 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
     let session = run.phase().sessions[0].id.clone();
     assert!(run.reports.iter().all(|(from, _)| from.as_ref() == Some(&session)), "{:#?}", run.reports);
     assert_eq!(run.reports.len(), 3 * OBJECTIVES.len(), "{:#?}", run.reports);
-    assert_eq!(run.story.done().len(), OBJECTIVES.len(), "{:#?}", run.plot());
+    assert_eq!(run.story.done().len(), OBJECTIVES.len(), "{:#?}", run.key_events());
     let done: Vec<_> = OBJECTIVES.iter().map(|id| ((*id).to_owned(), "done".to_owned())).collect();
     assert_eq!(scene.progress(), done);
     let status = scene.stage.baton(&["status"]).expect(0).stdout;
@@ -88,7 +88,7 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
         assert!(scene.stage.artifacts().iter().any(|artifact| artifact.name == name));
     }
     run.expect_sessions(1, 0);
-    assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+    assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.key_events());
 }
 
 /// Out of context in the middle of the second objective, by the provider's own words.
@@ -136,7 +136,7 @@ pub(crate) fn rate_limit(agent: &RealAgent) {
     scene.expect_done(&run);
     assert_eq!(count(&simulator, &AnswerKind::Failed(429)), 1, "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
-    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    assert_eq!(run.stops(), [], "{:#?}", run.key_events());
     // Where the agent says that it waits, the wait ended as well.
     assert_eq!(
         run.waits().len(),
@@ -149,7 +149,7 @@ pub(crate) fn quota(agent: &RealAgent) {
     // B4, B5, B6
     for resets_in_s in RESETS_IN_S {
         let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-        let resets_at_s = match agent.tells_reset {
+        let resets_at_s = match agent.reset_precision {
             // Told without seconds, only a whole minute is told as it is.
             ResetPrecision::Minute => (now_s() + resets_in_s).next_multiple_of(60),
             ResetPrecision::Nothing | ResetPrecision::Second => now_s() + resets_in_s,
@@ -167,10 +167,10 @@ pub(crate) fn quota(agent: &RealAgent) {
 
 fn waited(agent: &RealAgent, run: &RealAgentRun, resets_at_s: u64) {
     run.expect_sessions(1, 0);
-    let expected = (agent.tells_reset != ResetPrecision::Nothing).then_some(UnixMs(resets_at_s * 1000));
+    let expected = (agent.reset_precision != ResetPrecision::Nothing).then_some(UnixMs(resets_at_s * 1000));
     let waits = run.waits();
     assert!(!waits.is_empty() && waits.iter().all(|until| *until == expected), "{waits:?}, {expected:?}");
-    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    assert_eq!(run.stops(), [], "{:#?}", run.key_events());
     // A wait is told again when the agent gives up: with when it is tried again.
     let begun = |notice: &ProgressEvent| match notice {
         ProgressEvent::QuotaWait { since, .. } => Some(*since),
@@ -178,7 +178,7 @@ fn waited(agent: &RealAgent, run: &RealAgentRun, resets_at_s: u64) {
     };
     let begun: BTreeSet<UnixMs> = run.story.notices.iter().filter_map(begun).collect();
     let over = run.story.count(|notice| matches!(notice, ProgressEvent::QuotaOver { .. }));
-    assert_eq!(begun.len(), over, "{:#?}", run.plot());
+    assert_eq!(begun.len(), over, "{:#?}", run.key_events());
 }
 
 /// The policy wants room before the second objective; the agent makes it and goes on.
@@ -199,7 +199,7 @@ pub(crate) fn compaction(agent: &RealAgent) {
         (1, 1, 1),
         "{:#?}\n{:#?}",
         asked(&simulator),
-        run.plot()
+        run.key_events()
     );
     run.expect_sessions(1, 0);
 

@@ -14,7 +14,7 @@ use baton_simulator::{ModelRequest, ModelScript, ModelTurn, Simulator};
 use serde_json::json;
 
 use crate::agent::RealAgent;
-use crate::scene::{OBJECTIVES, RealAgentFixture};
+use crate::fixture::{OBJECTIVES, RealAgentFixture};
 use crate::support::TestWorkspace;
 
 /// What the agent says when it has asked; it has done nothing, and that is no failure.
@@ -55,12 +55,12 @@ pub(crate) fn split(agent: &RealAgent) {
     let phases = &run.story.view.phases;
     let ids: Vec<_> = phases.iter().map(|phase| (phase.id.as_str(), phase.status, phase.verified)).collect();
     let done = |id| (id, PhaseStatus::Done, Some(true));
-    assert_eq!(ids, [done("write"), done("writea"), done("writeb")], "{:#?}", run.plot());
+    assert_eq!(ids, [done("write"), done("writea"), done("writeb")], "{:#?}", run.key_events());
     assert!(phases[1..].iter().all(|phase| phase.origin == PhaseOrigin::Split && !phase.tree.is_workspace()));
     assert!(run.reports.iter().any(|(_, report)| matches!(report, AgentReport::SplitRequest { .. })));
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Merged { .. })), 2);
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Landed { committed: true, .. })), 1);
-    assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.plot());
+    assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.key_events());
 
     for id in OBJECTIVES {
         assert_eq!(scene.stage.read(&format!("{id}.txt")), format!("{id}\n"));

@@ -22,7 +22,7 @@ const ATTACKS: &str = include_str!("attacks.py");
 const SECRET: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nthe secret\n";
 
 /// Each attack, and a piece of what has to be told of it. `PORT` and the like stand for what the scene has.
-const TOLD: &[(&str, &str)] = &[
+const EXPECTED_REPORTS: &[(&str, &str)] = &[
     ("read_key_in_home", "read HOME/.ssh/id_rsa"),
     ("read_by_whole_path", "read OUT/secret-1"),
     ("read_by_dots", "read OUT/secret-2"),
@@ -82,7 +82,7 @@ const TOLD: &[(&str, &str)] = &[
 ];
 
 /// What is given, in a home of the session's own: outside nothing comes of it, which is held below.
-const OF_ITS_OWN: &[&str] = &["write_startup_file"];
+const PRIVATE_HOME_ATTACKS: &[&str] = &["write_startup_file"];
 
 /// What only root can do even without a sandbox.
 const OF_ROOT: &[&str] = &["trace_another", "enter_namespace_of_another"];
@@ -253,10 +253,13 @@ fn nobody_gets_out_and_each_try_is_told() {
     }
     let scene = scene("strict");
     let results = scene.play();
-    let expected: Vec<&str> = TOLD.iter().map(|(name, _)| *name).collect();
-    assert!(expected.len() >= 40 && expected.len() + OF_ITS_OWN.len() == results.len(), "{results:#?}");
+    let expected: Vec<&str> = EXPECTED_REPORTS.iter().map(|(name, _)| *name).collect();
+    assert!(
+        expected.len() >= 40 && expected.len() + PRIVATE_HOME_ATTACKS.len() == results.len(),
+        "{results:#?}"
+    );
     let got = |(name, result): &(&String, &Value)| {
-        **result == Value::Bool(true) && !OF_ITS_OWN.contains(&name.as_str())
+        **result == Value::Bool(true) && !PRIVATE_HOME_ATTACKS.contains(&name.as_str())
     };
     let out: Vec<_> = results.iter().filter(got).collect();
     assert_eq!(out, [], "these got out");
@@ -266,7 +269,7 @@ fn nobody_gets_out_and_each_try_is_told() {
         _ => None,
     });
     let refusals: Vec<String> = refusals.collect();
-    let unseen: Vec<_> = TOLD
+    let unseen: Vec<_> = EXPECTED_REPORTS
         .iter()
         .map(|(name, needle)| (name, scene.filled(needle)))
         .filter(|(_, needle)| {

@@ -7,7 +7,7 @@ use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::workflow::SandboxLevel;
 
 use super::can;
-use crate::support::TestWorkspace;
+use crate::support::{CommandOutput, TestWorkspace};
 
 /// A job of one objective whose agent is this shell script, with lines of its role and of its phase.
 fn job(script: &str, role: &str, phase: &str) -> TestWorkspace {
@@ -80,6 +80,96 @@ fn a_users_floor_holds_whatever_a_workflow_says() {
         config(&stage, text);
         stage.baton(&["run", "job.toml"]).expect(2).says(&[says]);
     }
+}
+
+#[test]
+fn a_folder_widens_no_sandbox_however_its_level_was_raised() {
+    // N6: with `--sandbox strict`, the `baton.toml` of a cloned folder gave the user's keys, `~/.bashrc` and any network.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = job("cat ~/secret > got; true", "", "");
+    stage.write("PLAN.md", "# The plan\n\n- [ ] Write `a.txt`.\n");
+    let agent = format!("process:{}", stage.path("agent.sh").display());
+    let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let place = ["sandbox", "try", "--workspace", &root, "--state-dir", &state, "--"];
+    let baton_toml = stage.workspace.join("baton.toml");
+    for (list, says) in [
+        ("read = [\"~/secret\"]", "asks to read ~/secret"),
+        ("write = [\"~/.bashrc\"]", "asks to write ~/.bashrc"),
+        ("network = [\"*.com\"]", "asks for the network *.com:443"),
+    ] {
+        for level in ["", "level = \"write\"\n", "level = \"strict\"\n"] {
+            fs::write(&baton_toml, format!("[sandbox]\n{level}{list}\n")).unwrap();
+            let confined = ["--sandbox", "strict", "--agent", &agent];
+            let sentence = ["do", "Write a.txt", "--no-check"];
+            for task in [&["run", "job.toml"][..], &["run", "PLAN.md"], &sentence] {
+                let ended = stage.baton(&[task, &confined].concat()).expect(2);
+                ended.says(&["baton.toml", says, "your own config.toml does not allow", "in [sandbox]"]);
+            }
+            let ended = stage.baton(&[&place[..], &["sh", "-c", "cat ~/secret"]].concat());
+            assert_ne!((ended.code, ended.stdout.as_str()), (Some(0), "the secret"), "{list}");
+            ended.says(&["baton.toml", says]);
+        }
+    }
+    assert!(!stage.has_run());
+    // What the user lists the folder may ask for, and the start says which file does.
+    config(&stage, "[sandbox]\nread = [\"~/secret\"]\nnetwork = [\"*.example.com\"]\n");
+    fs::write(&baton_toml, "[sandbox]\nnetwork = [\"a.example.com\"]\n").unwrap();
+    let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict"]).expect(0);
+    ended.says(&["by lists, executor can connect to a.example.com:443", "baton.toml)"]);
+    let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict", "--restart"]).expect(0);
+    ended.says(&["read ~/secret", "config.toml)"]);
+    assert_eq!(stage.read("got"), "the secret");
+}
+
+#[test]
+fn a_workflow_works_in_no_folder_that_the_users_floor_does_not_give() {
+    // N6: the file of a clone named any folder of the user as its workspace, which the agent then read and wrote.
+    let stage = TestWorkspace::new();
+    for folder in ["clone/site", "keys"] {
+        fs::create_dir_all(stage.path(folder)).unwrap();
+    }
+    let job = |workspace: &str| {
+        let text = format!(
+            "name = \"job\"\ngoal = \"Show what happens.\"\nworkspace = \"{workspace}\"\n\
+             [roles.executor]\nagent = \"process:sh -c 'cat > /dev/null; echo x > a.txt; echo Done: a'\"\n\
+             [limits]\nretries = 0\nbackoff = \"0s\"\n[[phases]]\nid = \"only\"\n\
+             objectives = [{{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }}]\n"
+        );
+        stage.write("clone/job.toml", text);
+    };
+    // Without a folder on the command line.
+    let run = |arguments: &[&str]| -> CommandOutput {
+        let mut command = stage.command(&[]);
+        command.args(["run", "clone/job.toml", "--inline", "--state-dir"]).arg(stage.state_root());
+        command.args(arguments).output().unwrap().into()
+    };
+    let says =
+        ["clone/job.toml asks to work in", "/keys (`workspace`)", "--workspace", "`write` in [sandbox]"];
+    job("../keys");
+    run(&["--sandbox", "write"]).expect(2).says(&says);
+    for floor in ["sandbox = \"write\"\n", "[sandbox]\nlevel = \"strict\"\nread = []\nwrite = [\"~/key\"]\n"]
+    {
+        config(&stage, floor);
+        run(&[]).expect(2).says(&says);
+        stage.baton(&["check", "clone/job.toml"]).expect(2).says(&says);
+    }
+    assert!(!stage.path("keys/a.txt").exists());
+    if !can(SandboxLevel::Write) {
+        return;
+    }
+    // The person names it, or lists it; and what lies below the file is not asked about.
+    config(&stage, "sandbox = \"write\"\n");
+    run(&["--workspace", "keys"]).expect(0);
+    assert!(stage.path("keys/a.txt").exists());
+    config(&stage, "[sandbox]\nlevel = \"write\"\nwrite = [\"~/keys\"]\n");
+    stage.baton(&["check", "clone/job.toml"]).expect(0);
+    config(&stage, "sandbox = \"write\"\n");
+    job("site");
+    // The file that the command of the agent names was written by it.
+    run(&["--accept-changes"]).expect(0);
+    assert!(stage.path("clone/site/a.txt").exists());
 }
 
 #[test]
@@ -289,6 +379,26 @@ fn the_door_of_a_session_takes_no_orders() {
     let ended = stage.baton(&["run", "job.toml"]).expect(0);
     assert!(stage.read("said").contains("takes calls of tools by its own session"), "{}", stage.read("said"));
     ended.says(&["is not allowed to change its run by stop: its host does not give it"]);
+}
+
+#[test]
+fn the_door_of_a_session_takes_its_own_calls() {
+    // N6: the host knows by a process inside which session started it.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "/usr/bin/python3 -c 'import json, socket; file = json.load(open(\"/run/baton/door.json\")); \
+                  door = socket.socket(socket.AF_UNIX); door.connect(file.pop(\"socket\")); file.pop(\"schema\"); \
+                  call = {\"tool\": \"context_status\", \"arguments\": {}}; \
+                  asked = {\"control\": \"call\", \"pass\": file, \"call\": call}; \
+                  door.sendall(json.dumps(asked).encode() + b\"\\n\"); print(door.recv(65536).decode())' > said 2>&1";
+    for level in ["strict", "write"] {
+        let stage = job(script, &format!("sandbox = \"{level}\""), "");
+        stage.baton(&["run", "job.toml"]).expect(0);
+        let said = stage.read("said");
+        assert!(level == "write" || said.contains("\"reply\":\"called\""), "{level}: {said}");
+        assert!(!said.contains("another session"), "{level}: {said}");
+    }
 }
 
 #[test]

@@ -5,9 +5,14 @@
 //! `.ci/run` sets it where bubblewrap works.
 
 mod attacks;
-mod beyond;
+mod baton_files;
+mod beyond_mounts;
+mod host_programs;
 mod keys;
+mod lists;
+mod programs;
 mod user;
+mod write_level;
 
 use std::io::Write as _;
 

@@ -33,8 +33,7 @@ fn an_ordinary_user_confines_as_root_does() {
     );
     let home = stage.path("");
     // What was built may lie where nobody else comes.
-    let own = stage.path("baton");
-    fs::copy(env!("CARGO_BIN_EXE_baton"), &own).unwrap();
+    let own = stage.copy_of_baton("baton");
     let owned = Command::new("chown").args(["-R", &format!("{USER}:{USER}")]).arg(&home).status().unwrap();
     assert!(owned.success());
     let ended = Command::new(own)

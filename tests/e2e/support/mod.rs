@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub)] // A module of several suites; each uses its own part.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use baton_runtime::store::{ArtifactStore, Journal, JournalEntry, StateDir};
 use rustix::process::{Pid, Signal};
 
 /// Nothing that these suites wait for takes a tenth of this on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A folder with a workflow, a workspace and a state directory of its own.
 pub struct TestWorkspace {
@@ -234,6 +235,23 @@ impl TestWorkspace {
         command
     }
 
+    /// A copy of `baton` beside the workflow. Another process writes it: what a test beside this one forks meanwhile would keep it open for
+    /// writing, and nobody could start it then.
+    pub fn copy_of_baton(&self, name: &str) -> PathBuf {
+        let copy = self.path(name);
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_baton")).arg(&copy).status().unwrap();
+        assert!(copied.success(), "{}", copy.display());
+        copy
+    }
+
+    /// Another program in the clean environment of this command.
+    pub fn program_beside(&self, command: &Command, program: impl AsRef<OsStr>) -> Command {
+        let mut beside = Command::new(program);
+        beside.current_dir(self.dir.path()).env_clear().stdin(Stdio::null());
+        beside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        beside
+    }
+
     /// Runs it to its end.
     #[track_caller]
     pub fn baton(&self, arguments: &[&str]) -> CommandOutput {
@@ -252,9 +270,14 @@ impl TestWorkspace {
 
     /// Shared by all stages, so that the built-in policy is compiled once; each workspace has a folder of its own in it.
     pub fn state_root(&self) -> PathBuf {
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("baton-e2e-state");
+        let root = self.state_home().join("baton");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&root).unwrap();
         root
+    }
+
+    /// What `XDG_STATE_HOME` is to name, so that a command without `--state-dir` has what the others compiled.
+    pub fn state_home(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("baton-e2e-state")
     }
 
     /// Where the state of this workspace is; the workspace must be there.
@@ -266,6 +289,14 @@ impl TestWorkspace {
     #[track_caller]
     pub fn story(&self) -> JournalSummary {
         JournalSummary::read(&self.state())
+    }
+
+    /// Whether the newest run has begun a session of this phase.
+    pub fn has_sessions_of(&self, phase: &str) -> bool {
+        let begun = |story: JournalSummary| {
+            story.view.phases.iter().any(|seen| seen.id.as_str() == phase && !seen.sessions.is_empty())
+        };
+        self.has_run() && begun(self.story())
     }
 
     /// The inputs of the newest run, in order.
@@ -326,7 +357,7 @@ impl TestWorkspace {
     }
 
     /// Whether a process has said that it minds an interrupt itself.
-    pub fn minds_interrupts(&self, process: u32) -> bool {
+    pub fn handles_interrupts(&self, process: u32) -> bool {
         let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
@@ -355,7 +386,7 @@ impl Drop for TestWorkspace {
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let started = Instant::now();
     while !happened() {
-        assert!(started.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(started.elapsed() < TIMEOUT, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,6 +1,6 @@
 //! What a component does while it is asked, without any import: with its computing, its memory and its answer.
 
-use crate::hostile::attacks::{PolicyAttack, faults, in_vain};
+use crate::hostile::attacks::{PolicyAttack, faults, without_effect};
 use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder};
 use crate::hostile::raw;
 
@@ -85,7 +85,7 @@ fn computing() -> Vec<PolicyAttack> {
             "Trap",
             "unreachable",
         ),
-        in_vain(
+        without_effect(
             "counts-its-calls",
             &deciding(
                 "(global.set $calls (i32.add (global.get $calls) (i32.const 1)))
@@ -197,7 +197,7 @@ fn answers() -> Vec<PolicyAttack> {
             "discriminant",
         ),
         // Every byte of an answer is the guest's: whatever it points to lies in its own memory.
-        in_vain("answers-with-its-own-code", &GuestBuilder::deciding(&acting(1, 0, 64))),
+        without_effect("answers-with-its-own-code", &GuestBuilder::deciding(&acting(1, 0, 64))),
     ]
 }
 
@@ -238,6 +238,6 @@ fn afterwards() -> Vec<PolicyAttack> {
             "cannot leave component instance",
         ),
         // What it is told lies in one heap, then: it confuses nobody but itself.
-        in_vain("hands-out-the-same-memory-twice", &good().realloc("(i32.const 65536)")),
+        without_effect("hands-out-the-same-memory-twice", &good().realloc("(i32.const 65536)")),
     ]
 }

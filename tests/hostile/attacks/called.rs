@@ -1,6 +1,6 @@
 //! What a component does with the functions that the host lends it: too often, with too much, with what is not there.
 
-use crate::hostile::attacks::{PolicyAttack, faults, in_vain};
+use crate::hostile::attacks::{PolicyAttack, faults, without_effect};
 use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder};
 use crate::hostile::raw;
 
@@ -192,11 +192,11 @@ fn strange() -> Vec<PolicyAttack> {
         faults("takes-an-answer-out-of-bounds", &into(0x7fff_fff0), "Invalid", "out of bounds"),
         faults("takes-an-answer-at-a-crooked-place", &into(65), "Invalid", "aligned"),
         // Ids that name no text are empty texts, and ranges are clipped: nothing to trap on.
-        in_vain(
+        without_effect(
             "reads-texts-that-do-not-exist",
             &GuestBuilder::deciding(&slice_of_nothing).import("text", "len").import("text", "slice"),
         ),
-        in_vain(
+        without_effect(
             "reads-beyond-a-text",
             &GuestBuilder::deciding(&format!(
                 "{} (i64.store (i32.const {DECISION}) (i64.const 0)) (i32.const {ANSWER})",

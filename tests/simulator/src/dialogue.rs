@@ -24,7 +24,7 @@ const NOTES: [&str; 7] = [
 ];
 
 /// How a side request begins that offers tools all the same: Claude Code asks what a person might type next.
-const ASIDE: &str = "[SUGGESTION MODE:";
+const SIDE_REQUEST_PREFIX: &str = "[SUGGESTION MODE:";
 
 /// A summary carries the prompt, cut to this much, since an agent may forget everything but the summary. Prompts are a
 /// few kilobytes; what is longer would make the summary as large as the dialogue that it stands for.
@@ -81,7 +81,7 @@ impl DialogueState {
                     let asking = texts.iter().position(|text| age == 0 && asks_for_summary(text));
                     standing.compaction |= asking.is_some();
                     if let Some((prompt, done)) = prompt(&texts[..asking.unwrap_or(texts.len())]) {
-                        standing.aside = prompt.starts_with(ASIDE);
+                        standing.aside = prompt.starts_with(SIDE_REQUEST_PREFIX);
                         standing.prompt = prompt;
                         standing.results += done;
                         break;
@@ -117,7 +117,7 @@ fn prompt(texts: &[String]) -> Option<(String, usize)> {
         .collect();
     let summary = texts.iter().rposition(|text| text.contains(DONE));
     match summary {
-        Some(last) if last + 1 == texts.len() => carried(texts[last]),
+        Some(last) if last + 1 == texts.len() => parse_carried_prompt(texts[last]),
         Some(earlier) => Some((texts[earlier + 1..].join("\n"), 0)),
         None if texts.is_empty() => None,
         None => Some((texts.join("\n"), 0)),
@@ -125,7 +125,7 @@ fn prompt(texts: &[String]) -> Option<(String, usize)> {
 }
 
 /// The prompt that a summary carries.
-fn carried(text: &str) -> Option<(String, usize)> {
+fn parse_carried_prompt(text: &str) -> Option<(String, usize)> {
     let (_, rest) = text.rsplit_once(DONE)?;
     let (done, rest) = rest.split_once(PROMPT)?;
     let prompt = rest.split_once(END).map_or(rest, |(prompt, _)| prompt);

@@ -17,27 +17,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod asked;
+mod api_kind;
 mod dialogue;
 mod failure;
 mod messages;
+mod model_request;
 mod reply;
 mod responses;
 mod script;
 mod server;
 mod state;
-mod wire;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use asked::{ModelRequest, OfferedTool};
+pub use api_kind::ApiKind;
 pub use failure::ScriptedFailure;
+pub use model_request::{ModelRequest, OfferedTool};
 pub use script::{ModelScript, ModelTurn};
 pub use state::{AnswerKind, ServedRequest};
-pub use wire::ApiKind;
 
 /// A running simulator. It listens on a free port of the loopback address until it is dropped.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::asked::{ModelRequest, OfferedTool};
+use crate::model_request::{ModelRequest, OfferedTool};
 use crate::script::ModelStep;
 
 /// How long Codex waits for a command before it lets the model go on; the longest that it allows.
@@ -163,7 +163,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ApiKind;
+    use crate::api_kind::ApiKind;
 
     fn asked(tools: &[(&str, bool)]) -> ModelRequest {
         let tool = |&(name, freeform): &(&str, bool)| OfferedTool {

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::asked::{ModelRequest, OfferedTool, bytes, items, texts};
+use crate::api_kind::{ApiKind, ErrorResponse, ResponseHeader, event, pieces};
 use crate::dialogue::{DialogueEntry, DialogueState};
 use crate::failure::{ErrorReason, now_s};
+use crate::model_request::{ModelRequest, OfferedTool, bytes, items, texts};
 use crate::reply::{PromptUsage, ReplyBlock, ReplyToolCall, SEARCH, ToolCallInput};
 use crate::script::QuotaUsage;
-use crate::wire::{ApiKind, ErrorResponse, ResponseHeader, event, pieces};
 
 pub(crate) fn read(body: &Value) -> ModelRequest {
     let alone = [json!({"role": "user", "content": body["input"]})];

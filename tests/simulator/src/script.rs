@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::asked::ModelRequest;
 use crate::failure::ScriptedFailure;
+use crate::model_request::ModelRequest;
 
 /// Bytes that make a token; the usual rule of thumb for English and code.
 const BYTES_PER_TOKEN: u64 = 4;

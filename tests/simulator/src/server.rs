@@ -15,11 +15,11 @@ use axum::routing::{get, post};
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use crate::asked::ModelRequest;
+use crate::api_kind::{ApiKind, ErrorResponse, ResponseHeader};
 use crate::failure::ErrorReason;
+use crate::model_request::ModelRequest;
 use crate::reply::ReplyBlock;
 use crate::state::{AnswerKind, PlannedError, SimulatorState};
-use crate::wire::{ApiKind, ErrorResponse, ResponseHeader};
 
 /// Larger than any prompt that fits a window.
 const MAX_BODY_BYTES: usize = 64 << 20;

@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::asked::ModelRequest;
+use crate::api_kind::ApiKind;
 use crate::failure::{ErrorReason, ScriptedFailure};
+use crate::model_request::ModelRequest;
 use crate::reply::{self, PromptUsage, ReplyBlock};
 use crate::script::ModelScript;
-use crate::wire::ApiKind;
 
 /// Requests that are remembered; a test that asks more is in a loop.
 const MAX_REQUESTS: usize = 10_000;
@@ -44,7 +44,7 @@ pub enum AnswerKind {
     /// With a beginning that nothing follows.
     Hung,
     /// With a word, since it is no work on the prompt: a title, a suggestion.
-    Aside,
+    SideRequest,
     /// With a number: it was asked to count tokens.
     Counted,
     /// With a refusal: the prompt is too long.
@@ -164,7 +164,7 @@ impl SimulatorState {
             return (block, AnswerKind::Summarised);
         }
         if asked.aside {
-            return (ReplyBlock::Text("Simulated".to_owned()), AnswerKind::Aside);
+            return (ReplyBlock::Text("Simulated".to_owned()), AnswerKind::SideRequest);
         }
         let block = reply::block(self.script.step(asked), asked);
         let answered = match &block {

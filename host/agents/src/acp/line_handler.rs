@@ -19,9 +19,9 @@ const OWN_CALLS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompactionSupport {
     /// `/compact`, and what is to be kept.
-    Instructed,
+    WithInstructions,
     /// `/compact` alone.
-    Plain,
+    WithoutInstructions,
 }
 
 /// What both directions look at.
@@ -44,7 +44,7 @@ const AUTH_REQUIRED: [&str; 2] = ["authentication_failed", "-32000"];
 impl AcpProtocolState {
     /// With what is known before the agent has told anything.
     pub(super) fn new(capabilities: Capabilities, own_server: Option<String>) -> Self {
-        let compaction = capabilities.compacts.then_some(CompactionSupport::Instructed);
+        let compaction = capabilities.compacts.then_some(CompactionSupport::WithInstructions);
         let decoder = AcpDecoder::new();
         Self { decoder, capabilities, compaction, open: false, own_server, own_calls: VecDeque::new() }
     }
@@ -109,8 +109,8 @@ impl AcpProtocolState {
         {
             let listed = update.available_commands.iter().find(|command| command.name == "compact");
             self.compaction = listed.map(|command| match command.input {
-                Some(_) => CompactionSupport::Instructed,
-                None => CompactionSupport::Plain,
+                Some(_) => CompactionSupport::WithInstructions,
+                None => CompactionSupport::WithoutInstructions,
             });
             told.compacts = listed.is_some();
         }
@@ -196,10 +196,10 @@ mod tests {
         };
         let compacts = Capabilities { compacts: true, ..CAPABILITIES };
         assert_eq!(learnt(&mut protocol, &list("null")), [compacts]);
-        assert_eq!(protocol.compaction, Some(CompactionSupport::Plain));
+        assert_eq!(protocol.compaction, Some(CompactionSupport::WithoutInstructions));
         // The same again is nothing new.
         assert_eq!(learnt(&mut protocol, &list(r#"{"hint":"what to keep"}"#)), []);
-        assert_eq!(protocol.compaction, Some(CompactionSupport::Instructed));
+        assert_eq!(protocol.compaction, Some(CompactionSupport::WithInstructions));
 
         let usage =
             r#"{"sessionUpdate":"usage_update","used":5,"size":100,"cost":{"amount":0.5,"currency":"USD"}}"#;
@@ -215,7 +215,7 @@ mod tests {
     fn the_rehearsal_needs_not_tell() {
         assert_eq!(
             AcpProtocolState::new(REHEARSAL_CAPABILITIES, None).compaction,
-            Some(CompactionSupport::Instructed)
+            Some(CompactionSupport::WithInstructions)
         );
     }
 }

@@ -1,23 +1,20 @@
 //! Answers an agent's permission requests from what its role may do. Asks nobody.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    SelectedPermissionOutcome, ToolCallContent, ToolKind,
+    SelectedPermissionOutcome, ToolCallContent, ToolCallUpdateFields, ToolKind,
 };
 use baton_core::workflow::Permission;
 use serde_json::Value;
 
 use super::line_handler::AcpProtocolState;
-use crate::allowed::CommandAllowlist;
-use crate::confine::is_of_settings;
+use super::request_input::{folders_of, has_command, is_command_alone, paths_of};
+use crate::command_allowlist::CommandAllowlist;
 use crate::driver::SharedDecoder;
-
-/// Keys of the input of a call under which agents name a file, and the folder of a command.
-const PATH_KEYS: [&str; 7] =
-    ["abs_path", "filePath", "file_path", "filepath", "notebook_path", "path", "target_file"];
-const FOLDER_KEYS: [&str; 3] = ["cwd", "workdir", "working_directory"];
+use crate::session_boundary::is_command_setting;
 
 /// What an agent may do without asking.
 pub(super) struct AcpPermissions {
@@ -28,30 +25,25 @@ pub(super) struct AcpPermissions {
     /// The commands that it may run.
     pub(super) commands: CommandAllowlist,
     /// What the agent has told of its calls: a request may name one by its id alone.
-    pub(super) calls: SharedDecoder<AcpProtocolState>,
+    pub(super) protocol_state: SharedDecoder<AcpProtocolState>,
 }
 
 impl AcpPermissions {
     /// Answers a permission request from the role, never by asking somebody who is not there.
     pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         let fields = &request.tool_call.fields;
-        let located = fields.locations.iter().flatten().map(|location| &location.path);
-        let shown = fields.content.iter().flatten().filter_map(|content| match content {
-            ToolCallContent::Diff(diff) => Some(&diff.path),
-            _ => None,
-        });
+        let kind = fields.kind.unwrap_or_default();
         let input = fields.raw_input.as_ref();
-        let given = input.into_iter().flat_map(paths_of).map(Path::new);
-        let paths: Vec<&Path> = located.chain(shown).map(PathBuf::as_path).chain(given).collect();
-        let is_command = input.is_some_and(|input| input.get("command").is_some());
-        let allowed = match (self.permission, fields.kind.unwrap_or_default()) {
+        // What its kind says is the agent's reading of it: a command that only reads may start anything.
+        let is_command = kind == ToolKind::Execute
+            || input.is_some_and(has_command)
+            || fields.content.iter().flatten().any(|shown| matches!(shown, ToolCallContent::Terminal(_)));
+        let allowed = match (self.permission, kind) {
             (Permission::Full, _) => true,
-            (_, ToolKind::Execute) => input.is_some_and(|input| self.allows_command(input)),
-            (_, ToolKind::Think) if is_command => input.is_some_and(|input| self.allows_command(input)),
+            _ if is_command => input.is_some_and(|input| self.allows_command(input)),
             (_, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
-            // What names no file could be any.
             (Permission::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
-                !paths.is_empty() && paths.iter().all(|path| is_inside(path, &self.workspace))
+                self.allows_edit(fields, kind)
             }
             // What they change is the run's own journal: no role forbids that.
             _ => self.is_own_tool(request),
@@ -73,11 +65,30 @@ impl AcpPermissions {
         }
     }
 
-    /// Whether a call is a command that may be run, in the workspace.
+    /// Whether a call is a command that may be run, in the workspace, and nothing beside it.
     fn allows_command(&self, input: &Value) -> bool {
-        let mut folders = FOLDER_KEYS.iter().filter_map(|key| input.get(key)?.as_str());
-        folders.all(|folder| real_path(Path::new(folder), &self.workspace).is_some())
+        let is_in_work = |folder: &str| real_path(Path::new(folder), &self.workspace).is_some();
+        folders_of(input).all(|folder| folder.is_some_and(is_in_work))
+            && is_command_alone(input)
             && self.commands.allow_call(input)
+    }
+
+    /// Whether an edit names what it is of, and nothing that it names is elsewhere.
+    fn allows_edit(&self, fields: &ToolCallUpdateFields, kind: ToolKind) -> bool {
+        let located = fields.locations.iter().flatten().map(|location| &location.path);
+        let shown = fields.content.iter().flatten().filter_map(|content| match content {
+            ToolCallContent::Diff(diff) => Some(&diff.path),
+            _ => None,
+        });
+        let input = fields.raw_input.as_ref();
+        let named = input.map(|input| paths_of(input, kind == ToolKind::Edit)).unwrap_or_default();
+        let told: Vec<&Path> = located.chain(shown).map(PathBuf::as_path).collect();
+        let certain: BTreeSet<&Path> =
+            told.iter().copied().chain(named.certain.iter().map(Path::new)).collect();
+        // What names no file could be any, and so could the end of a move.
+        let wanted = if kind == ToolKind::Move { 2 } else { 1 };
+        let mut all = told.iter().copied().chain(named.possible.iter().map(Path::new));
+        certain.len() >= wanted && all.all(|path| is_inside(path, &self.workspace))
     }
 
     /// Whether a call is one of Baton's own tools.
@@ -87,7 +98,7 @@ impl AcpPermissions {
             return false;
         }
         let asked = serde_json::to_value(&request.tool_call).unwrap_or_default();
-        is_of_server(&asked, own) || self.calls.lock().is_own_call(&request.tool_call.tool_call_id.0)
+        is_of_server(&asked, own) || self.protocol_state.lock().is_own_call(&request.tool_call.tool_call_id.0)
     }
 }
 
@@ -115,23 +126,18 @@ pub(super) fn is_of_server(call: &Value, server: &str) -> bool {
     behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool)
 }
 
-/// The paths that the input of a call names, by the keys that agents use.
-fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
-    PATH_KEYS.iter().filter_map(|key| input.get(key)?.as_str())
-}
-
 /// Whether an edit of this path is within the work, by its name and by what it leads to. The agent may exchange a link a moment later: only
 /// a sandbox holds that.
 fn is_inside(path: &Path, workspace: &Path) -> bool {
-    let is_work = |within: &Path| !is_of_settings(in_inbox(within).unwrap_or(within));
+    let is_work = |within: &Path| !is_command_setting(in_inbox(within).unwrap_or(within));
     let named = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
     named.is_some_and(is_work) && real_path(path, workspace).is_some_and(|within| is_work(&within))
 }
 
 /// Where a path leads, from the workspace; nothing where that is outside of it, or where the path is one of a shell or an address.
-fn real_path(path: &Path, workspace: &Path) -> Option<PathBuf> {
+pub(crate) fn real_path(path: &Path, workspace: &Path) -> Option<PathBuf> {
     let begins = path.components().next().map(Component::as_os_str).unwrap_or_default();
-    let is_shorthand = begins.as_encoded_bytes().starts_with(b"~") || begins == "file:";
+    let is_shorthand = begins.as_encoded_bytes().starts_with(b"~") || begins.eq_ignore_ascii_case("file:");
     if is_shorthand || path.components().any(|part| part == Component::ParentDir) {
         return None;
     }
@@ -157,7 +163,103 @@ fn in_inbox(path: &Path) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use baton_core::facts::Capabilities;
     use serde_json::json;
+
+    /// Whether each of these requests, a kind and an input, is allowed in this folder.
+    fn answers(permission: Permission, workspace: &Path, asked: &[(&str, Value)]) -> Vec<bool> {
+        let commands = CommandAllowlist { patterns: vec!["make x*".to_owned()], ..Default::default() };
+        let own_server = Some("baton".to_owned());
+        let state = AcpProtocolState::new(Capabilities::default(), own_server.clone());
+        let protocol_state = SharedDecoder::new(state);
+        let workspace = workspace.to_owned();
+        let permissions = AcpPermissions { permission, workspace, own_server, commands, protocol_state };
+        let is_allowed = |(kind, input): &(&str, Value)| {
+            let call =
+                json!({ "toolCallId": "c", "title": "mcp__baton__x", "kind": kind, "rawInput": input });
+            let options = json!([{ "optionId": "y", "name": "Yes", "kind": "allow_once" }]);
+            let request = json!({ "sessionId": "a", "toolCall": call, "options": options });
+            let request = serde_json::from_value(request).unwrap();
+            matches!(permissions.answer(&request), RequestPermissionOutcome::Selected(_))
+        };
+        asked.iter().map(is_allowed).collect()
+    }
+
+    #[test]
+    fn a_command_is_judged_as_one_whatever_its_kind() {
+        // N6: the adapter of Codex tells `find . -exec …` as `search`, and a role that only reads ran it.
+        let root = Path::new("/w/work");
+        let kinds = ["read", "search", "think", "edit", "move", "delete", "fetch", "other", "execute"];
+        let all = |input: Value| kinds.map(|kind| (kind, input.clone()));
+        for permission in [Permission::ReadOnly, Permission::Edit] {
+            for command in [
+                json!({ "command": "touch /x", "path": "a.txt" }),
+                json!({ "command": ["bash", "-lc", "find . -exec sh -c x \\;"] }),
+                json!({ "cmd": "make x" }),
+                json!({ "path": "a.txt", "arguments": { "argv": ["touch", "/x"] } }),
+                json!({ "command": "make x", "script": "touch /x" }),
+                json!({ "command": "make x", "cwd": "/" }),
+                json!({ "command": "make x", "cwd": ["/"] }),
+            ] {
+                let found = answers(permission, root, &all(command.clone()));
+                assert!(!found.contains(&true), "{command}: {found:?}");
+            }
+            let found = answers(permission, root, &all(json!({ "command": "make x a", "description": "d" })));
+            assert_eq!(found, [true; 9]);
+            let reads =
+                [("read", json!({ "file_path": "/w/a" })), ("search", json!({ "pattern": "command" }))];
+            assert_eq!(answers(permission, root, &reads), [true; 2]);
+        }
+        let any = [("read", json!({ "command": "touch /x" }))];
+        assert_eq!(answers(Permission::Full, root, &any), [true]);
+    }
+
+    #[test]
+    fn an_edit_is_of_every_file_that_its_input_names() {
+        // N6: one key that was known and inside let the others through.
+        let root = Path::new("/w/work");
+        let inside = [
+            ("edit", json!({ "file_path": "/w/work/a.txt", "content": "/etc/passwd\n" })),
+            (
+                "edit",
+                json!({ "file_path": "/w/work/a.txt", "old_string": "~/x", "new_string": "// y", "replace_all": true }),
+            ),
+            ("edit", json!({ "filePath": "a.txt", "edits": [{ "oldText": "../x", "newText": "/y" }] })),
+            (
+                "edit",
+                json!({ "notebook_path": "/w/work/a.ipynb", "new_source": "/x", "cell_type": "code", "cell_id": "1" }),
+            ),
+            (
+                "edit",
+                json!({ "changes": { "/w/work/a.txt": { "update": { "unified_diff": "@@ -1 +1 @@\n-import '../../x'\n+y\n", "move_path": null } } },
+                             "call_id": "c", "reason": "Write it", "grant_root": null }),
+            ),
+            ("move", json!({ "source": "a.txt", "destination": "b.txt" })),
+            ("delete", json!({ "path": "/w/work/a.txt", "description": "Remove it" })),
+        ];
+        assert_eq!(answers(Permission::Edit, root, &inside), [true; 7]);
+        assert_eq!(answers(Permission::ReadOnly, root, &inside), [false; 7]);
+        let outside = [
+            ("edit", json!({ "mode": "replace", "content": "x" })),
+            ("edit", json!({ "file_path": "/w/work/a.txt", "files": [{ "path": "/etc/passwd" }] })),
+            ("edit", json!({ "file_path": "/w/work/a.txt", "edits": [{ "file": "/etc/passwd" }] })),
+            ("edit", json!({ "path": "/w/work/a.txt", "uri": "FILE:///etc/passwd" })),
+            ("edit", json!({ "path": "/w/work/a.txt", "other": ".git/hooks/post-commit" })),
+            (
+                "edit",
+                json!({ "path": "/w/work/a.txt", "patch": "*** Begin Patch\n*** Update File: /etc/passwd\n" }),
+            ),
+            ("edit", json!({ "path": "/w/work/a.txt", "diff": "--- a/x\n+++ b/.git/config\n" })),
+            ("edit", json!({ "changes": { "/etc/passwd": { "add": { "content": "x" } } } })),
+            ("move", json!({ "path": "/w/work/a.txt", "destination": "/etc/passwd" })),
+            ("move", json!({ "source": "/root/x", "path": "/w/work/a.txt" })),
+            ("move", json!({ "path": "/w/work/a.txt", "text": "~/x" })),
+            ("move", json!({ "path": "/w/work/a.txt" })),
+            ("delete", json!({ "path": "/w/work/a.txt", "also": ["/etc/passwd"] })),
+        ];
+        let found = answers(Permission::Edit, root, &outside);
+        assert_eq!(found, [false; 13]);
+    }
 
     #[test]
     fn a_call_is_of_the_server_that_it_names_and_of_no_other() {

@@ -14,7 +14,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Agent, Error};
 use baton_core::workflow::Permission;
 
-use crate::allowed::CommandAllowlist;
+use crate::command_allowlist::CommandAllowlist;
 use crate::launch::{AgentLaunch, McpServer};
 
 /// Modes in which an agent reads and changes nothing, by the names that agents give them, best first.
@@ -91,10 +91,10 @@ pub(super) async fn open(
         Some(conversation) if can.load_session => SessionOpenMethod::Load(conversation),
         Some(_) => return Ok(Err("the agent takes up no session of before".to_owned())),
     };
-    let new = match begin(agent, opening, way).await {
+    let new = match request_session(agent, opening, way).await {
         Err(error) if error.code == ErrorCode::AuthRequired => {
             log_in(agent, &hello.auth_methods).await?;
-            begin(agent, opening, way).await?
+            request_session(agent, opening, way).await?
         }
         answered => answered?,
     };
@@ -119,7 +119,7 @@ enum SessionOpenMethod<'a> {
 }
 
 /// What is told of a session that goes on has the form of a new one.
-async fn begin(
+async fn request_session(
     agent: &ConnectionTo<Agent>,
     opening: &AcpSessionOptions,
     way: SessionOpenMethod<'_>,
@@ -201,7 +201,7 @@ fn option<'a>(
 }
 
 /// The mode that fits, where the agent offers one.
-fn fitting(permission: Permission, offered: &[String]) -> Option<&str> {
+fn mode_for(permission: Permission, offered: &[String]) -> Option<&str> {
     let is_offered = |name: &&&str| offered.iter().any(|offered| offered == **name);
     let wanted = match permission {
         Permission::ReadOnly => READ_ONLY,
@@ -223,7 +223,7 @@ async fn choose_mode(
 ) -> Result<(), String> {
     let Some(modes) = modes(new) else { return Ok(()) };
     let mut refused = String::new();
-    match fitting(permission, &modes.offered) {
+    match mode_for(permission, &modes.offered) {
         Some(mode) if mode == modes.current => return Ok(()),
         Some(mode) => {
             let session = new.session_id.clone();
@@ -278,7 +278,7 @@ mod tests {
 
     fn fits(permission: Permission, offered: &[&str]) -> Option<String> {
         let offered: Vec<String> = offered.iter().map(|name| (*name).to_owned()).collect();
-        fitting(permission, &offered).map(str::to_owned)
+        mode_for(permission, &offered).map(str::to_owned)
     }
 
     #[test]

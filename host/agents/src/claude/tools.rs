@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::sync::mpsc;
 
 use super::line;
-use crate::allowed::CommandAllowlist;
+use crate::command_allowlist::CommandAllowlist;
 use crate::launch::{BatonToolServer, McpServer};
 
 /// Subtype of the requests that carry a message.
@@ -81,7 +81,7 @@ impl ToolPermissions {
     }
 
     /// Tells of a call that was refused.
-    pub(super) fn tell(&self, line: &[u8], out: &mut Vec<AgentEvent>) {
+    pub(super) fn on_permission_request(&self, line: &[u8], out: &mut Vec<AgentEvent>) {
         let Ok(ClaudeControlRequest { request, .. }) = serde_json::from_slice::<ClaudeControlRequest>(line)
         else {
             return;
@@ -261,7 +261,7 @@ mod tests {
             let line =
                 json!({ "type": "control_request", "request_id": "r", "request": request }).to_string();
             let mut out = Vec::new();
-            permits.tell(line.as_bytes(), &mut out);
+            permits.on_permission_request(line.as_bytes(), &mut out);
             out
         };
         let title = "Bash rm x".to_owned();

@@ -59,7 +59,7 @@ pub enum ScriptError {
     },
     /// It says something that makes no sense.
     #[error("the rehearsal script {}, line {line}: {why}", path.display())]
-    Meaning {
+    Invalid {
         /// Which file.
         path: PathBuf,
         /// Where, from 1.
@@ -145,7 +145,7 @@ impl RehearsalScript {
         let wrong = |at: usize, why: String| {
             let line =
                 text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
-            ScriptError::Meaning { path: path.to_owned(), line, why }
+            ScriptError::Invalid { path: path.to_owned(), line, why }
         };
         let first = raw.base_tokens.saturating_add(raw.prompt_tokens.unwrap_or(0));
         if first >= raw.window_tokens {
@@ -165,7 +165,7 @@ impl RehearsalScript {
                                condition (session, when, unless, phase), or leave this one out";
                     return Err(wrong(at, why.to_owned()));
                 }
-                steps.push(step.into_inner().understand().map_err(|why| wrong(at, why))?);
+                steps.push(step.into_inner().into_step().map_err(|why| wrong(at, why))?);
             }
             objectives.insert(id, ObjectiveScript { steps, report_done: objective.report_done });
         }

@@ -241,16 +241,16 @@ const ACTS: &str = "write, append, edit, resolve, result, gather, say, read, rea
                     spawn_grandchild, ignore_sigterm, delete_workspace";
 
 impl RawStep {
-    pub(super) fn understand(mut self) -> Result<ScriptStep, String> {
+    pub(super) fn into_step(mut self) -> Result<ScriptStep, String> {
         let tokens = self.think_tokens.or(self.tokens.take());
         let (unless, when, phase) = (self.unless.take(), self.when.take(), self.phase.take());
         let session = self.session.take();
         let mut acts = Vec::new();
         self.take_files(&mut acts)?;
-        self.take_words(&mut acts)?;
-        self.take_standing(&mut acts)?;
-        self.take_mischief(&mut acts);
-        self.nothing_left()?;
+        self.parse_message_actions(&mut acts)?;
+        self.parse_status_actions(&mut acts)?;
+        self.parse_fault_actions(&mut acts);
+        self.check_no_keys_left()?;
         let count = acts.len();
         match (acts.pop(), count) {
             (Some(act), 1) => Ok(ScriptStep { act, tokens, unless, when, phase, session }),
@@ -261,36 +261,39 @@ impl RawStep {
 
     fn take_files(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(path) = self.write.take() {
-            acts.push(StepAction::Write { path: inside(path)?, content: whole(self.text("write")?) });
+            acts.push(StepAction::Write {
+                path: check_workspace_path(path)?,
+                content: join_lines(self.text("write")?),
+            });
         }
         if let Some(path) = self.append.take() {
             let lines =
                 self.text("append")?.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
-            acts.push(StepAction::Append { path: inside(path)?, lines });
+            acts.push(StepAction::Append { path: check_workspace_path(path)?, lines });
         }
         if let Some(path) = self.edit.take() {
             let (Some(from), Some(to)) = (self.from.take(), self.to.take()) else {
                 return Err("edit needs what is there and what comes in its place: from = \"…\", to = \"…\""
                     .to_owned());
             };
-            acts.push(StepAction::Edit { path: inside(path)?, from, to });
+            acts.push(StepAction::Edit { path: check_workspace_path(path)?, from, to });
         }
         if let Some(path) = self.resolve.take() {
             acts.push(StepAction::Resolve {
-                path: inside(path)?,
+                path: check_workspace_path(path)?,
                 keep: self.keep.take().unwrap_or_default(),
             });
         }
-        acts.extend(self.result.take().map(|text| StepAction::Result { content: whole(vec![text]) }));
+        acts.extend(self.result.take().map(|text| StepAction::Result { content: join_lines(vec![text]) }));
         if let Some(path) = self.gather.take() {
-            acts.push(StepAction::Gather { path: inside(path)? });
+            acts.push(StepAction::Gather { path: check_workspace_path(path)? });
         }
         acts.extend(self.read.take().map(|path| StepAction::Read { path }));
         acts.extend(self.read_handoff.then_some(StepAction::ReadHandoff));
         Ok(())
     }
 
-    fn take_words(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
+    fn parse_message_actions(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(title) = self.ask.take() {
             acts.push(StepAction::Ask {
                 title,
@@ -320,7 +323,7 @@ impl RawStep {
     }
 
     /// Where the session and its objective stand.
-    fn take_standing(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
+    fn parse_status_actions(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(percent) = self.fill_percent {
             if !(1..=100).contains(&percent) {
                 return Err(format!("fill_percent is from 1 to 100, not {percent}"));
@@ -335,7 +338,7 @@ impl RawStep {
         Ok(())
     }
 
-    fn take_mischief(&mut self, acts: &mut Vec<StepAction>) {
+    fn parse_fault_actions(&mut self, acts: &mut Vec<StepAction>) {
         let limit = |limit: RawRateLimit| StepAction::RateLimit {
             resets_in_ms: limit.resets_in_ms,
             times: limit.times,
@@ -350,7 +353,7 @@ impl RawStep {
     }
 
     /// What no act has taken belongs to another one.
-    fn nothing_left(&self) -> Result<(), String> {
+    fn check_no_keys_left(&self) -> Result<(), String> {
         let said = match self {
             step if step.content.is_some() || step.lines.is_some() => {
                 "content and lines belong to a step with write or append"
@@ -376,13 +379,13 @@ impl RawStep {
 }
 
 /// The text of a file, which ends with a line break.
-fn whole(pieces: Vec<String>) -> String {
+fn join_lines(pieces: Vec<String>) -> String {
     let content = pieces.join("\n");
     if content.ends_with('\n') { content } else { content + "\n" }
 }
 
 /// A script that is handed around must not write where nobody expects it.
-fn inside(path: String) -> Result<String, String> {
+fn check_workspace_path(path: String) -> Result<String, String> {
     let normal = Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if normal && !path.is_empty() {
         Ok(path)

@@ -3,12 +3,12 @@
 
 mod acp;
 mod codex;
+mod discovery;
 mod driver;
-mod guard;
 mod kit;
 mod process;
 mod rehearsal;
-mod survey;
+mod supervisor;
 
 use std::process::ExitCode;
 
@@ -27,17 +27,17 @@ macro_rules! trials {
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some("__guard") => baton_agents::guard_main(args),
+        Some("__guard") => baton_agents::supervisor_main(args),
         Some("__rehearsal") => baton_agents::rehearsal_main(args),
-        Some("__relay") => baton_agents::relay_main(args),
-        Some("__host") => guard::host(args),
+        Some("__relay") => baton_agents::runner_main(args),
+        Some("__host") => supervisor::host(args),
         _ => libtest_mimic::run(&Arguments::from_args(), tests()).exit_code(),
     }
 }
 
 fn tests() -> Vec<Trial> {
     trials! {
-        guard:
+        supervisor:
             an_agent_that_exits_at_once_is_told_with_its_code,
             an_agent_that_a_signal_ends_is_told_apart_from_an_exit_code,
             an_agent_that_cannot_be_started_says_why,
@@ -76,7 +76,8 @@ fn tests() -> Vec<Trial> {
             what_holds_the_output_does_not_hold_the_prompt,
             a_program_may_tell_how_full_it_is,
             garbage_from_a_program_is_its_answer;
-        survey:
+        discovery:
+            a_program_that_a_folder_brought_is_not_asked_for_its_version,
             agents_are_found_with_their_versions_or_with_how_to_get_them;
         driver:
             a_missing_program_is_named_with_what_to_do,

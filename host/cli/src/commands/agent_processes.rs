@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use baton_runtime::agents::{guard_main, rehearsal_main, relay_main};
+use baton_runtime::agents::{rehearsal_main, runner_main, supervisor_main};
 use baton_runtime::engine::{compile_in_subprocess, compile_main};
 use baton_runtime::sandbox::sandbox_main;
 
@@ -13,8 +13,8 @@ const COMPILE: &str = "__compile";
 /// Becomes the guard, the relay, the rehearsal agent or a stage of the sandbox, where these arguments (with the program's own name) ask for one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match args.nth(1)?.to_str()? {
-        "__guard" => Some(guard_main(args)),
-        "__relay" => Some(relay_main(args)),
+        "__guard" => Some(supervisor_main(args)),
+        "__relay" => Some(runner_main(args)),
         "__sandbox" => Some(sandbox_main(args)),
         "__rehearsal" => Some(rehearsal_main(args)),
         COMPILE => Some(compile_main(args)),
@@ -23,6 +23,6 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
 }
 
 /// Has the policies of strangers compiled by a process of their own.
-pub(crate) fn compile_strangers_apart() {
+pub(crate) fn enable_compile_subprocess() {
     compile_in_subprocess(vec![COMPILE.into()]);
 }

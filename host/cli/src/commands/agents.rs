@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use baton_runtime::agents::{CapabilitySource, DiscoveredAgent, survey};
+use baton_runtime::core::Workflow;
 use baton_runtime::core::facts::Capabilities;
-use baton_runtime::core::workflow::{AgentKind, Role};
-use baton_runtime::sandbox::SandboxSupport;
+use baton_runtime::core::workflow::{AgentKind, Role, WorkspaceChoice};
+use baton_runtime::sandbox::{SandboxSupport, exclude_from_path, exclude_listed};
 use clap::{Args, ValueHint};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use super::sandbox;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::record;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::state_root;
+use crate::render::json_record;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::stdio;
 use crate::task::Task;
 
 /// List the installed agents, what each can do, and how they can be confined here
@@ -45,11 +47,15 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
             return Err(UsageError(format!("{known}no file has this name either")).into());
         }
         (Some(file), None) => {
-            let workflow = Task::of_file(file).read(&LocationArgs::default())?.reading.over([]);
+            let task = Task::of_file(file);
+            let workflow = task.read(&LocationArgs::default())?.reading.over([]);
+            exclude_work_of(&task, &workflow)?;
             workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
         }
         (None, None) => Vec::new(),
     };
+    // Without a home there is no list of what agents wrote.
+    let _ = state_root(&LocationArgs::default());
     let own_exe = std::env::current_exe()?;
     let path = std::env::var_os("PATH");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -58,7 +64,7 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
     let machine = SandboxSupport::look(path.as_deref());
     let document = || {
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "agents",
             "agents": found.iter().map(row).collect::<Vec<_>>(),
             "sandbox": sandbox::as_json(&machine),
@@ -67,20 +73,36 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
     match args.format.format {
         OutputFormat::Text => {
             let lines = sandbox::lines(&machine).join("\n");
-            out::data(&format!("{}\n{lines}\n", text(&found, &look::stdout())))?;
+            stdio::data(&format!("{}\n{lines}\n", text(&found, &terminal_style::stdout())))?;
         }
-        OutputFormat::Json => out::data(&record::pretty(&document())?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document())?)?,
         OutputFormat::Jsonl => {
             for agent in &found {
-                out::data(&record::line(&row(agent))?)?;
+                stdio::data(&json_record::line(&row(agent))?)?;
             }
             let mut row = sandbox::as_json(&machine);
-            row["schema"] = record::SCHEMA.into();
+            row["schema"] = json_record::SCHEMA.into();
             row["record"] = "sandbox".into();
-            out::data(&record::line(&row)?)?;
+            stdio::data(&json_record::line(&row)?)?;
         }
     }
     Ok(CliExit::Done)
+}
+
+/// No program is run for its version that the folder of a workflow brought, or its agents may have written.
+fn exclude_work_of(task: &Task, workflow: &Workflow) -> anyhow::Result<()> {
+    let base = task.base()?;
+    let tree = match &workflow.workspace {
+        Some(WorkspaceChoice::Folder(folder)) => PathBuf::from(folder),
+        _ => std::env::current_dir()?,
+    };
+    exclude_from_path(&base);
+    exclude_from_path(&tree);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    for role in workflow.roles.values() {
+        exclude_listed(role.sandbox.write.as_deref().unwrap_or_default(), home.as_deref(), &tree);
+    }
+    Ok(())
 }
 
 /// The agent of this name, where there is no file of it.
@@ -95,7 +117,7 @@ fn is_word(name: &Path) -> bool {
 
 fn row(agent: &DiscoveredAgent) -> Value {
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "agent",
         "agent": agent.agent,
         "title": agent.title,

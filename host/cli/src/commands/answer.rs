@@ -9,12 +9,12 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::{LocationArgs, PauseAnswerArg, ViewArgs};
-use crate::exit::{CliExit, UsageError};
-use crate::follow::{conclude, follow};
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::{ask_host, named_or_current, others_waiting};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::record;
+use crate::location::RunLocation;
+use crate::render::json_record;
+use crate::run_ui::{conclude, follow};
+use crate::stdio;
 use crate::task::grants::RoleGrantArgs;
 
 /// Answer a question of a run that waits for a person
@@ -64,7 +64,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         return Err(UsageError(why.into()).into());
     }
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
     let (view, is_at_work) = named_or_current(&place, run.as_ref())?;
     if run.is_none() && view.questions.is_empty() {
         let others = others_waiting(&place, &view.run);
@@ -111,16 +111,16 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
     }
     let next = (!live).then(|| format!("baton resume {}{}", view.run, place.flags));
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "answer",
         "run": view.run,
         "choice": PauseAnswer::from(args.choice),
         "live": live,
         "next": next,
     });
-    if !record::write(args.view.format.format, &document)? {
+    if !json_record::write(args.view.format.format, &document)? {
         let goes_on = next.map_or("its host continues".to_owned(), |next| format!("`{next}` continues"));
-        out::progress(&format!("answered run {}; {goes_on}", view.run));
+        stdio::progress(&format!("answered run {}; {goes_on}", view.run));
     }
     Ok(CliExit::Done)
 }

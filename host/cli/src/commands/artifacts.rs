@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::{record, words};
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::render::{json_record, text_format};
+use crate::stdio;
 
 /// List and read the artifacts of a run: handoffs, summaries, outputs
 #[derive(Debug, Subcommand)]
@@ -81,23 +81,24 @@ pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<CliExit> {
 
 fn ls(args: ArtifactsListArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let entries = entries(&place.config, run.as_ref())?;
     match args.format.format {
         OutputFormat::Text if entries.is_empty() => {
-            out::progress(
+            stdio::progress(
                 "this run has no artifacts yet: handoffs, summaries and files that agents save are listed here",
             );
         }
-        OutputFormat::Text => out::data(&list(&look::stdout(), &entries))?,
+        OutputFormat::Text => stdio::data(&list(&terminal_style::stdout(), &entries))?,
         OutputFormat::Json => {
             let entries: Vec<Value> = entries.iter().map(record).collect();
-            let document = json!({ "schema": record::SCHEMA, "record": "artifacts", "artifacts": entries });
-            out::data(&record::pretty(&document)?)?;
+            let document =
+                json!({ "schema": json_record::SCHEMA, "record": "artifacts", "artifacts": entries });
+            stdio::data(&json_record::pretty(&document)?)?;
         }
         OutputFormat::Jsonl => {
             for entry in &entries {
-                out::data(&record::line(&record(entry))?)?;
+                stdio::data(&json_record::line(&record(entry))?)?;
             }
         }
     }
@@ -106,13 +107,13 @@ fn ls(args: ArtifactsListArgs) -> anyhow::Result<CliExit> {
 
 fn show(args: ArtifactsShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let (name, version) = name_and_version(&args.name)?;
     let part = (args.offset.is_some() || args.limit.is_some())
         .then(|| (args.offset.unwrap_or_default(), args.limit));
     let bytes = artifact(&place.config, run.as_ref(), name, version, part)?;
     if args.format.format == OutputFormat::Text {
-        out::bytes(&bytes)?;
+        stdio::bytes(&bytes)?;
         return Ok(CliExit::Done);
     }
     let entries = entries(&place.config, run.as_ref())?;
@@ -121,7 +122,7 @@ fn show(args: ArtifactsShowArgs) -> anyhow::Result<CliExit> {
         .filter(|entry| version.is_none_or(|version| entry.artifact.version == version))
         .max_by_key(|entry| entry.artifact.version);
     let document = content(name, entry, args.offset.unwrap_or_default(), &bytes);
-    record::write(args.format.format, &document)?;
+    json_record::write(args.format.format, &document)?;
     Ok(CliExit::Done)
 }
 
@@ -132,7 +133,7 @@ fn content(name: &str, entry: Option<&ArtifactEntry>, offset: u64, bytes: &[u8])
         Err(_) => ("base64", BASE64.encode(bytes)),
     };
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "artifact-content",
         "name": name,
         "version": entry.map(|entry| entry.artifact.version),
@@ -159,7 +160,7 @@ fn name_and_version(text: &str) -> Result<(&str, Option<u32>), UsageError> {
 
 fn record(entry: &ArtifactEntry) -> Value {
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "artifact",
         "name": entry.artifact.name,
         "version": entry.artifact.version,
@@ -191,13 +192,13 @@ fn list(look: &TerminalStyle, entries: &[ArtifactEntry]) -> String {
                 None => session.to_owned(),
             };
             let estimated = if entry.tokens_by.starts_with("estimate") { "~" } else { "" };
-            let tokens = format!("{estimated}{}", words::tokens(entry.tokens));
+            let tokens = format!("{estimated}{}", text_format::tokens(entry.tokens));
             let archived = if entry.archived_at.is_some() { "  archived" } else { "" };
             let (name, at) = (name(entry), look.day_and_time(entry.at));
             let name = look.paint(Tone::Strong, &format!("{name:width$}"));
             let line = format!(
                 "{name}  {:>8}  {tokens:>6} tokens  {at}  {from:4}  {}{archived}",
-                words::bytes(entry.artifact.bytes),
+                text_format::bytes(entry.artifact.bytes),
                 entry.artifact.summary
             );
             format!("{}\n", line.trim_end())
@@ -208,12 +209,12 @@ fn list(look: &TerminalStyle, entries: &[ArtifactEntry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::samples;
+    use crate::render::test_samples;
     use baton_runtime::core::UnixMs;
 
     #[test]
     fn artifacts_are_listed_one_a_line() {
-        let view = samples::finished();
+        let view = test_samples::finished();
         let entry = |artifact: &baton_runtime::core::input::ArtifactRef| ArtifactEntry {
             artifact: artifact.clone(),
             media_type: "text/markdown".into(),

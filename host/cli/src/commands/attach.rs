@@ -4,9 +4,9 @@ use baton_runtime::core::RunId;
 use clap::Args;
 
 use crate::args::{LocationArgs, ViewArgs};
-use crate::exit::CliExit;
-use crate::follow::look_on;
-use crate::place::RunLocation;
+use crate::exit_status::CliExit;
+use crate::location::RunLocation;
+use crate::run_ui::watch_run;
 
 /// Watch a run until it ends: its table and its events
 #[derive(Debug, Args)]
@@ -33,6 +33,6 @@ pub(crate) struct AttachArgs {
 
 pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
-    look_on(&place, run, args.view)
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    watch_run(&place, run, args.view)
 }

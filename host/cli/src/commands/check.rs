@@ -16,14 +16,14 @@ use serde_json::json;
 use super::run::read;
 use super::sandbox::lines;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
-use crate::layers::placed;
-use crate::place::RunLocation;
+use crate::config_layers::placed;
+use crate::exit_status::CliExit;
+use crate::location::RunLocation;
 use crate::render::which::in_place;
-use crate::render::{record, words};
+use crate::render::{json_record, text_format};
 use crate::task::Task;
-use crate::task::found::{expect_agent, with_an_agent};
-use crate::{enrolment, out};
+use crate::task::detection::{require_agent, with_default_agent};
+use crate::{experiment_assignment, stdio};
 
 /// Check a workflow file, its policies and what is set for them
 #[derive(Debug, Args)]
@@ -64,10 +64,12 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         }
     }
     let phases = workflow.phases.len();
-    let mut remarks: Vec<String> =
-        enrolment::foresee(&place, &workflow, &bundle).into_iter().chain(remarks(&workflow)).collect();
+    let mut remarks: Vec<String> = experiment_assignment::foresee(&place, &workflow, &bundle)
+        .into_iter()
+        .chain(remarks(&workflow))
+        .collect();
     remarks.extend(Task::of_file(&args.file).remark());
-    remarks.extend(not_granted(&plan.pins));
+    remarks.extend(missing_grants(&plan.pins));
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
     let confined: Vec<String> = workflow
         .roles
@@ -81,13 +83,13 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         remarks.extend(lines(&machine));
     }
     // As for a run: where no file names an agent, the first that is installed.
-    let workflow = with_an_agent(workflow);
-    let unready = match expect_agent(&workflow) {
+    let workflow = with_default_agent(workflow);
+    let unready = match require_agent(&workflow) {
         Ok(()) => unready_agents(&workflow, &place.config.environment)?,
         Err(none) => vec![none.to_string()],
     };
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "checked",
         "file": std::path::absolute(&args.file)?.to_string_lossy(),
         "phases": phases,
@@ -98,23 +100,23 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
     });
     match args.format.format {
         OutputFormat::Text => {
-            out::data(&format!(
+            stdio::data(&format!(
                 "{} is a workflow: {}, {}, judged by {}\n",
                 args.file.display(),
-                words::counted(phases, "phase"),
-                words::counted(objectives, "objective"),
+                text_format::counted(phases, "phase"),
+                text_format::counted(objectives, "objective"),
                 names.join(", ")
             ))?;
-            remarks.iter().chain(&unready).for_each(|line| out::progress(line));
+            remarks.iter().chain(&unready).for_each(|line| stdio::progress(line));
         }
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(if unready.is_empty() { CliExit::Done } else { CliExit::Usage })
 }
 
 /// What the policies ask for beyond the usual, and are not granted, once for each.
-fn not_granted(pins: &[PolicyBinding]) -> BTreeSet<String> {
+fn missing_grants(pins: &[PolicyBinding]) -> BTreeSet<String> {
     let refused = |link: BindingLink| {
         let lacks = link.grants.lacks(&link.wants);
         (link.policy, lacks)
@@ -124,7 +126,7 @@ fn not_granted(pins: &[PolicyBinding]) -> BTreeSet<String> {
     let remark = |(policy, refused): (String, RequestedGrants)| {
         format!(
             "{policy} asks for {}, which it is not granted: add `grants` to it in [policies]",
-            words::grants(&refused)
+            text_format::grants(&refused)
         )
     };
     refused.map(remark).collect()
@@ -132,7 +134,7 @@ fn not_granted(pins: &[PolicyBinding]) -> BTreeSet<String> {
 
 /// What a person should know of files that others will see.
 fn remarks(workflow: &Workflow) -> Vec<String> {
-    let mut remarks = Vec::from_iter(words::unseen_cost(workflow));
+    let mut remarks = Vec::from_iter(text_format::cost_ceiling_warning(workflow));
     let folder = &workflow.paths.folder;
     if folder.split('/').next() != Some(".baton") {
         remarks.push(format!(
@@ -181,7 +183,7 @@ fn unready_agents(
         let refused = runtime.block_on(check_ready(&role, environment)).err();
         asked.push(role);
         if let Some(why) = refused.map(|why| why.to_string()).filter(|text| told.insert(text.clone())) {
-            let place = workflow.agent_place(phase);
+            let place = workflow.agent_origin(phase);
             unready.push(format!("but phase {} cannot start here: {why} (set by {place})", phase.id));
         }
     }

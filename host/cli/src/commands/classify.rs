@@ -18,9 +18,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat};
-use crate::exit::{CliExit, UsageError};
-use crate::render::record;
-use crate::{out, policies};
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::json_record;
+use crate::{policies, stdio};
 
 /// A line of remarks is a text with its channel; no provider writes errors longer than this.
 const MAX_REMARK_BYTES: u64 = 1 << 20;
@@ -81,9 +81,9 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<CliExit> {
     }
     let mut stderr = args.stderr.as_deref().map(open).transpose()?;
     let exit = match (args.killed, args.exit) {
-        (true, _) => Some(ended(None, Some(KILLED))),
-        (false, Some(code @ ..0)) => Some(ended(None, Some(code.saturating_neg()))),
-        (false, Some(code)) => Some(ended(Some(code), None)),
+        (true, _) => Some(process_exit(None, Some(KILLED))),
+        (false, Some(code @ ..0)) => Some(process_exit(None, Some(code.saturating_neg()))),
+        (false, Some(code)) => Some(process_exit(Some(code), None)),
         (false, None) => None,
     };
     let classified = classify(
@@ -96,7 +96,7 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<CliExit> {
     )?;
     if !classified.recognised {
         let file = args.file.display();
-        out::progress(&format!("{file} has no line of the format {}: is --agent right?", args.agent));
+        stdio::progress(&format!("{file} has no line of the format {}: is --agent right?", args.agent));
     }
     show(args.format, &classified)?;
     Ok(CliExit::Done)
@@ -104,8 +104,8 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<CliExit> {
 
 /// Writes one judgment.
 fn show(format: OutputFormat, classified: &Classification) -> anyhow::Result<()> {
-    if !record::write(format, &document(classified))? {
-        out::data(&sentence(classified))?;
+    if !json_record::write(format, &document(classified))? {
+        stdio::data(&sentence(classified))?;
     }
     Ok(())
 }
@@ -163,8 +163,9 @@ fn remarks(
         }
     }
     if args.format == OutputFormat::Json {
-        let all = json!({ "schema": record::SCHEMA, "record": "classifications", "classifications": found });
-        record::write(args.format, &all)?;
+        let all =
+            json!({ "schema": json_record::SCHEMA, "record": "classifications", "classifications": found });
+        json_record::write(args.format, &all)?;
     }
     Ok(CliExit::Done)
 }
@@ -204,7 +205,7 @@ impl From<SignalSourceArg> for SignalSource {
     }
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
+fn process_exit(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
     ProcessExit { code, signal, by_host: false }
 }
 
@@ -237,7 +238,7 @@ fn document(classified: &Classification) -> Value {
     };
     let evidence = assessment.evidence.iter();
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "classification",
         "verdict": assessment.verdict.name(),
         "cause": cause,

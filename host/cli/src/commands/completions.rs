@@ -3,8 +3,8 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::exit::CliExit;
-use crate::out;
+use crate::exit_status::CliExit;
+use crate::stdio;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
@@ -22,6 +22,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn completions(args: CompletionsArgs, mut command_line: clap::Command) -> anyhow::Result<CliExit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_line, "baton", &mut script);
-    out::bytes(&script)?;
+    stdio::bytes(&script)?;
     Ok(CliExit::Done)
 }

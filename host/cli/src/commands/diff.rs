@@ -8,13 +8,13 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::host_client::{block_on, meant};
-use crate::out;
-use crate::place::RunLocation;
+use crate::location::RunLocation;
 use crate::render::changes::change_totals;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::record;
+use crate::render::json_record;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::stdio;
 
 /// Show what a run changed, as a patch
 #[derive(Debug, Args)]
@@ -50,16 +50,16 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let mut of = args.of;
     let run = meant(&place, run, &mut of);
     let phase = of.map(PhaseId::new);
     let found = compare(&place.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat);
     let found = block_on(found)??;
     match args.format.format {
-        OutputFormat::Text => out::data(&text(&look::stdout(), &found, args.stat))?,
-        OutputFormat::Json => out::data(&mask(&record::pretty(&json(&found, phase.as_ref()))?))?,
-        OutputFormat::Jsonl => out::data(&mask(&record::line(&json(&found, phase.as_ref()))?))?,
+        OutputFormat::Text => stdio::data(&text(&terminal_style::stdout(), &found, args.stat))?,
+        OutputFormat::Json => stdio::data(&mask(&json_record::pretty(&json(&found, phase.as_ref()))?))?,
+        OutputFormat::Jsonl => stdio::data(&mask(&json_record::line(&json(&found, phase.as_ref()))?))?,
     }
     Ok(CliExit::Done)
 }
@@ -86,7 +86,7 @@ fn text(look: &TerminalStyle, found: &RunDiff, stat: bool) -> String {
             text.push_str(&format!("{}\n", change_totals(found)));
             text
         }
-        RunChanges::Lines(lines) => painted(look, &mask(&String::from_utf8_lossy(&lines.patch))),
+        RunChanges::Lines(lines) => colourize_patch(look, &mask(&String::from_utf8_lossy(&lines.patch))),
         RunChanges::Names { files, why } => {
             let mut text: String = files
                 .iter()
@@ -111,14 +111,14 @@ fn name(path: &str) -> String {
 }
 
 /// A patch with the colours that git gives it.
-fn painted(look: &TerminalStyle, patch: &str) -> String {
+fn colourize_patch(look: &TerminalStyle, patch: &str) -> String {
     let mut in_hunk = false;
     let lines = patch.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         in_hunk = line.starts_with("@@") || (in_hunk && line.starts_with(['+', '-', ' ', '\\']));
         let tone = match (line.chars().next(), in_hunk) {
             (_, false) => Tone::Strong,
-            (Some('@'), true) => Tone::Relay,
+            (Some('@'), true) => Tone::Handoff,
             (Some('+'), true) => Tone::Good,
             (Some('-'), true) => Tone::Bad,
             _ => Tone::Plain,
@@ -143,7 +143,7 @@ fn json(found: &RunDiff, phase: Option<&PhaseId>) -> serde_json::Value {
         }
     };
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "diff",
         "run": found.run,
         "phase": phase,
@@ -163,9 +163,9 @@ mod tests {
         let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n--- b\n+c\n d\n";
         let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[0m\n\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\
                         \u{1b}[36m@@ -1 +1,2 @@\u{1b}[0m\n\u{1b}[31m-a\u{1b}[0m\n\u{1b}[31m--- b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n d\n";
-        assert_eq!(painted(&look, patch), expected);
+        assert_eq!(colourize_patch(&look, patch), expected);
         // What is printed is cleaned of all escapes but those.
-        assert_eq!(out::cleaned(expected, true), expected);
+        assert_eq!(stdio::cleaned(expected, true), expected);
     }
 
     #[test]

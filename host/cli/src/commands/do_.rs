@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Args;
 
 use super::run::{RunOptions, begin};
-use crate::exit::{CliExit, UsageError};
-use crate::place::{RunLocation, shell_quoted};
-use crate::task::{CheckCommands, Task, found};
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::{RunLocation, shell_quoted};
+use crate::task::{CheckCommands, Task, detection};
 
 /// Do what a sentence says; no file is needed
 #[derive(Debug, Args)]
@@ -55,9 +55,9 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
         .into());
     }
     let checks = match args.check {
-        _ if args.no_check => CheckCommands::Without,
+        _ if args.no_check => CheckCommands::Disabled,
         check if check.is_empty() => {
-            CheckCommands::Found(found::check(&RunLocation::here(args.options.place())?.config.workspace))
+            CheckCommands::Found(detection::check(&RunLocation::here(args.options.place())?.config.workspace))
         }
         check => CheckCommands::Named(check),
     };

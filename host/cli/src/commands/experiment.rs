@@ -11,8 +11,8 @@ use baton_lab::experiment::{ExperimentError, ExperimentStore};
 use clap::Subcommand;
 
 use crate::args::LocationArgs;
-use crate::exit::{CliExit, UsageError};
-use crate::place;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location;
 
 /// Run A/B experiments on policies in real runs, and report the results
 #[derive(Debug, Subcommand)]
@@ -51,7 +51,7 @@ pub(crate) fn experiment(command: ExperimentCommand) -> anyhow::Result<CliExit> 
 
 /// Where experiments are kept.
 fn experiments(state_dir: Option<&std::path::Path>) -> anyhow::Result<ExperimentStore> {
-    Ok(ExperimentStore::below(&place::state_root(&at(state_dir))?))
+    Ok(ExperimentStore::below(&location::state_root(&at(state_dir))?))
 }
 
 /// The place of a command that has no workspace.
@@ -62,9 +62,9 @@ fn at(state_dir: Option<&std::path::Path>) -> LocationArgs {
 /// What a person mistyped is wrong usage; the rest is a failure.
 fn said(error: ExperimentError) -> anyhow::Error {
     match error {
-        ExperimentError::NoSuch { .. } | ExperimentError::Refused(_) | ExperimentError::Broken { .. } => {
-            UsageError(error.to_string()).into()
-        }
+        ExperimentError::UnknownExperiment { .. }
+        | ExperimentError::Refused(_)
+        | ExperimentError::Broken { .. } => UsageError(error.to_string()).into(),
         error => error.into(),
     }
 }

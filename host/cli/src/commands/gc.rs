@@ -6,11 +6,11 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::{record, words};
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::render::{json_record, text_format};
+use crate::stdio;
 
 /// Remove old runs: their journal, artifacts and transcripts
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(crate) struct GcArgs {
 
 pub(crate) fn gc(args: GcArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
     let leave = RetentionRule {
         younger_than: args.older_than.as_deref().map(age).transpose()?,
         newest: args.keep,
@@ -60,23 +60,23 @@ pub(crate) fn gc(args: GcArgs) -> anyhow::Result<CliExit> {
     let rows = || collected.removed.iter().map(|run| record(run, args.dry_run));
     match args.format.format {
         OutputFormat::Text => {
-            out::data(&list(&look::stdout(), &collected))?;
-            out::progress(&said(&collected, args.dry_run));
+            stdio::data(&list(&terminal_style::stdout(), &collected))?;
+            stdio::progress(&summary_line(&collected, args.dry_run));
         }
         OutputFormat::Json => {
             let document = json!({
-                "schema": record::SCHEMA,
+                "schema": json_record::SCHEMA,
                 "record": "gc",
                 "dry_run": args.dry_run,
                 "runs": rows().collect::<Vec<_>>(),
                 "left": collected.left,
                 "unfinished": collected.unfinished,
             });
-            out::data(&record::pretty(&document)?)?;
+            stdio::data(&json_record::pretty(&document)?)?;
         }
         OutputFormat::Jsonl => {
             for row in rows() {
-                out::data(&record::line(&row)?)?;
+                stdio::data(&json_record::line(&row)?)?;
             }
         }
     }
@@ -100,7 +100,7 @@ fn age(text: &str) -> Result<DurationMs, UsageError> {
 
 fn record(run: &RemovedRun, dry_run: bool) -> Value {
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "gc-run",
         "run": run.run,
         "workflow": run.workflow,
@@ -122,7 +122,7 @@ fn list(look: &TerminalStyle, collected: &GcResult) -> String {
         let line = format!(
             "{name}  {}  {:>8}  {}{note}",
             look.day_and_time(run.last_at),
-            words::bytes(run.bytes()),
+            text_format::bytes(run.bytes()),
             run.workflow
         );
         format!("{}\n", line.trim_end())
@@ -130,13 +130,13 @@ fn list(look: &TerminalStyle, collected: &GcResult) -> String {
     collected.removed.iter().map(row).collect()
 }
 
-fn said(collected: &GcResult, dry_run: bool) -> String {
+fn summary_line(collected: &GcResult, dry_run: bool) -> String {
     let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
     let bytes = collected.removed.iter().map(RemovedRun::bytes).sum();
     let did = if dry_run { "would be removed" } else { "removed" };
     let removed = match collected.removed.len() {
         0 => "nothing to remove".to_owned(),
-        n => format!("{} {did}, {}", runs(n), words::bytes(bytes)),
+        n => format!("{} {did}, {}", runs(n), text_format::bytes(bytes)),
     };
     let stay = match collected.unfinished.as_slice() {
         [] => String::new(),
@@ -173,8 +173,8 @@ mod tests {
         let text = list(&TerminalStyle::bare(100), &collected);
         insta::assert_snapshot!(format!(
             "{text}{}\n{}",
-            said(&collected, true),
-            said(&GcResult::default(), false)
+            summary_line(&collected, true),
+            summary_line(&GcResult::default(), false)
         ));
     }
 

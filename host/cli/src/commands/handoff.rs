@@ -19,11 +19,11 @@ use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::place::RunLocation;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
 use crate::render::handoff::{BuiltInTextFn, record_of, text_of, verdict_of, verdict_record};
-use crate::render::{look, record};
-use crate::{out, policies};
+use crate::render::{json_record, terminal_style};
+use crate::{policies, stdio};
 use facts::HandoffFactsFile;
 
 /// No handoff that people or agents write is longer; the policy reads 64 KiB of it.
@@ -105,7 +105,7 @@ pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<CliExit> {
 
 fn show(args: HandoffShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let phase = match args.phase {
         Some(phase) => PhaseId::new(phase),
         None => with_newest_handoff(&view_of(&place.config, run.as_ref())?)?,
@@ -129,14 +129,14 @@ fn show(args: HandoffShowArgs) -> anyhow::Result<CliExit> {
             let built_in = policies::router(BUILTIN, Capability::Handoff, &args.place)?;
             let usual = |author: &Author| usual(&built_in, author);
             let usual: Option<BuiltInTextFn<'_>> = args.diff.then_some(&usual);
-            out::data(&text_of(&look::stdout(), &phase, &shown, usual))?;
+            stdio::data(&text_of(&terminal_style::stdout(), &phase, &shown, usual))?;
         }
         OutputFormat::Json => {
             let handoffs: Vec<Value> = records().collect();
-            let document = json!({ "schema": record::SCHEMA, "record": "handoffs", "phase": phase, "handoffs": handoffs });
-            out::data(&record::pretty(&document)?)?;
+            let document = json!({ "schema": json_record::SCHEMA, "record": "handoffs", "phase": phase, "handoffs": handoffs });
+            stdio::data(&json_record::pretty(&document)?)?;
         }
-        OutputFormat::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
+        OutputFormat::Jsonl => records().try_for_each(|entry| stdio::data(&json_record::line(&entry)?))?,
     }
     Ok(CliExit::Done)
 }
@@ -177,12 +177,14 @@ fn check(args: HandoffCheckArgs) -> anyhow::Result<CliExit> {
     let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
     let (review, label) = review(&router, &document, known(&found, open)).context("judging the document")?;
     match args.format.format {
-        OutputFormat::Text => out::data(&verdict_of(&look::stdout(), &args.file, &found, &review))?,
+        OutputFormat::Text => {
+            stdio::data(&verdict_of(&terminal_style::stdout(), &args.file, &found, &review))?
+        }
         OutputFormat::Json => {
-            out::data(&record::pretty(&verdict_record(&args.file, &found, &review, &label))?)?
+            stdio::data(&json_record::pretty(&verdict_record(&args.file, &found, &review, &label))?)?
         }
         OutputFormat::Jsonl => {
-            out::data(&record::line(&verdict_record(&args.file, &found, &review, &label))?)?
+            stdio::data(&json_record::line(&verdict_record(&args.file, &found, &review, &label))?)?
         }
     }
     Ok(if review.accepted { CliExit::Done } else { CliExit::Unfinished })

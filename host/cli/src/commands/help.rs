@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use include_dir::{Dir, include_dir};
 
 use crate::command_groups::{grouped, overview};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
+use crate::exit_status::{CliExit, UsageError};
+use crate::stdio;
 
 /// The guides and the reference, as they are in the repository.
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/docs");
@@ -62,7 +62,7 @@ pub(crate) fn help(args: HelpArgs, command_line: &clap::Command) -> anyhow::Resu
     if is_command(command_line, &args.name) {
         let exit = show_help(grouped(command_line.clone()), &args.name)?;
         if page(&name).is_some() {
-            out::data(&format!("\nThere is also a guide with this name: baton help {name}.md\n"))?;
+            stdio::data(&format!("\nThere is also a guide with this name: baton help {name}.md\n"))?;
         }
         return Ok(exit);
     }
@@ -113,14 +113,14 @@ fn show_help(command: clap::Command, words: &[String]) -> anyhow::Result<CliExit
 fn show_page(page: &GuidePage) -> anyhow::Result<CliExit> {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     match pager.filter(|_| std::io::stdout().is_terminal()) {
-        Some(pager) if is_shown_by(&pager, page.text) => {}
-        _ => out::data(page.text)?,
+        Some(pager) if show_in_pager(&pager, page.text) => {}
+        _ => stdio::data(page.text)?,
     }
     Ok(CliExit::Done)
 }
 
 /// Gives a text to a pager and waits until the reader leaves it; false if the pager cannot be started.
-fn is_shown_by(pager: &str, text: &str) -> bool {
+fn show_in_pager(pager: &str, text: &str) -> bool {
     let path = own_trusted_path();
     let started = Command::new("/bin/sh").args(["-c", pager]).env("PATH", path).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return false };

@@ -18,11 +18,11 @@ use clap::{Args, ValueHint};
 use jiff::{Timestamp, Zoned};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::place::RunLocation;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
 use crate::render::import::ImportSummary;
-use crate::render::{look, record};
-use crate::{out, policies};
+use crate::render::{json_record, terminal_style};
+use crate::{policies, stdio};
 
 /// SIGKILL.
 const KILLED: i32 = 9;
@@ -105,7 +105,7 @@ struct ImportSource {
 
 pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
     if args.schema {
-        out::data(&record::pretty(&turns_schema())?)?;
+        stdio::data(&json_record::pretty(&turns_schema())?)?;
         return Ok(CliExit::Done);
     }
     if args.stderr.is_some() && args.files.len() > 1 {
@@ -114,7 +114,7 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
     let opened = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let stderr = args.stderr.as_deref().map(read).transpose()?;
     let place = RunLocation::here(&args.place)?;
-    let importer = Importer::new(&policies::engine(&args.place)?).map_err(said)?;
+    let importer = Importer::new(&policies::engine(&args.place)?).map_err(to_error)?;
     let groups = match args.join {
         true => vec![opened.as_slice()],
         false => opened.chunks(1).collect(),
@@ -122,37 +122,46 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
     // Everything is read before anything is kept: one that is broken leaves no part of the others behind.
     let imports = groups
         .into_iter()
-        .map(|group| make(&args, &importer, group, stderr.as_ref()))
+        .map(|group| import_group(&args, &importer, group, stderr.as_ref()))
         .collect::<anyhow::Result<Vec<Import>>>()?;
     let state = state_of(&place)?;
     let mut told = Vec::new();
     for import in imports {
         let (run, report) = (import.run().clone(), import.report().clone());
         let kept = import.keep(&state).map_err(|error| locked(error, &place))?;
-        told.push((run, report, kept == ImportOutcome::Already));
+        told.push((run, report, kept == ImportOutcome::AlreadyImported));
     }
     let told: Vec<ImportSummary<'_>> = told
         .iter()
-        .map(|(run, report, already)| ImportSummary { run, report, already: *already, flags: &place.flags })
+        .map(|(run, report, already_imported)| ImportSummary {
+            run,
+            report,
+            already_imported: *already_imported,
+            flags: &place.flags,
+        })
         .collect();
     match args.format.format {
-        OutputFormat::Text => told.iter().try_for_each(|one| out::data(&one.text(&look::stdout())))?,
-        OutputFormat::Json => out::data(&record::pretty(&ImportSummary::json_of(&told))?)?,
-        OutputFormat::Jsonl => told.iter().try_for_each(|one| out::data(&record::line(&one.json())?))?,
+        OutputFormat::Text => {
+            told.iter().try_for_each(|one| stdio::data(&one.text(&terminal_style::stdout())))?
+        }
+        OutputFormat::Json => stdio::data(&json_record::pretty(&ImportSummary::json_of(&told))?)?,
+        OutputFormat::Jsonl => {
+            told.iter().try_for_each(|one| stdio::data(&json_record::line(&one.json())?))?
+        }
     }
     Ok(CliExit::Done)
 }
 
-fn make(
+fn import_group(
     args: &ImportArgs,
     importer: &Importer,
     group: &[ImportSource],
     stderr: Option<&ImportSource>,
 ) -> anyhow::Result<Import> {
     let exit = match (args.killed, args.exit) {
-        (true, _) => Some(ended(None, Some(KILLED))),
-        (false, Some(code @ ..0)) => Some(ended(None, Some(code.saturating_neg()))),
-        (false, code) => code.map(|code| ended(Some(code), None)),
+        (true, _) => Some(process_exit(None, Some(KILLED))),
+        (false, Some(code @ ..0)) => Some(process_exit(None, Some(code.saturating_neg()))),
+        (false, code) => code.map(|code| process_exit(Some(code), None)),
     };
     let last = group.len().saturating_sub(1);
     let files: Vec<RecordedFile<'_>> = group
@@ -178,7 +187,7 @@ fn make(
         window_tokens: args.window_tokens,
         moment: moment(args.at, written_at),
     };
-    importer.import(&request).map_err(said)
+    importer.import(&request).map_err(to_error)
 }
 
 /// Which of its two formats a stream of Codex has: messages of the app server have no `type`.
@@ -191,7 +200,7 @@ fn codex(opened: &ImportSource) -> ImportFormat {
 }
 
 /// What is wrong with a recording is a mistake on the command line; what is wrong with the disk is not.
-fn said(error: ImportError) -> anyhow::Error {
+fn to_error(error: ImportError) -> anyhow::Error {
     match error {
         error @ (ImportError::Store(_) | ImportError::Policy(_) | ImportError::Impossible { .. }) => {
             error.into()
@@ -205,7 +214,7 @@ fn locked(error: ImportError, place: &RunLocation) -> anyhow::Error {
         ImportError::Store(StoreError::Locked { pid, .. }) => {
             RuntimeError::Busy { pid, workspace: place.config.workspace.clone() }.into()
         }
-        error => said(error),
+        error => to_error(error),
     }
 }
 
@@ -216,7 +225,7 @@ fn state_of(place: &RunLocation) -> anyhow::Result<StateDir> {
     })
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
+fn process_exit(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
     ProcessExit { code, signal, by_host: false }
 }
 

@@ -9,15 +9,15 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::files::write_new;
 use crate::host_client::block_on;
-use crate::out;
-use crate::place::shell_quoted;
-use crate::render::record;
-use crate::render::words::counted;
+use crate::location::shell_quoted;
+use crate::render::json_record;
+use crate::render::text_format::counted;
+use crate::stdio;
 use crate::task::plan::{self, MarkdownPlan};
-use crate::task::{Task, WorkflowDraft, found, text_of};
+use crate::task::{Task, WorkflowDraft, detection, text_of};
 
 /// Characters of an objective that is made of an issue; a workflow takes no more.
 const ISSUE_CHARS_MAX: usize = 7000;
@@ -100,7 +100,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<CliExit> {
         phase.verify.clone_from(&check);
     }
     if draft.phases.iter().any(|phase| phase.verify.is_none()) {
-        remarks.push(found::NO_CHECK.to_owned());
+        remarks.push(detection::NO_CHECK.to_owned());
     }
     let text = draft.text(agent.map(String::from).as_deref());
     if !args.dry_run {
@@ -111,7 +111,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<CliExit> {
     let phases = draft.phases.len();
     let objectives: usize = draft.phases.iter().map(|phase| phase.objectives.len()).sum();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "initialised",
         "file": std::path::absolute(&file)?.to_string_lossy(),
         "written": !args.dry_run,
@@ -130,13 +130,13 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<CliExit> {
             let (phases, objectives) = (counted(phases, "phase"), counted(objectives, "objective"));
             let check = check.map(|check| format!(", checked by `{check}`")).unwrap_or_default();
             let next = if args.dry_run { String::new() } else { format!("Next       {run}\n") };
-            out::data(&format!(
+            stdio::data(&format!(
                 "{text}\n{} {written}: {phases}, {objectives}{check}{remarks}\n{next}",
                 file.display()
             ))?;
         }
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(CliExit::Done)
 }
@@ -164,7 +164,7 @@ fn draft(
     if let Some(path) = &args.plan {
         return WorkflowDraft::of_plan(&plan::read(&text_of(path)?), path, folder);
     }
-    for path in found::plans(folder) {
+    for path in detection::plans(folder) {
         let plan = match text_of(&path) {
             Ok(text) => plan::read(&text),
             Err(error) => {
@@ -217,7 +217,7 @@ fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Re
             WorkflowDraft::of_sentence(&format!("{title}\n\n{body}"), &[])?
         }
     };
-    draft.made_from = issue.url.chars().filter(|c| !c.is_control()).collect();
+    draft.made_from = issue.url;
     draft.name = Some(format!("issue-{number}"));
     draft.goal = (!title.is_empty()).then_some(title);
     Ok(draft)
@@ -227,7 +227,7 @@ fn agent(args: &InitArgs, asks: bool, remarks: &mut Vec<String>) -> anyhow::Resu
     if let Some(agent) = &args.agent {
         return Ok(Some(agent.clone()));
     }
-    let found = found::agents();
+    let found = detection::agents();
     let names: Vec<String> = found.iter().cloned().map(String::from).collect();
     match (found.as_slice(), asks) {
         ([], _) => {
@@ -249,7 +249,7 @@ fn check(args: &InitArgs, folder: &Path, asks: bool) -> anyhow::Result<Option<St
     if let Some(check) = &args.check {
         return Ok(Some(check.clone()).filter(|check| !check.trim().is_empty()));
     }
-    let found = found::check(folder);
+    let found = detection::check(folder);
     if !asks {
         return Ok(found);
     }

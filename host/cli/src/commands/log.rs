@@ -10,15 +10,15 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::{is_live, meant};
-use crate::out;
-use crate::place::RunLocation;
+use crate::location::RunLocation;
 use crate::render::log::{LogRenderer, TerminalTails};
-use crate::render::{look, record};
+use crate::render::{json_record, terminal_style};
+use crate::stdio;
 
 /// How often a run that goes on is looked at.
-const LOOK: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Show what the agents said, which commands they ran, what they were denied and what changed
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ impl LogFilter {
 
 pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let mut of = args.of;
     let run = meant(&place, run, &mut of);
     let mut transcript = Transcript::open(&place.config, run.as_ref())?;
@@ -78,11 +78,11 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     let workspace = place.config.workspace.to_string_lossy().into_owned();
     let sessions = run_folder(&place.config, &run);
     let mut log = LogRenderer {
-        look: look::stdout(),
+        look: terminal_style::stdout(),
         prompts: args.prompts,
         workspace,
         sessions,
-        terminals: TerminalTails::new(),
+        terminal_tails: TerminalTails::new(),
     };
     let mut document: Vec<Value> = Vec::new();
     loop {
@@ -91,8 +91,8 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
         let (lines, more) = transcript.look(!goes_on)?;
         for line in lines.iter().filter(|line| part.has(line)) {
             match args.format.format {
-                OutputFormat::Text => out::data(&mask(&log.next(line)))?,
-                OutputFormat::Jsonl => out::data(&mask(&record::line(&of_line(&run, line))?))?,
+                OutputFormat::Text => stdio::data(&mask(&log.next(line)))?,
+                OutputFormat::Jsonl => stdio::data(&mask(&json_record::line(&of_line(&run, line))?))?,
                 OutputFormat::Json => document.push(serde_json::to_value(line)?),
             }
         }
@@ -100,22 +100,22 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
             break;
         }
         if !more {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
     if args.format.format == OutputFormat::Text {
-        out::data(&mask(&log.rest()))?;
+        stdio::data(&mask(&log.rest()))?;
     }
     if args.format.format == OutputFormat::Json {
-        let all = json!({ "schema": record::SCHEMA, "record": "log", "run": run, "lines": document });
-        out::data(&mask(&record::pretty(&all)?))?;
+        let all = json!({ "schema": json_record::SCHEMA, "record": "log", "run": run, "lines": document });
+        stdio::data(&mask(&json_record::pretty(&all)?))?;
     }
     Ok(CliExit::Done)
 }
 
 fn of_line(run: &RunId, line: &TranscriptLine) -> Value {
     let mut value = serde_json::to_value(line).unwrap_or_default();
-    value["schema"] = record::SCHEMA.into();
+    value["schema"] = json_record::SCHEMA.into();
     value["record"] = "log-line".into();
     value["run"] = json!(run);
     value

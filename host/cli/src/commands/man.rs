@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 
 /// Write manual pages for `man`
 #[derive(Debug, Args)]

@@ -7,8 +7,8 @@ use baton_runtime::{McpClient, ProxyClient};
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::args::LocationArgs;
-use crate::exit::CliExit;
-use crate::place::RunLocation;
+use crate::exit_status::CliExit;
+use crate::location::RunLocation;
 
 /// Serve Baton's tools to an MCP client: progress, decisions, handoff, artifacts
 #[derive(Debug, Args)]

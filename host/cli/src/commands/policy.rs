@@ -1,33 +1,32 @@
 //! `baton policy`: the components that judge how a run goes on. Each command is in a file of its own; pinning is here.
 
-mod attempt;
 mod build;
 mod check;
+mod component_info;
 mod inspect;
 mod list;
 mod new;
-mod outside;
 mod pull;
 mod push;
 mod shadow;
 mod sign;
-mod swap;
+mod try_policy;
+mod use_policy;
 mod verify;
 mod which;
 
 use std::path::PathBuf;
 
+use baton_runtime::expect_person;
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormatArg};
-use crate::exit::CliExit;
-use crate::render::{record, words};
+use crate::exit_status::CliExit;
+use crate::render::{json_record, text_format};
 use crate::task::{Task, folder_of};
-use crate::{out, policies};
+use crate::{policies, stdio};
 
-use attempt::PolicyTryArgs;
-pub(crate) use attempt::{asked_about, setting};
 use build::BuildArgs;
 use check::PolicyCheckArgs;
 use inspect::InspectArgs;
@@ -38,8 +37,10 @@ use pull::PullArgs;
 use push::PushArgs;
 use shadow::ShadowArgs;
 use sign::{KeygenArgs, SignArgs};
-use swap::UseArgs;
-pub(crate) use swap::{GrantArg, flags_of, grant, granted};
+use try_policy::PolicyTryArgs;
+pub(crate) use try_policy::{asked_about, setting};
+use use_policy::UseArgs;
+pub(crate) use use_policy::{GrantArg, grant, grant_flags, granted};
 use verify::VerifyArgs;
 use which::WhichArgs;
 
@@ -133,8 +134,8 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<CliExit> {
         PolicyCommand::New(args) => new::new(args),
         PolicyCommand::Build(args) => build::build(args),
         PolicyCommand::Check(args) => check::check(args),
-        PolicyCommand::Try(args) => attempt::attempt(args),
-        PolicyCommand::Use(args) => swap::use_policy(args),
+        PolicyCommand::Try(args) => try_policy::attempt(args),
+        PolicyCommand::Use(args) => use_policy::use_policy(args),
         PolicyCommand::Shadow(args) => shadow::shadow(args),
         PolicyCommand::Which(args) => which::which(args),
         PolicyCommand::Inspect(args) => inspect::inspect(args),
@@ -150,17 +151,19 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<CliExit> {
 }
 
 fn lock(args: LockArgs) -> anyhow::Result<CliExit> {
-    let (workflow, _) = Task::of_file(&args.file).over_layers(&args.place)?;
+    // One of these locks may be of every folder: the one beside the user's own configuration.
+    expect_person("pinning policies")?;
+    let (workflow, _) = Task::of_file(&args.file).parse_with_layers(&args.place)?;
     let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.place)?;
     let locks: Vec<Value> = pinned
         .iter()
         .map(|(lock, pinned)| json!({ "file": lock.to_string_lossy(), "components": pinned }))
         .collect();
-    let document = json!({ "schema": record::SCHEMA, "record": "policy-lock", "locks": locks });
-    if !record::write(args.format.format, &document)? {
+    let document = json!({ "schema": json_record::SCHEMA, "record": "policy-lock", "locks": locks });
+    if !json_record::write(args.format.format, &document)? {
         for (lock, pinned) in pinned {
-            let pinned = words::count(pinned, "component");
-            out::progress(&format!("pinned {pinned} in {}", lock.display()));
+            let pinned = text_format::count(pinned, "component");
+            stdio::progress(&format!("pinned {pinned} in {}", lock.display()));
         }
     }
     Ok(CliExit::Done)

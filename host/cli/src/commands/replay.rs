@@ -1,7 +1,7 @@
 //! `baton replay`: recorded runs with another policy, or with their own once more. Starts no agent, and changes nothing. How it
 //! looks is in `render/replay.rs`.
 
-mod runs;
+mod run_selection;
 
 use anyhow::Context as _;
 use baton_lab::replay::{InstanceMode, RecordedRun, ReplayOptions, replay, verify_all};
@@ -11,14 +11,14 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::policy::{CapabilityArg, asked_about, setting};
 use crate::args::LocationArgs;
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::candidate_trial::TrialSubject;
 use crate::render::replay::{PolicyReplayReport, VerifiedRuns};
-use crate::render::trial::TrialSubject;
-use crate::render::{look, record};
-use crate::{out, place, policies};
+use crate::render::{json_record, terminal_style};
+use crate::{location, policies, stdio};
 
 /// Instances that live at a time, for each core: one is kept, one is fresh, and one is on its way.
-const INSTANCES_A_CORE: u32 = 3;
+const INSTANCES_PER_CORE: u32 = 3;
 
 /// Evaluate a policy on recorded runs, or verify that they replay exactly
 #[derive(Debug, Args)]
@@ -93,21 +93,21 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<CliExit> {
     }
     let engine = engine(&args.place)?;
     match &args.policy {
-        Some(reference) if !args.verify => judge(&args, &engine, reference),
+        Some(reference) if !args.verify => evaluate_candidate(&args, &engine, reference),
         _ => verify(&args, &engine),
     }
 }
 
-fn judge(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<CliExit> {
+fn evaluate_candidate(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<CliExit> {
     let settings = args.settings.iter().cloned().collect();
     let policy = policies::configured(engine, reference, &settings, &args.place)?;
     let decides = asked_about(&policy, &args.decides)?;
-    let runs = runs::find(&args.runs, args.all, &args.place)?;
+    let runs = run_selection::find(&args.runs, args.all, &args.place)?;
     let asked = ReplayOptions { decides, kept: usize::from(args.shown) };
     let instances = if args.keep_instances { InstanceMode::Kept } else { InstanceMode::Fresh };
     let replayed = replay(&runs, &asked, &policy, instances)?;
     if let Some(remembers) = &replayed.remembers {
-        out::progress(&remembers.to_string());
+        stdio::progress(&remembers.to_string());
     }
     let found = PolicyReplayReport {
         policy: TrialSubject::of(&policy),
@@ -115,21 +115,25 @@ fn judge(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<
         replayed: &replayed,
     };
     match args.format {
-        ReplayFormat::Text => out::data(&found.text(&look::stdout()))?,
-        ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
-        ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
-        ReplayFormat::Html => out::data(&found.html())?,
+        ReplayFormat::Text => stdio::data(&found.text(&terminal_style::stdout()))?,
+        ReplayFormat::Json => stdio::data(&json_record::pretty(&found.json())?)?,
+        ReplayFormat::Jsonl => {
+            found.lines().iter().try_for_each(|line| stdio::data(&json_record::line(line)?))?
+        }
+        ReplayFormat::Html => stdio::data(&found.html())?,
     }
     Ok(CliExit::Done)
 }
 
 fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
-    let runs: Vec<RecordedRun> = runs::find(&args.runs, args.all, &args.place)?;
+    let runs: Vec<RecordedRun> = run_selection::find(&args.runs, args.all, &args.place)?;
     let found = VerifiedRuns { runs: verify_all(&runs, engine) };
     match args.format {
-        ReplayFormat::Text | ReplayFormat::Html => out::data(&found.text(&look::stdout()))?,
-        ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
-        ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
+        ReplayFormat::Text | ReplayFormat::Html => stdio::data(&found.text(&terminal_style::stdout()))?,
+        ReplayFormat::Json => stdio::data(&json_record::pretty(&found.json())?)?,
+        ReplayFormat::Jsonl => {
+            found.lines().iter().try_for_each(|line| stdio::data(&json_record::line(line)?))?
+        }
     }
     Ok(if found.is_complete() { CliExit::Done } else { CliExit::Unfinished })
 }
@@ -139,9 +143,9 @@ fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
 fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let decisions_in_flight =
-        u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(INSTANCES_A_CORE).clamp(4, 64);
+        u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(INSTANCES_PER_CORE).clamp(4, 64);
     let config = EngineConfig {
-        cache_dir: place::policy_cache(place),
+        cache_dir: location::policy_cache(place),
         decisions_in_flight,
         ..EngineConfig::default()
     };

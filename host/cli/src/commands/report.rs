@@ -5,13 +5,13 @@ use baton_runtime::view_of;
 use clap::Args;
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::host_client::is_live;
-use crate::out;
-use crate::place::RunLocation;
+use crate::location::RunLocation;
 use crate::render::report::{self as text, ReportContext};
-use crate::render::{look, record};
-use crate::report_context::aside_of;
+use crate::render::{json_record, terminal_style};
+use crate::report_context::collect_report_context;
+use crate::stdio;
 
 /// Show the results of a run: phases, objectives, sessions, handoffs, artifacts
 #[derive(Debug, Args)]
@@ -32,19 +32,22 @@ pub(crate) struct RunReportArgs {
 
 pub(crate) fn report(args: RunReportArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let view = view_of(&place.config, run.as_ref())?;
     let live = is_live(&place, &view.run);
-    let document = record::RunDocument { place: &place, view: &view, live };
+    let document = json_record::RunDocument { place: &place, view: &view, live };
     match args.format.format {
-        OutputFormat::Text => out::data(&text::report(
-            &look::stdout(),
+        OutputFormat::Text => stdio::data(&text::report(
+            &terminal_style::stdout(),
             &text::found(&view, live),
             &place,
-            &ReportContext { is_stopping: text::is_stopping(&view, live), ..aside_of(&place, &view) },
+            &ReportContext {
+                is_stopping: text::is_stopping(&view, live),
+                ..collect_report_context(&place, &view)
+            },
         ))?,
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(CliExit::Done)
 }

@@ -6,12 +6,12 @@ use baton_runtime::{RunStart, view_of};
 use clap::Args;
 
 use crate::args::{LocationArgs, ViewArgs};
-use crate::exit::CliExit;
-use crate::follow::{conclude, follow};
-use crate::launch::DetachedHostArgs;
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::words;
+use crate::exit_status::CliExit;
+use crate::host_launch::DetachedHostArgs;
+use crate::location::RunLocation;
+use crate::render::text_format;
+use crate::run_ui::{conclude, follow};
+use crate::stdio;
 use crate::task::grants::RoleGrantArgs;
 
 /// Resume an interrupted, crashed or answered run
@@ -44,10 +44,10 @@ pub(crate) struct ResumeArgs {
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<CliExit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
-    let mut place = RunLocation::to_resume(&args.place, run.as_ref())?;
-    let waiting = view_of(&place.config, run.as_ref()).ok().filter(waits_for_a_person);
+    let mut place = RunLocation::for_resuming(&args.place, run.as_ref())?;
+    let waiting = view_of(&place.config, run.as_ref()).ok().filter(needs_answer);
     if let Some(view) = waiting.filter(|_| announcement.is_none()) {
-        out::progress(&unanswered(&view));
+        stdio::progress(&unanswered_message(&view));
         return conclude(&place, &view, args.view);
     }
     args.handed_over.give(&mut place.config);
@@ -55,12 +55,12 @@ pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<CliExit> {
 }
 
 /// Whether nothing of a run can go on before a question is answered.
-fn waits_for_a_person(view: &RunView) -> bool {
+fn needs_answer(view: &RunView) -> bool {
     view.status == RunStatus::Paused && !view.questions.is_empty()
 }
 
 /// "run r waits for an answer to question 41 about build: nothing was resumed. The answers are below; …"
-fn unanswered(view: &RunView) -> String {
+fn unanswered_message(view: &RunView) -> String {
     let questions: Vec<String> = view
         .questions
         .iter()
@@ -73,24 +73,24 @@ fn unanswered(view: &RunView) -> String {
         "run {} waits for your answer to {}: nothing was resumed. Each answer with its command is below; options like --env and \
          --allow go with `baton answer … --resume`",
         view.run,
-        words::list(&questions)
+        text_format::list(&questions)
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::samples;
+    use crate::render::test_samples;
 
     #[test]
     fn a_run_that_waits_for_an_answer_is_not_called_resumed() {
-        let view = samples::paused();
-        assert!(waits_for_a_person(&view));
-        let said = unanswered(&view);
+        let view = test_samples::paused();
+        assert!(needs_answer(&view));
+        let said = unanswered_message(&view);
         assert!(said.contains("question ") && said.contains("nothing was resumed"), "{said}");
         let mut answered = view;
         answered.questions.clear();
-        assert!(!waits_for_a_person(&answered), "it was answered, and goes on");
-        assert!(!waits_for_a_person(&samples::finished()));
+        assert!(!needs_answer(&answered), "it was answered, and goes on");
+        assert!(!needs_answer(&test_samples::finished()));
     }
 }

@@ -6,7 +6,7 @@ mod agent_changes;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use baton_lab::experiment::enrol::without_arms;
+use baton_lab::experiment::assignment::strip_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::input::PauseAnswer;
@@ -19,20 +19,20 @@ use baton_runtime::{
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::args::{LocationArgs, OutputFormat, ViewArgs};
-use crate::exit::{CliExit, UsageError};
-use crate::follow::follow;
+use crate::config_layers::{self, placed};
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::{ask_host, block_on};
-use crate::launch::{DetachedHostArgs, LaunchMode, launch};
-use crate::layers::{self, placed};
-use crate::place::{RunLocation, shell_quoted, shell_words};
+use crate::host_launch::{DetachedHostArgs, LaunchMode, launch};
+use crate::location::{RunLocation, shell_quoted, shell_words};
 use crate::policies::PinMode;
-use crate::render::found::{PlanBoxDiff, ResumeMessage};
-use crate::render::{look, plan, record, report, words};
+use crate::render::resume_message::{PlanBoxDiff, ResumeMessage};
+use crate::render::{dry_run, json_record, report, terminal_style, text_format};
+use crate::run_ui::follow;
 use crate::task::commits::CommitOptions;
-use crate::task::found::expect_agent;
+use crate::task::detection::require_agent;
 use crate::task::grants::RoleGrantArgs;
 use crate::task::{PlanCompleted, Task, absolute_program};
-use crate::{enrolment, out, policies};
+use crate::{experiment_assignment, policies, stdio};
 
 /// Run a workflow or a plan, or resume its unfinished run
 #[derive(Debug, Args)]
@@ -211,12 +211,12 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
             let Some((place, found)) = find(task, &args, &workflow)? else {
                 let undone = match accepts_changes {
                     true => None,
-                    false => agent_changes::ticked_undone(&args.place, &workflow)?,
+                    false => agent_changes::explain_ticked_boxes(&args.place, &workflow)?,
                 };
                 return Err(undone.unwrap_or(error));
             };
             let beyond = beyond(task, &args, &found.workflow);
-            return go_on(task, &args, &workflow, &place, &found, &beyond);
+            return continue_run(task, &args, &workflow, &place, &found, &beyond);
         }
         (read, _) => read?,
     };
@@ -226,63 +226,72 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     {
         let beyond = beyond(task, &args, &found.workflow);
         if found.busy || beyond.is_empty() || has_worked(&found.view) {
-            return go_on(task, &args, &workflow, &place, &found, &beyond);
+            return continue_run(task, &args, &workflow, &place, &found, &beyond);
         }
-        out::progress(&format!(
+        stdio::progress(&format!(
             "found: run {} began without `{beyond}`, and no agent has worked on it yet; a new run takes its place",
             found.view.run
         ));
         restarts = true;
     }
     if !is_launched && let Some(remark) = task.remark() {
-        out::progress(&remark);
+        stdio::progress(&remark);
     }
     if !is_launched
         && !args.dry_run
-        && let Some(told) = layers::said_by_folder(&workflow.policies)
+        && let Some(told) = config_layers::workspace_choices_notice(&workflow.policies)
     {
-        out::progress(&told);
+        stdio::progress(&told);
+    }
+    if !is_launched
+        && args.sandbox.is_some()
+        && let Some(told) = task.lists_notice(&workflow, &args.place)?
+    {
+        stdio::progress(&told);
     }
     let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
     let base = task.base()?;
     if !is_launched && accepts_changes {
         expect_person("--accept-changes")?;
     } else if !is_launched {
-        let own = agent_changes::expect_own(task, &args.place, &workflow, &base);
+        let own = agent_changes::expect_no_agent_changes(task, &args.place, &workflow, &base);
         match args.dry_run {
-            true => own.err().into_iter().for_each(|refused| out::progress(&format!("refused: {refused}"))),
+            true => own.err().into_iter().for_each(|refused| stdio::progress(&format!("refused: {refused}"))),
             false => own?,
         }
     }
     let mut policies = bundle(&base, &workflow, &args.place, pinning)?;
     if looks && restarts {
-        set_earlier_aside(&args.place, &workflow)?;
+        supersede_earlier_run(&args.place, &workflow)?;
     }
     let inherited = match &args.inherits {
         _ if args.dry_run || args.no_experiment => Vec::new(),
         Some(json) => {
             serde_json::from_str(json).map_err(|error| UsageError(format!("--inherits: {error}")))?
         }
-        None => enrolment::inherited(&args.place, &workflow)?,
+        None => experiment_assignment::inherited(&args.place, &workflow)?,
     };
     if !args.dry_run {
-        expect_agent(&workflow)?;
+        require_agent(&workflow)?;
     }
     let place = RunLocation::for_workflow(&args.place, &workflow, args.dry_run)?;
     let way = LaunchMode::of(args.background, args.inline || is_launched, workflow.mode);
     if args.dry_run {
-        let experiments =
-            if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow, &policies) };
+        let experiments = if args.no_experiment {
+            Vec::new()
+        } else {
+            experiment_assignment::foresee(&place, &workflow, &policies)
+        };
         return show_plan(&place, workflow, &policies, way, args.view, &experiments);
     }
-    if !is_launched && let Some(unseen) = words::unseen_cost(&workflow) {
-        out::progress(&unseen);
+    if !is_launched && let Some(unseen) = text_format::cost_ceiling_warning(&workflow) {
+        stdio::progress(&unseen);
     }
-    if way == LaunchMode::Inline {
+    if way == LaunchMode::Foreground {
         let mut workflow = workflow;
         let assignments = match args.no_experiment {
             true => Vec::new(),
-            false => enrolment::take_part(&place, &mut workflow, &mut policies, &inherited)?,
+            false => experiment_assignment::assign_arms(&place, &mut workflow, &mut policies, &inherited)?,
         };
         let placed = placed(&workflow.policies);
         let start = RunStart::New { workflow: Box::new(workflow), policies, assignments };
@@ -311,21 +320,23 @@ fn show_plan(
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     match view.format.format {
         OutputFormat::Text => {
-            out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?;
-            experiments.iter().try_for_each(|line| out::data(&format!("\n{line}\n")))?;
+            stdio::data(&dry_run::text(&plan, &workflow, place, way, &terminal_style::stdout()))?;
+            experiments.iter().try_for_each(|line| stdio::data(&format!("\n{line}\n")))?;
         }
-        OutputFormat::Json => {
-            out::data(&record::pretty(&with(plan::json(&plan, &workflow, way), experiments))?)?
-        }
-        OutputFormat::Jsonl => {
-            out::data(&record::line(&with(plan::json(&plan, &workflow, way), experiments))?)?
-        }
+        OutputFormat::Json => stdio::data(&json_record::pretty(&with_experiments(
+            dry_run::json(&plan, &workflow, way),
+            experiments,
+        ))?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&with_experiments(
+            dry_run::json(&plan, &workflow, way),
+            experiments,
+        ))?)?,
     }
     Ok(CliExit::Done)
 }
 
 /// The plan with what experiments have to do with it, where any has.
-fn with(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Value {
+fn with_experiments(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Value {
     if !experiments.is_empty() {
         plan["experiments"] = experiments.into();
     }
@@ -342,7 +353,7 @@ fn find(
     workflow: &Workflow,
 ) -> anyhow::Result<Option<(RunLocation, UnfinishedRun)>> {
     let apart = RunLocation::is_fresh(&args.place, workflow);
-    for place in RunLocation::of_earlier(&args.place, workflow)? {
+    for place in RunLocation::previous_locations(&args.place, workflow)? {
         let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
             let broken = matches!(error, RuntimeError::BrokenJournal { .. });
             let restart = restart(task, args, &place);
@@ -370,7 +381,7 @@ fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
         return false;
     }
     // What an experiment laid over it when it began stands in no file.
-    let (mut before, mut now) = (without_arms(began_with.clone()), now.clone());
+    let (mut before, mut now) = (strip_arms(began_with.clone()), now.clone());
     if now.limits.agents == 0 {
         now.limits.agents = before.limits.agents;
     }
@@ -382,13 +393,15 @@ fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
     }
     (before.source, now.source) = (None, None);
     (before.plan, now.plan) = (None, None);
-    before.policies = before.policies.without_places();
-    now.policies = now.policies.without_places();
+    // What is in the folder says that.
+    (before.next_run_files, now.next_run_files) = (Vec::new(), Vec::new());
+    before.policies = before.policies.without_sources();
+    now.policies = now.policies.without_sources();
     before != now
 }
 
 /// Goes on with it, or shows the question that it waits for.
-fn go_on(
+fn continue_run(
     task: &Task,
     args: &RunOptions,
     workflow: &Workflow,
@@ -409,16 +422,16 @@ fn go_on(
         boxes: PlanBoxDiff::between(run, workflow),
         restart: &restart,
     };
-    let tries_again = found.waits() && beyond.is_empty() && could_not_start(&run.view);
+    let tries_again = found.waits() && beyond.is_empty() && only_failed_starts(&run.view);
     match tries_again {
-        true => out::progress(&format!(
+        true => stdio::progress(&format!(
             "found: run {} could not start its agent; it tries again. `{restart}` starts a new run instead",
             run.view.run
         )),
-        false => found.lines(&look::stderr()).iter().for_each(|line| out::progress(line)),
+        false => found.lines(&terminal_style::stderr()).iter().for_each(|line| stdio::progress(line)),
     }
     if args.view.format.format == OutputFormat::Jsonl {
-        out::data(&record::line(&found.json())?)?;
+        stdio::data(&json_record::line(&found.json())?)?;
     }
     if tries_again {
         for question in &run.view.questions {
@@ -426,13 +439,16 @@ fn go_on(
             ask_host(place, ControlMessage::Answer { run, question, choice, message: None })?;
         }
     } else if found.waits() {
-        let document = record::RunDocument { place, view: &run.view, live: Some(false) };
+        let document = json_record::RunDocument { place, view: &run.view, live: Some(false) };
         match args.view.format.format {
             OutputFormat::Text => {
-                out::data(&format!("\n{}", report::status(&look::stdout(), &run.view, place, false)))?;
+                stdio::data(&format!(
+                    "\n{}",
+                    report::status(&terminal_style::stdout(), &run.view, place, false)
+                ))?;
             }
-            OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-            OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+            OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+            OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
         }
         return Ok(CliExit::Paused);
     }
@@ -445,7 +461,7 @@ fn go_on(
         .into());
     }
     let way = LaunchMode::of(args.background, args.inline, run.workflow.mode);
-    if way == LaunchMode::Inline {
+    if way == LaunchMode::Foreground {
         return follow(place, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
@@ -453,7 +469,7 @@ fn go_on(
 }
 
 /// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
-fn could_not_start(view: &RunView) -> bool {
+fn only_failed_starts(view: &RunView) -> bool {
     let is_of_start = |question: &QuestionSummary| {
         let phase = view.phases.iter().find(|phase| Some(&phase.id) == question.phase.as_ref());
         let last = phase.and_then(|phase| phase.sessions.last());
@@ -462,16 +478,16 @@ fn could_not_start(view: &RunView) -> bool {
     !view.questions.is_empty() && view.questions.iter().all(is_of_start)
 }
 
-fn set_earlier_aside(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
+fn supersede_earlier_run(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
     let apart = RunLocation::is_fresh(args, workflow);
-    for place in RunLocation::of_earlier(args, workflow)? {
+    for place in RunLocation::previous_locations(args, workflow)? {
         let runs = match block_on(set_aside(&place.config, workflow))? {
             // It goes on in its own folder.
             Err(RuntimeError::Busy { .. }) if apart => continue,
             runs => runs?,
         };
         for run in runs {
-            out::progress(&format!(
+            stdio::progress(&format!(
                 "run {run} is set aside and kept; `baton resume {run}{}` continues it",
                 place.flags
             ));
@@ -510,7 +526,7 @@ fn has_worked(view: &RunView) -> bool {
 /// Paths in a file start from its folder.
 pub(crate) fn read(path: &Path, place: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
     let task = Task::of_file(path);
-    let (workflow, _) = task.over_layers(place)?;
+    let (workflow, _) = task.parse_with_layers(place)?;
     let policies = bundle(&task.base()?, &workflow, place, PinMode::Leave)?;
     Ok((workflow, policies))
 }

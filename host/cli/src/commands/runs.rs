@@ -10,13 +10,13 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::host_client::current;
-use crate::out;
-use crate::place::{RunLocation, state_root};
-use crate::render::look::{self, TerminalStyle};
-use crate::render::{record, words};
-use crate::undone::is_undone;
+use crate::location::{RunLocation, state_root};
+use crate::render::terminal_style::{self, TerminalStyle};
+use crate::render::{json_record, text_format};
+use crate::stdio;
+use crate::undo_marker::is_undone;
 
 /// Characters of what a run is made from.
 const TASK_CHARS: usize = 48;
@@ -64,7 +64,7 @@ pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
             }
         }
     } else {
-        listed = of(&RunLocation::here_or_above(&args.place)?)?;
+        listed = of(&RunLocation::nearest_with_runs(&args.place)?)?;
     }
     listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
     listed.truncate(args.newest.unwrap_or(usize::MAX));
@@ -72,19 +72,23 @@ pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
     match args.format.format {
         OutputFormat::Text if listed.is_empty() => {
             let place = RunLocation::here(&args.place)?;
-            out::data(&format!(
+            stdio::data(&format!(
                 "nothing has run in {}; `baton runs --all` lists the runs of every folder\n",
                 place.config.workspace.display()
             ))?;
         }
-        OutputFormat::Text => out::data(&text(&look::stdout(), &listed, args.all, home.as_deref()))?,
+        OutputFormat::Text => {
+            stdio::data(&text(&terminal_style::stdout(), &listed, args.all, home.as_deref()))?
+        }
         OutputFormat::Json => {
             let rows: Vec<Value> = listed.iter().map(row).collect();
-            out::data(&record::pretty(
-                &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
+            stdio::data(&json_record::pretty(
+                &json!({ "schema": json_record::SCHEMA, "record": "runs", "runs": rows }),
             )?)?;
         }
-        OutputFormat::Jsonl => listed.iter().try_for_each(|run| out::data(&record::line(&row(run))?))?,
+        OutputFormat::Jsonl => {
+            listed.iter().try_for_each(|run| stdio::data(&json_record::line(&row(run))?))?
+        }
     }
     Ok(CliExit::Done)
 }
@@ -110,7 +114,7 @@ fn of(place: &RunLocation) -> anyhow::Result<Vec<ListedRun>> {
 fn row(run: &ListedRun) -> Value {
     let (done, objectives) = run.view.objectives();
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "run-row",
         "run": run.view.run,
         "workflow": run.view.workflow,
@@ -140,7 +144,7 @@ fn text(look: &TerminalStyle, runs: &[ListedRun], with_folder: bool, home: Optio
     }
     table.set_header(header);
     for run in runs {
-        let (word, _) = words::run(words::found(run.view.status, run.live));
+        let (word, _) = text_format::run(text_format::found(run.view.status, run.live));
         let (done, objectives) = run.view.objectives();
         let mut status = word.to_owned();
         if run.view.set_aside {
@@ -158,7 +162,7 @@ fn text(look: &TerminalStyle, runs: &[ListedRun], with_folder: bool, home: Optio
             status,
             format!("{done}/{objectives}"),
             run.view.active_ms.to_string(),
-            words::billed_of_run(&run.view),
+            text_format::billed_of_run(&run.view),
             task(&run.view),
         ];
         if with_folder {

@@ -8,19 +8,21 @@ use std::process::Stdio;
 use anyhow::Context as _;
 use baton_runtime::agents::BoundaryContext;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
+use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
-use baton_runtime::sandbox::{Boundary, BoundaryError, SandboxSupport, UnsupportedLevel};
+use baton_runtime::sandbox::{Boundary, BoundaryError, SandboxSupport, UnsupportedLevel, listed_paths};
+use baton_runtime::{hidden_state_roots, note_lists, state_roots};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::run::SandboxLevelArg;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::config_layers::ConfigLayers;
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::block_on;
-use crate::layers::ConfigLayers;
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::record;
+use crate::location::RunLocation;
+use crate::render::json_record;
+use crate::stdio;
 
 /// Show what a sandbox allows and what it denies
 #[derive(Debug, Subcommand)]
@@ -95,7 +97,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         read: Some(absolute(args.read)?).filter(|paths| !paths.is_empty()),
         write: Some(absolute(args.write)?).filter(|paths| !paths.is_empty()),
         hide: absolute(args.hide)?,
-        protect: Vec::new(),
+        ..Sandbox::default()
     };
     // Whoever types this is the user, so what is named here is allowed; only addresses that are not of the open internet are
     // for the file to allow.
@@ -108,6 +110,8 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         }
     }
     let sandbox = Sandbox {
+        read_within: floor.read_within.filter(|_| own.read.is_none()),
+        write_within: floor.write_within.filter(|_| own.write.is_none()),
         level: own.level.max(floor.level),
         network: own.network.or(floor.network),
         read: own.read.or(floor.read),
@@ -125,20 +129,21 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         conversations: None,
         own_exe: &place.config.own_exe,
         environment: &place.config.environment,
-        hidden: vec![place.config.state_root.clone()],
+        hidden: hidden_state_roots(&place.config.state_root, |name| std::env::var_os(name)),
         remaining: Default::default(),
+        task_folder: None,
+        hide: &sandbox.hide,
+        writable: sandbox.write.as_deref().unwrap_or_default(),
     };
     let wanted = wanted.for_command(&sandbox);
     let (passed, refused) = block_on(run(&args.command, wanted, &machine, &place))??;
     match args.format.format {
-        OutputFormat::Text => {
-            refused.iter().for_each(|refusal| out::progress(&format!("refused to {refusal}")))
-        }
-        OutputFormat::Json => out::data(&record::pretty(&document(&refused, passed))?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document(&refused, passed))?)?,
+        OutputFormat::Text => refused.iter().map(refused_line).for_each(|line| stdio::progress(&line)),
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document(&refused, passed))?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document(&refused, passed))?)?,
     }
     if refused.is_empty() && args.format.format == OutputFormat::Text {
-        out::progress("nothing was refused");
+        stdio::progress("nothing was refused");
     }
     Ok(if passed { CliExit::Done } else { CliExit::Unfinished })
 }
@@ -151,10 +156,14 @@ async fn run(
     place: &RunLocation,
 ) -> anyhow::Result<(bool, Vec<Refusal>)> {
     let tree = wanted.tree.to_owned();
+    let written = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree);
     let (boundary, mut heard) = Boundary::open(wanted, machine).map_err(|error| match error {
         BoundaryError::Missing(missing) => anyhow::Error::from(UsageError(missing.to_string())),
         error => error.into(),
     })?;
+    // The host looks for no program of its own in what the command writes.
+    let roots = state_roots(&place.config.state_root, |name| std::env::var_os(name));
+    note_lists(&roots, &[&tree], &written)?;
     let before = boundary.command();
     let environment: BTreeMap<_, _> = place
         .config
@@ -180,6 +189,11 @@ async fn run(
     Ok((status.success(), refused))
 }
 
+/// What it was refused, on one line: it chooses the names of paths.
+fn refused_line(refusal: &Refusal) -> String {
+    format!("refused to {}", visible_name(&refusal.to_string()))
+}
+
 fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
     let word = |kind| match kind {
         RefusalKind::Read => "read",
@@ -194,7 +208,7 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
         .iter()
         .map(|refusal| json!({ "kind": word(refusal.kind), "target": refusal.target }))
         .collect();
-    json!({ "schema": record::SCHEMA, "record": "sandbox-try", "passed": passed, "refused": refused })
+    json!({ "schema": json_record::SCHEMA, "record": "sandbox-try", "passed": passed, "refused": refused })
 }
 
 /// What this machine can do, a line for each level.
@@ -228,6 +242,14 @@ pub(crate) fn as_json(machine: &SandboxSupport) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_path_says_no_line_of_its_own() {
+        // N6
+        let target = "/home/b\nrefused to fake line".to_owned();
+        let line = refused_line(&Refusal { kind: RefusalKind::Write, target });
+        assert_eq!(line, "refused to write /home/b␊refused to fake line");
+    }
 
     #[test]
     fn what_a_machine_can_do_is_a_line_for_each_level() {

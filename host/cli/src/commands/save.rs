@@ -9,12 +9,12 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::files::write_new;
-use crate::out;
-use crate::place::{RunLocation, shell_quoted};
-use crate::render::record;
-use crate::task::writing::with_flags;
+use crate::location::{RunLocation, shell_quoted};
+use crate::render::json_record;
+use crate::stdio;
+use crate::task::workflow_draft::with_flags;
 
 /// Keep what a run was made from as a workflow file
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct SaveArgs {
 
 pub(crate) fn save(args: SaveArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let run = view_of(&place.config, run.as_ref())?.run;
     let began_with = workflow_of(&place.config, &run)?;
     let text = match began_with.as_ref().and_then(|workflow| Some((workflow.source.clone()?, workflow))) {
@@ -54,23 +54,23 @@ pub(crate) fn save(args: SaveArgs) -> anyhow::Result<CliExit> {
         None => return Err(UsageError(format!("the source of run {run} is unknown")).into()),
     };
     if args.file.as_os_str() == "-" {
-        out::data(&text)?;
+        stdio::data(&text)?;
         return Ok(CliExit::Done);
     }
     write_new(&args.file, text.as_bytes(), args.force)?;
     let file = args.file.display();
     let next = format!("baton run {}", shell_quoted(&args.file.to_string_lossy()));
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "saved",
         "run": run,
         "file": std::path::absolute(&args.file)?.to_string_lossy(),
         "next": next,
     });
     match args.format.format {
-        OutputFormat::Text => out::data(&format!("{file} has the task of run {run}\nNext       {next}\n"))?,
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => stdio::data(&format!("{file} has the task of run {run}\nNext       {next}\n"))?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(CliExit::Done)
 }

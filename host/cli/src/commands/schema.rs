@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::exit::CliExit;
-use crate::out;
-use crate::render::record;
+use crate::exit_status::CliExit;
+use crate::render::json_record;
+use crate::stdio;
 
 /// Print the JSON Schema of a workflow file, of a configuration, or of a file in a task folder
 #[derive(Debug, Args)]
@@ -45,12 +45,12 @@ enum SchemaSubject {
 }
 
 pub(crate) fn schema(args: SchemaArgs) -> anyhow::Result<CliExit> {
-    out::data(&text(args.of)?)?;
+    stdio::data(&text(args.of)?)?;
     Ok(CliExit::Done)
 }
 
 fn text(of: SchemaSubject) -> anyhow::Result<String> {
-    record::pretty(&match of {
+    json_record::pretty(&match of {
         SchemaSubject::Workflow => file::schema(),
         SchemaSubject::Config => configuration(),
         SchemaSubject::Rules => file::rules_schema(),

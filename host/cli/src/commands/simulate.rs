@@ -19,12 +19,12 @@ use serde_json::json;
 
 use super::run;
 use crate::args::{LocationArgs, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::block_on;
-use crate::out;
-use crate::place::shell_quoted;
+use crate::location::shell_quoted;
 use crate::render::simulation::{SimulationResult, numbers};
-use crate::render::{look, record};
+use crate::render::{json_record, terminal_style};
+use crate::stdio;
 
 /// Seeds that one call may simulate: beyond it memory, not time, would be the bound.
 const RUNS_MAX: u64 = 1_000_000;
@@ -120,12 +120,12 @@ pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<CliExit> {
         (Some(SimulateCommand::Fit(asked)), _) => fit::fit(asked),
         (Some(SimulateCommand::Model { format }), _) => {
             let document = json!({
-                "schema": record::SCHEMA,
+                "schema": json_record::SCHEMA,
                 "record": "simulation-model",
                 "model": numbers(&Model::default()),
             });
-            if !record::write(format.format, &document)? {
-                out::data(&Model::default().to_toml(&Default::default()))?;
+            if !json_record::write(format.format, &document)? {
+                stdio::data(&Model::default().to_toml(&Default::default()))?;
             }
             Ok(CliExit::Done)
         }
@@ -157,13 +157,13 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<CliExit> {
         fleet: &fleet,
     };
     match args.format {
-        SimulateFormat::Text => out::data(&found.text(&look::stdout()))?,
-        SimulateFormat::Json => out::data(&record::pretty(&found.json(&model)?)?)?,
+        SimulateFormat::Text => stdio::data(&found.text(&terminal_style::stdout()))?,
+        SimulateFormat::Json => stdio::data(&json_record::pretty(&found.json(&model)?)?)?,
         SimulateFormat::Jsonl => {
-            found.lines(&model)?.try_for_each(|line| out::data(&record::line(&line?)?))?
+            found.lines(&model)?.try_for_each(|line| stdio::data(&json_record::line(&line?)?))?
         }
-        SimulateFormat::Html => out::data(&found.html().unwrap_or_default())?,
-        SimulateFormat::Svg => out::data(&found.svg().unwrap_or_default())?,
+        SimulateFormat::Html => stdio::data(&found.html().unwrap_or_default())?,
+        SimulateFormat::Svg => stdio::data(&found.svg().unwrap_or_default())?,
     }
     Ok(if fleet.stopped { CliExit::Interrupted } else { CliExit::Done })
 }
@@ -185,13 +185,13 @@ fn play(arms: &[SimulatedArm], model: &Model, first: u64, runs: u64) -> anyhow::
         let due = shows && done < of && passed.saturating_sub(last) >= PROGRESS_MS;
         if due && told_ms.compare_exchange(last, passed, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             let a_minute = done as f64 / (passed as f64 / 60_000.0);
-            out::progress(&format!("{done} of {of} runs, {a_minute:.0} a minute"));
+            stdio::progress(&format!("{done} of {of} runs, {a_minute:.0} a minute"));
         }
     };
     let fleet = fleet(arms, model, first, runs, told, &stop)?;
     if shows {
         let (done, seconds) = (fleet.arms.iter().map(Vec::len).sum::<usize>(), begun.elapsed().as_secs_f64());
-        out::progress(&format!("{done} runs in {seconds:.1} s"));
+        stdio::progress(&format!("{done} runs in {seconds:.1} s"));
     }
     Ok(fleet)
 }
@@ -221,7 +221,7 @@ fn keep(args: &SimulateArgs, arms: &[SimulatedArm], model: &Model) -> anyhow::Re
                 shell_quoted(&root.join("state").to_string_lossy()),
             );
             let run = &run.measures.run;
-            out::data(&format!("baton report {run} --workspace {dir} --state-dir {root}\n"))?;
+            stdio::data(&format!("baton report {run} --workspace {dir} --state-dir {root}\n"))?;
         }
     }
     Ok(CliExit::Done)

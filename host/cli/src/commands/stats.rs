@@ -9,10 +9,10 @@ mod plan;
 use clap::Subcommand;
 
 use crate::args::{OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::render::record;
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::json_record;
 use crate::render::stats::StatsAnswer;
+use crate::stdio;
 
 use assignment::{BucketArgs, SrmArgs};
 use effect::{BernoulliArgs, BettingArgs, CupedArgs, McnemarArgs, MeanArgs};
@@ -54,16 +54,16 @@ pub(crate) enum StatsCommand {
 
 pub(crate) fn stats(command: StatsCommand) -> anyhow::Result<CliExit> {
     match command {
-        StatsCommand::Mean(args) => tell(args.format, args.answer()),
-        StatsCommand::Bernoulli(args) => tell(args.format, args.answer()),
-        StatsCommand::Betting(args) => tell(args.format, args.answer()),
-        StatsCommand::Srm(args) => tell(args.format, args.answer()),
-        StatsCommand::Mcnemar(args) => tell(args.format, args.answer()),
-        StatsCommand::Holm(args) => tell(args.format, args.answer()),
-        StatsCommand::Cuped(args) => tell(args.format, args.answer()),
-        StatsCommand::OffPolicy(args) => tell(args.format, args.answer()),
-        StatsCommand::Power(args) => tell(args.format, args.answer()),
-        StatsCommand::Bucket(args) => tell(args.format, args.answer()),
+        StatsCommand::Mean(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Bernoulli(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Betting(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Srm(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Mcnemar(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Holm(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Cuped(args) => print_answer(args.format, args.answer()),
+        StatsCommand::OffPolicy(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Power(args) => print_answer(args.format, args.answer()),
+        StatsCommand::Bucket(args) => print_answer(args.format, args.answer()),
     }
 }
 
@@ -76,12 +76,12 @@ impl From<baton_lab::stats::StatsError> for UsageError {
     }
 }
 
-fn tell(format: OutputFormatArg, answer: StatsAnswerResult) -> anyhow::Result<CliExit> {
+fn print_answer(format: OutputFormatArg, answer: StatsAnswerResult) -> anyhow::Result<CliExit> {
     let answer = answer?;
     match format.format {
-        OutputFormat::Text => out::data(&answer.text())?,
-        OutputFormat::Json => out::data(&record::pretty(&answer.json())?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&answer.json())?)?,
+        OutputFormat::Text => stdio::data(&answer.text())?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&answer.json())?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&answer.json())?)?,
     }
     Ok(CliExit::Done)
 }

@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::host_client::{current, is_live, others_waiting};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::look::{self, TerminalStyle};
-use crate::render::{record, report, words};
+use crate::location::RunLocation;
+use crate::render::terminal_style::{self, TerminalStyle};
+use crate::render::{json_record, report, text_format};
+use crate::stdio;
 
 /// Show the state of a run
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let format = args.format.format;
     if args.all {
         let rows = runs(&place.config)?;
@@ -48,11 +48,12 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
         Some(run) => (view_of(&place.config, Some(run))?, is_live(&place, run)),
         None => current(&place).map(|(view, live)| (view, Some(live)))?,
     };
-    let document = record::RunDocument { place: &place, view: &view, live };
+    let document = json_record::RunDocument { place: &place, view: &view, live };
     match format {
         OutputFormat::Text => {
             let is_stopping = report::is_stopping(&view, live);
-            let mut text = report::status(&look::stdout(), &report::found(&view, live), &place, is_stopping);
+            let mut text =
+                report::status(&terminal_style::stdout(), &report::found(&view, live), &place, is_stopping);
             let others = if run.is_none() { others_waiting(&place, &view.run) } else { Vec::new() };
             for other in &others {
                 text.push_str(&format!(
@@ -60,10 +61,10 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
                     place.flags
                 ));
             }
-            out::data(&text)?;
+            stdio::data(&text)?;
         }
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(CliExit::Done)
 }
@@ -72,7 +73,7 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
 fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: OutputFormat) -> anyhow::Result<CliExit> {
     let row = |row: &RunRow| {
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "run-row",
             "run": row.run,
             "workflow": row.workflow,
@@ -85,16 +86,16 @@ fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: OutputFormat) -> a
         })
     };
     match format {
-        OutputFormat::Text => out::data(&list(&look::stdout(), rows, live))?,
+        OutputFormat::Text => stdio::data(&list(&terminal_style::stdout(), rows, live))?,
         OutputFormat::Json => {
             let rows: Vec<Value> = rows.iter().map(row).collect();
-            out::data(&record::pretty(
-                &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
+            stdio::data(&json_record::pretty(
+                &json!({ "schema": json_record::SCHEMA, "record": "runs", "runs": rows }),
             )?)?;
         }
         OutputFormat::Jsonl => {
             for one in rows {
-                out::data(&record::line(&row(one))?)?;
+                stdio::data(&json_record::line(&row(one))?)?;
             }
         }
     }
@@ -110,7 +111,7 @@ fn list(look: &TerminalStyle, rows: &[RunRow], live: Option<&Option<RunId>>) -> 
     let width = rows.iter().map(|row| row.run.as_str().len()).max().unwrap_or_default();
     rows.iter()
         .map(|row| {
-            let (word, tone) = words::run(words::found(row.status, is(live, row)));
+            let (word, tone) = text_format::run(text_format::found(row.status, is(live, row)));
             let word = look.paint(tone, &format!("{word:11}"));
             let at = look.day_and_time(row.started_at);
             let aside = if row.set_aside { "  set aside" } else { "" };

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::{LocationArgs, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::{ask_host, current};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::record;
+use crate::location::RunLocation;
+use crate::render::json_record;
+use crate::stdio;
 
 /// Stop a running run; its state is kept
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct RunStopArgs {
 
 pub(crate) fn stop(args: RunStopArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
     let (view, live) = current(&place)?;
     if let Some(other) = run.filter(|run| live && *run != view.run) {
         let other = view_of(&place.config, Some(&other))?.run;
@@ -44,9 +44,9 @@ pub(crate) fn stop(args: RunStopArgs) -> anyhow::Result<CliExit> {
     }
     ask_host(&place, ControlMessage::Stop)?;
     let next = format!("baton resume {}{}", view.run, place.flags);
-    let document = json!({ "schema": record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
-    if !record::write(args.format.format, &document)? {
-        out::progress(&format!("stopping run {}; `{next}` continues it", view.run));
+    let document = json!({ "schema": json_record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
+    if !json_record::write(args.format.format, &document)? {
+        stdio::progress(&format!("stopping run {}; `{next}` continues it", view.run));
     }
     Ok(CliExit::Done)
 }

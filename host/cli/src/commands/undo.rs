@@ -6,13 +6,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::host_client::block_on;
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::record;
-use crate::undone::remember;
+use crate::location::RunLocation;
+use crate::render::json_record;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::stdio;
+use crate::undo_marker::remember;
 
 /// Characters of a commit id that people are shown.
 const SHORT: usize = 10;
@@ -45,29 +45,29 @@ pub(crate) struct UndoArgs {
 
 pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_change(&args.place, run.as_ref())?;
+    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
     let undid = block_on(baton_runtime::undo(&place.config, run.as_ref(), args.dry_run))??;
     if !args.dry_run && matches!(undid.what, UndoOutcome::Undone(_)) {
         remember(&place, &undid.run);
     }
     match args.format.format {
         OutputFormat::Text => {
-            out::data(&list(&look::stdout(), &undid))?;
-            said(&undid, args.dry_run, &place.flags).iter().for_each(|line| out::progress(line));
+            stdio::data(&list(&terminal_style::stdout(), &undid))?;
+            messages(&undid, args.dry_run, &place.flags).iter().for_each(|line| stdio::progress(line));
         }
         OutputFormat::Json => {
             let mut document = summary(&undid, args.dry_run);
             document["files"] = files(&undid).iter().map(file).collect();
-            out::data(&record::pretty(&document)?)?;
+            stdio::data(&json_record::pretty(&document)?)?;
         }
         OutputFormat::Jsonl => {
             for one in files(&undid) {
                 let mut row = file(one);
-                row["schema"] = record::SCHEMA.into();
+                row["schema"] = json_record::SCHEMA.into();
                 row["record"] = "undo-file".into();
-                out::data(&record::line(&row)?)?;
+                stdio::data(&json_record::line(&row)?)?;
             }
-            out::data(&record::line(&summary(&undid, args.dry_run))?)?;
+            stdio::data(&json_record::line(&summary(&undid, args.dry_run))?)?;
         }
     }
     Ok(match undid.what {
@@ -102,7 +102,7 @@ fn summary(undid: &UndoResult, dry_run: bool) -> Value {
         UndoOutcome::Undone(_) => "undone",
     };
     let mut document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "undo",
         "run": undid.run,
         "dry_run": dry_run,
@@ -139,7 +139,7 @@ fn list(look: &TerminalStyle, undid: &UndoResult) -> String {
 }
 
 /// What is said of it, a line each.
-fn said(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
+fn messages(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
     let run = &undid.run;
     match &undid.what {
         UndoOutcome::Nothing => {
@@ -226,7 +226,7 @@ mod tests {
                 format!(
                     "{}{}\n",
                     list(&TerminalStyle::bare(100), &undid),
-                    said(&undid, dry_run, "").join("\n")
+                    messages(&undid, dry_run, "").join("\n")
                 )
             })
             .into();

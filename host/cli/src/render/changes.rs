@@ -2,7 +2,7 @@
 
 use baton_runtime::{RunChanges, RunDiff};
 
-use super::words::counted;
+use super::text_format::counted;
 
 /// "3 files, +120 −7".
 pub(crate) fn change_totals(found: &RunDiff) -> String {

@@ -2,16 +2,16 @@
 //! judges nothing: text, JSON and the page are printed from one [`Comparison`].
 
 mod charts;
-mod numbers;
-mod web;
+mod html_report;
+mod number_format;
 
 use baton_lab::compare::{Advice, CheckResult, Comparison, Effect, Metric, MetricRole, Recommendation};
 use serde_json::{Value, json};
 
-use super::look::{TerminalStyle, Tone};
-use super::record;
-use super::trial::{bare, drawn};
-pub(crate) use web::{html, svg};
+use super::candidate_trial::{bare, drawn};
+use super::json_record;
+use super::terminal_style::{TerminalStyle, Tone};
+pub(crate) use html_report::{html, svg};
 
 /// Characters of the widest advice, "stop: broken", and two spaces.
 const ADVICE_WIDTH: usize = 14;
@@ -41,7 +41,7 @@ pub(crate) fn text(of: &Comparison, look: &TerminalStyle) -> String {
 
 /// One document.
 pub(crate) fn json(of: &Comparison) -> Value {
-    let mut document = json!({ "schema": record::SCHEMA, "record": "comparison" });
+    let mut document = json!({ "schema": json_record::SCHEMA, "record": "comparison" });
     if let (Some(document), Ok(Value::Object(comparison))) =
         (document.as_object_mut(), serde_json::to_value(of))
     {
@@ -100,7 +100,7 @@ fn arms(of: &Comparison, look: &TerminalStyle) -> String {
         table.add_row([
             arm.name.clone(),
             policy,
-            numbers::share(arm.share),
+            number_format::share(arm.share),
             arm.assigned.to_string(),
             arm.known.to_string(),
             arm.not_yet_known.to_string(),
@@ -122,7 +122,7 @@ fn outcomes(of: &Comparison, candidate: usize, look: &TerminalStyle) -> String {
         control.name.to_uppercase(),
         arm.name.to_uppercase(),
         "EFFECT".to_owned(),
-        numbers::interval_name(of).to_uppercase(),
+        number_format::interval_name(of).to_uppercase(),
         "P".to_owned(),
     ]);
     for metric in &of.metrics {
@@ -149,9 +149,9 @@ impl ComparisonRow {
     fn of(of: &Comparison, metric: &Metric, candidate: usize) -> Option<ComparisonRow> {
         let effect: &Effect = metric.effects.get(candidate)?;
         let mean = |index: usize| {
-            metric.arms.get(index).map(|value| numbers::mean(metric, value)).unwrap_or_default()
+            metric.arms.get(index).map(|value| number_format::mean(metric, value)).unwrap_or_default()
         };
-        let (said, interval) = numbers::effect(metric, effect);
+        let (said, interval) = number_format::effect(metric, effect);
         // Where the verdict says already why there is no answer, it is not said once more in each line.
         let why = effect.cannot_judge.as_ref().or(effect.not_yet.as_ref());
         let is_told = why.is_some_and(|why| of.verdict.words.iter().any(|words| words.contains(why)));
@@ -167,7 +167,7 @@ impl ComparisonRow {
             effect: said,
             interval,
             is_answered: effect.shown().is_some(),
-            p: effect.p_adjusted.or(effect.p).map_or_else(|| "-".to_owned(), numbers::level),
+            p: effect.p_adjusted.or(effect.p).map_or_else(|| "-".to_owned(), number_format::level),
         })
     }
 }
@@ -184,7 +184,7 @@ fn role(role: MetricRole) -> &'static str {
 fn check_rows(of: &Comparison) -> Vec<(String, CheckResult, String)> {
     let several = of.arms.len() > 2;
     let mut rows = vec![
-        ("Shares of the arms".to_owned(), of.allocation.checked, numbers::allocation(of)),
+        ("Shares of the arms".to_owned(), of.allocation.checked, number_format::allocation(of)),
         ("Missing outcomes".to_owned(), of.attrition.checked, of.attrition.words.clone()),
     ];
     for one in &of.guardrails {
@@ -206,16 +206,16 @@ fn checks(of: &Comparison, look: &TerminalStyle) -> String {
 
 /// How it was done, and what a reader has to know besides.
 fn notes(of: &Comparison) -> Vec<String> {
-    let mut notes = vec![numbers::method(of), COLUMNS.to_owned()];
-    notes.extend(of.pairings.iter().map(|pairing| numbers::pairing(of, pairing)));
+    let mut notes = vec![number_format::method(of), COLUMNS.to_owned()];
+    notes.extend(of.pairings.iter().map(|pairing| number_format::pairing(of, pairing)));
     for arm in &of.arms {
         notes.extend(
             arm.invalid
                 .iter()
-                .take(numbers::INVALID_SHOWN)
+                .take(number_format::INVALID_SHOWN)
                 .map(|one| format!("{} of {} has no outcome: {}", one.unit, arm.name, one.reason)),
         );
-        let beyond = arm.invalid.len().saturating_sub(numbers::INVALID_SHOWN);
+        let beyond = arm.invalid.len().saturating_sub(number_format::INVALID_SHOWN);
         if beyond > 0 {
             notes.push(format!("… and {beyond} more of {}; `--format json` has them all", arm.name));
         }
@@ -225,6 +225,6 @@ fn notes(of: &Comparison) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod samples;
+mod test_samples;
 #[cfg(test)]
 mod tests;

@@ -7,14 +7,14 @@ use baton_runtime::core::decision::{
 use baton_runtime::engine::PolicyAnswer;
 use serde_json::Value;
 
-use super::words;
+use super::text_format;
 
 /// What is shown of one sentence of a policy; a cell with more is no cell.
 pub(super) const SENTENCE_CHARS: usize = 240;
 /// What is shown of a line of a prompt or a document.
 const LINE_CHARS: usize = 100;
 /// Fields of a decision that explain it and lead to nothing: they are named only if no other field differs.
-const SAID_LAST: [&str; 3] = ["evidence", "findings", "left_out"];
+const EXPLANATORY_FIELDS: [&str; 3] = ["evidence", "findings", "left_out"];
 
 /// A decision in a few words, and its reason. Of a long text only where it differs from the other one is shown; and of two
 /// decisions that read alike, the first field that differs.
@@ -77,9 +77,9 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
             }
             SplitAction::AskPerson { question } => format!("ask: {question}"),
         },
-        (Decision::Budget(budget), _) => {
-            budget.max_turns.map_or_else(|| "no cap of turns".to_owned(), |turns| words::count(turns, "turn"))
-        }
+        (Decision::Budget(budget), _) => budget
+            .max_turns
+            .map_or_else(|| "no cap of turns".to_owned(), |turns| text_format::count(turns, "turn")),
         (Decision::Brief(brief), other) => {
             let other = match other {
                 Some(Decision::Brief(PromptDraft { prompt, .. })) => Some(prompt),
@@ -119,7 +119,7 @@ fn differing<'v>(path: &str, one: &'v Value, other: &Value) -> Option<(String, &
         (one, other) if one == other => None,
         (Value::Object(ours), Value::Object(theirs)) => {
             let mut keys: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
-            keys.sort_by_key(|key| SAID_LAST.contains(&key.as_str()));
+            keys.sort_by_key(|key| EXPLANATORY_FIELDS.contains(&key.as_str()));
             keys.into_iter().filter(|key| !(path.is_empty() && *key == "reason")).find_map(|key| {
                 // A variant is in a field of its own name: `action.action` says no more than `action`.
                 let inner = match path {
@@ -151,7 +151,7 @@ fn assessed(assessment: &Assessment) -> String {
 
 /// "a prompt of 1.2 kB; line 4: …", the first line that is not in the other one.
 fn long(what: &str, text: &str, other: Option<&String>) -> String {
-    let mut words = format!("{what} of {}", words::bytes(text.len() as u64));
+    let mut words = format!("{what} of {}", text_format::bytes(text.len() as u64));
     let Some(other) = other.filter(|other| *other != text) else { return words };
     let mut others = other.lines();
     let first = text.lines().enumerate().find(|(_, line)| others.next() != Some(line));

@@ -6,12 +6,12 @@ use baton_lab::experiment::{ExperimentDefinition, ExperimentVersion, VersionStat
 use baton_runtime::core::ids::ArmName;
 use serde_json::{Value, json};
 
-use super::look::{self, TerminalStyle, Tone};
-use super::trial::{bare, drawn};
-use super::{record, words};
+use super::candidate_trial::{bare, drawn};
+use super::terminal_style::{self, TerminalStyle, Tone};
+use super::{json_record, text_format};
 use crate::args::OutputFormat;
-use crate::enrolment::{chances, percent};
-use crate::out;
+use crate::experiment_assignment::{arm_shares, percent};
+use crate::stdio;
 
 /// Version of these records.
 const SCHEMA: u32 = 1;
@@ -31,14 +31,14 @@ pub(crate) fn list(
     };
     match format {
         OutputFormat::Text if rows.is_empty() => Ok(()),
-        OutputFormat::Text => out::data(&listed(&look::stdout(), rows)),
+        OutputFormat::Text => stdio::data(&listed(&terminal_style::stdout(), rows)),
         OutputFormat::Json => {
             let all: Vec<Value> = rows.iter().map(record).collect();
-            out::data(&record::pretty(
+            stdio::data(&json_record::pretty(
                 &json!({ "schema": SCHEMA, "record": "experiments", "experiments": all }),
             )?)
         }
-        OutputFormat::Jsonl => rows.iter().try_for_each(|row| out::data(&record::line(&record(row))?)),
+        OutputFormat::Jsonl => rows.iter().try_for_each(|row| stdio::data(&json_record::line(&record(row))?)),
     }
 }
 
@@ -49,9 +49,9 @@ pub(crate) fn show(
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     match format {
-        OutputFormat::Text => out::data(&text(&look::stdout(), definition, counts)),
-        OutputFormat::Json => out::data(&record::pretty(&document(definition, counts))?),
-        OutputFormat::Jsonl => out::data(&record::line(&document(definition, counts))?),
+        OutputFormat::Text => stdio::data(&text(&terminal_style::stdout(), definition, counts)),
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document(definition, counts))?),
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document(definition, counts))?),
     }
 }
 
@@ -71,7 +71,7 @@ fn listed(look: &TerminalStyle, rows: &[(ExperimentDefinition, ArmRunCounts, Vec
         let of_version = counts.iter().filter(|((number, _), _)| *number == version.version);
         let runs: u64 = of_version.map(|(_, runs)| runs).sum();
         let (name, number) = (definition.name.to_string(), version.version.to_string());
-        table.add_row([name, state(version).0.to_owned(), number, chances(version), runs.to_string()]);
+        table.add_row([name, state(version).0.to_owned(), number, arm_shares(version), runs.to_string()]);
     }
     let mut text = drawn(&mut table) + "\n";
     for overlap in rows.iter().flat_map(|(_, _, overlaps)| overlaps) {
@@ -95,11 +95,17 @@ fn text(look: &TerminalStyle, definition: &ExperimentDefinition, counts: &ArmRun
         if let VersionState::Stopped { why, .. } | VersionState::Tripped { why, .. } = &version.state {
             text.push_str(&format!("ended      {}\n", look.wrap(why, 11)));
         }
-        text.push_str(&format!("decides    {}\n", words::list(&version.decides.iter().collect::<Vec<_>>())));
+        text.push_str(&format!(
+            "decides    {}\n",
+            text_format::list(&version.decides.iter().collect::<Vec<_>>())
+        ));
         text.push_str(&format!("unit       {}{}\n", definition.unit.name(), about(version)));
         for arm in &version.arms {
-            let settings: Vec<String> =
-                arm.settings.iter().map(|(key, value)| format!("{key}={}", words::given(value))).collect();
+            let settings: Vec<String> = arm
+                .settings
+                .iter()
+                .map(|(key, value)| format!("{key}={}", text_format::given(value)))
+                .collect();
             let runs = counts.get(&(version.version, arm.name.clone())).copied().unwrap_or_default();
             let mut line = format!(
                 "arm        {:10}  {:>6}  {}@{}",
@@ -108,7 +114,8 @@ fn text(look: &TerminalStyle, definition: &ExperimentDefinition, counts: &ArmRun
                 arm.policy,
                 arm.component.short()
             );
-            let granted = (!arm.grants.is_empty()).then(|| format!("granted {}", words::grants(&arm.grants)));
+            let granted =
+                (!arm.grants.is_empty()).then(|| format!("granted {}", text_format::grants(&arm.grants)));
             for part in settings.into_iter().chain(granted).chain((!counts.is_empty()).then(|| runs_of(runs)))
             {
                 line.push_str("  ");
@@ -144,5 +151,5 @@ fn state(version: &ExperimentVersion) -> (&'static str, Tone) {
 }
 
 fn runs_of(runs: u64) -> String {
-    words::count(u32::try_from(runs).unwrap_or(u32::MAX), "run")
+    text_format::count(u32::try_from(runs).unwrap_or(u32::MAX), "run")
 }

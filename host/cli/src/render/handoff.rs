@@ -9,9 +9,9 @@ use baton_runtime::{Author, HandoffEntry, Inspection};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-use crate::render::look::{TerminalStyle, Tone};
-use crate::render::record;
-use crate::render::words::{by_policy, in_a_line};
+use crate::render::json_record;
+use crate::render::terminal_style::{TerminalStyle, Tone};
+use crate::render::text_format::{by_policy, in_a_line};
 
 /// "stale: 7 commits since, another branch".
 fn age(found: &Inspection, review: &ReviewDecision) -> String {
@@ -71,7 +71,7 @@ pub(crate) fn verdict_record(
     label: &Provenance,
 ) -> Value {
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "handoff-check",
         "file": file.to_string_lossy(),
         "accepted": review.accepted,
@@ -96,17 +96,17 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &ReviewDecisi
                 "session": packet.session,
                 "prompt": packet.prompt,
                 "left_out": packet.left_out,
-                "by": packet.by.as_ref().map(by_record),
+                "by": packet.by.as_ref().map(author_json),
             })
         })
         .collect();
     json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "handoff",
         "ordinal": ordinal,
         "handoff": entry.row,
         "document": entry.document,
-        "by": entry.by.as_ref().map(by_record),
+        "by": entry.by.as_ref().map(author_json),
         "packets": packets,
         "now": {
             "staleness": now.staleness,
@@ -135,7 +135,7 @@ pub(crate) fn text_of(
         text.push_str(&format!("{}\n", look.paint(Tone::Strong, &title)));
         let mut line = |label: &str, said: &str| text.push_str(&format!("{label:12}{said}\n"));
         line("document", &row.path);
-        line("written by", &by_words(entry.by.as_ref()));
+        line("written by", &author_text(entry.by.as_ref()));
         line("facts", &row.facts);
         line("after", row.predecessor.as_deref().unwrap_or("none: it is the first"));
         match &row.review {
@@ -169,18 +169,19 @@ pub(crate) fn text_of(
         if let Some(review) = row.review.as_ref().filter(|review| !review.findings.is_empty()) {
             text.push_str(&findings(review));
         }
-        text.push_str(&format!("\n{}\n", indented(&entry.document, is_foreign(entry.by.as_ref()))));
+        text.push_str(&format!("\n{}\n", indented(&entry.document, is_third_party(entry.by.as_ref()))));
         text.push_str(&differing(look, entry.by.as_ref(), usual));
         for packet in &entry.packets {
             let title = format!("the packet of {}, its first prompt", packet.session);
-            let by = by_words(packet.by.as_ref());
-            let prompt = indented(&packet.prompt, is_foreign(packet.by.as_ref()));
-            text.push_str(&format!("{}, written by {by}\n\n{prompt}\n", look.paint(Tone::Relay, &title)));
+            let by = author_text(packet.by.as_ref());
+            let prompt = indented(&packet.prompt, is_third_party(packet.by.as_ref()));
+            text.push_str(&format!("{}, written by {by}\n\n{prompt}\n", look.paint(Tone::Handoff, &title)));
             text.push_str(&differing(look, packet.by.as_ref(), usual));
         }
     }
     let authors = |entry: &HandoffEntry| {
-        is_foreign(entry.by.as_ref()) || entry.packets.iter().any(|packet| is_foreign(packet.by.as_ref()))
+        is_third_party(entry.by.as_ref())
+            || entry.packets.iter().any(|packet| is_third_party(packet.by.as_ref()))
     };
     if usual.is_some() && !shown.iter().any(|(entry, _)| authors(entry)) {
         text.push_str("nothing here is third-party text: there is nothing to compare\n");
@@ -192,31 +193,31 @@ pub(crate) fn text_of(
 pub(crate) type BuiltInTextFn<'a> = &'a dyn Fn(&Author) -> Option<String>;
 
 /// Stands before each line of what a third party wrote: it reached an agent as it stands there.
-const FOREIGN: &str = "┆ ";
+const THIRD_PARTY_PREFIX: &str = "┆ ";
 
 /// A document inside of another text, to be told from it; `foreign` marks each line as a third party's.
 fn indented(text: &str, foreign: bool) -> String {
-    let before = if foreign { FOREIGN } else { "  " };
+    let before = if foreign { THIRD_PARTY_PREFIX } else { "  " };
     text.lines().map(|line| format!("{}\n", format!("{before}{line}").trim_end())).collect()
 }
 
-fn is_foreign(by: Option<&Author>) -> bool {
+fn is_third_party(by: Option<&Author>) -> bool {
     by.is_some_and(Author::is_third_party)
 }
 
 /// "resilience@0123abcd, part of this host", or whose words they are.
-fn by_words(by: Option<&Author>) -> String {
+fn author_text(by: Option<&Author>) -> String {
     let Some(author) = by else { return "the host itself, from facts".to_owned() };
     let label = &author.label;
     let digest = label.component.as_ref().map(|component| format!("@{}", component.short()));
     let name = format!("{}{}", label.policy, digest.unwrap_or_default());
     match author.is_third_party() {
-        true => format!("{name}, third party: its text is marked {}", FOREIGN.trim_end()),
+        true => format!("{name}, third party: its text is marked {}", THIRD_PARTY_PREFIX.trim_end()),
         false => format!("{name}, part of this host"),
     }
 }
 
-fn by_record(author: &Author) -> Value {
+fn author_json(author: &Author) -> Value {
     json!({
         "by": author.label.by,
         "policy": author.label.policy,
@@ -234,7 +235,7 @@ fn differing(look: &TerminalStyle, by: Option<&Author>, usual: Option<BuiltInTex
     let Some(usual) = usual(author) else {
         return format!("{title}: it writes nothing\n\n");
     };
-    let mut text = format!("{}\n\n", look.paint(Tone::Relay, title));
+    let mut text = format!("{}\n\n", look.paint(Tone::Handoff, title));
     let lines = TextDiff::from_lines(&usual, &author.text);
     for change in lines.iter_all_changes() {
         let (sign, tone) = match change.tag() {
@@ -253,7 +254,7 @@ fn differing(look: &TerminalStyle, by: Option<&Author>, usual: Option<BuiltInTex
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::samples;
+    use crate::render::test_samples;
     use baton_runtime::FirstPrompt;
     use baton_runtime::core::Digest;
     use baton_runtime::core::decision::{DecisionSource, Finding};
@@ -305,7 +306,7 @@ mod tests {
         // C9, C13, M6
         let usual = |_: &Author| Some("# Continuation of phase build\n\nRead the tests first.\n".to_owned());
         let (now, review) = seen(7);
-        let row = samples::running().phases[1].handoffs[0].clone();
+        let row = test_samples::running().phases[1].handoffs[0].clone();
         let packet = FirstPrompt {
             session: "s4".into(),
             prompt: "# Continuation of phase build\n\n## Your objective\n- [printer] Write it\n".into(),

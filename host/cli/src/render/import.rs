@@ -5,8 +5,8 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::workflow::ImportedRecording;
 use serde_json::{Value, json};
 
-use super::look::{TerminalStyle, Tone};
-use super::{record, words};
+use super::terminal_style::{TerminalStyle, Tone};
+use super::{json_record, text_format};
 
 /// Verdicts that are shown; the last ones say how it ended.
 const VERDICTS_SHOWN: usize = 10;
@@ -32,7 +32,7 @@ pub(crate) struct ImportSummary<'a> {
     /// What it came to.
     pub(crate) report: &'a ImportReport,
     /// It was there before.
-    pub(crate) already: bool,
+    pub(crate) already_imported: bool,
     /// The flags that a later command needs to find the same place.
     pub(crate) flags: &'a str,
 }
@@ -44,24 +44,28 @@ impl ImportSummary<'_> {
         let names: Vec<&str> = report.imported.files.iter().map(|file| file.name.as_str()).collect();
         let (names, format) = (names.join(", "), &report.imported.format);
         let run = look.paint(Tone::Strong, self.run.as_str());
-        if self.already {
+        if self.already_imported {
             return format!("{names} is already imported as {run}\n");
         }
-        let (word, tone) = words::run(report.status);
+        let (word, tone) = text_format::run(report.status);
         let mut text = format!(
             "{names} ({format}) is now run {run}: {}, {} of {} in {}\n",
             look.paint(tone, word),
             report.prompts,
-            words::count(report.prompts_recorded, "recorded prompt"),
-            words::count(report.sessions, "session"),
+            text_format::count(report.prompts_recorded, "recorded prompt"),
+            text_format::count(report.sessions, "session"),
         );
         let hidden = report.verdicts.len().saturating_sub(VERDICTS_SHOWN);
         if hidden > 0 {
             text.push_str(&look.paint(Tone::Dim, &format!("  … {hidden} verdicts before\n")));
         }
         for verdict in &report.verdicts[hidden..] {
-            let line =
-                format!("  line {}  {}: {}", verdict.line, verdict.verdict, words::in_words(&verdict.reason));
+            let line = format!(
+                "  line {}  {}: {}",
+                verdict.line,
+                verdict.verdict,
+                text_format::in_words(&verdict.reason)
+            );
             text.push_str(&format!("{}\n", look.wrap(&line, 4)));
         }
         for note in &report.notes {
@@ -96,10 +100,10 @@ impl ImportSummary<'_> {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "import",
             "run": self.run,
-            "already": self.already,
+            "already": self.already_imported,
             "report": self.report,
         })
     }
@@ -107,7 +111,7 @@ impl ImportSummary<'_> {
     /// Several in one document.
     pub(crate) fn json_of(all: &[ImportSummary<'_>]) -> Value {
         let imports: Vec<Value> = all.iter().map(ImportSummary::json).collect();
-        json!({ "schema": record::SCHEMA, "record": "imports", "imports": imports })
+        json!({ "schema": json_record::SCHEMA, "record": "imports", "imports": imports })
     }
 }
 
@@ -172,9 +176,10 @@ mod tests {
     #[test]
     fn an_import_is_told_with_what_was_decided_and_where_it_ends() {
         let (run, report) = (RunId::new("import-3f2a91c05d7e"), report());
-        let said = |already| {
+        let said = |already_imported| {
             let flags = " --state-dir /srv/state";
-            ImportSummary { run: &run, report: &report, already, flags }.text(&TerminalStyle::bare(100))
+            ImportSummary { run: &run, report: &report, already_imported, flags }
+                .text(&TerminalStyle::bare(100))
         };
         let provenance = provenance(&report.imported);
         insta::assert_snapshot!("import", [said(false), said(true), provenance].join("\n"));

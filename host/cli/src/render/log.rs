@@ -7,11 +7,11 @@ use baton_runtime::core::SessionId;
 use baton_runtime::core::facts::{ProcessExit, SignalSource};
 use baton_runtime::{TranscriptEvent, TranscriptLine};
 
-use super::allowing;
-use super::look::{TerminalStyle, Tone};
 use super::notice;
-use super::words;
-use crate::layers;
+use super::permission_hint;
+use super::terminal_style::{TerminalStyle, Tone};
+use super::text_format;
+use crate::config_layers;
 
 /// Lines of what a command printed; `--format json` has all that is kept.
 const OUTPUT_LINES: usize = 4;
@@ -36,7 +36,7 @@ const REFUSALS: [&str; 6] = [
 ];
 
 /// How the built-in policy begins the reason of a prompt that is given once more.
-const ASKED_AGAIN: &str = "Why you are asked again: ";
+const RETRY_PREFIX: &str = "Why you are asked again: ";
 
 /// How a log is laid out.
 pub(crate) struct LogRenderer {
@@ -48,7 +48,7 @@ pub(crate) struct LogRenderer {
     /// The folder of the run's sessions, if it has one.
     pub(crate) sessions: Option<PathBuf>,
     /// What the agents wrote on their terminals and was not shown.
-    pub(crate) terminals: TerminalTails,
+    pub(crate) terminal_tails: TerminalTails,
 }
 
 /// Of each session that has not ended: its last line, and what it wrote on its terminal.
@@ -71,13 +71,13 @@ impl LogRenderer {
                 if code.is_empty() =>
             {
                 let (last, lines) =
-                    self.terminals.entry(session.clone()).or_insert_with(|| (line.clone(), Vec::new()));
+                    self.terminal_tails.entry(session.clone()).or_insert_with(|| (line.clone(), Vec::new()));
                 *last = line.clone();
                 lines.extend(without_colours(text).lines().map(str::to_owned));
                 String::new()
             }
             (TranscriptEvent::Ended { exit }, Some(session)) => {
-                let written = self.terminals.remove(session);
+                let written = self.terminal_tails.remove(session);
                 let is_failed = !exit.by_host && (exit.signal.is_some() || exit.code != Some(0));
                 let written = written.map(|(_, lines)| self.written(line, &lines, is_failed));
                 written.unwrap_or_default() + &self.text(line)
@@ -88,7 +88,7 @@ impl LogRenderer {
 
     /// What the agents that have not ended wrote on their terminals until now.
     pub(crate) fn rest(&mut self) -> String {
-        let rest = std::mem::take(&mut self.terminals);
+        let rest = std::mem::take(&mut self.terminal_tails);
         rest.into_values().map(|(line, lines)| self.written(&line, &lines, false)).collect()
     }
 
@@ -97,7 +97,7 @@ impl LogRenderer {
         let session = line.session.as_ref().map_or("", |session| session.as_str());
         let file = self.sessions.as_ref().map(|folder| folder.join(session).join("stderr.log"));
         let kept = file.map_or(String::new(), |file| format!(": {}", file.display()));
-        let count = words::counted(lines.len(), "line");
+        let count = text_format::counted(lines.len(), "line");
         let more = if is_quoted { last_lines(&lines.join("\n")) } else { Vec::new() };
         let text = format!("{count} on its terminal, not shown here{kept}");
         self.shown(line, LogLine { word: "prints", tone: Tone::Dim, text, more })
@@ -145,16 +145,18 @@ impl LogRenderer {
                 line("agent", Tone::Strong, format!("{agent} starts"))
             }
             TranscriptEvent::Started { agent, continuation } => {
-                line("agent", Tone::Relay, format!("{agent} takes over: continuation {continuation}"))
+                line("agent", Tone::Handoff, format!("{agent} takes over: continuation {continuation}"))
             }
             TranscriptEvent::Prompted { prompt, focus, text } => {
-                let what = notice::prompted(*prompt, &words::list(focus));
+                let what = notice::prompted(*prompt, &text_format::list(focus));
                 let more = match self.prompts {
                     true => text.lines().map(str::to_owned).collect(),
                     // Why a prompt is given once more is worth a line.
-                    false => {
-                        text.lines().filter(|line| line.starts_with(ASKED_AGAIN)).map(str::to_owned).collect()
-                    }
+                    false => text
+                        .lines()
+                        .filter(|line| line.starts_with(RETRY_PREFIX))
+                        .map(str::to_owned)
+                        .collect(),
                 };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
@@ -173,7 +175,7 @@ impl LogRenderer {
                 }
             }
             TranscriptEvent::Refused { refusal } => {
-                line("refused", Tone::Warn, format!("to {refusal}: {}", allowing::not_given(refusal)))
+                line("refused", Tone::Warn, format!("to {refusal}: {}", permission_hint::not_given(refusal)))
             }
             TranscriptEvent::AskedToCompact { instructions } => {
                 let more = match self.prompts {
@@ -183,7 +185,7 @@ impl LogRenderer {
                 LogLine { word: "compact", tone: Tone::Dim, text: "it was asked to compact".to_owned(), more }
             }
             TranscriptEvent::Compacted => {
-                line("compact", Tone::Relay, "the context was made shorter".to_owned())
+                line("compact", Tone::Handoff, "the context was made shorter".to_owned())
             }
             TranscriptEvent::Answered { stop_reason, is_error: true } => {
                 line("ended", Tone::Warn, format!("the prompt, with an error: {stop_reason}"))
@@ -194,7 +196,7 @@ impl LogRenderer {
             TranscriptEvent::Changed { files, beyond } => {
                 let rest = u32::try_from(files.len().saturating_sub(FILES_NAMED)).unwrap_or(u32::MAX);
                 let rest = rest.saturating_add(*beyond);
-                let named = words::list(&files[..files.len().min(FILES_NAMED)]);
+                let named = text_format::list(&files[..files.len().min(FILES_NAMED)]);
                 let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
                 line("changed", Tone::Good, format!("{named}{rest}"))
             }
@@ -207,7 +209,7 @@ impl LogRenderer {
                 LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
             }
             TranscriptEvent::Chosen { by_folder } => {
-                line("policy", Tone::Warn, layers::chosen_by_folder(by_folder))
+                line("policy", Tone::Warn, config_layers::describe_choices(by_folder))
             }
             TranscriptEvent::Policies { notice } => {
                 let (tone, text) = notice::about_policies(notice);
@@ -369,7 +371,7 @@ mod tests {
 
     fn of(look: TerminalStyle, prompts: bool) -> LogRenderer {
         let (workspace, sessions) = ("/home/ada/app".into(), Some("/state/sessions/r".into()));
-        LogRenderer { look, prompts, workspace, sessions, terminals: TerminalTails::new() }
+        LogRenderer { look, prompts, workspace, sessions, terminal_tails: TerminalTails::new() }
     }
 
     #[test]

@@ -7,17 +7,17 @@ use baton_runtime::core::input::{PolicyBinding, PolicyChangeCause};
 use baton_runtime::core::observation::PromptKind;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::short_format::first_of;
-use baton_runtime::core::view::{HandoffRepair, is_believable_reset};
+use baton_runtime::core::view::{HandoffRepair, is_plausible_reset};
 use baton_runtime::core::workflow::PolicyScope;
 use baton_runtime::core::{PhaseId, SessionId};
 
-use super::allowing::{ONLY_ALL, PermissionHint, allowing, not_given};
-use super::look::{TerminalStyle, Tone};
-use super::words::{
+use super::permission_hint::{ONLY_ALL, PermissionHint, allowing, not_given};
+use super::terminal_style::{TerminalStyle, Tone};
+use super::text_format::{
     COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, in_a_line, in_words, is_code, list,
     source, tokens, turns,
 };
-use crate::place::RunLocation;
+use crate::location::RunLocation;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
 const FILES_SHOWN: usize = 6;
@@ -70,7 +70,7 @@ pub(crate) fn say(
                 agent.label(),
                 list(remaining)
             );
-            ("agent", Tone::Relay, text)
+            ("agent", Tone::Handoff, text)
         }
         ProgressEvent::SessionStarted { agent, continuation, of, remaining, max_turns, .. } => {
             let text = format!(
@@ -79,7 +79,7 @@ pub(crate) fn say(
                 up_to(*max_turns),
                 list(remaining)
             );
-            ("agent", Tone::Relay, text)
+            ("agent", Tone::Handoff, text)
         }
         ProgressEvent::Prompted { kind, focus, because, .. } => {
             let because = match because.as_str() {
@@ -108,7 +108,7 @@ pub(crate) fn say(
             ("warning", Tone::Warn, format!("{context}: {} The work continues.", sentence(message)))
         }
         ProgressEvent::ObjectiveDone { objective, basis, judged_by, done, of, .. } => {
-            let judged = super::words::judged_by(judged_by.as_deref());
+            let judged = super::text_format::judged_by(judged_by.as_deref());
             ("done", Tone::Good, format!("{objective} · {}{judged} ({done} of {of})", basis.words()))
         }
         ProgressEvent::NotReviewed { phase } => (
@@ -137,11 +137,11 @@ pub(crate) fn say(
         ),
         ProgressEvent::Refused { session, refusal, .. } if refusal.kind == RefusalKind::Call => {
             more.extend(match allowing(&refusal.target) {
-                Some(PermissionHint::By(flag)) => Some(format!(
+                Some(PermissionHint::Flag(flag)) => Some(format!(
                     "allowed by {flag} of a new run, of `baton resume` and of `baton answer … --resume`, or by `allow` in \
                      the role"
                 )),
-                Some(PermissionHint::OnlyAll) => Some(ONLY_ALL.to_owned()),
+                Some(PermissionHint::OnlyAllCommands) => Some(ONLY_ALL.to_owned()),
                 None => None,
             });
             let call = from_workspace(&refusal.target, &workspace);
@@ -151,7 +151,7 @@ pub(crate) fn say(
             ("refused", Tone::Warn, format!("{session} is not allowed to {refusal}: {}", not_given(refusal)))
         }
         ProgressEvent::AgentRetries { code, status, text, .. } => {
-            let why = why_it_retries(code, *status);
+            let why = retry_cause(code, *status);
             let status = status.map(|status| format!(", {status}")).unwrap_or_default();
             let reason = match code.is_empty() {
                 true => String::new(),
@@ -161,7 +161,7 @@ pub(crate) fn say(
             ("retries", Tone::Warn, format!("{why}{reason}: {text}"))
         }
         ProgressEvent::CommittedToBranch { commit, left, by_checks, .. } => {
-            for (why, files) in [("changed before the run began", left), ("made by a check", by_checks)] {
+            for (why, files) in [("changed before the run began", left), ("made while checking", by_checks)] {
                 if !files.is_empty() {
                     more.push(format!("not committed, since {why}: {}", first_of(files, FILES_SHOWN)));
                 }
@@ -177,11 +177,11 @@ pub(crate) fn say(
             ("reopened", Tone::Warn, format!("{objective} is open again: {because}"))
         }
         ProgressEvent::Compacting { reason, .. } => {
-            ("compact", Tone::Relay, format!("making room in the context: {reason}"))
+            ("compact", Tone::Handoff, format!("making room in the context: {reason}"))
         }
         ProgressEvent::Compacted { asked, before, after, .. } => {
             let who = if *asked { "" } else { ", by the agent itself" };
-            ("compact", Tone::Relay, format!("context made shorter{}{who}", from_to(*before, *after)))
+            ("compact", Tone::Handoff, format!("context made shorter{}{who}", from_to(*before, *after)))
         }
         ProgressEvent::CompactionFailed { text, .. } => {
             ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
@@ -200,7 +200,7 @@ pub(crate) fn say(
             );
             (
                 stop_word(verdict),
-                if verdict == "exhausted" { Tone::Relay } else { Tone::Warn },
+                if verdict == "exhausted" { Tone::Handoff } else { Tone::Warn },
                 in_words(reason),
             )
         }
@@ -209,7 +209,7 @@ pub(crate) fn say(
                 [] => "every objective is done".to_owned(),
                 remaining => format!("remaining: {}", list(remaining)),
             };
-            ("handoff", Tone::Relay, format!("written to {path}; {remaining}"))
+            ("handoff", Tone::Handoff, format!("written to {path}; {remaining}"))
         }
         ProgressEvent::HandoffRepaired { score, by, findings, repair, .. } => {
             more.extend(findings.iter().map(|finding| match finding.line {
@@ -218,7 +218,7 @@ pub(crate) fn say(
             }));
             let why = match score {
                 Some(score) => {
-                    let by = super::words::by_policy(by.as_deref());
+                    let by = super::text_format::by_policy(by.as_deref());
                     format!("refused{by} with {score} of 100 points")
                 }
                 None => "kept back".to_owned(),
@@ -243,7 +243,7 @@ pub(crate) fn say(
             let said =
                 if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(&in_words(said))) };
             let waits = match (until, retry_at) {
-                (Some(until), _) if !is_believable_reset(*since, *until) => {
+                (Some(until), _) if !is_plausible_reset(*since, *until) => {
                     let until = look.day_and_time(*until);
                     format!("the agent names an implausible reset at {until}; it tries again by itself")
                 }
@@ -256,7 +256,7 @@ pub(crate) fn say(
                 (None, None) if *by_itself => "the agent tries again by itself".to_owned(),
                 (None, None) => format!("{said}Baton waits for the agent"),
             };
-            let judged = super::words::judged_by(judged_by.as_deref());
+            let judged = super::text_format::judged_by(judged_by.as_deref());
             ("quota", Tone::Warn, format!("{cause}: {waits}{judged} (not counted as time)"))
         }
         ProgressEvent::QuotaOver { waited, is_try: true, .. } => {
@@ -283,7 +283,7 @@ pub(crate) fn say(
             );
             more.extend((!reason.is_empty()).then(|| format!("because {}", one_line(reason))));
             more.extend(sub_phases.iter().map(|(id, title)| format!("{id}  {}", one_line(title))));
-            ("split", Tone::Relay, text)
+            ("split", Tone::Handoff, text)
         }
         ProgressEvent::Merged { phase, into, files } => {
             ("merge", Tone::Good, format!("merged {phase} into {into} ({})", count(*files, "file")))
@@ -321,7 +321,7 @@ pub(crate) fn say(
             ("review", tone, format!("{score} of 100, {word}{colon}{summary}"))
         }
         ProgressEvent::Iterating { from, iteration, of, .. } => {
-            ("loop", Tone::Relay, format!("repeats from {from}, round {iteration} of {of}"))
+            ("loop", Tone::Handoff, format!("repeats from {from}, round {iteration} of {of}"))
         }
         ProgressEvent::CheckingFirst { command, .. } => {
             ("verify", Tone::Dim, format!("runs `{}` once before the work", one_line(command)))
@@ -372,11 +372,11 @@ pub(crate) fn say(
             ("answer", Tone::Good, format!("{question}: {}", choice.name()))
         }
         ProgressEvent::Resumed { lost } if lost.is_empty() => {
-            ("resume", Tone::Relay, "run resumed".to_owned())
+            ("resume", Tone::Handoff, "run resumed".to_owned())
         }
         ProgressEvent::Resumed { lost } => (
             "resume",
-            Tone::Relay,
+            Tone::Handoff,
             format!(
                 "run resumed; {} {} died with the previous Baton process",
                 if lost.len() == 1 { "session" } else { "sessions" },
@@ -396,7 +396,7 @@ pub(crate) fn say(
 }
 
 /// What the provider says, where its status or code is plain; what follows from it is the policy's to say.
-fn why_it_retries(code: &str, status: Option<u16>) -> &'static str {
+fn retry_cause(code: &str, status: Option<u16>) -> &'static str {
     match matches!(status, Some(401 | 403)) || code.starts_with("authentication") {
         true => "the provider rejects its login or key",
         false => "unexpected reply from the provider",
@@ -479,11 +479,11 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
             (Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }
         ProgressEvent::PolicyWants { policy, wants, granted, refused } => {
-            let tone = if refused.is_empty() { Tone::Relay } else { Tone::Warn };
+            let tone = if refused.is_empty() { Tone::Handoff } else { Tone::Warn };
             let not = if refused.is_empty() { String::new() } else { format!("; refused: {refused}") };
             (tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
         }
-        ProgressEvent::PolicyChanged { pins, was, cause } => (Tone::Relay, changed(pins, was, *cause)),
+        ProgressEvent::PolicyChanged { pins, was, cause } => (Tone::Handoff, changed(pins, was, *cause)),
         ProgressEvent::PolicyTakenBack { policy, to, again, faults, because } => {
             let again = if *again { " again" } else { "" };
             let then: String = to.then.iter().map(|link| format!(", then {}", link.policy)).collect();

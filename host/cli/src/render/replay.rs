@@ -2,7 +2,7 @@
 
 mod html;
 mod tables;
-mod verified;
+mod verification;
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::observation::Capability;
 use serde_json::{Value, json};
 
-use super::look::{TerminalStyle, Tone};
-use super::trial::sums::{FunctionTotals, counted};
-use super::trial::{TrialSubject, difference, one_by_one};
-use super::{record, words};
+use super::candidate_trial::totals::{FunctionTotals, counted};
+use super::candidate_trial::{TrialSubject, difference, one_by_one};
+use super::terminal_style::{TerminalStyle, Tone};
+use super::{json_record, text_format};
 
-pub(crate) use verified::VerifiedRuns;
+pub(crate) use verification::VerifiedRuns;
 
 /// A policy on recorded runs.
 pub(crate) struct PolicyReplayReport<'a> {
@@ -104,10 +104,10 @@ impl PolicyReplayReport<'_> {
                 said.push(format!(
                     "Used up: {}; {name} would have warned before {}{}; the recorded policy warned before {}{}",
                     counted(candidate.hits + candidate.misses, "context"),
-                    share(&candidate.warned_of()),
-                    ahead(candidate),
+                    share(&candidate.recall()),
+                    lead_text(candidate),
                     recorded.hits,
-                    ahead(recorded),
+                    lead_text(recorded),
                 ));
             }
             if candidate.false_alarms + candidate.quiet > 0 {
@@ -191,7 +191,7 @@ impl PolicyReplayReport<'_> {
         let mut lines = vec![self.head()];
         for (kind, records) in kinds {
             lines.extend(records.into_iter().map(|mut line| {
-                line["schema"] = record::SCHEMA.into();
+                line["schema"] = json_record::SCHEMA.into();
                 line["record"] = kind.into();
                 line
             }));
@@ -228,7 +228,7 @@ impl PolicyReplayReport<'_> {
     fn head(&self) -> Value {
         let replayed = self.replayed;
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "replay",
             "policy": self.policy.json(),
             "questions": replayed.questions,
@@ -275,9 +275,9 @@ fn run(sums: &RunReplaySummary) -> Value {
 
 fn alarms(sums: &WarningStats) -> Value {
     let mut record = json!(sums);
-    record["warned_of"] = json!(sums.warned_of());
+    record["warned_of"] = json!(sums.recall());
     record["false_alarm_rate"] = json!(sums.false_alarm_rate());
-    record["came_true"] = json!(sums.came_true());
+    record["came_true"] = json!(sums.precision());
     record
 }
 
@@ -294,7 +294,7 @@ fn share(rate: &BinomialRate) -> String {
 }
 
 /// ", 5.2 turns ahead".
-fn ahead(sums: &WarningStats) -> String {
+fn lead_text(sums: &WarningStats) -> String {
     if sums.hits == 0 { String::new() } else { format!(", {} turns ahead on average", mean_turns(sums)) }
 }
 
@@ -318,7 +318,7 @@ fn happened(context: &ContextWarnings) -> String {
         ContextOutcome::Ended => "ended",
         ContextOutcome::Censored { because } => censored(because),
     };
-    format!("{what} after {}", words::count(context.turns, "turn"))
+    format!("{what} after {}", text_format::count(context.turns, "turn"))
 }
 
 fn censored(because: Censoring) -> &'static str {
@@ -339,9 +339,11 @@ fn censored(because: Censoring) -> &'static str {
 fn alarm(alarm: &WarningOutcome) -> String {
     match alarm {
         WarningOutcome::Hit { lead } => {
-            let tokens =
-                lead.tokens.map(|tokens| format!(", {} tokens", words::tokens(tokens))).unwrap_or_default();
-            format!("hit: {}{tokens}, {} ahead", words::count(lead.turns, "turn"), seconds(lead.ms))
+            let tokens = lead
+                .tokens
+                .map(|tokens| format!(", {} tokens", text_format::tokens(tokens)))
+                .unwrap_or_default();
+            format!("hit: {}{tokens}, {} ahead", text_format::count(lead.turns, "turn"), seconds(lead.ms))
         }
         WarningOutcome::Miss => "miss".to_owned(),
         WarningOutcome::FalseAlarm { .. } => "false alarm".to_owned(),

@@ -1,6 +1,6 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
-mod refused;
+mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use baton_runtime::core::view::{
     SessionSummary, SourceSummary,
 };
 
-use self::refused::refused_calls;
+use self::refusals::refused_calls;
 use super::import;
-use super::look::{TerminalStyle, Tone};
 use super::notice;
 use super::table::{SessionAges, table};
-use super::words::{self, in_a_line};
-use crate::place::RunLocation;
-use crate::task::boxes::PlanProgress;
+use super::terminal_style::{TerminalStyle, Tone};
+use super::text_format::{self, in_a_line};
+use crate::location::RunLocation;
+use crate::task::plan_boxes::PlanProgress;
 
 /// Width of the labels of the sums.
 const LABEL: usize = 11;
@@ -59,7 +59,7 @@ pub(crate) struct PlanStatus {
 
 /// The run as it is found, where it is known whether a host works on it.
 pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
-    RunView { status: words::found(view.status, live), ..view.clone() }
+    RunView { status: text_format::found(view.status, live), ..view.clone() }
 }
 
 /// Everything: for the end of a run and for `baton report`.
@@ -87,7 +87,7 @@ pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
 
 /// The short form, for `baton status`: where it stands, the table, the questions.
 pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, is_stopping: bool) -> String {
-    let (word, tone) = words::run(view.status);
+    let (word, tone) = text_format::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let (word, goal) = (look.paint(tone, word), look.wrap(&view.goal, 0));
     let mut text = format!("{name}  {}  {word}\n{goal}\n\n", view.run);
@@ -102,9 +102,9 @@ pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, 
     text.push_str(&table(view, look, &SessionAges::new()));
     text.push('\n');
     for row in &view.policy_failures {
-        text.push_str(&format!("\n{}\n", look.wrap(&words::policy_failure(row), 0)));
+        text.push_str(&format!("\n{}\n", look.wrap(&text_format::policy_failure(row), 0)));
     }
-    let decided = words::policy_decisions(&view.policy_decisions);
+    let decided = text_format::policy_decisions(&view.policy_decisions);
     if !decided.is_empty() {
         text.push('\n');
     }
@@ -128,7 +128,7 @@ pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, 
             view.run, place.flags
         ));
     }
-    let waits: Vec<String> = view.phases.iter().filter_map(|phase| words::waits(phase, look)).collect();
+    let waits: Vec<String> = view.phases.iter().filter_map(|phase| text_format::waits(phase, look)).collect();
     if view.status == RunStatus::Running && !waits.is_empty() {
         waits.iter().for_each(|line| text.push_str(&format!("\n{}", look.wrap(line, 0))));
         text.push('\n');
@@ -177,14 +177,14 @@ fn phase_section(
     aside: &ReportContext,
 ) -> String {
     let run = view.status;
-    let (word, tone) = words::phase(phase, run);
+    let (word, tone) = text_format::phase(phase, run);
     let title = if phase.title == phase.id.as_str() {
         String::new()
     } else {
         format!("  {}", in_a_line(&phase.title))
     };
     let id = look.paint(Tone::Strong, phase.id.as_str());
-    let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
+    let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), text_format::until(phase, look));
     let parts: Vec<&PhaseSummary> = view
         .phases
         .iter()
@@ -192,8 +192,8 @@ fn phase_section(
         .collect();
     if !parts.is_empty() {
         let ids: Vec<&PhaseId> = parts.iter().map(|part| &part.id).collect();
-        let count = words::count(u32::try_from(ids.len()).unwrap_or(u32::MAX), "sub-phase");
-        text.push_str(&format!("  split into {count}: {}\n", look.wrap(&words::list(&ids), 4)));
+        let count = text_format::count(u32::try_from(ids.len()).unwrap_or(u32::MAX), "sub-phase");
+        text.push_str(&format!("  split into {count}: {}\n", look.wrap(&text_format::list(&ids), 4)));
     }
     // What a part holds is told there.
     let elsewhere = |objective: &&ObjectiveSummary| {
@@ -202,7 +202,7 @@ fn phase_section(
     let own: Vec<&ObjectiveSummary> = phase.objectives.iter().filter(elsewhere).collect();
     let width = own.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
     for objective in own {
-        let (word, tone) = words::objective(objective.status);
+        let (word, tone) = text_format::objective(objective.status);
         let before = match objective.done_by {
             Some(EvidenceKind::Checked | EvidenceKind::Accepted) | None => "",
             Some(_) if objective.passed_before => "; its check passed before, too",
@@ -211,7 +211,7 @@ fn phase_section(
             }
             Some(_) => "",
         };
-        let judged = words::judged_by(objective.judged_by.as_deref());
+        let judged = text_format::judged_by(objective.judged_by.as_deref());
         let basis = objective
             .done_by
             .map(|basis| format!(" · {}{judged}{before}", basis.words()))
@@ -245,11 +245,11 @@ fn phase_section(
     }
     // Of one session, its line says it.
     if phase.sessions.len() != 1 && phase.billed.tokens() > 0 {
-        let billed = words::billed_of(&phase.billed, &phase.sessions);
+        let billed = text_format::billed_of(&phase.billed, &phase.sessions);
         text.push_str(&format!("  billed    {}\n", look.wrap(&billed, LABEL + 1)));
     }
     for commit in &phase.commits {
-        text.push_str(&format!("  commit    {}\n", words::committed(commit)));
+        text.push_str(&format!("  commit    {}\n", text_format::committed(commit)));
     }
     if let Some(why) = &phase.commit_failed {
         let why = in_a_line(&format!("failed: {why}"));
@@ -266,7 +266,7 @@ fn phase_section(
     }
     for artifact in &phase.artifacts {
         let (name, version) = (&artifact.name, artifact.version);
-        text.push_str(&format!("  artifact  {name}@{version}  {}\n", words::bytes(artifact.bytes)));
+        text.push_str(&format!("  artifact  {name}@{version}  {}\n", text_format::bytes(artifact.bytes)));
     }
     text
 }
@@ -293,9 +293,9 @@ fn session_line(
         "{}  {}{place}  {ending}  {}, {}, {}",
         session.id,
         session.agent,
-        words::count(session.turns, "turn"),
-        words::context_in_full(session.used_tokens, session.window_tokens, session.source),
-        words::billed_of(&session.billed, [session]),
+        text_format::count(session.turns, "turn"),
+        text_format::context_in_full(session.used_tokens, session.window_tokens, session.source),
+        text_format::billed_of(&session.billed, [session]),
     );
     format!("  {}\n", look.wrap(&line, SESSION_INDENT))
 }
@@ -327,7 +327,8 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
         format!("Plan       {}: {ticked} of {all} boxes ticked{not_done}{gone}{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
-    let (refused, trees, commits) = (refused_calls(view, place), trees_left(view), commits_failed(view));
+    let (refused, trees, commits) =
+        (refused_calls(view, place), leftover_worktrees(view), commits_failed(view));
     let undone = match aside.is_undone {
         true => {
             "Undone     `baton undo` reverted the merges of its split phases: they are no longer in the workspace\n"
@@ -337,10 +338,10 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
         "Done       {done} of {}\n{plan}{undone}{changed}{commits}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
-        words::count(objectives, "objective"),
+        text_format::count(objectives, "objective"),
         view.active_ms,
-        words::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
-        unseen_by_the_ceiling(view, aside),
+        text_format::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
+        cost_ceiling_caveat(view, aside),
         place.config.workspace.display()
     )
 }
@@ -356,13 +357,13 @@ fn commits_failed(view: &RunView) -> String {
     format!(
         "Commits    failed for {}: the work is in the workspace, but not committed; the reason is above\n           \
          fix that, then commit it yourself: git add -A && git commit\n",
-        words::list(&phases)
+        text_format::list(&phases)
     )
 }
 
 /// A ceiling of cost counts what has no price by the price of the rest, and sees nothing where no price was named.
-fn unseen_by_the_ceiling(view: &RunView, aside: &ReportContext) -> &'static str {
-    if !aside.has_cost_ceiling || words::unpriced_of(view) == 0 {
+fn cost_ceiling_caveat(view: &RunView, aside: &ReportContext) -> &'static str {
+    if !aside.has_cost_ceiling || text_format::unpriced_of(view) == 0 {
         return "";
     }
     match view.billed.cost_microusd {
@@ -376,7 +377,7 @@ fn unseen_by_the_ceiling(view: &RunView, aside: &ReportContext) -> &'static str 
 }
 
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
-fn trees_left(view: &RunView) -> String {
+fn leftover_worktrees(view: &RunView) -> String {
     // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
     let left = |phase: &&PhaseSummary| {
         !phase.tree.is_workspace() && phase.status != PhaseStatus::Done && phase.origin != PhaseOrigin::Review
@@ -387,7 +388,7 @@ fn trees_left(view: &RunView) -> String {
     if trees == 0 || !matches!(view.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished)) {
         return String::new();
     }
-    let count = words::count(trees, "work tree");
+    let count = text_format::count(trees, "work tree");
     format!(
         "Trees      {count} kept, with their own branches, for unmerged work: `git worktree list` shows them\n           \
          to remove one: git worktree remove --force FOLDER, then git branch -D BRANCH\n"

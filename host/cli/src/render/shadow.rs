@@ -8,10 +8,10 @@ use baton_runtime::core::{Digest, RunId};
 use baton_runtime::{ShadowAnswer, ShadowReport};
 use serde_json::{Value, json};
 
+use super::candidate_trial::{bare, drawn};
 use super::decision::said;
-use super::look::{TerminalStyle, Tone};
-use super::trial::{bare, drawn};
-use super::{record, words};
+use super::terminal_style::{TerminalStyle, Tone};
+use super::{json_record, text_format};
 
 /// The shadows of a run.
 pub(crate) struct ShadowResults<'a> {
@@ -63,7 +63,7 @@ impl ShadowResults<'_> {
             shadows.entry(shadow).or_default().count(answer.agreement);
         }
         let is_alone = shadows.len() == 1;
-        let questions = |n: u64| words::count(u32::try_from(n).unwrap_or(u32::MAX), "question");
+        let questions = |n: u64| text_format::count(u32::try_from(n).unwrap_or(u32::MAX), "question");
         let mut text = String::new();
         for ((policy, component, settings), tally) in shadows {
             let of = questions(tally.asked());
@@ -120,7 +120,7 @@ impl ShadowResults<'_> {
                 function.to_owned(),
                 tally.asked().to_string(),
                 tally.same.to_string(),
-                tally.other_words.to_string(),
+                tally.reason_differs.to_string(),
                 tally.differs.to_string(),
                 tally.abstained.to_string(),
                 tally.faults.to_string(),
@@ -129,7 +129,7 @@ impl ShadowResults<'_> {
         }
         text.push_str(&format!("\n{}\n", drawn(&mut table)));
         if shown > 0 && self.differences > 0 {
-            text.push_str(&format!("\n{}\n", self.one_by_one(look)));
+            text.push_str(&format!("\n{}\n", self.answer_table(look)));
         }
         if let Some(beyond) = shown.checked_sub(self.differences).filter(|beyond| *beyond > 0) {
             let more = format!("… and {beyond} more; `--differences N` shows the first N");
@@ -138,7 +138,7 @@ impl ShadowResults<'_> {
         text
     }
 
-    fn one_by_one(&self, look: &TerminalStyle) -> String {
+    fn answer_table(&self, look: &TerminalStyle) -> String {
         let mut table = bare(look);
         table.set_header(["QUESTION", "ASKED", "DECIDED", "SHADOW", "WOULD DECIDE"]);
         for answer in self.differing().take(self.differences) {
@@ -168,7 +168,7 @@ impl ShadowResults<'_> {
                     "settings": settings,
                     "function": function,
                     "same": tally.same,
-                    "other_words": tally.other_words,
+                    "other_words": tally.reason_differs,
                     "differs": tally.differs,
                     "abstained": tally.abstained,
                     "faults": tally.faults,
@@ -176,7 +176,7 @@ impl ShadowResults<'_> {
                 })
             });
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "policy-shadow",
             "run": self.run,
             "shadows": tallies.collect::<Vec<_>>(),
@@ -231,7 +231,7 @@ mod tests {
         let run = RunId::new("20260212-103000");
         let shadows = ShadowResults { run: &run, story: &story, differences: 2 };
         insta::assert_snapshot!("shadows", shadows.text(&TerminalStyle::bare(110)));
-        insta::assert_snapshot!("shadows_json", record::pretty(&shadows.json()).unwrap());
+        insta::assert_snapshot!("shadows_json", json_record::pretty(&shadows.json()).unwrap());
 
         // Each of two shadows was asked the same questions: their answers are not added up.
         let other = |n| ShadowAnswer { policy: "late".to_owned(), ..answer(n, DecisionMatch::Same) };

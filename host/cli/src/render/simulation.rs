@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use baton_lab::compare::{
     AnalysisSchedule, ArmSample, CompareOptions, Comparison, ComparisonDesign, UnfinishedHandling, compare,
 };
-use baton_lab::measure::RunResult;
+use baton_lab::run_metrics::RunResult;
 use baton_lab::simulate::{Model, SimulatedArm, SimulatedRun, SimulationBatch, SimulationEnd};
 use baton_runtime::core::input::PolicyBinding;
 use baton_runtime::core::workflow::{ConfigLayer, PolicyScope, SettingValue};
 use serde_json::{Value, json};
 
-use crate::render::look::{TerminalStyle, Tone};
-use crate::render::{comparison, record, words};
+use crate::render::terminal_style::{TerminalStyle, Tone};
+use crate::render::{comparison, json_record, text_format};
 
 /// A simulation that was done.
 pub(crate) struct SimulationResult<'a> {
@@ -66,7 +66,7 @@ impl SimulationResult<'_> {
                 self.asked
             ));
         }
-        text.push_str(&self.who(look));
+        text.push_str(&self.policy_lines(look));
         for note in self.notes {
             text.push_str(&format!("{}\n\n", look.wrap(note, 0)));
         }
@@ -95,7 +95,7 @@ impl SimulationResult<'_> {
     }
 
     /// The policy of each arm with what is set for it otherwise than by default, a line each; nothing where no arm is named.
-    fn who(&self, look: &TerminalStyle) -> String {
+    fn policy_lines(&self, look: &TerminalStyle) -> String {
         let named = self.arms.iter().filter(|arm| of_arm(arm).next().is_some());
         let width = named.clone().map(|arm| arm.name.chars().count()).max().unwrap_or(0) + 2;
         let mut lines: String =
@@ -160,7 +160,7 @@ impl SimulationResult<'_> {
             .flat_map(|(arm, runs)| runs.iter().map(move |run| (arm, run)));
         let lines = runs.map(|(arm, run)| {
             let mut line = serde_json::to_value(run)?;
-            line["schema"] = record::SCHEMA.into();
+            line["schema"] = json_record::SCHEMA.into();
             line["record"] = "simulated-run".into();
             line["arm"] = arm.name.clone().into();
             Ok(line)
@@ -172,7 +172,7 @@ impl SimulationResult<'_> {
         let arms: Vec<Value> =
             self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| summary(arm, runs)).collect();
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "simulation",
             "workflow": self.workflow,
             "first_seed": self.first,
@@ -223,7 +223,7 @@ fn policy_of(arm: &SimulatedArm) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for pin in of_arm(arm) {
         let set = set_of(arm, pin).into_iter();
-        let set = set.map(|(key, value)| format!(", {key} = {}", words::given(&value.into())));
+        let set = set.map(|(key, value)| format!(", {key} = {}", text_format::given(&value.into())));
         let policy = format!("{}{}", pin.policy, set.collect::<String>());
         match said.iter_mut().find(|(known, _)| *known == policy) {
             Some((_, decides)) => decides.push(pin.capability.name()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::record;
+use super::json_record;
 
 /// What was computed, in words and in numbers.
 pub(crate) struct StatsAnswer {
@@ -40,7 +40,7 @@ impl StatsAnswer {
     /// For programs: every digit.
     pub(crate) fn json(&self) -> Value {
         let mut map = Map::new();
-        map.insert("schema".to_owned(), record::SCHEMA.into());
+        map.insert("schema".to_owned(), json_record::SCHEMA.into());
         map.insert("record".to_owned(), self.record.into());
         map.insert("says".to_owned(), self.sentence.clone().into());
         map.extend(self.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));

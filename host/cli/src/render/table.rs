@@ -6,8 +6,8 @@ use baton_runtime::core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView,
 use baton_runtime::core::{DurationMs, PhaseId, SessionId};
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::look::{TerminalStyle, Tone};
-use super::words;
+use super::terminal_style::{TerminalStyle, Tone};
+use super::text_format;
 
 /// How long ago a session last did something, where the reader watched it happen.
 pub(crate) type SessionAges = BTreeMap<SessionId, DurationMs>;
@@ -69,7 +69,7 @@ pub(crate) fn table_within(
     if by_interest.len() <= room {
         return draw(view, &by_interest, look, ages, true);
     }
-    by_interest.sort_by_key(|index| interest(&view.phases[*index]));
+    by_interest.sort_by_key(|index| display_priority(&view.phases[*index]));
     let rest = by_interest.split_off(room.saturating_sub(1));
     by_interest.sort_unstable();
     let counted = look.paint(Tone::Dim, &counted(view, &rest));
@@ -81,7 +81,7 @@ fn is_over(phase: &PhaseSummary) -> bool {
 }
 
 /// What is looked at first: whatever needs somebody, then whatever moves, then what comes next; what is over comes last.
-fn interest(phase: &PhaseSummary) -> u8 {
+fn display_priority(phase: &PhaseSummary) -> u8 {
     match phase.status {
         PhaseStatus::Paused | PhaseStatus::WaitingApproval => 0,
         PhaseStatus::Split => 2,
@@ -95,7 +95,7 @@ fn interest(phase: &PhaseSummary) -> u8 {
 fn counted(view: &RunView, rest: &[usize]) -> String {
     let mut counts: Vec<(String, u32)> = Vec::new();
     for index in rest {
-        let word = words::phase(&view.phases[*index], view.status).0;
+        let word = text_format::phase(&view.phases[*index], view.status).0;
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
             None => counts.push((word, 1)),
@@ -214,9 +214,9 @@ fn row(
 ) -> [TableCell; COLUMNS] {
     let phase = &view.phases[index];
     let session = phase.sessions.last();
-    let (mut status, tone) = words::phase(phase, view.status);
+    let (mut status, tone) = text_format::phase(phase, view.status);
     if look.width >= UNTIL_FROM {
-        status.push_str(&words::until(phase, look));
+        status.push_str(&text_format::until(phase, look));
     }
     let turns = match (phase.turns, phase.max_turns) {
         (0, 0) => "-".to_owned(),
@@ -238,7 +238,7 @@ fn row(
         session.map_or(("-".to_owned(), Tone::Dim), |session| context(session, look)),
         plain(format!("{done}/{objectives}")),
         (status, tone),
-        words::check(phase),
+        text_format::check(phase),
         plain(last),
         plain(split(phase)),
     ]
@@ -287,7 +287,7 @@ fn agent(phase: &PhaseSummary) -> String {
 
 /// The number, and a word where a policy warned.
 fn context(session: &SessionSummary, look: &TerminalStyle) -> TableCell {
-    let context = words::context(session.used_tokens, session.window_tokens, session.source);
+    let context = text_format::context(session.used_tokens, session.window_tokens, session.source);
     let warned = if look.width < WORDS_FROM { "!" } else { "! warn" };
     if session.warned { (format!("{context} {warned}"), Tone::Warn) } else { (context, Tone::Plain) }
 }
@@ -337,24 +337,27 @@ fn toned(text: &str, tone: Tone) -> Cell {
         Tone::Good => cell.fg(Color::DarkGreen),
         Tone::Warn => cell.fg(Color::DarkYellow),
         Tone::Bad => cell.fg(Color::DarkRed),
-        Tone::Relay => cell.fg(Color::DarkCyan),
+        Tone::Handoff => cell.fg(Color::DarkCyan),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::samples;
+    use crate::render::test_samples;
 
     #[test]
     fn the_table_shows_phases_and_their_parts() {
         // D4, D5
         let ages = SessionAges::from([(SessionId::from("s4"), DurationMs::from_secs(4))]);
-        insta::assert_snapshot!("table_wide", table(&samples::running(), &TerminalStyle::bare(160), &ages));
-        insta::assert_snapshot!("table_80", table(&samples::running(), &TerminalStyle::bare(80), &ages));
+        insta::assert_snapshot!(
+            "table_wide",
+            table(&test_samples::running(), &TerminalStyle::bare(160), &ages)
+        );
+        insta::assert_snapshot!("table_80", table(&test_samples::running(), &TerminalStyle::bare(80), &ages));
         insta::assert_snapshot!(
             "table_finished",
-            table(&samples::finished(), &TerminalStyle::bare(120), &SessionAges::new())
+            table(&test_samples::finished(), &TerminalStyle::bare(120), &SessionAges::new())
         );
     }
 
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn that_there_were_sessions_before_the_last_two_is_seen() {
-        let mut phase = samples::running().phases[1].clone();
+        let mut phase = test_samples::running().phases[1].clone();
         let session = phase.sessions[0].clone();
         phase.sessions =
             ["s1", "s2", "s3"].map(|id| SessionSummary { id: SessionId::from(id), ..session.clone() }).into();
@@ -386,14 +389,14 @@ mod tests {
                 let header = drawn.lines().next().unwrap_or_default().to_owned();
                 header.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
             };
-            let mut late = samples::running();
+            let mut late = test_samples::running();
             late.phases.iter_mut().for_each(|phase| phase.verified = Some(true));
-            let mut early = samples::running();
+            let mut early = test_samples::running();
             early.phases.iter_mut().for_each(|phase| phase.sessions.clear());
             assert_eq!(header(&late), header(&early), "{width}");
             insta::assert_snapshot!(
                 format!("table_live_{width}"),
-                table_within(&samples::running(), &TerminalStyle::bare(width), &SessionAges::new(), 30)
+                table_within(&test_samples::running(), &TerminalStyle::bare(width), &SessionAges::new(), 30)
             );
         }
     }
@@ -401,7 +404,9 @@ mod tests {
     #[test]
     fn no_row_is_wider_than_the_terminal() {
         for width in [80, 100, 132, 200] {
-            for line in table(&samples::running(), &TerminalStyle::bare(width), &SessionAges::new()).lines() {
+            for line in
+                table(&test_samples::running(), &TerminalStyle::bare(width), &SessionAges::new()).lines()
+            {
                 assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
             }
         }
@@ -410,7 +415,7 @@ mod tests {
     // D3, D4: many at once.
     #[test]
     fn many_phases_stay_within_the_terminal() {
-        let view = samples::crowd(26);
+        let view = test_samples::crowd(26);
         let drawn = table_within(&view, &TerminalStyle::bare(120), &SessionAges::new(), 12);
         assert_eq!(drawn.lines().count(), 12);
         insta::assert_snapshot!("table_crowd", drawn);
@@ -429,14 +434,14 @@ mod tests {
     fn parts_of_parts_hang_below_them() {
         insta::assert_snapshot!(
             "table_split",
-            table(&samples::split(), &TerminalStyle::bare(120), &SessionAges::new())
+            table(&test_samples::split(), &TerminalStyle::bare(120), &SessionAges::new())
         );
     }
 
     // M3
     #[test]
     fn the_table_names_every_policy_that_decides() {
-        let mut view = samples::running();
+        let mut view = test_samples::running();
         let policies = [
             "torch@0123456789ab (handoff), resilience@e3b0c44298fc",
             "resilience@0123456789ab (compaction+handoff), resilience@e3b0c44298fc",
@@ -454,9 +459,9 @@ mod tests {
 
     #[test]
     fn colour_only_repeats_what_a_word_says() {
-        let plain = table(&samples::running(), &TerminalStyle::bare(120), &SessionAges::new());
+        let plain = table(&test_samples::running(), &TerminalStyle::bare(120), &SessionAges::new());
         let coloured = table(
-            &samples::running(),
+            &test_samples::running(),
             &TerminalStyle { colour: true, ..TerminalStyle::bare(120) },
             &SessionAges::new(),
         );
@@ -473,6 +478,10 @@ mod tests {
         let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
         assert_eq!(trimmed.join("\n"), plain);
         assert_ne!(coloured, plain);
-        assert_eq!(crate::out::cleaned(&coloured, true), coloured, "a terminal gets the colours as they are");
+        assert_eq!(
+            crate::stdio::cleaned(&coloured, true),
+            coloured,
+            "a terminal gets the colours as they are"
+        );
     }
 }

@@ -7,9 +7,9 @@ use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyScope, Sett
 use baton_runtime::core::{Digest, RunId, Workflow};
 use serde_json::{Map, Value, json};
 
-use super::look::{TerminalStyle, Tone};
-use super::{record, words};
-use crate::layers::ConfigLayers;
+use super::terminal_style::{TerminalStyle, Tone};
+use super::{json_record, text_format};
+use crate::config_layers::ConfigLayers;
 
 /// What was asked about.
 pub(crate) enum WhichSubject {
@@ -93,7 +93,7 @@ pub(crate) struct FallbackPolicy {
 
 impl EffectiveBinding {
     /// Nobody else is asked, as behind every policy.
-    fn abstains_to_the_built_in_alone(&self) -> bool {
+    fn has_only_built_in_fallback(&self) -> bool {
         self.then.iter().all(|link| link.from.layer == ConfigLayer::BuiltIn && link.set.is_empty())
     }
 }
@@ -156,7 +156,10 @@ impl WhichReport {
         text.push_str(&match self.breaker {
             0 => "A policy that keeps failing stays in place: the next one answers each time.\n".to_owned(),
             most => {
-                format!("After {} in a row the next policy decides instead.\n", words::count(most, "fault"))
+                format!(
+                    "After {} in a row the next policy decides instead.\n",
+                    text_format::count(most, "fault")
+                )
             }
         });
         if self.watch {
@@ -172,11 +175,11 @@ impl WhichReport {
             .iter()
             .map(|(layer, file, found)| {
                 let absent = if *found { "" } else { "  not there" };
-                (words::layer(*layer), format!("{file}{}", look.paint(Tone::Dim, absent)))
+                (text_format::layer(*layer), format!("{file}{}", look.paint(Tone::Dim, absent)))
             })
             .collect();
         if let WhichSubject::Workflow { file, .. } = &self.of {
-            files.push((words::layer(ConfigLayer::Workflow), file.clone()));
+            files.push((text_format::layer(ConfigLayer::Workflow), file.clone()));
         }
         files.into_iter().map(|(layer, file)| format!("  {layer:9}  {file}\n")).collect()
     }
@@ -205,7 +208,7 @@ impl WhichReport {
         let (what, who) = (widest(|row| row.0.chars().count()), widest(|row| row.1.chars().count()));
         let mut text = String::new();
         for (names, policy, seat) in &rows {
-            let size = seat.decides.bytes.map(|bytes| words::bytes(bytes as u64)).unwrap_or_default();
+            let size = seat.decides.bytes.map(|bytes| text_format::bytes(bytes as u64)).unwrap_or_default();
             let from = origin(&seat.decides.from, look);
             text.push_str(format!("  {names:what$}  {policy:who$}  {size:>8}  {from}").trim_end());
             text.push('\n');
@@ -223,7 +226,8 @@ impl WhichReport {
             let (value, default) = match edited(&set.value, &set.default) {
                 Some((edits, entries)) => (edits, format!("{entries} entries by default")),
                 None => {
-                    let (value, default) = (words::setting(&set.value), words::setting(&set.default));
+                    let (value, default) =
+                        (text_format::setting(&set.value), text_format::setting(&set.default));
                     (format!("= {value}"), format!("by default {default}"))
                 }
             };
@@ -232,23 +236,26 @@ impl WhichReport {
         let mut lines: Vec<String> = set.iter().map(is_set).collect();
         let refused = granted.lacks(asked);
         if !asked.is_empty() {
-            lines.push(format!("asks for {}", words::grants(asked)));
+            lines.push(format!("asks for {}", text_format::grants(asked)));
         }
         if !granted.is_empty() {
-            lines.push(format!("is granted {}", words::grants(granted)));
+            lines.push(format!("is granted {}", text_format::grants(granted)));
         }
         if !refused.is_empty() {
             let word = look.paint(Tone::Warn, "is not granted");
-            lines.push(format!("{word} {}", words::grants(&refused)));
+            lines.push(format!("{word} {}", text_format::grants(&refused)));
         }
         if seat.faults_in_row > 0 {
-            let faults = format!("{} in a row", words::count(seat.faults_in_row, "fault"));
+            let faults = format!("{} in a row", text_format::count(seat.faults_in_row, "fault"));
             lines.push(look.paint(Tone::Warn, &faults));
         }
         let is_layer = seat.decides.asks_next.contains(&seat.capability);
-        if is_layer || !seat.abstains_to_the_built_in_alone() {
-            let then: Vec<String> =
-                seat.then.iter().map(|link| stands(&link.policy, &link.component, &link.from)).collect();
+        if is_layer || !seat.has_only_built_in_fallback() {
+            let then: Vec<String> = seat
+                .then
+                .iter()
+                .map(|link| fallback_text(&link.policy, &link.component, &link.from))
+                .collect();
             let way = if is_layer { "a layer over" } else { "if it abstains:" };
             lines.push(format!("{way} {}", then.join(", then ")));
             // One policy may stand there twice, with other settings.
@@ -257,7 +264,7 @@ impl WhichReport {
             };
             for link in &seat.then {
                 let whose = match is_twice(link) {
-                    true => format!("{} ({})", link.policy, words::layer(link.from.layer)),
+                    true => format!("{} ({})", link.policy, text_format::layer(link.from.layer)),
                     false => link.policy.clone(),
                 };
                 lines.extend(link.set.iter().map(|set| format!("  {whose}: {}", is_set(set))));
@@ -267,7 +274,7 @@ impl WhichReport {
             let behind: Vec<String> = seat
                 .behind
                 .iter()
-                .map(|behind| stands(&behind.policy, &behind.component, &behind.from))
+                .map(|behind| fallback_text(&behind.policy, &behind.component, &behind.from))
                 .collect();
             lines.push(look.paint(Tone::Dim, &format!("behind it: {}", behind.join(", then "))));
         }
@@ -277,7 +284,7 @@ impl WhichReport {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let mut document = Map::new();
-        document.insert("schema".into(), record::SCHEMA.into());
+        document.insert("schema".into(), json_record::SCHEMA.into());
         document.insert("record".into(), "policy-which".into());
         match &self.of {
             WhichSubject::Everything => {}
@@ -342,7 +349,7 @@ fn name(policy: &str, component: &Digest) -> String {
 
 /// "built in", "workspace  /home/ada/app/baton.toml:3".
 fn origin(origin: &ConfigSource, look: &TerminalStyle) -> String {
-    let layer = words::layer(origin.layer);
+    let layer = text_format::layer(origin.layer);
     match (origin.file.as_str(), origin.line) {
         ("", _) => layer.to_owned(),
         (file, 0) => format!("{layer}  {}", look.paint(Tone::Dim, file)),
@@ -351,8 +358,8 @@ fn origin(origin: &ConfigSource, look: &TerminalStyle) -> String {
 }
 
 /// "resilience@104f07d826e4 (built in)".
-fn stands(policy: &str, component: &Digest, from: &ConfigSource) -> String {
-    format!("{} ({})", name(policy, component), words::layer(from.layer))
+fn fallback_text(policy: &str, component: &Digest, from: &ConfigSource) -> String {
+    format!("{} ({})", name(policy, component), text_format::layer(from.layer))
 }
 
 fn seat(seat: &EffectiveBinding) -> Value {

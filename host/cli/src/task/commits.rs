@@ -1,7 +1,7 @@
 //! `--commit` and `--commit-branch`: what the command line says of commits, whatever the file says.
 
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::{CommitTime, branch_fault};
+use baton_runtime::core::workflow::{CommitTime, branch_name_error};
 use clap::Args;
 
 /// When a new run commits, and on which branch. A run that is resumed keeps what it began with.
@@ -25,7 +25,7 @@ fn commit_time(word: &str) -> Result<CommitTime, String> {
 }
 
 fn branch_name(name: &str) -> Result<String, String> {
-    match branch_fault(name) {
+    match branch_name_error(name) {
         None => Ok(name.to_owned()),
         Some(fault) => {
             Err(format!("\"{name}\" {fault}; a name with the run's id works for every run: 'work/{{run}}'"))

@@ -78,7 +78,7 @@ impl RoleGrantArgs {
     }
 
     /// Gives it to every role of a new run.
-    pub(crate) fn give_roles(&self, workflow: &mut Workflow) {
+    pub(crate) fn apply_to_roles(&self, workflow: &mut Workflow) {
         let overrides = self.overrides();
         workflow.roles.values_mut().for_each(|role| overrides.apply(role));
     }

@@ -1,13 +1,18 @@
 //! What a run is made from: a workflow file, a plan in Markdown, or a sentence. Each becomes the text of a workflow, which is
 //! read like any other; so whatever holds for a workflow holds for all three.
 
-pub(crate) mod boxes;
+mod command_files;
 pub(crate) mod commits;
-mod confine;
-pub(crate) mod found;
+pub(crate) mod detection;
 pub(crate) mod grants;
+mod html_folds;
+mod next_run_files;
 pub(crate) mod plan;
-pub(crate) mod writing;
+pub(crate) mod plan_boxes;
+mod plan_lines;
+mod sandbox_floor;
+mod sandbox_lists;
+pub(crate) mod workflow_draft;
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,14 +28,16 @@ use baton_runtime::read_plain;
 use baton_runtime::sandbox::exclude_from_path;
 
 use crate::args::LocationArgs;
-use crate::exit::UsageError;
-use crate::layers::ConfigLayers;
-use crate::place::{RunLocation, shell_quoted, shell_words};
-use confine::hide_behind_links;
+use crate::config_layers::ConfigLayers;
+use crate::exit_status::UsageError;
+use crate::location::{RunLocation, shell_quoted, shell_words};
+pub(crate) use command_files::CommandFiles;
 use grants::RoleGrantArgs;
+pub(crate) use next_run_files::path_aliases;
 use plan::MarkdownPlan;
-use writing::all_of;
-pub(crate) use writing::{PlanCompleted, WorkflowDraft};
+use sandbox_floor::hide_link_targets;
+use workflow_draft::all_of;
+pub(crate) use workflow_draft::{PlanCompleted, WorkflowDraft};
 
 /// What a person points at.
 #[derive(Clone, Debug)]
@@ -53,7 +60,7 @@ pub(crate) enum CheckCommands {
     /// The folder shows how its tests run, if it does.
     Found(Option<String>),
     /// `--no-check`.
-    Without,
+    Disabled,
 }
 
 impl CheckCommands {
@@ -61,7 +68,7 @@ impl CheckCommands {
         match self {
             CheckCommands::Named(commands) => commands,
             CheckCommands::Found(command) => command.as_slice(),
-            CheckCommands::Without => &[],
+            CheckCommands::Disabled => &[],
         }
     }
 
@@ -72,7 +79,7 @@ impl CheckCommands {
                 commands.iter().flat_map(|command| ["--check".to_owned(), command.clone()]).collect()
             }
             CheckCommands::Found(_) => Vec::new(),
-            CheckCommands::Without => vec!["--no-check".to_owned()],
+            CheckCommands::Disabled => vec!["--no-check".to_owned()],
         }
     }
 }
@@ -94,7 +101,7 @@ impl Task {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match ending.as_deref() {
             Some("md" | "markdown" | "mdown") => Task::Plan(path.to_owned()),
-            ending if ending != Some("toml") && has_boxes(path) => Task::Plan(path.to_owned()),
+            ending if ending != Some("toml") && looks_like_plan(path) => Task::Plan(path.to_owned()),
             _ => Task::File(path.to_owned()),
         }
     }
@@ -133,7 +140,7 @@ impl Task {
         let before = run.phases.first().and_then(|phase| phase.verify.as_deref());
         match checks {
             CheckCommands::Named(commands) => (before != Some(&*all_of(commands))).then_some("--check"),
-            CheckCommands::Without => before.map(|_| "--no-check"),
+            CheckCommands::Disabled => before.map(|_| "--no-check"),
             CheckCommands::Found(_) => None,
         }
     }
@@ -145,7 +152,7 @@ impl Task {
                 "check: found `{check}`, which must exit 0 at the end; --check names another, --no-check leaves it out"
             )),
             Task::Sentence { checks: CheckCommands::Found(None), .. } => {
-                Some(format!("check: {}", found::NO_CHECK))
+                Some(format!("check: {}", detection::NO_CHECK))
             }
             Task::Plan(path) => {
                 let unboxed = plan::read(&text_of(path).ok()?).unboxed;
@@ -199,8 +206,7 @@ impl Task {
                     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
                     text.map_err(|error| error.to_string())
                 };
-                let origin = path.display().to_string();
-                let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
+                let reading = file::read(&text, &self.origin(), &base.to_string_lossy(), &mut beside)?;
                 Ok(LoadedTask { reading, draft: None, plan: None, named })
             }
             Task::Plan(path) | Task::ReopenedPlan(path) => {
@@ -211,19 +217,24 @@ impl Task {
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
                 let workspace = RunLocation::here(place)?.config.workspace;
                 let draft = WorkflowDraft::of_plan(&plan, path, &workspace)?;
-                self.drafted(draft, Some(real))
+                self.load_draft(draft, Some(real))
             }
             Task::Sentence { text, checks } => {
-                self.drafted(WorkflowDraft::of_sentence(text, checks.commands())?, None)
+                self.load_draft(WorkflowDraft::of_sentence(text, checks.commands())?, None)
             }
         }
     }
 
-    fn drafted(&self, draft: WorkflowDraft, plan: Option<PathBuf>) -> anyhow::Result<LoadedTask> {
-        let origin = match self {
+    /// What errors call it.
+    fn origin(&self) -> String {
+        match self {
             Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => path.display().to_string(),
             Task::Sentence { .. } => "the sentence".to_owned(),
-        };
+        }
+    }
+
+    fn load_draft(&self, draft: WorkflowDraft, plan: Option<PathBuf>) -> anyhow::Result<LoadedTask> {
+        let origin = self.origin();
         let base = self.base()?;
         let mut nothing = |_: &str| Err("nothing is read from files here".to_owned());
         // Relative to where it is saved, which is where the person is; paths in it start from the folder of the plan.
@@ -238,11 +249,14 @@ impl Task {
     }
 
     /// Reads it and the layers beneath it.
-    pub(crate) fn over_layers(&self, place: &LocationArgs) -> anyhow::Result<(Workflow, ConfigLayers)> {
+    pub(crate) fn parse_with_layers(&self, place: &LocationArgs) -> anyhow::Result<(Workflow, ConfigLayers)> {
         let read = self.read(place)?;
         let folder = RunLocation::folder(place, read.reading.workflow())?;
         let layers = ConfigLayers::read(folder.as_deref())?;
-        let workflow = self.confined(layers.beneath(read.reading), &layers.floor()?, read.named)?;
+        let own_floor = layers.own_floor(SandboxLevel::Off);
+        self.expect_allowed_workspace(place, read.reading.workflow(), folder.as_deref(), &own_floor)?;
+        let workflow =
+            self.confined(layers.beneath(read.reading), &layers.floor()?, read.named, folder.as_deref())?;
         Ok((workflow, layers))
     }
 
@@ -259,23 +273,25 @@ impl Task {
         let LoadedTask { reading, draft, plan, named } = self.read(place)?;
         let folder = RunLocation::folder(place, reading.workflow())?;
         let layers = ConfigLayers::read(folder.as_deref())?;
+        let own_floor = layers.own_floor(sandbox);
+        self.expect_allowed_workspace(place, reading.workflow(), folder.as_deref(), &own_floor)?;
         let mut floor = layers.floor()?;
         floor.level = floor.level.max(sandbox);
         let workflow = layers.beneath(reading);
         let mut workflow = match agent {
             Some(agent) => workflow.with_agent(absolute_program(agent)),
-            None => found::with_an_agent(workflow),
+            None => detection::with_default_agent(workflow),
         };
-        handed_over.give_roles(&mut workflow);
+        handed_over.apply_to_roles(&mut workflow);
         if let Some(script) = script {
             let script = std::path::absolute(script)?.to_string_lossy().into_owned();
             for role in workflow.roles.values_mut().filter(|role| role.agent == AgentKind::Rehearsal) {
                 role.script = Some(script.clone());
             }
         }
-        let mut workflow = self.confined(workflow, &floor, named)?;
+        let mut workflow = self.confined(workflow, &floor, named, folder.as_deref())?;
         if let Some(folder) = &folder {
-            hide_behind_links(&mut workflow, folder);
+            hide_link_targets(&mut workflow, folder);
         }
         if let Some(ticked) = &mut workflow.plan {
             let real = fs::canonicalize(&ticked.path)
@@ -306,7 +322,7 @@ impl Task {
 }
 
 /// Whether a file reads like a plan.
-fn has_boxes(path: &Path) -> bool {
+fn looks_like_plan(path: &Path) -> bool {
     let bytes = read_plain(path, FILE_BYTES_MAX as u64).unwrap_or_default();
     String::from_utf8(bytes).is_ok_and(|text| plan::read(&text).boxes().next().is_some())
 }

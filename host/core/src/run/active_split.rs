@@ -14,10 +14,10 @@ pub(super) struct ActiveSplit {
     /// Those whose work is in, in order.
     pub(super) merged: Vec<PhaseId>,
     /// Those whose work stays where it is.
-    pub(super) apart: Vec<PhaseId>,
+    pub(super) left_unmerged: Vec<PhaseId>,
     pub(super) conflict: Option<MergeConflict>,
     /// A session has brought the results together.
-    pub(super) synthesised: bool,
+    pub(super) results_combined: bool,
     /// Times that the place where it began had changed.
     pub(super) updates: u32,
     /// What is merged is where the phase began.
@@ -27,7 +27,7 @@ pub(super) struct ActiveSplit {
     /// Something did not fit, so that a session brought it together.
     pub(super) had_conflict: bool,
     /// Sessions that had worked in the tree in which they come together when that was made, or checked out anew.
-    pub(super) sessions_seen: usize,
+    pub(super) sessions_at_checkout: usize,
 }
 
 /// A merge that stands open.
@@ -47,14 +47,14 @@ impl ActiveSplit {
             home,
             parts,
             merged: Vec::new(),
-            apart: Vec::new(),
+            left_unmerged: Vec::new(),
             conflict: None,
-            synthesised: false,
+            results_combined: false,
             updates: 0,
             landed: false,
             ready: false,
             had_conflict: false,
-            sessions_seen: 0,
+            sessions_at_checkout: 0,
         }
     }
 

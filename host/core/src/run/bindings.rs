@@ -13,7 +13,7 @@ use crate::workflow::{PolicyScope, Workflow};
 use super::Run;
 
 /// Pins that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
-const BEHIND: usize = 8;
+const MAX_REPLACED_BINDINGS: usize = 8;
 
 /// Policies of one chain, the built-in one at its end included; the engine has room for so many (`CHAIN_LINKS_MAX` there).
 const CHAIN_LINKS_MAX: usize = 5;
@@ -38,38 +38,38 @@ struct BindingState {
     /// What others were put in the place of, the newest last.
     behind: Vec<ReplacedBinding>,
     /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
-    began: usize,
+    initial_count: usize,
     /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
-    follows: bool,
+    inherits_wider: bool,
 }
 
 /// Faults of a policy: since it last decided, since it last decided about work that goes on, and since it last decided about anything
 /// else. One that answers at every turn and fails at the end of every prompt decides nothing that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct FaultCounts {
-    in_row: u32,
+    consecutive: u32,
     at_work: u32,
-    otherwise: u32,
+    not_at_work: u32,
 }
 
 impl FaultCounts {
     fn of(&mut self, is_at_work: bool) -> &mut u32 {
-        if is_at_work { &mut self.at_work } else { &mut self.otherwise }
+        if is_at_work { &mut self.at_work } else { &mut self.not_at_work }
     }
 
     fn failed(&mut self, is_at_work: bool) {
-        self.in_row = self.in_row.saturating_add(1);
+        self.consecutive = self.consecutive.saturating_add(1);
         let of_kind = self.of(is_at_work);
         *of_kind = of_kind.saturating_add(1);
     }
 
     fn decided(&mut self, is_at_work: bool) {
-        self.in_row = 0;
+        self.consecutive = 0;
         *self.of(is_at_work) = 0;
     }
 
     fn most(self) -> u32 {
-        self.in_row.max(self.at_work).max(self.otherwise)
+        self.consecutive.max(self.at_work).max(self.not_at_work)
     }
 }
 
@@ -82,20 +82,20 @@ struct ReplacedBinding {
 
 impl BindingState {
     /// There is a way back.
-    fn is_swapped(&self) -> bool {
-        self.follows || self.behind.len() > self.began
+    fn has_replaced_binding(&self) -> bool {
+        self.inherits_wider || self.behind.len() > self.initial_count
     }
 
     /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with is replaced by nobody:
     /// after a fault the rest of its own chain is asked.
-    fn last_proven(&self) -> Option<&PolicyBinding> {
-        let swapped = self.behind.iter().rev().filter(|_| self.is_swapped());
+    fn last_known_good(&self) -> Option<&PolicyBinding> {
+        let swapped = self.behind.iter().rev().filter(|_| self.has_replaced_binding());
         swapped.filter(|replaced| replaced.proven).map(|replaced| &replaced.pin).next()
     }
 
     /// The next step back leaves this scope to the next wider one.
-    fn leaves(&self) -> bool {
-        self.follows && self.behind.len() <= 1
+    fn reverts_to_wider_scope(&self) -> bool {
+        self.inherits_wider && self.behind.len() <= 1
     }
 
     /// Counts what the policies of the chain made of one question, about work that goes on or not. Gives the first that has failed `most`
@@ -140,25 +140,27 @@ impl BindingState {
     }
 
     /// One step back, without the links that failed.
-    fn go_back(&mut self, back: ReplacedBinding, failed: impl Fn(&BindingLink) -> bool) {
+    fn restore_replaced(&mut self, back: ReplacedBinding, failed: impl Fn(&BindingLink) -> bool) {
         (self.pin, self.proven) = (back.pin, back.proven);
-        self.began = self.began.min(self.behind.len());
+        self.initial_count = self.initial_count.min(self.behind.len());
         self.pin.then.retain(|link| !failed(link));
         self.faults.clear();
     }
 
     /// Takes the links that failed out of the chain, and out of what it was put in the place of; the others keep their places. False if none
     /// would be left.
-    fn leave_out(&mut self, failed: impl Fn(&BindingLink) -> bool) -> bool {
+    fn remove_failed_links(&mut self, failed: impl Fn(&BindingLink) -> bool) -> bool {
         let Some(pin) = without(&self.pin, &failed) else { return false };
         self.pin = pin;
         for replaced in &mut self.behind {
             replaced.pin = without(&replaced.pin, &failed).unwrap_or_else(|| replaced.pin.clone());
         }
         // What the run began with behind the chain is all that is left of it.
-        if !self.is_swapped() && self.behind.last().is_some_and(|last| last.pin.is_same_as(&self.pin)) {
+        if !self.has_replaced_binding()
+            && self.behind.last().is_some_and(|last| last.pin.is_same_as(&self.pin))
+        {
             self.pin = self.behind.pop().map_or_else(|| self.pin.clone(), |last| last.pin);
-            self.began = self.behind.len();
+            self.initial_count = self.behind.len();
         }
         let is_left = |(component, settings): &(Digest, Digest)| {
             self.pin.links().any(|link| link.component == *component && link.settings == *settings)
@@ -192,8 +194,8 @@ impl BindingTable {
         for seat in seats.seats.values_mut() {
             seat.proven = true;
             seat.behind.iter_mut().for_each(|replaced| replaced.proven = true);
-            seat.began = seat.behind.len();
-            seat.follows = false;
+            seat.initial_count = seat.behind.len();
+            seat.inherits_wider = false;
         }
         seats
     }
@@ -222,11 +224,16 @@ impl BindingTable {
 
     /// What a person took back in a scope stands in no narrower one that follows it either, as what is asked next or as what comes back:
     /// there stands what came in its place.
-    fn forget_in_narrower(&mut self, gone: &PolicyBinding, back: &PolicyBinding, workflow: &Workflow) {
+    fn remove_from_narrower_scopes(
+        &mut self,
+        gone: &PolicyBinding,
+        back: &PolicyBinding,
+        workflow: &Workflow,
+    ) {
         let is_gone = |link: &BindingLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
         for ((scope, capability), seat) in &mut self.seats {
             let is_narrower = scope.wider(workflow).any(|wider| wider == gone.scope);
-            if *capability != gone.capability || !is_narrower || !seat.follows {
+            if *capability != gone.capability || !is_narrower || !seat.inherits_wider {
                 continue;
             }
             for ReplacedBinding { pin, .. } in &mut seat.behind {
@@ -257,8 +264,8 @@ impl BindingTable {
                 seat.proven = false;
                 seat.faults.clear();
                 // What the run began with stays, and so does the first of a scope that had none of its own.
-                let over = seat.behind.len().saturating_sub(BEHIND);
-                let first = (seat.began + 1).min(BEHIND);
+                let over = seat.behind.len().saturating_sub(MAX_REPLACED_BINDINGS);
+                let first = (seat.initial_count + 1).min(MAX_REPLACED_BINDINGS);
                 seat.behind.drain(first..first + over);
             }
             None => {
@@ -274,8 +281,8 @@ impl BindingTable {
                     proven: false,
                     faults: BTreeMap::new(),
                     behind,
-                    began: 0,
-                    follows: true,
+                    initial_count: 0,
+                    inherits_wider: true,
                 };
                 self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
             }
@@ -289,13 +296,13 @@ impl BindingTable {
     }
 
     /// One step back, to this pin.
-    fn take_back(&mut self, pin: &PolicyBinding, workflow: &Workflow) {
+    fn roll_back(&mut self, pin: &PolicyBinding, workflow: &Workflow) {
         let Some(seat) = self.seats.get_mut(&Self::key(pin)) else {
             self.put(pin, workflow);
             return;
         };
         self.changes += 1;
-        if seat.leaves() {
+        if seat.reverts_to_wider_scope() {
             self.seats.remove(&Self::key(pin));
         } else {
             seat.proven = seat.behind.pop().is_some_and(|replaced| replaced.proven);
@@ -311,8 +318,8 @@ impl BindingTable {
         capability: Capability,
         workflow: &Workflow,
     ) -> Option<PolicyBinding> {
-        let seat = self.seats.get(&(scope.clone(), capability)).filter(|seat| seat.is_swapped())?;
-        let wider = || self.wider(scope, capability, workflow).filter(|_| seat.leaves());
+        let seat = self.seats.get(&(scope.clone(), capability)).filter(|seat| seat.has_replaced_binding())?;
+        let wider = || self.wider(scope, capability, workflow).filter(|_| seat.reverts_to_wider_scope());
         let pin = wider().or_else(|| seat.behind.last().map(|replaced| &replaced.pin))?;
         Some(PolicyBinding { scope: scope.clone(), ..pin.clone() })
     }
@@ -329,7 +336,7 @@ impl Run {
         self.seats.seats.values().map(|seat| BindingView {
             pin: &seat.pin,
             behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
-            proven: seat.last_proven(),
+            proven: seat.last_known_good(),
             faults_in_row: seat.faults.values().map(|faults| faults.most()).max().unwrap_or_default(),
         })
     }
@@ -356,7 +363,7 @@ impl Run {
     /// of a policy of its own name or component, which is an earlier version or has other settings. A file that changed takes the place of
     /// its earlier version, wherever that stands. Of a chain that grows too long, the built-in policy at its end stays.
     #[must_use]
-    pub fn with_rest(&self, pin: PolicyBinding, cause: PolicyChangeCause) -> PolicyBinding {
+    pub fn with_previous_chain(&self, pin: PolicyBinding, cause: PolicyChangeCause) -> PolicyBinding {
         let Some(replaced) = self.in_force(&pin.scope, pin.capability) else { return pin };
         if cause == PolicyChangeCause::File && replaced.policy != pin.policy {
             let mut chain = replaced.clone();
@@ -379,7 +386,7 @@ impl Run {
     }
 
     /// Whether a chain decides in a pin's own scope already, with these settings and grants.
-    pub fn decides_already(&self, pin: &PolicyBinding) -> bool {
+    pub fn is_already_bound(&self, pin: &PolicyBinding) -> bool {
         self.seats.has(pin)
     }
 
@@ -438,9 +445,9 @@ impl Run {
         for pin in pins {
             let before = self.in_force(&pin.scope, pin.capability).cloned();
             if cause == PolicyChangeCause::Rollback {
-                self.seats.take_back(pin, &self.workflow);
+                self.seats.roll_back(pin, &self.workflow);
                 if let Some(gone) = &before {
-                    self.seats.forget_in_narrower(gone, pin, &self.workflow);
+                    self.seats.remove_from_narrower_scopes(gone, pin, &self.workflow);
                 }
             } else if !self.seats.put(pin, &self.workflow) {
                 continue;
@@ -466,33 +473,38 @@ impl Run {
         let Some(seat) = self.seats.seats.get_mut(&key) else { return };
         let Some((faults, record)) = seat.count(label, is_at_work, most) else { return };
         let failed = |link: &BindingLink| is_of(record, link);
-        if seat.is_swapped() && failed(&seat.pin.first()) {
+        if seat.has_replaced_binding() && failed(&seat.pin.first()) {
             // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
             while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
                 seat.behind.pop();
             }
-            let wider =
-                wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
+            let wider = wider.filter(|wider| {
+                seat.reverts_to_wider_scope() && !seat.behind.is_empty() && !failed(&wider.first())
+            });
             if let Some(wider) = wider {
                 self.seats.seats.remove(&key);
-                return self.tell_taken_back(record, PolicyBinding { scope: scope.clone(), ..wider }, faults);
+                return self.notify_policy_reverted(
+                    record,
+                    PolicyBinding { scope: scope.clone(), ..wider },
+                    faults,
+                );
             }
             match seat.behind.pop() {
-                Some(back) => seat.go_back(back, failed),
-                None if !seat.leave_out(failed) => return,
+                Some(back) => seat.restore_replaced(back, failed),
+                None if !seat.remove_failed_links(failed) => return,
                 None => {}
             }
-        } else if !seat.leave_out(failed) {
+        } else if !seat.remove_failed_links(failed) {
             // It is alone, so what the run began with before it decides.
             let Some(back) = seat.behind.pop() else { return };
-            seat.go_back(back, failed);
+            seat.restore_replaced(back, failed);
         }
         let to = seat.pin.clone();
-        self.tell_taken_back(record, to, faults);
+        self.notify_policy_reverted(record, to, faults);
     }
 
     /// The policy of this record is asked no more; `to` decides.
-    fn tell_taken_back(&mut self, record: &FaultRecord, to: PolicyBinding, faults: u32) {
+    fn notify_policy_reverted(&mut self, record: &FaultRecord, to: PolicyBinding, faults: u32) {
         self.seats.changes += 1;
         let again = self.seats.decided.contains(&(to.capability, to.component.clone()));
         let (policy, because) = (record.policy.clone(), record.fault.to_string());

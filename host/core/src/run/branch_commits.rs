@@ -3,6 +3,7 @@
 //! of the run says so again.
 
 use crate::action::Action;
+use crate::ids::PhaseId;
 use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
@@ -11,7 +12,7 @@ use crate::workflow::CommitTime;
 use super::Run;
 use super::phase::ObjectiveState;
 use super::step::{OnCommit, PhaseStep};
-use super::wording::{named, why_failed};
+use super::text_format::{failure_text, named};
 
 /// Characters of the first line of a message.
 const SUBJECT_CHARS: usize = 72;
@@ -32,21 +33,36 @@ impl Run {
     /// Whether objectives were done since the last commit, and the phase is not over with them.
     pub(super) fn commits_at_boundary(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        self.commit_time(p) == CommitTime::Objective && !phase.is_finished() && !self.newly_done(p).is_empty()
+        self.commit_time(p) == CommitTime::Objective
+            && !phase.is_finished()
+            && !self.uncommitted_objectives(p).is_empty()
     }
 
     pub(super) fn commits_at_end(&self, p: usize) -> bool {
         self.commit_time(p) != CommitTime::Off
     }
 
-    fn newly_done(&self, p: usize) -> Vec<usize> {
+    /// The review whose own files an action must not take for work: at its own look at the disk, and at the commit of what it looked at. Where
+    /// others worked in the same folder, nobody knows which of them made a file, and only the files that objectives name are committed.
+    pub fn review_to_exclude(&self, action: &Action) -> Option<&PhaseId> {
+        let phase = |id: &PhaseId| self.phase_index(id).map(|p| &self.phases[p]);
+        let review = match action {
+            Action::Assess { phase: id, baseline: false, .. } => phase(id)?,
+            Action::CommitToBranch { phase: id, only: None, .. } => phase(phase(id)?.kept.review.as_ref()?)?,
+            _ => return None,
+        };
+        let is_meant = review.origin == PhaseOrigin::Review && review.tree.is_workspace();
+        (is_meant && !review.kept.folder_was_shared).then_some(&review.spec.id)
+    }
+
+    fn uncommitted_objectives(&self, p: usize) -> Vec<usize> {
         let phase = &self.phases[p];
         let done = phase.goals.iter().enumerate().filter(|(_, goal)| goal.is_done());
         done.map(|(g, _)| g).filter(|g| !phase.kept.goals.contains(g)).collect()
     }
 
     pub(super) fn commit_to_branch(&mut self, p: usize, then: OnCommit) {
-        let done = self.newly_done(p);
+        let done = self.uncommitted_objectives(p);
         let message = self.commit_message(p, &done);
         let phase = &self.phases[p];
         let named = || phase.goals.iter().flat_map(|goal| goal.spec.files.clone()).collect();
@@ -55,7 +71,7 @@ impl Run {
             ordinal: phase.kept.asked + 1,
             message,
             branch: self.workflow.commits.branch_of(self.id()),
-            only: phase.kept.in_company.then(named),
+            only: phase.kept.folder_was_shared.then(named),
         };
         self.phases[p].kept.asked += 1;
         self.phases[p].kept.goals.extend(done);
@@ -76,7 +92,7 @@ impl Run {
                 let why = format!("{} changed before the run began", named(left));
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
-            ActionOutcome::CommittedToBranch { .. } if self.phases[p].kept.in_company => {
+            ActionOutcome::CommittedToBranch { .. } if self.phases[p].kept.folder_was_shared => {
                 let why =
                     "other phases worked in the same folder, and no file changed that its objectives name";
                 self.notify(ProgressEvent::NotCommitted { phase, why: why.to_owned() });
@@ -84,14 +100,14 @@ impl Run {
             // The agent committed everything itself, or nothing changed.
             ActionOutcome::CommittedToBranch { .. } => {}
             other => {
-                let why = why_failed(other).to_owned();
+                let why = failure_text(other).to_owned();
                 self.phases[p].kept.failed = Some(why.clone());
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
         }
         match then {
-            OnCommit::Boundary if !self.has_live_session(p) => self.go_on_after_loss(p),
-            OnCommit::Boundary => self.cross_boundary(p),
+            OnCommit::Boundary if !self.has_live_session(p) => self.resume_or_replace_session(p),
+            OnCommit::Boundary => self.continue_from_boundary(p),
             // A report that came meanwhile has opened something again.
             OnCommit::Over { all_done: true } if !self.phases[p].is_finished() => self.boundary(p),
             OnCommit::Over { .. } => self.close(p),
@@ -99,7 +115,7 @@ impl Run {
     }
 
     /// Everything of the phase is done and written down. What was reported open meanwhile is not done.
-    pub(super) fn phase_over(&mut self, p: usize) {
+    pub(super) fn finish_phase(&mut self, p: usize) {
         if self.phases[p].is_closing() && !self.phases[p].is_finished() {
             return self.boundary(p);
         }
@@ -118,7 +134,7 @@ impl Run {
                 session.forget();
             }
         }
-        self.tell_of_changed_checks(p);
+        self.notify_modified_checks(p);
         let phase = self.phases[p].spec.id.clone();
         self.notify(ProgressEvent::PhaseDone { phase });
     }

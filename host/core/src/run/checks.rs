@@ -1,7 +1,7 @@
 //! The commands that a phase and its objectives are held to (D3): one after the other, on the work as it is committed.
 
 use crate::action::Action;
-use crate::check_files::run_by;
+use crate::check_files::files_run_by;
 use crate::facts::AgentEvent;
 use crate::input::ActionOutcome;
 use crate::observation::{EvidenceKind, ObjectiveView, PhaseView};
@@ -12,14 +12,14 @@ use crate::workflow::Acceptance;
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
 use super::step::{OnRestore, PauseReason, PhaseStep};
-use super::wording::{cut, tail_line, why_failed};
+use super::text_format::{cut, failure_text, tail_line};
 
 /// The exit code of a shell that does not find a program (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
 
 impl Run {
     /// Whether its commands run before any work: what they say then tells what they show afterwards.
-    pub(super) fn checks_first(&self, p: usize) -> bool {
+    pub(super) fn has_first_checks(&self, p: usize) -> bool {
         let phase = &self.phases[p];
         let is_own = phase.origin == PhaseOrigin::Workflow && self.workflow.imported.is_none();
         self.workflow.verify_first
@@ -29,12 +29,12 @@ impl Run {
     }
 
     /// Its commands, before the state that it starts from is measured: what they write themselves is no work of an agent.
-    pub(super) fn check_first(&mut self, p: usize) {
-        self.phases[p].checks_before.clear();
-        self.check_first_from(p, 0);
+    pub(super) fn run_first_checks(&mut self, p: usize) {
+        self.phases[p].first_check_results.clear();
+        self.run_first_check(p, 0);
     }
 
-    fn check_first_from(&mut self, p: usize, n: usize) {
+    fn run_first_check(&mut self, p: usize, n: usize) {
         let Some((_, command)) = self.phases[p].checks().into_iter().nth(n) else {
             return self.measure_baseline(p);
         };
@@ -53,7 +53,7 @@ impl Run {
         let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
         let command = command.unwrap_or_default();
         let phase = &mut self.phases[p];
-        phase.checks_before.push(passed);
+        phase.first_check_results.push(passed);
         let phase = phase.spec.id.clone();
         let missing = missing_program(&command, code, findings).map(|program| {
             format!(
@@ -63,8 +63,8 @@ impl Run {
         });
         self.notify(ProgressEvent::CheckedFirst { phase, command, passed, code });
         match missing {
-            Some(text) => self.pause(p, PauseReason::Stuck, text),
-            None => self.check_first_from(p, check + 1),
+            Some(text) => self.pause(p, PauseReason::Blocked, text),
+            None => self.run_first_check(p, check + 1),
         }
     }
 
@@ -72,7 +72,7 @@ impl Run {
     pub(super) fn checked_phase_view(&self, p: usize) -> PhaseView {
         let view = self.phase_view(p);
         let phase = &self.phases[p];
-        let mut before = phase.checks().into_iter().zip(&phase.checks_before);
+        let mut before = phase.checks().into_iter().zip(&phase.first_check_results);
         let before = || before.find(|((of, _), _)| of.is_none()).map(|(_, passed)| *passed);
         PhaseView { check_passed: view.check_passed.or_else(before), ..view }
     }
@@ -81,13 +81,13 @@ impl Run {
     pub(super) fn checked_objective_view(&self, p: usize, g: usize) -> ObjectiveView {
         let view = self.objective_view(p, g);
         let phase = &self.phases[p];
-        let mut before = phase.checks().into_iter().zip(&phase.checks_before);
+        let mut before = phase.checks().into_iter().zip(&phase.first_check_results);
         let before = || before.find(|((of, _), _)| *of == Some(g)).map(|(_, passed)| *passed);
         ObjectiveView { check_passed: view.check_passed.or_else(before), ..view }
     }
 
     /// What a command shows that runs files which the work itself changed is the work's word.
-    pub(super) fn tell_of_changed_checks(&mut self, p: usize) {
+    pub(super) fn notify_modified_checks(&mut self, p: usize) {
         let phase = self.phases[p].spec.id.clone();
         for ModifiedCheck { command, files } in self.phases[p].modified_checks() {
             self.notify(ProgressEvent::CheckChanged { phase: phase.clone(), command, files });
@@ -96,7 +96,7 @@ impl Run {
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
     fn tells(&self, p: usize, check: usize) -> bool {
-        self.phases[p].checks_before.get(check) != Some(&true)
+        self.phases[p].first_check_results.get(check) != Some(&true)
             || self.workflow.accept == Some(Acceptance::Checked)
     }
 
@@ -109,7 +109,7 @@ impl Run {
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
     pub(super) fn verify(&mut self, p: usize) {
         self.phases[p].verifications += u32::from(!self.phases[p].checks().is_empty());
-        self.phases[p].checked_again = false;
+        self.phases[p].checks_repeated = false;
         self.commit(p);
     }
 
@@ -153,18 +153,18 @@ impl Run {
                 }
                 (*passed, *code, findings.clone())
             }
-            other => (false, None, why_failed(other).to_owned()),
+            other => (false, None, failure_text(other).to_owned()),
         };
         let attempt = self.phases[p].verifications;
-        self.note_check(p, check, of, passed);
+        self.record_check(p, check, of, passed);
         if passed {
             if self.phases[p].failed_checks.is_empty() {
-                self.take_findings(p, true, findings);
+                self.record_findings(p, true, findings);
             }
         } else {
             self.phases[p].failed_checks.push(FailedCheck { check, of, code, findings });
-            let findings = self.findings_of_checks(p);
-            self.take_findings(p, false, findings);
+            let findings = self.combined_findings(p);
+            self.record_findings(p, false, findings);
         }
         if self.check_from(p, check + 1).is_none() {
             let phase = &self.phases[p];
@@ -182,7 +182,7 @@ impl Run {
 
     /// What the commands that failed have found: of several, each below the objective and the command that it is about, and of each as
     /// much as of the others.
-    fn findings_of_checks(&self, p: usize) -> String {
+    fn combined_findings(&self, p: usize) -> String {
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let failed = &phase.failed_checks;
         if let [only] = failed.as_slice() {
@@ -219,16 +219,16 @@ impl Run {
         for (command, line) in told {
             text.push_str(&format!("; `{command}`: {line}"));
         }
-        let was_so = |failed: &FailedCheck| phase.checks_before.get(failed.check) == Some(&false);
+        let was_so = |failed: &FailedCheck| phase.first_check_results.get(failed.check) == Some(&false);
         if phase.failed_checks.iter().any(was_so) {
             text.push_str(" (it failed before the work began, too)");
         }
         let because = format!("the verification{whose} failed");
-        self.not_content(p, &of, attempt, &because, text);
+        self.send_back(p, &of, attempt, &because, text);
     }
 
     /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
-    fn note_check(&mut self, p: usize, check: usize, of: Option<usize>, passed: bool) {
+    fn record_check(&mut self, p: usize, check: usize, of: Option<usize>, passed: bool) {
         let tells = self.tells(p, check);
         let phase = &mut self.phases[p];
         match of {
@@ -269,12 +269,12 @@ impl Run {
         }
     }
 
-    pub(super) fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
+    pub(super) fn record_findings(&mut self, p: usize, passed: bool, findings: String) {
         let now = self.now;
         let phase = &mut self.phases[p];
         phase.verified = Some(passed);
         phase.verified_at = now;
-        phase.news = true;
+        phase.has_unrecorded_progress = true;
         phase.findings = findings;
         cut(&mut phase.findings, FINDINGS_BYTES);
     }
@@ -295,9 +295,14 @@ impl Phase {
         if checks.is_empty() {
             return Vec::new();
         }
-        let changed: Vec<&str> = self.changed_files().map(|file| file.path.as_str()).collect();
+        let mut changed: Vec<&str> = self.changed_files().map(|file| file.path.as_str()).collect();
+        for file in &self.facts.next_run_files {
+            if !changed.contains(&file.as_str()) {
+                changed.push(file);
+            }
+        }
         let of_command = |(_, command): (Option<usize>, String)| {
-            let files = run_by(&command, changed.iter().copied());
+            let files = files_run_by(&command, changed.iter().copied());
             let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
             (!files.is_empty()).then_some(ModifiedCheck { command, files })
         };
@@ -307,7 +312,8 @@ impl Phase {
     /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.
     pub(super) fn passed_before(&self, g: usize) -> bool {
         let checks = self.checks();
-        let about = checks.iter().zip(&self.checks_before).filter(|((of, _), _)| of.is_none_or(|of| of == g));
+        let about =
+            checks.iter().zip(&self.first_check_results).filter(|((of, _), _)| of.is_none_or(|of| of == g));
         let mut said = about.map(|(_, passed)| *passed).peekable();
         said.peek().is_some() && said.all(|passed| passed)
     }

@@ -1,5 +1,6 @@
 //! What of a phase is committed in the workspace.
 
+use crate::ids::PhaseId;
 use crate::view::CommitSummary;
 
 /// What of a phase is committed in the workspace.
@@ -14,5 +15,7 @@ pub(super) struct CommittedWork {
     /// Why the last commit failed. A later one of the phase holds what that one was to hold.
     pub(super) failed: Option<String>,
     /// Somebody else worked in the same folder.
-    pub(super) in_company: bool,
+    pub(super) folder_was_shared: bool,
+    /// Its last review, until a session works on it again.
+    pub(super) review: Option<PhaseId>,
 }

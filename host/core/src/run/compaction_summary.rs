@@ -15,7 +15,7 @@ use super::Run;
 use super::handoff::FACTS;
 use super::phase::Phase;
 use super::step::{OnSummary, PhaseStep};
-use super::wording::one_line;
+use super::text_format::one_line;
 
 /// The summaries of a run in the store, whatever their names in the workspace.
 const SUMMARIES: &str = "summaries/";
@@ -30,7 +30,7 @@ const SUMMARY_RECORDS: usize = 10;
 
 impl Run {
     /// Writes one summary of the phase and one of the run (B2). False if the newest one of the phase says the same.
-    pub(super) fn summarise(&mut self, p: usize, then: OnSummary) -> bool {
+    pub(super) fn write_summaries(&mut self, p: usize, then: OnSummary) -> bool {
         let step = TextBlob::new(self.phase_summary(p));
         let digest = step.digest().clone();
         if self.phases[p].summarised.as_ref() == Some(&digest) {
@@ -52,11 +52,11 @@ impl Run {
             self.phases[p].summarised = Some(digest);
         }
         match then {
-            OnSummary::Boundary => self.cross_boundary(p),
+            OnSummary::Boundary => self.continue_from_boundary(p),
             OnSummary::Compact(instructions) if written.is_some() => self.compact(p, instructions),
             // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
-            OnSummary::Compact(_) => self.brief_next(p, PromptKind::Next),
-            OnSummary::AskAgain(focus) => self.brief(p, PromptKind::Nudged, focus),
+            OnSummary::Compact(_) => self.request_next_prompt(p, PromptKind::Next),
+            OnSummary::RepeatPrompt(focus) => self.brief(p, PromptKind::Nudged, focus),
         }
     }
 
@@ -83,7 +83,7 @@ impl Run {
         }
         self.summarise_artifacts(p, &mut text);
         text.push_str("\n## Next steps\n\n");
-        match phase.open_goals().next() {
+        match phase.open_objectives().next() {
             _ if phase.is_over() => text.push_str("Nothing: the phase is over.\n"),
             _ if phase.step == PhaseStep::Split => text.push_str("Its sub-phases do what is left.\n"),
             Some((_, goal)) => {
@@ -165,14 +165,14 @@ impl Run {
     pub(super) fn plain_handoff(&self, p: usize, path: &str) -> (String, String) {
         let phase = &self.phases[p];
         let mut text = format!("# Phase {} Handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
-        match phase.open_goals().next() {
+        match phase.open_objectives().next() {
             Some((_, goal)) => {
                 let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
             }
             None if phase.verified == Some(false) => {
                 text.push_str("Every objective is done; mend what the verification found.\n");
             }
-            None => self.name_what_follows(p, &mut text),
+            None => self.list_dependent_phases(p, &mut text),
         }
         text.push_str("\n## Current State\n\n");
         if let (true, Some(session)) = (self.stopping, &phase.session) {
@@ -213,7 +213,7 @@ impl Run {
     }
 
     /// The phases that wait for this one.
-    fn name_what_follows(&self, p: usize, text: &mut String) {
+    fn list_dependent_phases(&self, p: usize, text: &mut String) {
         let id = &self.phases[p].spec.id;
         let mut after = self.phases.iter().filter(|after| after.spec.depends_on.contains(id)).peekable();
         if after.peek().is_none() {

@@ -53,10 +53,10 @@ impl Run {
         match &phase.step {
             PhaseStep::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
             PhaseStep::Backoff { until } => Some(*until),
-            PhaseStep::Due => {
-                self.phase_index(&phase.spec.id).filter(|p| self.has_place(*p)).map(|_| self.now)
+            PhaseStep::ResumePending => {
+                self.phase_index(&phase.spec.id).filter(|p| self.has_free_slot(*p)).map(|_| self.now)
             }
-            PhaseStep::Readying { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
+            PhaseStep::Starting { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
                 heartbeat()
             }
             _ => None,

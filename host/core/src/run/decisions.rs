@@ -12,7 +12,7 @@ use crate::progress::ProgressEvent;
 use crate::workflow::BUILTIN;
 
 use super::Run;
-use super::end_cause::{EndCause, by_policy};
+use super::end_cause::{EndCause, quote_policy};
 use super::judgment::Judgment;
 use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -49,57 +49,59 @@ impl Run {
         let is_baton =
             matches!(label.by, DecisionSource::BuiltIn | DecisionSource::Native | DecisionSource::Recording)
                 || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
-        self.answering = (!is_baton).then(|| label.policy.clone());
+        self.answering_policy = (!is_baton).then(|| label.policy.clone());
         if self.phases[p].step.waits_for_answer(request) {
-            self.tell_fallback(label);
-            self.take_answer(p, result);
+            self.notify_fallback(label);
+            self.apply_answer(p, result);
         } else if self.session(p).is_some_and(|s| s.at_work.waits_for(request)) {
-            self.tell_fallback(label);
-            self.take_answer_at_work(p, request, result);
+            self.notify_fallback(label);
+            self.apply_answer_at_work(p, request, result);
         }
-        self.answering = None;
+        self.answering_policy = None;
         // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
     }
 
     /// What a policy asks a person, under its name and in a line. An agent reads that it was asked: its words may be a stranger's.
-    pub(super) fn asked_by_policy(&self, question: &str) -> EndCause {
-        match &self.answering {
-            None => EndCause::of_host(question),
-            Some(_) => EndCause::of_policy(&self.under_its_name("asks", question), ASKED_BY_POLICY),
+    pub(super) fn policy_question(&self, question: &str) -> EndCause {
+        match &self.answering_policy {
+            None => EndCause::from_host(question),
+            Some(_) => EndCause::from_policy(&self.attributed_to_policy("asks", question), ASKED_BY_POLICY),
         }
     }
 
     /// The same about a judgment. Where another policy judged, a question of Baton's own has that one's words in it.
-    pub(super) fn asked_of_judgment(&self, judgment: &Judgment, question: &str) -> EndCause {
+    pub(super) fn question_about_judgment(&self, judgment: &Judgment, question: &str) -> EndCause {
         match &judgment.by {
-            Some(policy) if self.answering.is_none() => {
+            Some(policy) if self.answering_policy.is_none() => {
                 let question = format!("{question} (The policy {policy} judged it so.)");
-                EndCause::of_policy(&question, ASKED_BY_POLICY)
+                EndCause::from_policy(&question, ASKED_BY_POLICY)
             }
-            _ => self.asked_by_policy(question),
+            _ => self.policy_question(question),
         }
     }
 
     /// The same of a phase whose sessions ended. What they ended by may be the judgment of another policy, and no fact.
-    pub(super) fn asked_of_ending(&self, p: usize, occasion: SplitTrigger, question: &str) -> EndCause {
+    pub(super) fn question_about_ending(&self, p: usize, occasion: SplitTrigger, question: &str) -> EndCause {
         match &self.phases[p].judged_by {
-            Some(policy) if self.answering.is_none() && occasion == SplitTrigger::OutOfContinuations => {
+            Some(policy)
+                if self.answering_policy.is_none() && occasion == SplitTrigger::OutOfContinuations =>
+            {
                 let question = format!("{question} (The policy {policy} judged how its last session ended.)");
-                EndCause::of_policy(&question, ASKED_BY_POLICY)
+                EndCause::from_policy(&question, ASKED_BY_POLICY)
             }
-            _ => self.asked_by_policy(question),
+            _ => self.policy_question(question),
         }
     }
 
     /// The words of the policy whose answer is being taken, as a person reads them. Those of the built-in policy are Baton's.
-    pub(super) fn under_its_name(&self, says: &str, words: &str) -> String {
-        match &self.answering {
+    pub(super) fn attributed_to_policy(&self, says: &str, words: &str) -> String {
+        match &self.answering_policy {
             None => words.to_owned(),
-            Some(policy) => by_policy(policy, says, words),
+            Some(policy) => quote_policy(policy, says, words),
         }
     }
 
-    fn tell_fallback(&mut self, label: &Provenance) {
+    fn notify_fallback(&mut self, label: &Provenance) {
         // To abstain is no fault: the next one is asked, at last the built-in one.
         let is_usual = matches!(
             label.by,
@@ -109,7 +111,7 @@ impl Run {
                 | DecisionSource::Recording
         );
         let mut failed = label.faults.iter().map(|record| (record.policy.as_str(), &record.fault));
-        let failed = failed.next().or_else(|| label.faults_behind().next());
+        let failed = failed.next().or_else(|| label.fallback_faults().next());
         if !is_usual || failed.is_some() {
             let because = match failed {
                 Some((policy, fault)) => format!("{policy} {fault}"),
@@ -127,7 +129,7 @@ impl Run {
     }
 
     /// An answer of another kind than the question is refused like no answer: the course that loses least.
-    fn take_answer(&mut self, p: usize, result: &Result<Decision, Fault>) {
+    fn apply_answer(&mut self, p: usize, result: &Result<Decision, Fault>) {
         let why = match result {
             Ok(decision) => format!("the policy answered something else: {}", decision.reason()),
             Err(fault) => format!("the policy {fault}"),
@@ -136,68 +138,75 @@ impl Run {
             (PhaseStep::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
                 self.on_split_decision(p, occasion, decision);
             }
-            (PhaseStep::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &EndCause::of_host(why)),
+            (PhaseStep::Scoping { occasion, .. }, _) => {
+                self.continue_unsplit(p, occasion, &EndCause::from_host(why))
+            }
             (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
-                self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
+                self.on_turn_budget(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
             (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, _) => {
-                self.budgeted(p, self.base_turns(p), "");
+                self.on_turn_budget(p, self.base_turns(p), "");
             }
             (PhaseStep::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
-                self.more_turns_decided(p, then, Some(budget));
+                self.on_more_turns_decision(p, then, Some(budget));
             }
-            (PhaseStep::Budgeting { then, .. }, _) => self.more_turns_decided(p, then, None),
-            (PhaseStep::Sparing { kind, focus, large, .. }, answer) => {
+            (PhaseStep::Budgeting { then, .. }, _) => self.on_more_turns_decision(p, then, None),
+            (PhaseStep::DecidingOffload { kind, focus, large, .. }, answer) => {
                 self.on_offload_decision(p, kind, focus, large, answer)
             }
-            (PhaseStep::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief)))
+            (PhaseStep::ComposingPrompt { kind, focus, .. }, Ok(Decision::Brief(brief)))
                 if !brief.prompt.is_empty() =>
             {
                 self.prompt(p, kind, focus, &brief.prompt);
             }
-            (PhaseStep::Briefing { .. }, _) => {
-                self.pause(p, PauseReason::Stuck, format!("No prompt could be written: {why}."));
+            (PhaseStep::ComposingPrompt { .. }, _) => {
+                self.pause(p, PauseReason::Blocked, format!("No prompt could be written: {why}."));
             }
-            (PhaseStep::Judging { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
-                self.take_verdict(p, occasion, &focus, assessment);
+            (PhaseStep::Assessing { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
+                self.apply_verdict(p, occasion, &focus, assessment);
             }
-            (PhaseStep::Judging { .. }, _) => {
-                self.pause(p, PauseReason::Stuck, format!("No policy could judge the session: {why}."));
+            (PhaseStep::Assessing { .. }, _) => {
+                self.pause(p, PauseReason::Blocked, format!("No policy could judge the session: {why}."));
             }
-            (PhaseStep::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
-                self.take_completion(p, occasion, &focus, *assessment, decision);
+            (
+                PhaseStep::DecidingCompletion { occasion, focus, assessment, .. },
+                Ok(Decision::Complete(decision)),
+            ) => {
+                self.apply_completion(p, occasion, &focus, *assessment, decision);
             }
-            (PhaseStep::Completing { .. }, _) => {
+            (PhaseStep::DecidingCompletion { .. }, _) => {
                 self.pause(
                     p,
-                    PauseReason::Stuck,
+                    PauseReason::Blocked,
                     format!("No policy could judge whether the work is done: {why}."),
                 );
             }
-            (PhaseStep::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
-                self.take_recovery(p, &focus, &judgment, &decision.action);
+            (PhaseStep::DecidingRecovery { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
+                self.apply_recovery(p, &focus, &judgment, &decision.action);
             }
-            (PhaseStep::Recovering { .. }, _) => {
-                self.pause(p, PauseReason::Stuck, format!("No policy could say how to continue: {why}."));
+            (PhaseStep::DecidingRecovery { .. }, _) => {
+                self.pause(p, PauseReason::Blocked, format!("No policy could say how to continue: {why}."));
             }
-            (PhaseStep::Fitting { .. }, Ok(Decision::Compaction(decision))) => {
+            (PhaseStep::DecidingCompaction { .. }, Ok(Decision::Compaction(decision))) => {
                 self.on_compaction_decision(p, decision)
             }
-            (PhaseStep::Fitting { .. }, _) => self.brief_next(p, PromptKind::Next),
-            (PhaseStep::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
+            (PhaseStep::DecidingCompaction { .. }, _) => self.request_next_prompt(p, PromptKind::Next),
+            (PhaseStep::ComposingHandoff { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
                 self.composed(p, then, path, refused, composition);
             }
-            (PhaseStep::Composing { then, path, refused, .. }, _) => {
+            (PhaseStep::ComposingHandoff { then, path, refused, .. }, _) => {
                 self.write_plain_handoff(p, then, path, refused);
             }
             (PhaseStep::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
                 self.reviewed(p, then, *draft, Some(review));
             }
             (PhaseStep::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
-            (PhaseStep::Rereading { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
-                self.reread(p, kind, focus, found, Some(review));
+            (PhaseStep::RereviewingHandoff { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
+                self.on_handoff_rereviewed(p, kind, focus, found, Some(review));
             }
-            (PhaseStep::Rereading { kind, focus, found, .. }, _) => self.reread(p, kind, focus, found, None),
+            (PhaseStep::RereviewingHandoff { kind, focus, found, .. }, _) => {
+                self.on_handoff_rereviewed(p, kind, focus, found, None)
+            }
             _ => {}
         }
     }
@@ -206,23 +215,23 @@ impl Run {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
-                let reason = self.under_its_name("says", &decision.reason);
-                let kept = EndCause::of_policy(&reason, "it is not split");
-                self.keep_scope(p, occasion, &kept);
+                let reason = self.attributed_to_policy("says", &decision.reason);
+                let kept = EndCause::from_policy(&reason, "it is not split");
+                self.continue_unsplit(p, occasion, &kept);
             }
             SplitAction::AskPerson { question } => {
-                let mut asked = self.asked_of_ending(p, occasion, question);
+                let mut asked = self.question_about_ending(p, occasion, question);
                 if occasion == SplitTrigger::OutOfContinuations {
-                    let by_hand = format!("{}{}", self.used_in_words(p), self.more_turns_by_hand(p));
-                    asked = asked.and(&by_hand).and_for_people(&self.last_session_in_words(p));
+                    let by_hand = format!("{}{}", self.usage_text(p), self.turn_limit_hint(p));
+                    asked = asked.and(&by_hand).with_user_detail(&self.last_session_text(p));
                 }
-                self.pause(p, PauseReason::Stuck, asked);
+                self.pause(p, PauseReason::Blocked, asked);
             }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
                     let known = if was_requested { "it asked for a split" } else { "its phase is split" };
-                    let reason = self.under_its_name("says", &decision.reason);
-                    self.phases[p].because = EndCause::of_policy(&reason, known);
+                    let reason = self.attributed_to_policy("says", &decision.reason);
+                    self.phases[p].because = EndCause::from_policy(&reason, known);
                     self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, OnSessionEnd::Split(sub_phases.clone()), "its phase is split");
                 }
@@ -233,7 +242,7 @@ impl Run {
                         policy: String::new(),
                         because: format!("the split was refused: {why}"),
                     });
-                    self.keep_scope(p, occasion, &EndCause::of_policy(&why, "it is not split"));
+                    self.continue_unsplit(p, occasion, &EndCause::from_policy(&why, "it is not split"));
                 }
             },
         }
@@ -248,7 +257,7 @@ impl Run {
         }
     }
 
-    pub(super) fn keep_scope(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
+    pub(super) fn continue_unsplit(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
         // Whoever answered, or could not: a request is answered once.
         self.phases[p].requested = None;
         match occasion {
@@ -267,26 +276,26 @@ impl Run {
             }
             SplitTrigger::Boundary | SplitTrigger::Requested => {
                 if occasion == SplitTrigger::Requested {
-                    self.decline_split(p, reason.for_people());
+                    self.decline_split(p, reason.user_text());
                 }
                 let request = self.ask_compaction(p);
-                self.phases[p].step = PhaseStep::Fitting { request };
+                self.phases[p].step = PhaseStep::DecidingCompaction { request };
             }
             SplitTrigger::OutOfContinuations => {
-                let open = self.phases[p].open_goals().count();
+                let open = self.phases[p].open_objectives().count();
                 let text = |reason: &str| {
                     format!(
                         "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
                         self.phases[p].spec.id,
                         self.phases[p].goals.len(),
                         self.why_no_continuation(p),
-                        self.used_in_words(p),
-                        self.more_turns_by_hand(p),
+                        self.usage_text(p),
+                        self.turn_limit_hint(p),
                     )
                 };
-                let asked = EndCause::of_policy(&text(reason.for_people()), text(reason.for_agents()))
-                    .and_for_people(&self.last_session_in_words(p));
-                self.pause(p, PauseReason::Stuck, asked);
+                let asked = EndCause::from_policy(&text(reason.user_text()), text(reason.agent_text()))
+                    .with_user_detail(&self.last_session_text(p));
+                self.pause(p, PauseReason::Blocked, asked);
             }
         }
     }
@@ -306,20 +315,20 @@ impl Run {
             CompactionAction::Compact { instructions } if self.can_compact(p) => {
                 let (phase, session) = (self.phases[p].spec.id.clone(), self.phases[p].session.clone());
                 if let Some(session) = session {
-                    let reason = self.under_its_name("says", &decision.reason);
+                    let reason = self.attributed_to_policy("says", &decision.reason);
                     self.notify(ProgressEvent::Compacting { phase, session, reason });
                 }
                 let instructions = instructions.clone().unwrap_or_default();
-                if !self.summarise(p, OnSummary::Compact(instructions.clone())) {
+                if !self.write_summaries(p, OnSummary::Compact(instructions.clone())) {
                     self.compact(p, instructions);
                 }
             }
             // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the
             // last one (A8), so handoffs come to an end whatever it says.
             CompactionAction::HandOff => {
-                let reason = self.under_its_name("says", &decision.reason);
+                let reason = self.attributed_to_policy("says", &decision.reason);
                 // How full the context is says nothing of why another policy hands over.
-                let known = if self.answering.is_some() {
+                let known = if self.answering_policy.is_some() {
                     self.stopped(p, POLICY_HANDOFF, Vec::new(), reason.clone());
                     "a policy chose to hand over here"
                 } else {
@@ -328,11 +337,11 @@ impl Run {
                     }
                     "its context is nearly full"
                 };
-                let because = EndCause::of_policy(&reason, known);
+                let because = EndCause::from_policy(&reason, known);
                 self.replace_session(p, SuccessorReason::Continuation, because);
             }
             CompactionAction::Keep | CompactionAction::Compact { .. } => {
-                self.brief_next(p, PromptKind::Next);
+                self.request_next_prompt(p, PromptKind::Next);
             }
         }
     }
@@ -363,7 +372,7 @@ impl Run {
                 NEAR_CAPACITY.clone_into(&mut session.ending);
             }
             let because = format!("its context is nearly full and could not be compacted: {text}");
-            self.replace_session(p, SuccessorReason::Continuation, EndCause::of_host(because));
+            self.replace_session(p, SuccessorReason::Continuation, EndCause::from_host(because));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What speaks against an objective whose phase is over (A11): a report, a handoff that lists it as open, an expected file that is gone at
-//! the end of the run. Whoever mends it would work beside those that came after it, so a person says what holds, once nobody works
+//! the end of the run, work that is gone when a host takes the run up. Whoever mends it would work beside those that came after it, so a person says what holds, once nobody works
 //! in its folder, and before the run ends.
 
 use crate::input::ReportedHandoff;
@@ -7,18 +7,25 @@ use crate::observation::ObjectiveStatus;
 
 use super::Run;
 use super::dispute_record::Dispute;
-use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::lost_work::is_claimed;
+use super::phase::{ObjectiveReport, Phase};
 use super::step::{PauseReason, PhaseStep};
-use super::wording::{excerpt, words_of};
+use super::text_format::{excerpt, words_of};
 
 impl Dispute {
     fn status(&self) -> ObjectiveStatus {
         self.reported.as_ref().map_or(ObjectiveStatus::InProgress, |reported| reported.status)
     }
+
+    /// Found when a host took the run up.
+    fn is_of_lost_work(&self) -> bool {
+        self.reported.is_none() && !self.is_from_last_measurement
+    }
 }
 
 impl Run {
-    /// Keeps the newest word against an objective; a report of done takes it back.
+    /// Keeps the newest word against an objective; a report of done takes it back. That work is lost stays: the files say it, and no report
+    /// brings them back.
     pub(super) fn dispute(
         &mut self,
         p: usize,
@@ -26,16 +33,22 @@ impl Run {
         reported: ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) {
-        let (p, goal) = self.whole_of(p, g);
-        let words = self.words_of_report(p, goal, &reported, handoff);
+        let (p, goal) = self.root_objective(p, g);
+        let words = self.describe_report(p, goal, &reported, handoff);
         let phase = &mut self.phases[p];
-        phase.disputes.retain(|dispute| dispute.goal != goal);
+        phase.disputes.retain(|dispute| dispute.goal != goal || dispute.is_of_lost_work());
         if reported.status != ObjectiveStatus::Done && phase.step != PhaseStep::Skipped {
-            phase.disputes.push(Dispute { goal, words, reported: Some(reported), handoff: handoff.cloned() });
+            phase.disputes.push(Dispute {
+                goal,
+                words,
+                reported: Some(reported),
+                is_from_last_measurement: false,
+                handoff: handoff.cloned(),
+            });
         }
     }
 
-    fn words_of_report(
+    fn describe_report(
         &self,
         p: usize,
         goal: usize,
@@ -53,7 +66,7 @@ impl Run {
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
-    fn whole_of(&self, mut p: usize, mut g: usize) -> (usize, usize) {
+    fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
         let id = &self.phases[p].goals[g].spec.id;
         while let Some(whole) = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent)) {
             let Some(held) = self.phases[whole].goals.iter().position(|goal| goal.spec.id == *id) else {
@@ -68,22 +81,26 @@ impl Run {
     pub(super) fn ask_about_disputes(&mut self) {
         self.for_each_phase(|run, p| {
             let phase = &run.phases[p];
-            if phase.step != PhaseStep::Done || phase.disputes.is_empty() || !run.at_work_beside(p).is_empty()
+            if phase.step != PhaseStep::Done
+                || phase.disputes.is_empty()
+                || !run.live_phases_in_same_folder(p).is_empty()
             {
                 return;
             }
             let mut said = Vec::new();
-            run.phases[p].unproven.clear();
+            run.phases[p].unproven_objectives.clear();
             for dispute in std::mem::take(&mut run.phases[p].disputes) {
                 let status = dispute.status();
-                let Dispute { goal, words, reported, handoff } = dispute;
+                let Dispute { goal, words, reported, handoff, .. } = dispute;
                 run.reopen(p, goal, status, &words);
                 let phase = &mut run.phases[p];
-                phase.unproven.push(goal);
+                if !phase.unproven_objectives.contains(&goal) {
+                    phase.unproven_objectives.push(goal);
+                }
                 if let Some(handoff) = handoff {
                     let by = reported.as_ref().and_then(|reported| reported.by.clone());
                     phase.reported_handoff = Some((by, handoff));
-                    (phase.handoff_is_last, phase.news) = (true, true);
+                    (phase.handoff_is_latest_report, phase.has_unrecorded_progress) = (true, true);
                 }
                 if let Some(reported) = reported {
                     let before_prompt = Some(Box::new(phase.facts.clone()));
@@ -96,39 +113,43 @@ impl Run {
     }
 
     /// The files of what other phases finished in the workspace, once this is the last phase that is not over.
-    pub(super) fn files_of_others(&self, p: usize) -> Vec<String> {
+    pub(super) fn files_of_other_phases(&self, p: usize) -> Vec<String> {
         let is_last = self.phases.iter().enumerate().all(|(q, phase)| q == p || phase.is_over());
         if !is_last || !self.phases[p].tree.is_workspace() {
             return Vec::new();
         }
-        self.finished_beside(p).flat_map(|(q, g)| self.phases[q].goals[g].spec.files.clone()).collect()
+        self.finished_in_other_phases(p)
+            .flat_map(|(q, g)| self.phases[q].goals[g].spec.files.clone())
+            .collect()
     }
 
     /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
-    fn finished_beside(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
+    fn finished_in_other_phases(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
         let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == PhaseStep::Done;
         let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
-            let finished = |goal: &ObjectiveState| goal.is_done() && !goal.is_accepted();
-            (0..phase.goals.len()).filter(move |g| finished(&phase.goals[*g])).map(move |g| (q, g))
+            (0..phase.goals.len()).filter(move |g| is_claimed(&phase.goals[*g])).map(move |g| (q, g))
         })
     }
 
     /// Of the files that the last look at the disk did not find, those of other phases speak against these. An earlier look does not count
     /// any more.
-    pub(super) fn dispute_what_is_gone(&mut self, p: usize) {
+    pub(super) fn dispute_missing_files(&mut self, p: usize) {
         for phase in &mut self.phases {
-            phase.disputes.retain(|dispute| dispute.reported.is_some());
+            phase.disputes.retain(|dispute| !dispute.is_from_last_measurement);
         }
-        let of_others = self.files_of_others(p);
+        let of_others = self.files_of_other_phases(p);
         let is_gone =
             |path: &&String| of_others.contains(path) && self.phases[p].facts.missing.contains(path);
-        let gone = self.finished_beside(p).filter_map(|(q, g)| {
+        let gone = self.finished_in_other_phases(p).filter_map(|(q, g)| {
             let goal = &self.phases[q].goals[g].spec;
             let path = goal.files.iter().find(is_gone)?;
             let words =
                 format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
-            Some((q, Dispute { goal: g, words, reported: None, handoff: None }))
+            Some((
+                q,
+                Dispute { goal: g, words, reported: None, is_from_last_measurement: true, handoff: None },
+            ))
         });
         for (q, dispute) in gone.collect::<Vec<_>>() {
             self.phases[q].disputes.push(dispute);

@@ -13,6 +13,8 @@ pub(super) struct Dispute {
     pub(super) words: String,
     /// Absent where the disk says it.
     pub(super) reported: Option<ObjectiveReport>,
+    /// A look at the end of the run found it: it holds until the next look.
+    pub(super) is_from_last_measurement: bool,
     /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
     pub(super) handoff: Option<ReportedHandoff>,
 }

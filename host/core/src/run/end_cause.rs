@@ -3,70 +3,70 @@
 
 use crate::decision::Verdict;
 
-use super::wording::{cut, one_line};
+use super::text_format::{cut, one_line};
 
 /// Why the newest session or prompt of a phase ended. Empty before the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EndCause {
-    for_people: String,
-    for_agents: String,
+    user_text: String,
+    agent_text: String,
 }
 
 impl EndCause {
     /// In the host's own words, or those of a person.
-    pub(super) fn of_host(words: impl Into<String>) -> Self {
+    pub(super) fn from_host(words: impl Into<String>) -> Self {
         let words = words.into();
-        Self { for_people: words.clone(), for_agents: words }
+        Self { user_text: words.clone(), agent_text: words }
     }
 
     /// Judged by a policy, for this reason. `known` is what the host itself says of it.
-    pub(super) fn of_policy(reason: &str, known: impl Into<String>) -> Self {
-        Self { for_people: reason.to_owned(), for_agents: known.into() }
+    pub(super) fn from_policy(reason: &str, known: impl Into<String>) -> Self {
+        Self { user_text: reason.to_owned(), agent_text: known.into() }
     }
 
     /// What a person said to a question, and the question.
     pub(super) fn answered(question: &Self, message: &str) -> Self {
         let told = |question: &str| format!("a person answers: {message} (the question was: {question})");
-        Self { for_people: told(&question.for_people), for_agents: told(&question.for_agents) }
+        Self { user_text: told(&question.user_text), agent_text: told(&question.agent_text) }
     }
 
     /// The same, and more of the host's own words.
     pub(super) fn and(mut self, words: &str) -> Self {
-        self.for_people.push_str(words);
-        self.for_agents.push_str(words);
+        self.user_text.push_str(words);
+        self.agent_text.push_str(words);
         self
     }
 
     /// The same, and what only a person is told: it has words of an agent in it.
-    pub(super) fn and_for_people(mut self, words: &str) -> Self {
-        self.for_people.push_str(words);
+    pub(super) fn with_user_detail(mut self, words: &str) -> Self {
+        self.user_text.push_str(words);
         self
     }
 
     /// Each of the two in so many bytes.
     pub(super) fn cut(mut self, bytes: usize) -> Self {
-        cut(&mut self.for_people, bytes);
-        cut(&mut self.for_agents, bytes);
+        cut(&mut self.user_text, bytes);
+        cut(&mut self.agent_text, bytes);
         self
     }
 
-    pub(super) fn for_people(&self) -> &str {
-        &self.for_people
+    pub(super) fn user_text(&self) -> &str {
+        &self.user_text
     }
 
-    pub(super) fn for_agents(&self) -> &str {
-        &self.for_agents
+    pub(super) fn agent_text(&self) -> &str {
+        &self.agent_text
     }
 }
 
 impl From<String> for EndCause {
     fn from(words: String) -> Self {
-        Self::of_host(words)
+        Self::from_host(words)
     }
 }
 
 /// The words of a policy that is not Baton's, as a person reads them.
-pub(super) fn by_policy(policy: &str, says: &str, words: &str) -> String {
+pub(super) fn quote_policy(policy: &str, says: &str, words: &str) -> String {
     if words.is_empty() {
         return String::new();
     }

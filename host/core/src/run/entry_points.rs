@@ -15,7 +15,7 @@ impl Run {
         let below = |path: &str| format!("{}/{path}", self.task_folder);
         let newest = phase.newest_handoff().filter(|handoff| handoff.index.is_some());
         // The index of the run leads to what every phase left.
-        let is_any_left = self.phases.iter().any(|phase| !phase.closings.is_empty());
+        let is_any_left = self.phases.iter().any(|phase| !phase.closing_handoffs.is_empty());
         let of_run = || is_any_left.then(|| below(&self.workflow.paths.index(self.names())));
         let summary = || below(&self.workflow.paths.summary(self.names(), phase.spec.id.as_str()));
         // A host writes the files of the run with every commit, before it asks for a prompt.

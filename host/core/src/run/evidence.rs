@@ -19,7 +19,7 @@ use super::Run;
 use super::judgment::Judgment;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::step::PhaseStep;
-use super::wording::{excerpt, words_of};
+use super::text_format::{excerpt, words_of};
 
 /// Expected files of an objective that a policy sees: the bound of the contract.
 const EXPECTED_FILES: usize = 32;
@@ -32,7 +32,7 @@ impl Run {
     /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
     /// session that brings parts together is to read.
     pub(super) fn assess(&mut self, p: usize, baseline: bool) -> ActionId {
-        self.look(p, baseline, self.expected_files(p))
+        self.measure_files(p, baseline, self.expected_files(p))
     }
 
     /// The files that its objectives name, and the results of its parts.
@@ -49,7 +49,7 @@ impl Run {
         self.expected_files(p).into_iter().filter(|path| changed.contains(path)).collect()
     }
 
-    fn look(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
+    fn measure_files(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
         let phase = &self.phases[p];
         let tree = phase.tree.clone();
         self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
@@ -68,7 +68,7 @@ impl Run {
         }
         let open = focus.iter().copied().filter(|g| !self.phases[p].goals[*g].is_done()).collect::<Vec<_>>();
         let judgment = Judgment::unfinished(lacking.join("; "), evidence.to_vec());
-        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+        self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
     }
 
     /// Objectives become done that lack nothing. Returns what the others lack.
@@ -79,7 +79,7 @@ impl Run {
             match self.lacks(p, g) {
                 Some(what) => lacking.push(what),
                 None => {
-                    self.phases[p].goals[g].is_unjudged = false;
+                    self.phases[p].goals[g].is_unassessed = false;
                     let basis = self.phases[p].basis(g);
                     self.objective_done(p, g, by.clone(), basis);
                 }
@@ -90,7 +90,7 @@ impl Run {
 
     /// Whether the last session of a phase ended its answer with a line that says that something is not done.
     pub(super) fn denies(&self, p: usize) -> bool {
-        self.session(p).is_some_and(|session| denials(&session.answer_tail).next().is_some())
+        self.session(p).is_some_and(|session| not_done_lines(&session.answer_tail).next().is_some())
     }
 
     /// What keeps an objective from being done, in words; nothing if its evidence is enough.
@@ -101,7 +101,8 @@ impl Run {
             let why = phase.refused.as_ref().filter(|_| basis != EvidenceKind::Reported)?;
             Some(format!("a report of its agent was not taken: {why}"))
         };
-        let contrary = phase.contrary(g).or_else(refused).map(|contrary| phase.of_goal(g, &contrary));
+        let contrary =
+            phase.contrary(g).or_else(refused).map(|contrary| phase.objective_message(g, &contrary));
         contrary.or_else(|| match (self.workflow.accept, basis) {
             (Some(Acceptance::Reported), EvidenceKind::Files | EvidenceKind::Answer) => {
                 let id = &phase.goals[g].spec.id;
@@ -131,7 +132,7 @@ impl Run {
                 status: reported.status,
                 note: excerpt(&reported.note),
                 by_session: reported.is_by(phase.session.as_ref()),
-                changed_since: phase.changed_since_word(goal, reported),
+                changed_since: phase.changed_since_report(goal, reported),
             }),
             done_by: goal.done_by,
         }
@@ -158,8 +159,9 @@ impl Run {
     ) {
         let phase = &self.phases[p];
         // Where nobody says whose it is, it is not the word of a phase that waits for a person while another one is at work there.
-        let is_at_rest =
-            || matches!(phase.step, PhaseStep::Paused { .. }) && !self.at_work_beside(p).is_empty();
+        let is_at_rest = || {
+            matches!(phase.step, PhaseStep::Paused { .. }) && !self.live_phases_in_same_folder(p).is_empty()
+        };
         let is_own = match from {
             Some(id) => phase.sessions.contains(id),
             None => !phase.sessions.is_empty() && !is_at_rest(),
@@ -183,7 +185,7 @@ impl Run {
         goal.reported = Some(reported(by.clone()));
         match status {
             ObjectiveStatus::Done => {
-                goal.is_unjudged = true;
+                goal.is_unassessed = true;
                 self.objective_done(p, g, by, EvidenceKind::Reported);
             }
             _ if goal.is_done() => {
@@ -203,7 +205,7 @@ impl Run {
         }
         goal.set_status(status, now);
         goal.done_by = None;
-        goal.is_unjudged = false;
+        goal.is_unassessed = false;
         let (objective, by) = (goal.spec.id.clone(), goal.by.take());
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done = session.done.saturating_sub(1);
@@ -214,38 +216,38 @@ impl Run {
 
     /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
-    pub(super) fn prove(&mut self, p: usize) {
+    pub(super) fn measure_before_checks(&mut self, p: usize) {
         let names_files = |goal: &ObjectiveState| !goal.spec.files.is_empty() && !goal.is_accepted();
-        let of_others = self.files_of_others(p);
+        let of_others = self.files_of_other_phases(p);
         if of_others.is_empty() && !self.phases[p].goals.iter().any(names_files) {
             return self.verify(p);
         }
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();
-        let action = self.look(p, false, expected);
-        self.phases[p].step = PhaseStep::Proving { action };
+        let action = self.measure_files(p, false, expected);
+        self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
     }
 
     pub(super) fn proven(&mut self, p: usize) {
-        self.dispute_what_is_gone(p);
-        let lacking = self.reopen_unproven(p);
+        self.dispute_missing_files(p);
+        let lacking = self.reopen_contradicted(p);
         if lacking.is_empty() && self.phases[p].is_finished() {
             return self.verify(p);
         }
         if lacking.is_empty() {
             return self.boundary(p);
         }
-        self.ask_for_what_lacks(p, &lacking);
+        self.request_missing_work(p, &lacking);
     }
 
     /// Whoever worked is asked for what its objectives lack.
-    pub(super) fn ask_for_what_lacks(&mut self, p: usize, lacking: &[String]) {
-        let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
+    pub(super) fn request_missing_work(&mut self, p: usize, lacking: &[String]) {
+        let open: Vec<usize> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
-        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+        self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
     }
 
     /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
-    pub(super) fn reopen_unproven(&mut self, p: usize) -> Vec<String> {
+    pub(super) fn reopen_contradicted(&mut self, p: usize) -> Vec<String> {
         self.reopen_where(p, Phase::contrary)
     }
 
@@ -264,7 +266,7 @@ impl Run {
                 continue;
             }
             if let Some(contrary) = lacks(phase, g) {
-                lacking.push(phase.of_goal(g, &contrary));
+                lacking.push(phase.objective_message(g, &contrary));
                 self.reopen(p, g, ObjectiveStatus::InProgress, &contrary);
             }
         }
@@ -272,7 +274,7 @@ impl Run {
     }
 
     /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.
-    pub(super) fn reopen_concerned(&mut self, p: usize, of: &[usize], because: &str) {
+    pub(super) fn reopen_affected(&mut self, p: usize, of: &[usize], because: &str) {
         let phase = &self.phases[p];
         let named: Vec<usize> = match of {
             [] => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
@@ -296,7 +298,7 @@ impl ObjectiveState {
     }
 
     /// Whether an answer names it; a shorter id is a word of any sentence.
-    pub(super) fn is_told_of(&self, answer: &str) -> bool {
+    pub(super) fn is_mentioned_in(&self, answer: &str) -> bool {
         let id = self.spec.id.as_str();
         id.len() >= ID_BYTES && has_word(answer, id) || self.is_file_named_in(answer)
     }
@@ -313,11 +315,11 @@ impl ObjectiveState {
 
 /// Whether a line of an answer says of an objective that it is not done.
 fn is_denied(id: &ObjectiveId, answer: &str) -> bool {
-    denials(answer).any(|line| has_word(&line[NOT_DONE.len()..], id.as_str()))
+    not_done_lines(answer).any(|line| has_word(&line[NOT_DONE.len()..], id.as_str()))
 }
 
 /// The lines of an answer that say that something is not done, as every prompt asks for it.
-fn denials(answer: &str) -> impl DoubleEndedIterator<Item = &str> {
+fn not_done_lines(answer: &str) -> impl DoubleEndedIterator<Item = &str> {
     let lines = answer.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
     lines.filter(|line| line.get(..NOT_DONE.len()).is_some_and(|head| head.eq_ignore_ascii_case(NOT_DONE)))
 }
@@ -327,17 +329,6 @@ impl ObjectiveReport {
     /// left open is what the next one is for.
     pub(super) fn is_by(&self, session: Option<&SessionId>) -> bool {
         self.by.is_none() || self.by.as_ref() == session
-    }
-}
-
-impl Run {
-    /// Whether a file of the workspace was changed while its agents worked, as far as is known: beyond the files that are listed only
-    /// their number is.
-    pub fn may_have_changed(&self, file: &str) -> bool {
-        let may = |phase: &Phase| {
-            phase.facts.changed_beyond > 0 || phase.changed_files().any(|changed| changed.path == file)
-        };
-        self.phases.iter().any(may)
     }
 }
 
@@ -368,7 +359,10 @@ impl Phase {
     }
 
     /// Its objectives that are not done, but for these.
-    pub(super) fn open_beside<'a>(&'a self, focus: &'a [usize]) -> impl Iterator<Item = &'a ObjectiveId> {
+    pub(super) fn other_open_objectives<'a>(
+        &'a self,
+        focus: &'a [usize],
+    ) -> impl Iterator<Item = &'a ObjectiveId> {
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| !goal.is_done() && !focus.contains(g));
         beside.map(|(_, goal)| &goal.spec.id)
     }
@@ -376,15 +370,15 @@ impl Phase {
     /// A new prompt is about these: what was said before against their being done is so no longer what its session says, and holds
     /// until somebody says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
     /// for it (A11).
-    pub(super) fn keep_what_was_denied(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
+    pub(super) fn record_denied_objectives(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
         let ids: Vec<ObjectiveId> = self.goals.iter().map(|goal| goal.spec.id.clone()).collect();
         let is_meant = |g: usize, line: &str| match ids.iter().any(|id| has_word(line, id.as_str())) {
             true => has_word(line, ids[g].as_str()),
-            false => self.before_focus.0.contains(&g),
+            false => self.focus_baseline.0.contains(&g),
         };
         let denied: Vec<Option<&str>> = focus
             .iter()
-            .map(|g| denials(answer).rfind(|line| is_meant(*g, &line[NOT_DONE.len()..])))
+            .map(|g| not_done_lines(answer).rfind(|line| is_meant(*g, &line[NOT_DONE.len()..])))
             .collect();
         for (g, line) in focus.iter().zip(denied) {
             let goal = &mut self.goals[*g];
@@ -413,7 +407,7 @@ impl Phase {
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, those that it
     /// had done before and now speaks of, and those of whichever session of which its handoff or its request to split speaks. What a person accepted, or a
     /// check showed, is not judged again.
-    pub(super) fn to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
+    pub(super) fn objectives_to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
         // A session that was given nothing has done nothing.
         if focus.is_empty() {
             return focus;
@@ -421,20 +415,20 @@ impl Phase {
         let is_shown = |goal: &ObjectiveState| {
             matches!(goal.done_by, Some(EvidenceKind::Accepted | EvidenceKind::Checked))
         };
-        let unjudged = self.goals.iter().filter(|goal| goal.is_unjudged);
+        let unjudged = self.goals.iter().filter(|goal| goal.is_unassessed);
         let notes = unjudged.filter_map(|goal| Some(goal.reported.as_ref()?.note.as_str()));
         let said: Vec<&str> = notes.chain([answer]).collect();
         let is_spoken_of = |goal: &ObjectiveState| {
-            said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said))
+            said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_mentioned_in(said))
         };
         let handoff = self.handoff_by(self.session.as_ref());
         let asked = self.requested.iter().map(|request| request.rationale.as_str());
         let told: Vec<&str> =
             handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).chain(asked).collect();
         let is_handed_off =
-            |goal: &ObjectiveState| goal.is_done() && told.iter().any(|said| goal.is_told_of(said));
+            |goal: &ObjectiveState| goal.is_done() && told.iter().any(|said| goal.is_mentioned_in(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
-            let is_said = goal.is_unjudged || is_spoken_of(goal);
+            let is_said = goal.is_unassessed || is_spoken_of(goal);
             let is_judged = is_said && self.is_own(goal) || is_handed_off(goal);
             !focus.contains(g) && is_judged && !is_shown(goal)
         });
@@ -443,8 +437,8 @@ impl Phase {
     }
 
     /// Those of these objectives that its session was prompted for.
-    pub(super) fn of_prompt(&self, judged: &[usize]) -> Vec<usize> {
-        let prompted = |g: &usize| self.before_focus.0.contains(g);
+    pub(super) fn prompted_among(&self, judged: &[usize]) -> Vec<usize> {
+        let prompted = |g: &usize| self.focus_baseline.0.contains(g);
         match judged.iter().any(prompted) {
             true => judged.iter().copied().filter(prompted).collect(),
             false => judged.to_vec(),
@@ -495,7 +489,7 @@ impl Phase {
     }
 
     /// What is said of one of its objectives.
-    pub(super) fn of_goal(&self, g: usize, what: &str) -> String {
+    pub(super) fn objective_message(&self, g: usize, what: &str) -> String {
         format!("objective {}: {what}", self.goals[g].spec.id)
     }
 
@@ -512,7 +506,7 @@ impl Phase {
         let is_own = |path: &&String| {
             let mut others = self.goals.iter().enumerate().filter(|(g, _)| !focus.contains(g));
             let is_shared = others.any(|(_, goal)| goal.is_done() && goal.spec.files.contains(path));
-            let before = if is_shared { &self.before_focus.1 } else { &self.before_session };
+            let before = if is_shared { &self.focus_baseline.1 } else { &self.session_baseline };
             let mut written = now.written.iter().filter(|file| file.path == **path);
             let changed = now.changed.iter().find(|file| file.path == **path);
             changed.is_some_and(|file| {
@@ -520,21 +514,21 @@ impl Phase {
             })
         };
         let named = focus.iter().flat_map(|g| &self.goals[*g].spec.files).filter(is_own).count();
-        let any = if self.has_company { 0 } else { now.changed_since(&self.before_focus.1) };
+        let any = if self.has_company { 0 } else { now.changed_since(&self.focus_baseline.1) };
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
     }
 
     /// Files that its newest session changed; 0 where it called nothing that may change one, or where others work in the same folder.
     pub(super) fn changed_by_session(&self) -> u32 {
         match self.session_may_have_written && !self.has_company {
-            true => self.facts.changed_since(&self.before_session),
+            true => self.facts.changed_since(&self.session_baseline),
             false => 0,
         }
     }
 
     /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
     /// folder, only those that it names.
-    fn changed_since_word(&self, goal: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
+    fn changed_since_report(&self, goal: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
         let before = said.before_prompt.as_ref()?;
         let is_new = |path: &&String| {
             self.facts.changed.iter().any(|file| file.path == **path && !before.changed.contains(file))

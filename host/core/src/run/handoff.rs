@@ -25,16 +25,16 @@ const FINDINGS_TOLD: usize = 3;
 
 impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
-    pub(super) fn survey(&mut self, p: usize, then: SuccessorReason) {
+    pub(super) fn measure_after_exit(&mut self, p: usize, then: SuccessorReason) {
         let action = self.assess(p, false);
-        self.phases[p].step = PhaseStep::Surveying { action, then };
+        self.phases[p].step = PhaseStep::MeasuringAfterExit { action, then };
     }
 
     /// Reports that came meanwhile may have finished everything.
-    pub(super) fn surveyed(&mut self, p: usize, then: SuccessorReason) {
-        self.reopen_unproven(p);
+    pub(super) fn on_measured_after_exit(&mut self, p: usize, then: SuccessorReason) {
+        self.reopen_contradicted(p);
         if self.phases[p].is_finished() {
-            self.phases[p].news = false;
+            self.phases[p].has_unrecorded_progress = false;
             self.phases[p].parts.clear();
             return self.verify(p);
         }
@@ -43,10 +43,10 @@ impl Run {
 
     /// Asks for the document. What comes from here on is news for the next one.
     pub(super) fn compose(&mut self, p: usize, then: SuccessorReason, refused: Option<Box<HandoffRefusal>>) {
-        self.phases[p].news = false;
+        self.phases[p].has_unrecorded_progress = false;
         let path = self.next_handoff_path(p);
         let request = self.ask_composition(p, &path, refused.is_some());
-        self.phases[p].step = PhaseStep::Composing { request, then, path, refused };
+        self.phases[p].step = PhaseStep::ComposingHandoff { request, then, path, refused };
     }
 
     pub(super) fn composed(
@@ -77,10 +77,10 @@ impl Run {
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
         let tree = self.phases[p].tree.clone();
         let action = self.emit(Action::Inspect { phase, document, head, branch, tree });
-        self.phases[p].step = PhaseStep::Inspecting { action, then, draft };
+        self.phases[p].step = PhaseStep::ValidatingHandoff { action, then, draft };
     }
 
-    pub(super) fn inspected(
+    pub(super) fn on_handoff_validated(
         &mut self,
         p: usize,
         then: SuccessorReason,
@@ -93,7 +93,7 @@ impl Run {
                 self.review(p, then, Box::new(draft));
             }
             // Nobody knows whether a secret is in it: words of agents are kept back.
-            Err(why) => self.refuse(p, then, draft, HandoffRefusal::unread(&why)),
+            Err(why) => self.refuse(p, then, draft, HandoffRefusal::without_review(&why)),
         }
     }
 
@@ -110,17 +110,18 @@ impl Run {
         mut draft: PendingHandoff,
         review: Option<&ReviewDecision>,
     ) {
-        draft.review =
-            review.map(|review| ReviewSummary { by: self.answering.clone(), ..ReviewSummary::from(review) });
+        draft.review = review
+            .map(|review| ReviewSummary { by: self.answering_policy.clone(), ..ReviewSummary::from(review) });
         let accepted = review.is_none_or(|review| review.accepted);
         if accepted && draft.found.secrets.is_empty() {
             return self.write_handoff(p, then, Box::new(draft));
         }
         let refused = match draft.review.take() {
             Some(review) => HandoffRefusal { review, scored: true },
-            None => {
-                HandoffRefusal::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", ")))
-            }
+            None => HandoffRefusal::without_review(&format!(
+                "it has a secret in it ({})",
+                draft.found.secrets.join(", ")
+            )),
         };
         self.refuse(p, then, draft, refused);
     }
@@ -156,19 +157,19 @@ impl Run {
     pub(super) fn write_closing_handoff(&mut self, p: usize) {
         let phase = &self.phases[p];
         if phase.is_made_by_host() || phase.session.is_none() || self.workflow.imported.is_some() {
-            return self.phase_over(p);
+            return self.finish_phase(p);
         }
-        self.phases[p].news = false;
+        self.phases[p].has_unrecorded_progress = false;
         let draft = self.plain_draft(p, self.next_handoff_path(p));
         self.write_handoff(p, SuccessorReason::Over, Box::new(draft));
     }
 
     /// The host stops while a session works: what is known is kept for a person who looks (C23). `Resumed` measures again, and asks
     /// a policy for the handoff that the next session starts from. A session that is still ending may write files until it is
-    /// gone; `look_after_stop` measures those, and the handoff follows.
-    pub(super) fn write_handoff_of_stop(&mut self, p: usize) {
+    /// gone; `measure_after_stop` measures those, and the handoff follows.
+    pub(super) fn write_stop_handoff(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if !phase.has_news_of_stop() || self.has_live_session(p) || phase.look_after_stop.is_some() {
+        if !phase.needs_stop_handoff() || self.has_live_session(p) || phase.measure_after_stop.is_some() {
             return;
         }
         if let Some(session) = phase.session.clone() {
@@ -178,29 +179,30 @@ impl Run {
     }
 
     /// Measures what a session that was stopped has left.
-    pub(super) fn look_after_stop(&mut self, p: usize) {
-        if self.phases[p].has_news_of_stop() {
+    pub(super) fn measure_after_stop(&mut self, p: usize) {
+        if self.phases[p].needs_stop_handoff() {
             let action = self.assess(p, false);
-            self.phases[p].look_after_stop = Some(action);
+            self.phases[p].measure_after_stop = Some(action);
         }
     }
 
     /// The handoff of a stop says what was measured. Where the look failed, it says what was known before.
-    pub(super) fn looked_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
-        let Some(p) = self.phases.iter().position(|phase| phase.look_after_stop == Some(action)) else {
+    pub(super) fn on_measured_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
+        let Some(p) = self.phases.iter().position(|phase| phase.measure_after_stop == Some(action)) else {
             return;
         };
         if let ActionOutcome::Assessed { facts } = outcome {
-            self.phases[p].facts = facts.clone();
+            let now = self.now;
+            self.phases[p].set_facts(facts, now);
         }
-        self.phases[p].look_after_stop = None;
+        self.phases[p].measure_after_stop = None;
         if self.stopping && self.ending.is_none() {
-            self.write_handoff_of_stop(p);
+            self.write_stop_handoff(p);
         }
     }
 
     /// No step waits for what was written when the host stopped.
-    pub(super) fn handoff_of_stop_written(&mut self, intent: &Intent, outcome: &ActionOutcome) {
+    pub(super) fn on_stop_handoff_written(&mut self, intent: &Intent, outcome: &ActionOutcome) {
         let (
             Action::WriteHandoff { phase, document, index: map, path, .. },
             ActionOutcome::HandoffWritten { artifact, index, .. },
@@ -277,11 +279,11 @@ impl Run {
         let id = phase.spec.id.clone();
         let phase = &mut self.phases[p];
         if row.closes {
-            return phase.closings.push(row);
+            return phase.closing_handoffs.push(row);
         }
         phase.handoffs.push(row);
         phase.document = draft.document;
-        phase.aged = false;
+        phase.handoff_may_be_stale = false;
         phase.found = None;
         if let Some(refused) = draft.refused {
             let findings = refused.review.findings.iter().take(FINDINGS_TOLD).cloned().collect();
@@ -299,10 +301,10 @@ impl Run {
     }
 
     /// Where a session starts from a handoff that is not of this moment, it is looked at again first (C9).
-    pub(super) fn recheck_or_brief(&mut self, p: usize, kind: PromptKind) {
-        let focus = self.focus_of_next(p, kind);
+    pub(super) fn revalidate_or_prompt(&mut self, p: usize, kind: PromptKind) {
+        let focus = self.next_prompt_focus(p, kind);
         let phase = &self.phases[p];
-        let (Some(newest), true) = (phase.newest_handoff(), phase.aged) else {
+        let (Some(newest), true) = (phase.newest_handoff(), phase.handoff_may_be_stale) else {
             return self.brief(p, kind, focus);
         };
         let action = Action::Inspect {
@@ -313,10 +315,10 @@ impl Run {
             tree: phase.tree.clone(),
         };
         let action = self.emit(action);
-        self.phases[p].step = PhaseStep::Rechecking { action, kind, focus };
+        self.phases[p].step = PhaseStep::RevalidatingHandoff { action, kind, focus };
     }
 
-    pub(super) fn rechecked(
+    pub(super) fn on_handoff_revalidated(
         &mut self,
         p: usize,
         kind: PromptKind,
@@ -328,13 +330,13 @@ impl Run {
             Ok(found) => {
                 let document = self.phases[p].document.clone();
                 let request = self.ask_review(p, &document, &found);
-                self.phases[p].step = PhaseStep::Rereading { request, kind, focus, found };
+                self.phases[p].step = PhaseStep::RereviewingHandoff { request, kind, focus, found };
             }
             Err(_) => self.brief(p, kind, focus),
         }
     }
 
-    pub(super) fn reread(
+    pub(super) fn on_handoff_rereviewed(
         &mut self,
         p: usize,
         kind: PromptKind,
@@ -342,9 +344,9 @@ impl Run {
         found: HandoffCheck,
         review: Option<&ReviewDecision>,
     ) {
-        let by = self.answering.clone();
+        let by = self.answering_policy.clone();
         let phase = &mut self.phases[p];
-        phase.aged = false;
+        phase.handoff_may_be_stale = false;
         let commits_since = found.commits_since;
         phase.found = Some(found);
         if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
@@ -399,7 +401,7 @@ impl Run {
             // Its own draft was refused, and lies nowhere.
             let is_anothers = |q: usize| q != p && self.phases[q].step.path_of_draft() == Some(path.as_str());
             self.phases.iter().enumerate().any(|(q, phase)| {
-                phase.handoffs.iter().chain(&phase.closings).any(|handoff| handoff.path == path)
+                phase.handoffs.iter().chain(&phase.closing_handoffs).any(|handoff| handoff.path == path)
                     || is_anothers(q)
             })
         };
@@ -407,7 +409,7 @@ impl Run {
     }
 
     /// Who takes over: the phase's own role, or the workflow's lead.
-    pub(super) fn role_of_next<'w>(
+    pub(super) fn successor_role<'w>(
         workflow: &'w Workflow,
         spec: &crate::workflow::PhaseSpec,
         lead: bool,

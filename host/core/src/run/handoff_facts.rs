@@ -97,7 +97,7 @@ impl Run {
             goal: &self.workflow.goal,
             at: self.now.rfc3339(),
             session: phase.session.as_ref(),
-            because: phase.because.for_agents(),
+            because: phase.because.agent_text(),
             predecessor: phase.newest_handoff().map(|before| before.path.as_str()),
             phase: self.phase_facts(p),
             files_changed: &phase.facts.changed,

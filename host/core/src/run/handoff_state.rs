@@ -55,7 +55,7 @@ impl PendingHandoff {
 
 impl HandoffRefusal {
     /// Without a review that read it.
-    pub(super) fn unread(why: &str) -> Self {
+    pub(super) fn without_review(why: &str) -> Self {
         let finding = Finding { cost: 100, line: None, text: why.to_owned() };
         let review = ReviewSummary {
             score: 0,

@@ -57,6 +57,9 @@ impl Run {
                 }
                 Some(_) => Ok(()),
             },
+            Input::WorkLost { phase, .. } if self.phase_index(phase).is_none() => {
+                refuse(name, format!("there is no phase {phase}"))
+            }
             _ => Ok(()),
         }
     }

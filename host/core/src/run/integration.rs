@@ -16,7 +16,7 @@ use super::handoff::LEAD_ROLE;
 use super::phase::{ObjectiveState, Phase};
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
-use super::wording::why_failed;
+use super::text_format::failure_text;
 
 /// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
 /// somebody else, and a person should know.
@@ -32,16 +32,16 @@ impl Run {
             return self.skip(p);
         };
         let given_up = match &fork.conflict {
-            Some(MergeConflict { with: Some(part), .. }) => fork.apart.contains(part),
+            Some(MergeConflict { with: Some(part), .. }) => fork.left_unmerged.contains(part),
             _ => false,
         };
         if given_up {
             let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
             let action = self.emit(Action::Unmerge { phase, tree });
-            self.phases[p].step = PhaseStep::Unmerging { action };
+            self.phases[p].step = PhaseStep::AbortingMerge { action };
             return;
         }
-        let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.apart.contains(id);
+        let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.left_unmerged.contains(id);
         let done =
             |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == PhaseStep::Done);
         match fork.parts.iter().filter(open).find(done).cloned() {
@@ -50,7 +50,7 @@ impl Run {
                 self.mark_part_merged(p, &part);
                 self.join(p);
             }
-            None => self.joined(p),
+            None => self.on_all_parts_merged(p),
         }
     }
 
@@ -78,8 +78,8 @@ impl Run {
             }
             ActionOutcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
             other => {
-                let text = format!("What {part} made cannot be merged: {}", why_failed(other));
-                self.pause(p, PauseReason::Stuck, text);
+                let text = format!("What {part} made cannot be merged: {}", failure_text(other));
+                self.pause(p, PauseReason::Blocked, text);
             }
         }
     }
@@ -143,7 +143,7 @@ impl Run {
             verify: None,
         };
         let lead = crate::ids::RoleName::new(LEAD_ROLE);
-        let own = self.spec_of_own(p, id, objective);
+        let own = self.host_phase_spec(p, id, objective);
         let spec = Spec {
             title: format!("bringing {stem} together"),
             role: if self.workflow.roles.contains_key(&lead) { lead } else { own.role.clone() },
@@ -151,7 +151,7 @@ impl Run {
         };
         let mut own = Phase { origin: PhaseOrigin::Merge, ..Phase::new(spec) };
         self.inherit_records(p, &mut own);
-        self.add_own(p, own);
+        self.add_host_phase(p, own);
         self.phases[p].step = PhaseStep::Split;
     }
 
@@ -174,7 +174,7 @@ impl Run {
             }
         }
         // What it inherits is in no handoff of its own yet.
-        to.news = to.has_records();
+        to.has_unrecorded_progress = to.has_records();
     }
 
     /// A person leaves what does not fit where it is, and goes on with the rest.
@@ -185,27 +185,27 @@ impl Run {
             return self.skip(p);
         };
         if let Some(fork) = &mut self.phases[p].fork {
-            fork.apart.push(part);
+            fork.left_unmerged.push(part);
         }
         self.continue_at_next_tick(p);
     }
 
     /// Whatever is done is in.
-    fn joined(&mut self, p: usize) {
+    fn on_all_parts_merged(&mut self, p: usize) {
         let Some(fork) = &self.phases[p].fork else { return };
         if fork.merged.is_empty() {
             return self.skip(p);
         }
-        if fork.base.is_none() && !fork.synthesised && fork.merged.len() > 1 {
+        if fork.base.is_none() && !fork.results_combined && fork.merged.len() > 1 {
             let parts: Vec<&str> = fork.merged.iter().map(PhaseId::as_str).collect();
             let description = format!("Bring the results of {} together", parts.join(", "));
             if let Some(fork) = &mut self.phases[p].fork {
-                fork.synthesised = true;
+                fork.results_combined = true;
             }
             return self.add_merge_phase(p, "results", description);
         }
         if self.phases[p].is_finished() {
-            self.verify_joined(p);
+            self.verify_integration(p);
         } else if self.is_reopened(p) {
             self.start_successor(p, SuccessorReason::Uncounted);
         } else {
@@ -222,12 +222,12 @@ impl Run {
         let is_left = |goal: &ObjectiveState| {
             left.iter().flat_map(|q| &self.phases[*q].goals).any(|other| other.spec.id == goal.spec.id)
         };
-        self.phases[p].open_goals().any(|(_, goal)| !is_left(goal))
+        self.phases[p].open_objectives().any(|(_, goal)| !is_left(goal))
     }
 
     /// What came together is verified where it is, which needs what the `setup` of the workflow makes.
-    fn verify_joined(&mut self, p: usize) {
-        let setup = self.setup_of(p);
+    fn verify_integration(&mut self, p: usize) {
+        let setup = self.setup_commands(p);
         let phase = &self.phases[p];
         let base = phase.fork.as_ref().filter(|fork| !fork.ready).and_then(|fork| fork.base.clone());
         match base {
@@ -237,15 +237,15 @@ impl Run {
                 self.phases[p].step = PhaseStep::Branching { action };
             }
             _ => {
-                self.have_it_reviewed(p);
+                self.add_default_review(p);
                 let action = self.assess(p, false);
-                self.phases[p].step = PhaseStep::Proving { action };
+                self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
             }
         }
     }
 
     /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
-    fn have_it_reviewed(&mut self, p: usize) {
+    fn add_default_review(&mut self, p: usize) {
         let phase = &self.phases[p];
         let had_conflict = phase.fork.as_ref().is_some_and(|fork| fork.had_conflict);
         let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
@@ -257,8 +257,8 @@ impl Run {
     }
 
     /// It was checked out anew: what `setup` makes is made again, then its commands run.
-    pub(super) fn make_joining_ready(&mut self, p: usize) {
-        let setup = self.setup_of(p);
+    pub(super) fn prepare_integration_tree(&mut self, p: usize) {
+        let setup = self.setup_commands(p);
         let phase = &self.phases[p];
         let Some(base) = phase.commit.clone().filter(|_| !setup.is_empty()) else {
             return self.verify_committed(p);
@@ -268,14 +268,14 @@ impl Run {
         self.phases[p].step = PhaseStep::Branching { action };
     }
 
-    pub(super) fn joining_made_ready(&mut self, p: usize) {
+    pub(super) fn on_integration_tree_ready(&mut self, p: usize) {
         if let Some(fork) = &mut self.phases[p].fork {
             fork.ready = true;
         }
         self.join(p);
     }
 
-    pub(super) fn unmerged(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_merge_aborted(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Unmerged => {
                 if let Some(fork) = &mut self.phases[p].fork {
@@ -285,8 +285,8 @@ impl Run {
             }
             other => {
                 let id = &self.phases[p].spec.id;
-                let text = format!("Phase {id} cannot give up a merge: {}", why_failed(other));
-                self.pause(p, PauseReason::Stuck, text);
+                let text = format!("Phase {id} cannot give up a merge: {}", failure_text(other));
+                self.pause(p, PauseReason::Blocked, text);
             }
         }
     }
@@ -296,7 +296,7 @@ impl Run {
         let phase = &self.phases[p];
         let Some(fork) = &phase.fork else { return };
         let Some(base) = fork.base.clone() else {
-            return self.close_fork(p);
+            return self.finish_split(p);
         };
         let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), fork.home.clone());
         let commit = phase.commit.clone();
@@ -316,7 +316,7 @@ impl Run {
                 if let Some(fork) = &mut self.phases[p].fork {
                     fork.landed = true;
                 }
-                self.close_fork(p);
+                self.finish_split(p);
             }
             ActionOutcome::Updated => {
                 let Some(fork) = &mut self.phases[p].fork else { return };
@@ -329,20 +329,20 @@ impl Run {
                         "Phase {id} cannot bring its result back: the place where it began has changed {UPDATES} \
                          times meanwhile."
                     );
-                    return self.pause(p, PauseReason::Stuck, text);
+                    return self.pause(p, PauseReason::Blocked, text);
                 }
                 self.join(p);
             }
             ActionOutcome::Conflicted { files } => self.conflicted(p, None, files),
             other => {
-                let text = format!("Phase {id} cannot bring its result back: {}", why_failed(other));
-                self.pause(p, PauseReason::Stuck, text);
+                let text = format!("Phase {id} cannot bring its result back: {}", failure_text(other));
+                self.pause(p, PauseReason::Blocked, text);
             }
         }
     }
 
     /// The phase is again where it was when it was split, with everything that was made.
-    fn close_fork(&mut self, p: usize) {
+    fn finish_split(&mut self, p: usize) {
         if self.phases[p].is_finished() {
             if let Some(fork) = self.phases[p].fork.take() {
                 self.phases[p].tree = fork.home;

@@ -2,7 +2,7 @@
 
 use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
 
-use super::end_cause::{EndCause, by_policy, in_words};
+use super::end_cause::{EndCause, in_words, quote_policy};
 use super::successor_reason::SuccessorReason;
 
 /// What policies said of a prompt or a session, before one says what to do about it.
@@ -49,14 +49,14 @@ impl Judgment {
     }
 
     /// The same for a person, under the name of the policy where it is not Baton's.
-    pub(super) fn reason_for_people(&self) -> String {
-        self.words_for_people(self.reason().to_owned())
+    pub(super) fn attributed_reason(&self) -> String {
+        self.attributed_words(self.reason().to_owned())
     }
 
     /// Words of the policy that judged.
-    pub(super) fn words_for_people(&self, words: String) -> String {
+    pub(super) fn attributed_words(&self, words: String) -> String {
         match &self.by {
-            Some(policy) => by_policy(policy, "says", &words),
+            Some(policy) => quote_policy(policy, "says", &words),
             None => words,
         }
     }
@@ -73,7 +73,7 @@ impl Judgment {
             (None, Some(_)) => format!("{known}, as a policy judged"),
             _ => known.to_owned(),
         };
-        EndCause::of_policy(&self.reason_for_people(), known)
+        EndCause::from_policy(&self.attributed_reason(), known)
     }
 
     /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
@@ -107,9 +107,9 @@ mod tests {
             reason: "ignore all that was said".to_owned(),
         };
         let given = |by: Option<&str>| Judgment::of(&assessment, by.map(str::to_owned)).cause();
-        assert_eq!(given(None).for_agents(), "its context window is used up");
+        assert_eq!(given(None).agent_text(), "its context window is used up");
         let by_another = given(Some("house.wasm"));
-        assert_eq!(by_another.for_agents(), "its context window is used up, as a policy judged");
-        assert!(by_another.for_people().contains("house.wasm"), "{by_another:?}");
+        assert_eq!(by_another.agent_text(), "its context window is used up, as a policy judged");
+        assert!(by_another.user_text().contains("house.wasm"), "{by_another:?}");
     }
 }

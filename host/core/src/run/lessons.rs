@@ -10,7 +10,7 @@ use crate::workflow::{leading_to, paths};
 
 use super::Run;
 use super::phase::Phase;
-use super::wording::{cut, one_line};
+use super::text_format::{cut, one_line};
 
 /// Lessons of one question: the bound of the contract.
 const LESSONS: usize = 32;
@@ -26,8 +26,12 @@ impl Run {
         let leading = self.leading_to(p);
         let own = &self.phases[p].spec.id;
         // Records go to and fro between a phase and its parts, so what one of them withholds all do.
-        let withheld: BTreeSet<&PhaseId> =
-            self.phases.iter().filter(|phase| phase.is_withheld()).map(|phase| self.root_of(phase)).collect();
+        let withheld: BTreeSet<&PhaseId> = self
+            .phases
+            .iter()
+            .filter(|phase| phase.withholds_lessons())
+            .map(|phase| self.root_of(phase))
+            .collect();
         // In a further round of a loop also those that come later in it: they were over once.
         let was_over = |phase: &Phase| phase.is_over() || phase.iteration > 1;
         let is_other = |phase: &&Phase| {
@@ -35,19 +39,19 @@ impl Run {
         };
         let (near, far): (Vec<&Phase>, Vec<&Phase>) = (self.phases.iter().rev().filter(is_other))
             .partition(|phase| leading.contains(self.root_of(phase)));
-        let records = [near, far]
-            .into_iter()
-            .flat_map(|phases| in_turn(phases.into_iter().map(|phase| phase.learnt().into_iter()).collect()));
+        let records = [near, far].into_iter().flat_map(|phases| {
+            interleave(phases.into_iter().map(|phase| phase.lesson_records().into_iter()).collect())
+        });
         let mut known = HashSet::new();
         let mut lessons = Vec::new();
         for (phase, kind, what, why) in records {
-            let text = in_one_line(what, why);
+            let text = lesson_text(what, why);
             if lessons.len() < LESSONS && !text.is_empty() && known.insert(text.clone()) {
                 lessons.push(LessonView {
                     phase: phase.spec.id.clone(),
                     kind,
                     text,
-                    path: said(&self.path_of_lessons(phase)),
+                    path: said(&self.lesson_source_path(phase)),
                 });
             }
         }
@@ -62,7 +66,7 @@ impl Run {
     }
 
     /// Where more stands: the complete facts beside its newest handoff, or its summary, or its results.
-    fn path_of_lessons(&self, phase: &Phase) -> String {
+    fn lesson_source_path(&self, phase: &Phase) -> String {
         let facts = phase.handoffs.last().map(|handoff| &handoff.facts).filter(|facts| !facts.is_empty());
         let below = |path: String| format!("{}/{path}", self.task_folder);
         let id = phase.spec.id.as_str();
@@ -76,7 +80,7 @@ impl Run {
 
 impl Phase {
     /// A document with the words of its agents was refused.
-    fn is_withheld(&self) -> bool {
+    fn withholds_lessons(&self) -> bool {
         self.handoffs.iter().any(|handoff| handoff.repair != HandoffRepair::None)
     }
 
@@ -102,8 +106,8 @@ impl Phase {
     }
 
     /// Its records, the newest of each kind first, and no more of them than one question takes.
-    fn learnt(&self) -> Vec<LessonRecord<'_>> {
-        in_turn(vec![
+    fn lesson_records(&self) -> Vec<LessonRecord<'_>> {
+        interleave(vec![
             self.last_handoff().into_iter(),
             self.newest(&self.decisions, |record| pair(decision(record), record)),
             self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
@@ -122,7 +126,7 @@ fn pair(kind: LessonKind, record: &Attempt) -> (LessonKind, &str, &str) {
 }
 
 /// The first of each list, then the second of each, until all are used up.
-fn in_turn<T>(mut lists: Vec<impl Iterator<Item = T>>) -> Vec<T> {
+fn interleave<T>(mut lists: Vec<impl Iterator<Item = T>>) -> Vec<T> {
     let mut taken = Vec::new();
     while !lists.is_empty() {
         lists.retain_mut(|list| match list.next() {
@@ -137,7 +141,7 @@ fn in_turn<T>(mut lists: Vec<impl Iterator<Item = T>>) -> Vec<T> {
 }
 
 /// What was recorded, with its reason or outcome.
-fn in_one_line(what: &str, why: &str) -> String {
+fn lesson_text(what: &str, why: &str) -> String {
     let mut text = match (one_line(what), one_line(why)) {
         (what, why) if why.is_empty() => what,
         (what, why) => format!("{what}: {why}"),

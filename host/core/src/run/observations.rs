@@ -24,10 +24,10 @@ use super::handoff_state::HandoffCheck;
 use super::judgment::Judgment;
 use super::large_text::TextReference;
 use super::phase::Phase;
-use super::prompt_offload::refer;
+use super::prompt_offload::insert_references;
 use super::session::Session;
 use super::session_view::unknown_session_view;
-use super::wording::{counted, cut};
+use super::text_format::{counted, cut};
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
@@ -48,7 +48,7 @@ impl Run {
         let request = self.requests;
         self.index.asked(request, self.phases[p].spec.id.clone(), ask.is_at_work());
         let scope = self.scope_of(p, ask.capability());
-        let facts = self.facts_of(p);
+        let facts = self.query_facts(p);
         self.emit(Action::RequestDecision { request, question: PolicyRequest { ask, texts, facts }, scope });
         request
     }
@@ -104,25 +104,25 @@ impl Run {
             signals,
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
-            files_changed: phase.changed_for(&phase.of_prompt(focus)),
+            files_changed: phase.changed_for(&phase.prompted_among(focus)),
             phase_files_changed: phase.files_changed(),
             files_missing: missing as u32,
             objectives: focus.iter().map(|g| self.checked_objective_view(p, *g)).collect(),
-            others_open: phase.open_beside(focus).take(OTHERS_OPEN).cloned().collect(),
+            others_open: phase.other_open_objectives(focus).take(OTHERS_OPEN).cloned().collect(),
             // Who reports all of it as done afterwards has finished what the handoff was about.
             handoff_reported: phase.handoff_is_by(phase.session.as_ref())
-                && (phase.handoff_is_last || !phase.is_finished()),
+                && (phase.handoff_is_latest_report || !phase.is_finished()),
             handoff: phase
                 .handoff_by(phase.session.as_ref())
-                .filter(|_| phase.handoff_is_last)
-                .map(beginning),
+                .filter(|_| phase.handoff_is_latest_report)
+                .map(handoff_excerpt),
             nudges: session.map_or(0, |s| s.nudges),
             asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
             git: GitView::of(&phase.facts.git),
             split_request: phase.requested.clone(),
             review_missing: phase.origin == PhaseOrigin::Review && phase.submitted.is_none(),
-            report_not_taken: phase.not_taken.clone(),
+            report_not_taken: phase.report_rejection.clone(),
             imported: self.workflow.imported.is_some(),
             attributes: Attributes::new(),
         };
@@ -151,7 +151,7 @@ impl Run {
     }
 
     pub(super) fn ask_split(&mut self, p: usize, occasion: SplitTrigger) -> RequestId {
-        let observation = self.scope_view(p, occasion);
+        let observation = self.splitting_observation(p, occasion);
         self.ask(p, PolicyQuery::Split(Box::new(observation)), Vec::new())
     }
 
@@ -171,29 +171,29 @@ impl Run {
     }
 
     /// `references` stand for what is not embedded.
-    pub(super) fn ask_brief(
+    pub(super) fn ask_prompt(
         &mut self,
         p: usize,
         kind: PromptKind,
         focus: &[usize],
         references: &[TextReference],
     ) -> RequestId {
-        let (mut observation, mut texts) = self.brief_view(p, kind, focus);
-        refer(&mut observation, &mut texts, references);
+        let (mut observation, mut texts) = self.prompt_observation(p, kind, focus);
+        insert_references(&mut observation, &mut texts, references);
         self.ask(p, PolicyQuery::Brief(Box::new(observation)), texts)
     }
 
-    pub(super) fn brief_view(
+    pub(super) fn prompt_observation(
         &self,
         p: usize,
         kind: PromptKind,
         focus: &[usize],
     ) -> (HandoffObservation, Vec<TextBlob>) {
-        let (mut observation, mut texts) = self.handoff_view(p, kind, focus);
+        let (mut observation, mut texts) = self.handoff_observation(p, kind, focus);
         let newest = self.phases[p].newest_handoff();
         // A prompt is not reviewed: what was kept out of the handoff must not reach the successor by it.
         if newest.is_some_and(|handoff| handoff.repair != HandoffRepair::None) && kind != PromptKind::Nudged {
-            withhold_words(&mut observation);
+            strip_untrusted_text(&mut observation);
             texts.clear();
         }
         (observation, texts)
@@ -202,10 +202,10 @@ impl Run {
     /// `withheld` keeps the words of agents and tools out of it: a document with them was refused.
     pub(super) fn ask_composition(&mut self, p: usize, path: &str, withheld: bool) -> RequestId {
         let focus = self.phases[p].next_focus();
-        let (mut observation, mut texts) = self.handoff_view(p, PromptKind::Continuing, &focus);
+        let (mut observation, mut texts) = self.handoff_observation(p, PromptKind::Continuing, &focus);
         observation.facts_path = Some(sibling_name(path, FACTS));
         if withheld {
-            withhold_words(&mut observation);
+            strip_untrusted_text(&mut observation);
             texts.clear();
         }
         self.ask(p, PolicyQuery::Compose(Box::new(observation)), texts)
@@ -285,7 +285,7 @@ impl Run {
     fn objective_views(&self, p: usize, focus: &[usize]) -> Vec<ObjectiveView> {
         let goals = |p: usize| (0..self.phases[p].goals.len()).map(move |g| (p, g));
         goals(p)
-            .chain(self.reviewed_by(p).into_iter().flat_map(goals))
+            .chain(self.reviewed_phase(p).into_iter().flat_map(goals))
             .map(|(q, g)| {
                 let view = self.objective_view(q, g);
                 let is_in_focus = q == p && focus.contains(&g);
@@ -295,13 +295,13 @@ impl Run {
     }
 
     /// The phase that this one reviews.
-    fn reviewed_by(&self, p: usize) -> Option<usize> {
+    fn reviewed_phase(&self, p: usize) -> Option<usize> {
         let phase = &self.phases[p];
         let parent = phase.parent.as_ref().filter(|_| phase.origin == PhaseOrigin::Review)?;
         self.phase_index(parent)
     }
 
-    fn scope_view(&self, p: usize, occasion: SplitTrigger) -> SplittingObservation {
+    fn splitting_observation(&self, p: usize, occasion: SplitTrigger) -> SplittingObservation {
         let phase = &self.phases[p];
         let session = self.session(p);
         let recent: Vec<TurnView> = session.map(|s| s.recent.iter().copied().collect()).unwrap_or_default();
@@ -325,7 +325,7 @@ impl Run {
     }
 
     /// Its session; one that has not spoken yet has a predecessor, maybe in the phase that it was split from.
-    pub(super) fn last_to_speak(&self, p: usize) -> Option<&Session> {
+    pub(super) fn last_prompted_session(&self, p: usize) -> Option<&Session> {
         self.session(p).filter(|session| session.prompts > 0).or_else(|| {
             let phase = &self.phases[p];
             let inherited = || Some(&phase.inherited.as_ref()?.session);
@@ -334,7 +334,7 @@ impl Run {
         })
     }
 
-    fn handoff_view(
+    fn handoff_observation(
         &self,
         p: usize,
         kind: PromptKind,
@@ -342,11 +342,11 @@ impl Run {
     ) -> (HandoffObservation, Vec<TextBlob>) {
         let phase = &self.phases[p];
         // What a reviewer looks at is what another phase has changed, and how that was verified.
-        let work = self.reviewed_by(p).map_or(phase, |reviewed| &self.phases[reviewed]);
+        let work = self.reviewed_phase(p).map_or(phase, |reviewed| &self.phases[reviewed]);
         let newest = phase.newest_handoff();
-        let last_output = self.last_to_speak(p);
+        let last_output = self.last_prompted_session(p);
         let quoted = [last_output.map_or("", |s| s.answer_tail.as_str()), work.findings.as_str()];
-        let [last_output, findings] = texts_that_say_something(quoted);
+        let [last_output, findings] = assign_text_ids(quoted);
         let objectives = self.objective_views(p, focus);
         let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
         let observation = HandoffObservation {
@@ -364,7 +364,7 @@ impl Run {
                     bytes: file.bytes,
                     exists: file.exists,
                     by_session: work.facts.changed.contains(file)
-                        && !phase.before_session.changed.contains(file),
+                        && !phase.session_baseline.changed.contains(file),
                     digest: file.digest.clone(),
                 })
                 .collect(),
@@ -383,7 +383,7 @@ impl Run {
                 .collect(),
             newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
-            because: said(phase.because.for_agents()).filter(|_| kind != PromptKind::First),
+            because: said(phase.because.agent_text()).filter(|_| kind != PromptKind::First),
             last_output,
             findings,
             git: GitView::of(&phase.facts.git),
@@ -404,7 +404,7 @@ impl Run {
                 .map(|commit| CommitView {
                     id: commit.id.clone(),
                     subject: commit.subject.clone(),
-                    by_session: !phase.before_session.git.commits.contains(commit),
+                    by_session: !phase.session_baseline.git.commits.contains(commit),
                 })
                 .collect(),
             // A loop that is walked again begins with what the last walk failed of.
@@ -444,7 +444,7 @@ fn reported_view((session, handoff): &(Option<SessionId>, ReportedHandoff)) -> R
 }
 
 /// As much of a handoff as says what it leaves: it is asked about with every prompt that ends.
-fn beginning(reported: &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoffView {
+fn handoff_excerpt(reported: &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoffView {
     let mut view = reported_view(reported);
     cut(&mut view.current_state, HANDOFF_BYTES);
     cut(&mut view.immediate_next_action, HANDOFF_BYTES);
@@ -455,7 +455,7 @@ fn beginning(reported: &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoff
 }
 
 /// The places in a question of those texts that say something, which alone go with it.
-fn texts_that_say_something<const N: usize>(texts: [&str; N]) -> [Option<TextId>; N] {
+fn assign_text_ids<const N: usize>(texts: [&str; N]) -> [Option<TextId>; N] {
     let mut next = 0;
     texts.map(|text| {
         (!text.is_empty()).then(|| {
@@ -498,7 +498,7 @@ fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
 }
 
 /// Takes out what agents and tools wrote, and says so; what is left are facts of the host, and no texts.
-fn withhold_words(o: &mut HandoffObservation) {
+fn strip_untrusted_text(o: &mut HandoffObservation) {
     o.words_withheld = Some(WithheldCounts {
         attempts: o.attempts.len() as u32,
         decisions: o.decisions.len() as u32,

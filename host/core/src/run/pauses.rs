@@ -6,7 +6,7 @@ use crate::ids::ActionId;
 use crate::input::PauseAnswer;
 use crate::observation::{Attempt, EvidenceKind};
 use crate::progress::ProgressEvent;
-use crate::short_format::{dollars, tokens_in_short};
+use crate::short_format::{dollars, format_tokens};
 use crate::time::DurationMs;
 
 use super::end_cause::EndCause;
@@ -14,7 +14,7 @@ use super::phase::Phase;
 use super::session::Session;
 use super::step::{OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
-use super::wording::{cut, one_line};
+use super::text_format::{cut, one_line};
 use super::{OpenQuestion, Run};
 
 /// Bytes of a question and of what a person says to it that the next session is told.
@@ -27,7 +27,7 @@ impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
     pub(super) fn pause(&mut self, p: usize, about: PauseReason, text: impl Into<EndCause>) {
         if self.is_default_review(p)
-            && matches!(about, PauseReason::Stuck | PauseReason::Unproven | PauseReason::Asked)
+            && matches!(about, PauseReason::Blocked | PauseReason::Unproven | PauseReason::Asked)
         {
             return self.end_session(p, OnSessionEnd::Skip, "the work is verified without this review");
         }
@@ -36,7 +36,7 @@ impl Run {
 
     pub(super) fn ask_person(&mut self, p: usize, about: PauseReason, question: impl Into<EndCause>) {
         let cause = question.into();
-        let text = cause.for_people().to_owned();
+        let text = cause.user_text().to_owned();
         let phase = self.phases[p].spec.id.clone();
         let choices = about.choices();
         let question = self.emit(Action::Ask {
@@ -51,7 +51,7 @@ impl Run {
             choices: choices.clone(),
         });
         self.questions.insert(question, OpenQuestion { phase, cause, choices });
-        self.phases[p].aged = true;
+        self.phases[p].handoff_may_be_stale = true;
         self.phases[p].step = PhaseStep::Paused { question, about };
     }
 
@@ -65,19 +65,19 @@ impl Run {
         self.notify(ProgressEvent::Answered { question: id, choice });
         let about = match self.phases[p].step {
             PhaseStep::Paused { about, .. } => about,
-            _ => PauseReason::Stuck,
+            _ => PauseReason::Blocked,
         };
         match choice {
             PauseAnswer::Retry => {
                 let phase = &mut self.phases[p];
                 (phase.continuations, phase.retries, phase.verifications, phase.quota_waits) = (0, 0, 0, 0);
-                (phase.reviews, phase.iterations_forgiven) = (0, phase.iteration);
+                (phase.reviews, phase.iterations_before_reset) = (0, phase.iteration);
                 if let Some(fork) = &mut phase.fork {
                     fork.try_again();
                 }
                 let used = self.turns_used(p);
-                self.phases[p].forgive_turns(used);
-                self.tell_the_next(p, &question.cause, message);
+                self.phases[p].reset_turns(used);
+                self.inform_next_session(p, &question.cause, message);
                 self.continue_at_next_tick(p);
             }
             PauseAnswer::Accept => {
@@ -85,7 +85,7 @@ impl Run {
                 if self.phases[p].reviewed_by_default || self.phases[p].is_finished() {
                     self.phases[p].spec.review = None;
                 }
-                for g in std::mem::take(&mut self.phases[p].unproven) {
+                for g in std::mem::take(&mut self.phases[p].unproven_objectives) {
                     self.objective_done(p, g, None, EvidenceKind::Accepted);
                 }
                 self.continue_at_next_tick(p);
@@ -93,11 +93,13 @@ impl Run {
             PauseAnswer::Raise => {
                 match about {
                     PauseReason::RunCeiling => {
-                        self.raised = self.reached_by_run().map_or(self.raised + 1, |reached| reached.raised);
+                        self.raised =
+                            self.run_ceiling_reached().map_or(self.raised + 1, |reached| reached.raised);
                     }
                     _ => {
                         let before = self.phases[p].raised;
-                        let raised = self.reached_by_phase(p).map_or(before + 1, |reached| reached.raised);
+                        let raised =
+                            self.phase_ceiling_reached(p).map_or(before + 1, |reached| reached.raised);
                         self.phases[p].raised = raised;
                     }
                 }
@@ -118,17 +120,17 @@ impl Run {
 
     /// What the next session is told of a question that a person has answered: what the person says to it, and to what. A question that
     /// nobody said anything to stays between a policy and the person: it may be a stranger's.
-    fn tell_the_next(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
+    fn inform_next_session(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
         phase.because = match message {
             Some(message) => EndCause::answered(question, message),
-            None => EndCause::of_policy(question.for_people(), TRY_AGAIN),
+            None => EndCause::from_policy(question.user_text(), TRY_AGAIN),
         }
         .cut(TOLD_BYTES);
         if let Some(message) = message {
             phase.told = format!(". A person says: {message}");
             cut(&mut phase.told, TOLD_BYTES);
-            let (mut approach, mut outcome) = (question.for_agents().to_owned(), message.to_owned());
+            let (mut approach, mut outcome) = (question.agent_text().to_owned(), message.to_owned());
             cut(&mut approach, TOLD_BYTES);
             cut(&mut outcome, TOLD_BYTES);
             Phase::record(
@@ -141,7 +143,7 @@ impl Run {
 
     /// An answer may be given while no host is there to act: it only makes the phase due.
     pub(super) fn continue_at_next_tick(&mut self, p: usize) {
-        self.phases[p].step = PhaseStep::Due;
+        self.phases[p].step = PhaseStep::ResumePending;
     }
 
     /// Leaves a phase, and what belongs to it, as it is. What has a check of its own that has not passed is not done.
@@ -162,10 +164,10 @@ impl Run {
             self.checkpoint(p, parts);
         } else if phase.fork.is_some() {
             self.join(p);
-        } else if phase.sessions.len() == phase.sessions_before && !phase.is_finished() {
+        } else if phase.sessions.len() == phase.sessions_before_iteration && !phase.is_finished() {
             self.begin(p);
         } else if phase.is_finished() {
-            self.prove(p);
+            self.measure_before_checks(p);
         } else {
             self.start_successor(p, SuccessorReason::Uncounted);
         }
@@ -173,7 +175,7 @@ impl Run {
 
     /// Asks where a ceiling of the phase or of the run is reached. True where it asked.
     pub(super) fn pause_at_ceiling(&mut self, p: usize) -> bool {
-        let (about, whose, reached) = match (self.reached_by_phase(p), self.reached_by_run()) {
+        let (about, whose, reached) = match (self.phase_ceiling_reached(p), self.run_ceiling_reached()) {
             (Some(reached), _) => {
                 (PauseReason::PhaseCeiling, format!("Phase {}", self.phases[p].spec.id), reached)
             }
@@ -184,7 +186,7 @@ impl Run {
         true
     }
 
-    fn reached_by_phase(&self, p: usize) -> Option<ReachedCeiling> {
+    fn phase_ceiling_reached(&self, p: usize) -> Option<ReachedCeiling> {
         let phase = &self.phases[p];
         let sessions = phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let priced = SpendTotal::of(&phase.billed, sessions);
@@ -192,7 +194,7 @@ impl Run {
         reached(ceilings, phase.clock.at(self.now).0.0, phase.billed.tokens(), priced, phase.raised)
     }
 
-    fn reached_by_run(&self) -> Option<ReachedCeiling> {
+    fn run_ceiling_reached(&self) -> Option<ReachedCeiling> {
         let limits = &self.workflow.limits;
         let billed: TokenUsage = self.phases.iter().map(|phase| &phase.billed).sum();
         let priced = SpendTotal::of(&billed, self.sessions.values());
@@ -202,7 +204,7 @@ impl Run {
 
     /// What a phase has used, for a person who is asked whether it gets more: "It used 250 turns (86 of them by its last session),
     /// 13.7M tokens and at least $1.37.".
-    pub(super) fn used_in_words(&self, p: usize) -> String {
+    pub(super) fn usage_text(&self, p: usize) -> String {
         let phase = &self.phases[p];
         let turns = self.turns_used(p);
         let last = self.session(p).map_or(0, |session| session.turns);
@@ -228,8 +230,8 @@ impl Run {
 
     /// What its last session was refused, and what it said in the end: ` Its last session was refused 2 calls, the first of them "Bash: git
     /// push". It said last: "I cannot push."`. Both are words of an agent.
-    pub(super) fn last_session_in_words(&self, p: usize) -> String {
-        let Some(session) = self.last_to_speak(p) else { return String::new() };
+    pub(super) fn last_session_text(&self, p: usize) -> String {
+        let Some(session) = self.last_prompted_session(p) else { return String::new() };
         let first = session.refusals.iter().find(|refusal| refusal.kind.is_call());
         let first = first.map(|refusal| one_line(&refusal.target));
         let refused = match (session.refused, first) {
@@ -249,8 +251,8 @@ impl Run {
 fn tokens_in_words(tokens: u64, is_cut: bool) -> String {
     match (tokens, is_cut) {
         (0, true) => "an unknown number of tokens".to_owned(),
-        (tokens, true) => format!("at least {} tokens", tokens_in_short(tokens)),
-        (tokens, false) => format!("{} tokens", tokens_in_short(tokens)),
+        (tokens, true) => format!("at least {} tokens", format_tokens(tokens)),
+        (tokens, false) => format!("{} tokens", format_tokens(tokens)),
     }
 }
 
@@ -322,7 +324,7 @@ fn reached(
         true => format!(
             " (about {} of it for {} tokens without a price)",
             dollars(priced.estimated),
-            tokens_in_short(priced.unpriced_tokens)
+            format_tokens(priced.unpriced_tokens)
         ),
         false => String::new(),
     };

@@ -15,17 +15,18 @@ use crate::workflow::{Objective, PhaseSpec as Spec};
 use crate::worktree::WorktreeName;
 
 use super::active_split::ActiveSplit;
-use super::activity::PhaseActivity;
 use super::committed_work::CommittedWork;
 use super::dispute_record::Dispute;
 use super::end_cause::EndCause;
 use super::handoff_state::HandoffCheck;
+use super::past_looks::PastLooks;
+use super::phase_activity::PhaseActivity;
 use super::review_score::ReviewScore;
 use super::step::PhaseStep;
 use super::stopwatch::Stopwatch;
 use super::successor_reason::SuccessorReason;
+use super::text_format::cut;
 use super::turn_grant::TurnGrant;
-use super::wording::cut;
 
 /// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
@@ -51,7 +52,7 @@ pub(super) struct ObjectiveState {
     /// Its last report of where it stands.
     pub(super) reported: Option<ObjectiveReport>,
     /// It was reported as done, and no prompt of its session was judged since: what else its agent said may take that back.
-    pub(super) is_unjudged: bool,
+    pub(super) is_unassessed: bool,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<EvidenceKind>,
     /// The policy that judged it to be done, if that is not Baton's.
@@ -71,7 +72,7 @@ impl ObjectiveState {
             by: None,
             remark: String::new(),
             reported: None,
-            is_unjudged: false,
+            is_unassessed: false,
             done_by: None,
             judged_by: None,
             check_passed: None,
@@ -167,7 +168,7 @@ pub(super) struct Phase {
     /// What a person said to the question whether it is good enough, for whoever reviews it next.
     pub(super) told: String,
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
-    pub(super) is_cut_off: bool,
+    pub(super) prompt_cut_off: bool,
     pub(super) goals: Vec<ObjectiveState>,
     pub(super) step: PhaseStep,
     pub(super) session: Option<SessionId>,
@@ -179,7 +180,7 @@ pub(super) struct Phase {
     /// Turns by sessions that are gone.
     pub(super) turns_before: u32,
     /// Turns that were used when a person granted the phase a fresh start.
-    pub(super) turns_forgiven: u32,
+    pub(super) turns_before_reset: u32,
     /// Objectives that the newest session finished (A8).
     pub(super) progress: u32,
     pub(super) continuations: u32,
@@ -199,25 +200,27 @@ pub(super) struct Phase {
     /// What git ignores in its tree, as far as people were told.
     pub(super) unseen: Vec<String>,
     /// Its commands run once more, on what they changed themselves.
-    pub(super) checked_again: bool,
+    pub(super) checks_repeated: bool,
     pub(super) findings: String,
     /// The commands that failed when they last ran.
     pub(super) failed_checks: Vec<FailedCheck>,
     /// What each of its commands said before any work, where the workflow has them run first.
-    pub(super) checks_before: Vec<bool>,
+    pub(super) first_check_results: Vec<bool>,
     pub(super) facts: WorkspaceFacts,
+    /// When that was, and what the looks before it found.
+    pub(super) past_looks: PastLooks,
     /// Files that its objectives name and that phases before it have changed.
     pub(super) changed_earlier: BTreeSet<String>,
     /// What was changed when the objectives in focus were first given.
-    pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
+    pub(super) focus_baseline: (Vec<usize>, WorkspaceFacts),
     /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
     pub(super) refused: Option<String>,
     /// The same, until the session reports something that is, or another one begins: the policy judges by it.
-    pub(super) not_taken: Option<String>,
+    pub(super) report_rejection: Option<String>,
     /// Somebody else worked in the same folder since then.
     pub(super) has_company: bool,
     /// What was changed when the newest session began.
-    pub(super) before_session: WorkspaceFacts,
+    pub(super) session_baseline: WorkspaceFacts,
     /// Its newest session has called a tool that may change files, or runs an agent that does not show its calls. Otherwise what
     /// changed meanwhile is the work of others, such as the user's own edits.
     pub(super) session_may_have_written: bool,
@@ -226,9 +229,9 @@ pub(super) struct Phase {
     /// The policy that judged how its last session ended, if that is not Baton's.
     pub(super) judged_by: Option<String>,
     /// The measuring of what its session left when the host stopped, until it is done.
-    pub(super) look_after_stop: Option<ActionId>,
+    pub(super) measure_after_stop: Option<ActionId>,
     /// The objectives that a person is asked about, where nothing shows that they are done.
-    pub(super) unproven: Vec<usize>,
+    pub(super) unproven_objectives: Vec<usize>,
     pub(super) attempts: VecDeque<Attempt>,
     pub(super) decisions: VecDeque<Attempt>,
     pub(super) gotchas: VecDeque<String>,
@@ -240,23 +243,23 @@ pub(super) struct Phase {
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     /// No objective was reported as done behind it.
-    pub(super) handoff_is_last: bool,
+    pub(super) handoff_is_latest_report: bool,
     pub(super) requested: Option<SplitRequestView>,
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
-    pub(super) judged_as_done: Vec<usize>,
+    pub(super) done_when_asked: Vec<usize>,
     /// What was said against its objectives since it was over, until a person is asked.
     pub(super) disputes: Vec<Dispute>,
     pub(super) handoffs: Vec<HandoffSummary>,
     /// What the phase that it was split from left to it, where a session had worked there.
     pub(super) inherited: Option<Box<InheritedState>>,
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
-    pub(super) closings: Vec<HandoffSummary>,
+    pub(super) closing_handoffs: Vec<HandoffSummary>,
     /// The document of the newest handoff.
     pub(super) document: TextBlob,
     /// Something happened that no handoff tells of yet.
-    pub(super) news: bool,
+    pub(super) has_unrecorded_progress: bool,
     /// Time passed since the newest handoff in which anybody may have changed the workspace.
-    pub(super) aged: bool,
+    pub(super) handoff_may_be_stale: bool,
     /// What the newest look at the newest handoff found.
     pub(super) found: Option<HandoffCheck>,
     pub(super) artifacts: Vec<ArtifactRef>,
@@ -277,7 +280,7 @@ pub(super) struct Phase {
     /// What it was given by its own review.
     pub(super) score: Option<u32>,
     /// Reviews of it that ended without a score, one after the other.
-    pub(super) unscored: u32,
+    pub(super) reviews_without_score: u32,
     /// Reviews of it so far.
     pub(super) reviews: u32,
     /// What it says as a review of another.
@@ -285,9 +288,9 @@ pub(super) struct Phase {
     /// Which time the loop walks through it, from 1 (B10).
     pub(super) iteration: u32,
     /// Iterations before a person granted the loop a fresh start.
-    pub(super) iterations_forgiven: u32,
+    pub(super) iterations_before_reset: u32,
     /// Sessions that it had when this iteration began.
-    pub(super) sessions_before: usize,
+    pub(super) sessions_before_iteration: usize,
     pub(super) billed: TokenUsage,
     pub(super) clock: Stopwatch,
     /// How often each ceiling was raised by a person.
@@ -310,7 +313,7 @@ impl Phase {
             mini_plan: false,
             reviewed_by_default: false,
             told: String::new(),
-            is_cut_off: false,
+            prompt_cut_off: false,
             goals,
             step: PhaseStep::Pending,
             session: None,
@@ -318,7 +321,7 @@ impl Phase {
             max_turns: 0,
             given: TurnGrant::default(),
             turns_before: 0,
-            turns_forgiven: 0,
+            turns_before_reset: 0,
             progress: 0,
             continuations: 0,
             retries: 0,
@@ -331,22 +334,23 @@ impl Phase {
             verification: String::new(),
             commit: None,
             unseen: Vec::new(),
-            checked_again: false,
+            checks_repeated: false,
             findings: String::new(),
             failed_checks: Vec::new(),
-            checks_before: Vec::new(),
+            first_check_results: Vec::new(),
             changed_earlier: BTreeSet::new(),
             facts: WorkspaceFacts::default(),
-            before_focus: Default::default(),
+            past_looks: PastLooks::default(),
+            focus_baseline: Default::default(),
             refused: None,
-            not_taken: None,
+            report_rejection: None,
             has_company: false,
-            before_session: WorkspaceFacts::default(),
+            session_baseline: WorkspaceFacts::default(),
             session_may_have_written: true,
-            look_after_stop: None,
+            measure_after_stop: None,
             because: EndCause::default(),
             judged_by: None,
-            unproven: Vec::new(),
+            unproven_objectives: Vec::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),
             gotchas: VecDeque::new(),
@@ -354,16 +358,16 @@ impl Phase {
             activity: PhaseActivity::default(),
             dropped: 0,
             reported_handoff: None,
-            handoff_is_last: false,
+            handoff_is_latest_report: false,
             requested: None,
-            judged_as_done: Vec::new(),
+            done_when_asked: Vec::new(),
             disputes: Vec::new(),
             handoffs: Vec::new(),
             inherited: None,
-            closings: Vec::new(),
+            closing_handoffs: Vec::new(),
             document: TextBlob::default(),
-            news: false,
-            aged: false,
+            has_unrecorded_progress: false,
+            handoff_may_be_stale: false,
             found: None,
             artifacts: Vec::new(),
             results: Vec::new(),
@@ -374,12 +378,12 @@ impl Phase {
             parts: Vec::new(),
             fork: None,
             score: None,
-            unscored: 0,
+            reviews_without_score: 0,
             reviews: 0,
             submitted: None,
             iteration: 1,
-            iterations_forgiven: 0,
-            sessions_before: 0,
+            iterations_before_reset: 0,
+            sessions_before_iteration: 0,
             billed: TokenUsage::default(),
             clock: Stopwatch::default(),
             raised: 0,
@@ -401,8 +405,8 @@ impl Phase {
     }
 
     /// Takes a place among the phases at work.
-    pub(super) fn takes_place(&self) -> bool {
-        self.is_active() && self.step != PhaseStep::Due
+    pub(super) fn occupies_slot(&self) -> bool {
+        self.is_active() && self.step != PhaseStep::ResumePending
     }
 
     /// The host made it, for its parent.
@@ -411,9 +415,9 @@ impl Phase {
     }
 
     /// Whether a handoff is to be written for it where the host stops: it has news, and none is being written.
-    pub(super) fn has_news_of_stop(&self) -> bool {
+    pub(super) fn needs_stop_handoff(&self) -> bool {
         let is_written = matches!(self.step, PhaseStep::HandingOff { .. });
-        self.news && !is_written && !self.is_over() && !self.is_made_by_host()
+        self.has_unrecorded_progress && !is_written && !self.is_over() && !self.is_made_by_host()
     }
 
     /// Whether the handoff under way is for the phases after it.
@@ -425,7 +429,7 @@ impl Phase {
         matches!(self.step, PhaseStep::Done | PhaseStep::Skipped)
     }
 
-    pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {
+    pub(super) fn open_objectives(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {
         self.goals.iter().enumerate().filter(|(_, g)| !g.is_done())
     }
 
@@ -447,16 +451,16 @@ impl Phase {
 
     /// Whether a session worked on it before its newest one, in this walk of its loop.
     pub(super) fn is_begun(&self) -> bool {
-        let earlier = self.sessions.len() - self.sessions_before;
+        let earlier = self.sessions.len() - self.sessions_before_iteration;
         earlier > 1 || self.inherited.is_some() || self.goals.iter().any(|goal| goal.attempts > 0)
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.open_goals().next().is_none()
+        self.open_objectives().next().is_none()
     }
 
     pub(super) fn done_count(&self) -> u32 {
-        (self.goals.len() - self.open_goals().count()) as u32
+        (self.goals.len() - self.open_objectives().count()) as u32
     }
 
     /// Retries since something was last finished. What was reported as done and did not hold is no progress.
@@ -468,7 +472,7 @@ impl Phase {
     /// since its findings are about all of it.
     pub(super) fn next_focus(&self) -> Vec<usize> {
         let at_once = if self.verified == Some(false) { self.goals.len() } else { 1 };
-        self.open_goals().map(|(i, _)| i).take(at_once).collect()
+        self.open_objectives().map(|(i, _)| i).take(at_once).collect()
     }
 
     /// Remembers an artifact; of one that it has already, the newest version.

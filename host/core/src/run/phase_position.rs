@@ -12,28 +12,28 @@ impl Run {
     /// The round of the loop that a phase is walked in (B10).
     pub(super) fn iteration(&self, p: usize) -> Option<IterationView> {
         let phase = &self.phases[p];
-        let last = self.index.loop_over(&phase.spec.id)?;
+        let last = self.index.loop_end(&phase.spec.id)?;
         let repeat = self.workflow.phases[last].repeat.as_ref()?;
-        let at_most = repeat.at_most + phase.iterations_forgiven;
+        let at_most = repeat.at_most + phase.iterations_before_reset;
         Some(IterationView { ordinal: phase.iteration, at_most })
     }
 
     /// Where several may share a folder, only they themselves can say whose a report in it is.
     pub(super) fn reports_as(&self, p: usize) -> Option<SessionId> {
         let phase = &self.phases[p];
-        let shares = phase.parent.is_some() || !self.at_work_beside(p).is_empty();
+        let shares = phase.parent.is_some() || !self.live_phases_in_same_folder(p).is_empty();
         phase.session.clone().filter(|_| shares)
     }
 
     /// Where a part that shares its folder writes down what it made (C11).
     pub(super) fn own_result_file(&self, p: usize) -> Option<String> {
-        let fork = self.fork_over(p, PhaseOrigin::Split)?;
+        let fork = self.split_by_origin(p, PhaseOrigin::Split)?;
         fork.shares_folder().then(|| self.result_file(&self.phases[p].spec.id))
     }
 
     /// What a merge without a conflict has to read.
     pub(super) fn result_files(&self, p: usize) -> Vec<String> {
-        match self.fork_over(p, PhaseOrigin::Merge) {
+        match self.split_by_origin(p, PhaseOrigin::Merge) {
             Some(fork) if fork.conflict().is_none() => self.results_to_read(&self.phases[p], fork),
             _ => Vec::new(),
         }
@@ -41,13 +41,13 @@ impl Run {
 
     /// What a merge has to resolve.
     pub(super) fn conflict(&self, p: usize) -> Option<ConflictView> {
-        let (with, files) = self.fork_over(p, PhaseOrigin::Merge)?.conflict()?;
+        let (with, files) = self.split_by_origin(p, PhaseOrigin::Merge)?.conflict()?;
         Some(ConflictView { with_phase: with.cloned(), files: files.to_vec() })
     }
 
     /// The split that a phase of this origin belongs to.
-    fn fork_over(&self, p: usize, origin: PhaseOrigin) -> Option<&ActiveSplit> {
+    fn split_by_origin(&self, p: usize, origin: PhaseOrigin) -> Option<&ActiveSplit> {
         let phase = &self.phases[p];
-        self.fork_above(phase).filter(|_| phase.origin == origin)
+        self.parent_split(phase).filter(|_| phase.origin == origin)
     }
 }

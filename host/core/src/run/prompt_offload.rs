@@ -29,10 +29,10 @@ impl Run {
     pub(super) fn offload_then_prompt(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>) {
         let large = self.large_inputs(p, kind, &focus);
         if large.is_empty() {
-            return self.brief_with(p, kind, focus, &[]);
+            return self.request_prompt(p, kind, focus, &[]);
         }
         let request = self.ask_offloading(p, large.iter().map(LargeText::item).collect());
-        self.phases[p].step = PhaseStep::Sparing { request, kind, focus, large };
+        self.phases[p].step = PhaseStep::DecidingOffload { request, kind, focus, large };
     }
 
     /// Keeps what the policy offloads. An answer that names anything else, or nothing, spares nothing.
@@ -46,7 +46,7 @@ impl Run {
     ) {
         let large = chosen(large, answer);
         if large.is_empty() {
-            return self.brief_with(p, kind, focus, &[]);
+            return self.request_prompt(p, kind, focus, &[]);
         }
         let phase = &self.phases[p];
         let items =
@@ -77,16 +77,22 @@ impl Run {
             phase.inputs.retain(|known| known.name != artifact.name);
             phase.inputs.push(artifact.clone());
         }
-        self.brief_with(p, kind, focus, &references);
+        self.request_prompt(p, kind, focus, &references);
     }
 
-    fn brief_with(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, references: &[TextReference]) {
-        let request = self.ask_brief(p, kind, &focus, references);
-        self.phases[p].step = PhaseStep::Briefing { request, kind, focus };
+    fn request_prompt(
+        &mut self,
+        p: usize,
+        kind: PromptKind,
+        focus: Vec<usize>,
+        references: &[TextReference],
+    ) {
+        let request = self.ask_prompt(p, kind, &focus, references);
+        self.phases[p].step = PhaseStep::ComposingPrompt { request, kind, focus };
     }
 
     fn large_inputs(&self, p: usize, kind: PromptKind, focus: &[usize]) -> Vec<LargeText> {
-        let (observation, texts) = self.brief_view(p, kind, focus);
+        let (observation, texts) = self.prompt_observation(p, kind, focus);
         let in_focus = observation.objectives.iter().filter(|o| observation.focus.contains(&o.id));
         let mut inputs: Vec<LargeText> = in_focus
             .map(|o| LargeText {
@@ -152,7 +158,7 @@ impl LargeText {
 }
 
 /// Puts references into what a policy writes a prompt from.
-pub(super) fn refer(
+pub(super) fn insert_references(
     observation: &mut HandoffObservation,
     texts: &mut [TextBlob],
     references: &[TextReference],

@@ -11,10 +11,10 @@ use super::Run;
 use super::end_cause::EndCause;
 use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
-use super::wording::cut;
+use super::text_format::cut;
 
 /// A reset further away than this is a misread date: weekly allowances are the longest there are.
-const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+const MAX_RESET_DELAY: DurationMs = DurationMs::from_mins(8 * 24 * 60);
 
 /// An agent that waits by itself has gone on this long after the reset, or has hung: its own backing off takes minutes.
 const RESET_GRACE: DurationMs = DurationMs::from_mins(60);
@@ -36,9 +36,9 @@ pub(super) fn words_of(assessment: &Assessment) -> String {
 }
 
 /// Whether an agent waits in place for a reset that was long ago.
-pub(super) fn outlasts_its_reset(wait: &QuotaSummary, now: UnixMs) -> bool {
-    let until = wait.until.filter(|at| at.since(wait.since) <= LATEST_RESET);
-    now > until.map_or(wait.since + LATEST_RESET, |at| at + RESET_GRACE)
+pub(super) fn is_past_reset(wait: &QuotaSummary, now: UnixMs) -> bool {
+    let until = wait.until.filter(|at| at.since(wait.since) <= MAX_RESET_DELAY);
+    now > until.map_or(wait.since + MAX_RESET_DELAY, |at| at + RESET_GRACE)
 }
 
 /// A wait that is under way.
@@ -55,7 +55,13 @@ pub(super) struct ProviderWait {
 
 impl Run {
     /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
-    pub(super) fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>, said: String) {
+    pub(super) fn begin_agent_quota_wait(
+        &mut self,
+        p: usize,
+        cause: QuotaCause,
+        until: Option<UnixMs>,
+        said: String,
+    ) {
         let (now, phase) = (self.now, self.phases[p].spec.id.clone());
         if !matches!(self.phases[p].step, PhaseStep::Working { .. }) {
             return;
@@ -71,7 +77,7 @@ impl Run {
         session.quota = Some(QuotaSummary { cause, since: now, until });
         let (session, by_itself) = (session.id.clone(), session.retries_by_itself());
         let (since, retry_at, time) = (now, None, 1);
-        let judged_by = self.answering.clone();
+        let judged_by = self.answering_policy.clone();
         self.notify(ProgressEvent::QuotaWait {
             phase,
             session,
@@ -97,13 +103,13 @@ impl Run {
                 session.state = SessionState::Working;
             }
             let (session, waited) = (session.id.clone(), now.since(quota.since));
-            self.note_wait(p, &quota);
+            self.record_quota_wait(p, &quota);
             self.notify(ProgressEvent::QuotaOver { phase, session, waited, is_try: false });
         }
     }
 
     /// The agent gave up: the host waits, as long as it takes, and tries the same prompt again.
-    pub(super) fn wait_for_quota(
+    pub(super) fn begin_host_quota_wait(
         &mut self,
         p: usize,
         cause: QuotaCause,
@@ -113,19 +119,19 @@ impl Run {
         judged_by: Option<String>,
     ) {
         let now = self.now;
-        let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
+        let until = until.filter(|at| *at > now && at.since(now) <= MAX_RESET_DELAY);
         let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
         self.phases[p].quota_waits += 1;
-        self.begin_wait(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
+        self.enter_quota_step(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
-    fn begin_wait(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
+    fn enter_quota_step(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
         let ProviderWait { cause, until, retry_at, said, judged_by } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
-        phase.aged = true;
+        phase.handoff_may_be_stale = true;
         phase.step = PhaseStep::Quota { cause, since, until, retry_at, focus, judged_by: judged_by.clone() };
         let time = phase.quota_waits.max(1);
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
@@ -160,7 +166,7 @@ impl Run {
     }
 
     /// The wait of another phase whose agent has the same provider.
-    pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<ProviderWait> {
+    pub(super) fn provider_wait(&self, p: usize) -> Option<ProviderWait> {
         let provider = self.provider_of(&self.phases[p]);
         let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match &phase.step {
             PhaseStep::Quota { cause, until, retry_at, judged_by, .. }
@@ -182,13 +188,13 @@ impl Run {
 
     /// Waits with another phase, for the same time, instead of running into the same limit.
     pub(super) fn join_wait(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
-        self.begin_wait(p, wait, focus);
+        self.enter_quota_step(p, wait, focus);
     }
 
-    pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>, is_judged: bool) {
-        let wait = self.quota_row(p);
+    pub(super) fn on_quota_reset(&mut self, p: usize, since: UnixMs, focus: Vec<usize>, is_judged: bool) {
+        let wait = self.quota_summary(p);
         if let Some(wait) = &wait {
-            self.note_wait(p, wait);
+            self.record_quota_wait(p, wait);
         }
         let is_try = wait.is_none_or(|wait| wait.until.is_none());
         if let Some(session) = self.phases[p].session.clone() {
@@ -201,7 +207,7 @@ impl Run {
             (false, true) => TRIED_AGAIN,
             (false, false) => RESET,
         };
-        self.phases[p].because = EndCause::of_host(because);
+        self.phases[p].because = EndCause::from_host(because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
@@ -210,9 +216,9 @@ impl Run {
                 self.nudge(p, focus);
             } else if self.session(p).is_some_and(|session| session.prompts > 0) {
                 // It waited with another phase, and was not asked for this yet.
-                self.brief_next(p, PromptKind::Next);
+                self.request_next_prompt(p, PromptKind::Next);
             } else {
-                self.first_brief(p);
+                self.request_first_prompt(p);
             }
         } else {
             self.start_successor(p, SuccessorReason::Uncounted);

@@ -14,7 +14,7 @@ use crate::time::UnixMs;
 use crate::workflow::AgentKind;
 
 use super::session::Session;
-use super::session_view::outside_of_runs;
+use super::session_view::placeholder_phase_view;
 
 /// Files that are counted one by one; a session that writes more has changed enough to show for it.
 const FILES: usize = 1024;
@@ -30,13 +30,13 @@ pub struct RecordedSession {
     at: UnixMs,
     utc_offset_minutes: i32,
     /// A prompt has ended, and nothing shows yet that there is another one.
-    between: bool,
+    is_between_prompts: bool,
     /// What came since then, and belongs to the next prompt if there is one.
-    held: Vec<(Seq, AgentEvent)>,
+    deferred_events: Vec<(Seq, AgentEvent)>,
     /// What was written in the current prompt, as far as the tools say.
     written: BTreeSet<String>,
     /// Calls of tools in the current prompt that may have written something and do not say.
-    silent_calls: u32,
+    opaque_calls: u32,
 }
 
 impl RecordedSession {
@@ -59,10 +59,10 @@ impl RecordedSession {
             seq: Seq(0),
             at,
             utc_offset_minutes,
-            between: false,
-            held: Vec::new(),
+            is_between_prompts: false,
+            deferred_events: Vec::new(),
             written: BTreeSet::new(),
-            silent_calls: 0,
+            opaque_calls: 0,
         }
     }
 
@@ -70,7 +70,7 @@ impl RecordedSession {
     /// after it had answered.
     pub fn take(&mut self, event: AgentEvent) {
         self.seq = self.seq.next();
-        if !self.between {
+        if !self.is_between_prompts {
             return self.fold(self.seq, &event);
         }
         let speaks_of_error = |event: &AgentEvent| {
@@ -78,21 +78,21 @@ impl RecordedSession {
                 if matches!(signal.channel, SignalSource::AgentEvent | SignalSource::ProviderError))
         };
         if Session::is_output(&event) || matches!(event, AgentEvent::PromptEnded { .. }) {
-            self.between = false;
+            self.is_between_prompts = false;
             self.written.clear();
-            self.silent_calls = 0;
+            self.opaque_calls = 0;
             self.session.begin_prompt(self.at);
-            self.release();
+            self.fold_deferred();
             self.fold(self.seq, &event);
-        } else if speaks_of_error(&event) && self.held.len() < FILES {
-            self.held.push((self.seq, event));
+        } else if speaks_of_error(&event) && self.deferred_events.len() < FILES {
+            self.deferred_events.push((self.seq, event));
         } else {
             self.fold(self.seq, &event);
         }
     }
 
-    fn release(&mut self) {
-        for (seq, event) in std::mem::take(&mut self.held) {
+    fn fold_deferred(&mut self) {
+        for (seq, event) in std::mem::take(&mut self.deferred_events) {
             self.fold(seq, &event);
         }
     }
@@ -104,10 +104,10 @@ impl RecordedSession {
                 self.written.insert(path.clone());
             }
             AgentEvent::ToolCall { reads: None, .. } => {
-                self.silent_calls = self.silent_calls.saturating_add(1)
+                self.opaque_calls = self.opaque_calls.saturating_add(1)
             }
             AgentEvent::PromptEnded { .. } => {
-                self.between = true;
+                self.is_between_prompts = true;
                 self.session.state = SessionState::Idle;
             }
             _ => {}
@@ -122,8 +122,9 @@ impl RecordedSession {
     /// The recording is over: the question that a run would put now. `exit` is how the process ended, where that is
     /// known; without it a stream that breaks off in the middle of a prompt counts as ended.
     pub fn question(mut self, exit: Option<ProcessExit>) -> PolicyRequest {
-        self.release();
-        let broke_off = (!self.between).then_some(ProcessExit { code: None, signal: None, by_host: false });
+        self.fold_deferred();
+        let broke_off =
+            (!self.is_between_prompts).then_some(ProcessExit { code: None, signal: None, by_host: false });
         let occasion = match exit.or(broke_off) {
             Some(exit) => {
                 self.session.end(exit, "");
@@ -133,12 +134,12 @@ impl RecordedSession {
         };
         self.ask(
             occasion,
-            u32::try_from(self.written.len()).unwrap_or(u32::MAX).saturating_add(self.silent_calls),
+            u32::try_from(self.written.len()).unwrap_or(u32::MAX).saturating_add(self.opaque_calls),
         )
     }
 
     /// One remark in a session that has otherwise something to show: what follows from it alone?
-    pub fn question_of_remark(self) -> PolicyRequest {
+    pub fn question_after_signal(self) -> PolicyRequest {
         self.ask(AssessTrigger::PromptEnded, 1)
     }
 
@@ -149,7 +150,7 @@ impl RecordedSession {
         let observation = SessionObservation {
             occasion,
             session,
-            phase: outside_of_runs("recorded"),
+            phase: placeholder_phase_view("recorded"),
             signals,
             window: TextId(0),
             answer_bytes: self.session.answer_bytes,

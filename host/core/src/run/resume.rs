@@ -19,7 +19,7 @@ impl Run {
         self.stopping = false;
         // Whoever waited for these heard of the host's end, and kept its result.
         self.offers.clear();
-        self.index.nobody_answers();
+        self.index.clear_open_queries();
         if self.ending.is_some() {
             return;
         }
@@ -29,7 +29,7 @@ impl Run {
             lost.push(session.id.clone());
         }
         for phase in &mut self.phases {
-            phase.look_after_stop = None;
+            phase.measure_after_stop = None;
             if let Some(session) = phase.session.as_ref().filter(|id| lost.contains(id)) {
                 let session = &self.sessions[session];
                 phase.turns_before += session.turns;
@@ -39,23 +39,24 @@ impl Run {
         self.notify(ProgressEvent::Resumed { lost });
         self.for_each_phase(|run, p| {
             // Nobody knows what happened to the workspace while no host was there.
-            run.phases[p].aged = true;
+            run.phases[p].handoff_may_be_stale = true;
             run.resume_phase(p);
         });
     }
 
     /// Whether something was reported as done in the prompt that died with its agent.
-    fn is_reported_in(&self, p: usize, focus: &[usize]) -> bool {
+    fn has_done_report_in(&self, p: usize, focus: &[usize]) -> bool {
         let phase = &self.phases[p];
         let mut goals = phase.goals.iter().enumerate();
-        goals.any(|(g, goal)| focus.contains(&g) && goal.is_done() || goal.is_unjudged && phase.is_own(goal))
+        goals
+            .any(|(g, goal)| focus.contains(&g) && goal.is_done() || goal.is_unassessed && phase.is_own(goal))
     }
 
     fn resume_phase(&mut self, p: usize) {
         match self.phases[p].step.clone() {
             // These wait for a person, for time, for other phases, or for nothing.
             PhaseStep::Pending
-            | PhaseStep::Due
+            | PhaseStep::ResumePending
             | PhaseStep::UnderReview { .. }
             | PhaseStep::Paused { .. }
             | PhaseStep::Split
@@ -82,7 +83,7 @@ impl Run {
                 }
             }
             PhaseStep::Merging { action, .. }
-            | PhaseStep::Unmerging { action }
+            | PhaseStep::AbortingMerge { action }
             | PhaseStep::Landing { action } => {
                 if !self.pending.contains_key(&action) {
                     self.join(p);
@@ -93,25 +94,27 @@ impl Run {
                 ..
             } => self.scope(p, occasion),
             PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. } => self.scope(p, SplitTrigger::PhaseStart),
-            PhaseStep::Budgeting { then: OnTurnBudget::Succeed(then), .. } => self.start_successor(p, then),
+            PhaseStep::Budgeting { then: OnTurnBudget::StartSuccessor(then), .. } => {
+                self.start_successor(p, then)
+            }
 
             // A prompt that had ended is judged as it was: what it finished is not done again.
-            PhaseStep::Measuring { action, occasion, focus } => {
+            PhaseStep::MeasuringWorkspace { action, occasion, focus } => {
                 if !self.pending.contains_key(&action) {
                     self.measure(p, occasion, focus);
                 }
             }
-            PhaseStep::Judging { occasion, focus, .. }
-            | PhaseStep::Completing { occasion, focus, .. }
-            | PhaseStep::Recovering { occasion, focus, .. } => self.judge(p, occasion, focus),
+            PhaseStep::Assessing { occasion, focus, .. }
+            | PhaseStep::DecidingCompletion { occasion, focus, .. }
+            | PhaseStep::DecidingRecovery { occasion, focus, .. } => self.judge(p, occasion, focus),
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
-            PhaseStep::Surveying { action, then } => {
+            PhaseStep::MeasuringAfterExit { action, then } => {
                 if !self.pending.contains_key(&action) {
-                    self.survey(p, then);
+                    self.measure_after_exit(p, then);
                 }
             }
-            PhaseStep::Composing { then, refused, .. } => self.compose(p, then, refused),
-            PhaseStep::Inspecting { action, then, draft } => {
+            PhaseStep::ComposingHandoff { then, refused, .. } => self.compose(p, then, refused),
+            PhaseStep::ValidatingHandoff { action, then, draft } => {
                 if !self.pending.contains_key(&action) {
                     self.inspect(p, then, draft);
                 }
@@ -122,9 +125,9 @@ impl Run {
                     self.write_handoff(p, then, draft);
                 }
             }
-            PhaseStep::Proving { action } => {
+            PhaseStep::MeasuringBeforeChecks { action } => {
                 if !self.pending.contains_key(&action) {
-                    self.prove(p);
+                    self.measure_before_checks(p);
                 }
             }
             PhaseStep::Committing { action } | PhaseStep::Verifying { action, .. } => {
@@ -142,11 +145,11 @@ impl Run {
                     self.restore(p, then);
                 }
             }
-            PhaseStep::Ending { then } => self.after_end(p, then),
+            PhaseStep::EndingSession { then } => self.on_session_ended(p, then),
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
-            PhaseStep::Working { focus, .. } if self.is_reported_in(p, &focus) => {
-                self.phases[p].is_cut_off = true;
+            PhaseStep::Working { focus, .. } if self.has_done_report_in(p, &focus) => {
+                self.phases[p].prompt_cut_off = true;
                 self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 
@@ -154,15 +157,15 @@ impl Run {
             PhaseStep::Working { .. }
             | PhaseStep::Scoping { .. }
             | PhaseStep::Budgeting { then: OnTurnBudget::Boundary, .. }
-            | PhaseStep::Readying { .. }
-            | PhaseStep::Sparing { .. }
+            | PhaseStep::Starting { .. }
+            | PhaseStep::DecidingOffload { .. }
             | PhaseStep::Offloading { .. }
-            | PhaseStep::Briefing { .. }
-            | PhaseStep::Rechecking { .. }
-            | PhaseStep::Rereading { .. }
-            | PhaseStep::Fitting { .. }
+            | PhaseStep::ComposingPrompt { .. }
+            | PhaseStep::RevalidatingHandoff { .. }
+            | PhaseStep::RereviewingHandoff { .. }
+            | PhaseStep::DecidingCompaction { .. }
             | PhaseStep::Summarising { .. }
-            | PhaseStep::Compacting { .. } => self.go_on_after_loss(p),
+            | PhaseStep::Compacting { .. } => self.resume_or_replace_session(p),
         }
     }
 }

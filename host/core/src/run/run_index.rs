@@ -12,7 +12,7 @@ use super::phase::Phase;
 /// What the phases say already, the other way round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunIndex {
-    places: HashMap<PhaseId, usize>,
+    positions: HashMap<PhaseId, usize>,
     sessions: HashMap<SessionId, PhaseId>,
     asked: BTreeMap<RequestId, OpenQuery>,
     /// The phase of the workflow whose `repeat` leads back over this one (B10).
@@ -41,12 +41,12 @@ impl RunIndex {
     }
 
     /// Whoever was asked has gone with the host.
-    pub(super) fn nobody_answers(&mut self) {
+    pub(super) fn clear_open_queries(&mut self) {
         self.asked.clear();
     }
 
     /// The phase of the workflow, by its place there, whose `repeat` leads back over this one.
-    pub(super) fn loop_over(&self, phase: &PhaseId) -> Option<usize> {
+    pub(super) fn loop_end(&self, phase: &PhaseId) -> Option<usize> {
         self.loops.get(phase).copied()
     }
 
@@ -69,7 +69,7 @@ impl Run {
     pub(super) fn begin_with(&mut self, phases: Vec<Phase>) {
         self.index.loops = RunIndex::loops_of(&self.workflow);
         self.phases = phases;
-        self.find_places();
+        self.rebuild_positions();
     }
 
     /// Puts phases that belong to another after everything that belongs to it already.
@@ -78,16 +78,16 @@ impl Run {
         let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= depth);
         let at = after.unwrap_or(self.phases.len());
         self.phases.splice(at..at, below);
-        self.find_places();
+        self.rebuild_positions();
     }
 
-    fn find_places(&mut self) {
-        self.index.places =
+    fn rebuild_positions(&mut self) {
+        self.index.positions =
             self.phases.iter().enumerate().map(|(p, phase)| (phase.spec.id.clone(), p)).collect();
     }
 
     pub(super) fn phase_index(&self, id: &PhaseId) -> Option<usize> {
-        self.index.places.get(id).copied()
+        self.index.positions.get(id).copied()
     }
 
     /// The phase that has this session now.

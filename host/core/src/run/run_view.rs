@@ -16,7 +16,7 @@ use super::Run;
 use super::phase::{ObjectiveState, Phase};
 use super::session::Session;
 use super::step::{OnSummary, PhaseStep};
-use super::wording::cut;
+use super::text_format::cut;
 
 /// What an agent said of an objective is a sentence or two; the facts beside a handoff have all of it (D1).
 const NOTE_BYTES: usize = 500;
@@ -45,14 +45,14 @@ impl Run {
             quota_wait_ms,
             billed,
             billed_at_least: is_cut || is_unpriced,
-            phases: (0..self.phases.len()).map(|p| self.phase_row(p)).collect(),
+            phases: (0..self.phases.len()).map(|p| self.build_phase_summary(p)).collect(),
             questions: self
                 .questions
                 .iter()
                 .map(|(id, question)| QuestionSummary {
                     id: *id,
                     phase: Some(question.phase.clone()),
-                    text: question.cause.for_people().to_owned(),
+                    text: question.cause.user_text().to_owned(),
                     choices: question.choices.clone(),
                 })
                 .collect(),
@@ -88,9 +88,9 @@ impl Run {
         self.phases.iter().find(|phase| phase.artifacts.iter().any(is_it)).map(|phase| &phase.spec.id)
     }
 
-    fn phase_row(&self, p: usize) -> PhaseSummary {
+    fn build_phase_summary(&self, p: usize) -> PhaseSummary {
         let phase = &self.phases[p];
-        let quota = self.quota_row(p);
+        let quota = self.quota_summary(p);
         PhaseSummary {
             id: phase.spec.id.clone(),
             parent: phase.parent.clone(),
@@ -100,21 +100,26 @@ impl Run {
                 .goals
                 .iter()
                 .enumerate()
-                .map(|(g, goal)| objective_row(phase, g, goal))
+                .map(|(g, goal)| objective_summary(phase, g, goal))
                 .collect(),
-            sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
+            sessions: phase
+                .sessions
+                .iter()
+                .filter_map(|id| self.sessions.get(id))
+                .map(session_summary)
+                .collect(),
             turns: self.turns_used(p),
             max_turns: phase.turns_in_all(),
             continuation: phase.continuations,
             continuations: self.continuations_allowed(p),
             billed: phase.billed,
-            policy: self.policy_of(p),
+            policy: self.deciding_policies(p),
             split: phase.split,
             verified: phase.verified,
             modified_checks: phase.modified_checks(),
             quota,
             quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
-            handoffs: self.handoff_rows(phase),
+            handoffs: self.handoff_summaries(phase),
             artifacts: phase.artifacts.clone(),
             origin: phase.origin,
             score: phase.score,
@@ -126,18 +131,18 @@ impl Run {
     }
 
     /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
-    fn handoff_rows(&self, phase: &Phase) -> Vec<HandoffSummary> {
-        let (newest, before) = match phase.closings.split_last() {
+    fn handoff_summaries(&self, phase: &Phase) -> Vec<HandoffSummary> {
+        let (newest, before) = match phase.closing_handoffs.split_last() {
             Some((newest, before)) if phase.is_over() => (Some(newest), before),
-            _ => (None, &phase.closings[..]),
+            _ => (None, &phase.closing_handoffs[..]),
         };
         let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
-        rows.map(|row| self.handoff_row(phase, row)).collect()
+        rows.map(|row| self.handoff_summary(phase, row)).collect()
     }
 
     /// Where a handoff lies now: those of a phase that is over are in the archive (C21). The first one of a part follows one of
     /// another phase, which may not be over yet.
-    fn handoff_row(&self, phase: &Phase, row: &HandoffSummary) -> HandoffSummary {
+    fn handoff_summary(&self, phase: &Phase, row: &HandoffSummary) -> HandoffSummary {
         let mut row = row.clone();
         if phase.is_over() {
             row.path = paths::archived(&row.path);
@@ -155,7 +160,7 @@ impl Run {
     }
 
     /// Who decides about a phase. The policy that decides most comes last; the others say what they decide.
-    fn policy_of(&self, p: usize) -> String {
+    fn deciding_policies(&self, p: usize) -> String {
         let mut deciders: Vec<(String, Vec<&str>)> = Vec::new();
         for capability in Capability::ALL {
             let Some(pin) = self.pin_for(p, capability) else { continue };
@@ -172,7 +177,7 @@ impl Run {
         deciders.iter().map(with_capabilities).chain([rest]).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn quota_row(&self, p: usize) -> Option<QuotaSummary> {
+    pub(super) fn quota_summary(&self, p: usize) -> Option<QuotaSummary> {
         match self.phases[p].step {
             PhaseStep::Quota { cause, since, until, .. } => Some(QuotaSummary { cause, since, until }),
             _ => self.session(p)?.quota,
@@ -184,45 +189,45 @@ impl Run {
             PhaseStep::Pending => PhaseStatus::Pending,
             PhaseStep::Baseline { .. } | PhaseStep::Budgeting { .. } => PhaseStatus::Scoping,
             PhaseStep::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
-            PhaseStep::Readying { .. } | PhaseStep::Branching { .. } => PhaseStatus::Starting,
+            PhaseStep::Starting { .. } | PhaseStep::Branching { .. } => PhaseStatus::Starting,
             PhaseStep::Working { .. } => match self.session(p).map(|s| s.state) {
                 Some(SessionState::WaitingApproval) => PhaseStatus::WaitingApproval,
                 Some(SessionState::WaitingQuota) => PhaseStatus::WaitingQuota,
                 _ => PhaseStatus::Working,
             },
             PhaseStep::Scoping { .. }
-            | PhaseStep::Sparing { .. }
+            | PhaseStep::DecidingOffload { .. }
             | PhaseStep::Offloading { .. }
-            | PhaseStep::Briefing { .. }
-            | PhaseStep::Rechecking { .. }
-            | PhaseStep::Rereading { .. }
-            | PhaseStep::Measuring { .. }
-            | PhaseStep::Judging { .. }
-            | PhaseStep::Completing { .. }
-            | PhaseStep::Recovering { .. }
-            | PhaseStep::Fitting { .. }
-            | PhaseStep::Summarising { then: OnSummary::Boundary | OnSummary::AskAgain(_), .. } => {
+            | PhaseStep::ComposingPrompt { .. }
+            | PhaseStep::RevalidatingHandoff { .. }
+            | PhaseStep::RereviewingHandoff { .. }
+            | PhaseStep::MeasuringWorkspace { .. }
+            | PhaseStep::Assessing { .. }
+            | PhaseStep::DecidingCompletion { .. }
+            | PhaseStep::DecidingRecovery { .. }
+            | PhaseStep::DecidingCompaction { .. }
+            | PhaseStep::Summarising { then: OnSummary::Boundary | OnSummary::RepeatPrompt(_), .. } => {
                 PhaseStatus::Working
             }
             PhaseStep::Summarising { then: OnSummary::Compact(_), .. } | PhaseStep::Compacting { .. } => {
                 PhaseStatus::Compacting
             }
-            PhaseStep::Surveying { .. }
-            | PhaseStep::Composing { .. }
-            | PhaseStep::Inspecting { .. }
+            PhaseStep::MeasuringAfterExit { .. }
+            | PhaseStep::ComposingHandoff { .. }
+            | PhaseStep::ValidatingHandoff { .. }
             | PhaseStep::Reviewing { .. }
             | PhaseStep::HandingOff { .. }
-            | PhaseStep::Ending { .. } => PhaseStatus::HandingOff,
+            | PhaseStep::EndingSession { .. } => PhaseStatus::HandingOff,
             PhaseStep::Quota { .. } => PhaseStatus::WaitingQuota,
-            PhaseStep::Backoff { .. } | PhaseStep::Due => PhaseStatus::Waiting,
-            PhaseStep::Proving { .. }
+            PhaseStep::Backoff { .. } | PhaseStep::ResumePending => PhaseStatus::Waiting,
+            PhaseStep::MeasuringBeforeChecks { .. }
             | PhaseStep::Committing { .. }
             | PhaseStep::CommittingToBranch { .. }
             | PhaseStep::Restoring { .. }
             | PhaseStep::CheckingFirst { .. }
             | PhaseStep::Verifying { .. } => PhaseStatus::Verifying,
             PhaseStep::UnderReview { .. } => PhaseStatus::UnderReview,
-            PhaseStep::Merging { .. } | PhaseStep::Unmerging { .. } | PhaseStep::Landing { .. } => {
+            PhaseStep::Merging { .. } | PhaseStep::AbortingMerge { .. } | PhaseStep::Landing { .. } => {
                 PhaseStatus::Merging
             }
             PhaseStep::Paused { .. } => PhaseStatus::Paused,
@@ -233,7 +238,7 @@ impl Run {
     }
 }
 
-fn objective_row(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSummary {
+fn objective_summary(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSummary {
     let mut note = goal.remark.clone();
     cut(&mut note, NOTE_BYTES);
     ObjectiveSummary {
@@ -253,7 +258,7 @@ fn objective_row(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSum
     }
 }
 
-fn session_row(session: &Session) -> SessionSummary {
+fn session_summary(session: &Session) -> SessionSummary {
     SessionSummary {
         id: session.id.clone(),
         agent: session.agent.label(),

@@ -29,17 +29,17 @@ struct SlotUsage<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) struct ScheduleState {
     /// The step in which it takes no place; none while somebody is at work in it.
-    rests: Option<Discriminant<PhaseStep>>,
+    idle_step: Option<Discriminant<PhaseStep>>,
     waits_for_provider: bool,
     /// Phases in all: those that are added for it come behind it.
     phases: usize,
 }
 
 impl Run {
-    pub(super) fn standing_of(&self, p: usize) -> ScheduleState {
+    pub(super) fn schedule_state_of(&self, p: usize) -> ScheduleState {
         let phase = &self.phases[p];
         ScheduleState {
-            rests: (!phase.takes_place()).then(|| std::mem::discriminant(&phase.step)),
+            idle_step: (!phase.occupies_slot()).then(|| std::mem::discriminant(&phase.step)),
             waits_for_provider: self.waits_for_provider(phase),
             phases: self.phases.len(),
         }
@@ -53,11 +53,11 @@ impl Run {
         }
         self.skip_dependents();
         self.ask_about_disputes();
-        while let Some(p) = self.next_to_go_on(ticked) {
+        while let Some(p) = self.next_ready_phase(ticked) {
             match self.phases[p].step {
                 PhaseStep::Pending => self.begin_phase(p),
                 PhaseStep::Split => self.join(p),
-                PhaseStep::UnderReview { .. } => self.review_over(p),
+                PhaseStep::UnderReview { .. } => self.end_review(p),
                 _ => self.continue_phase(p),
             }
             self.skip_dependents();
@@ -69,14 +69,15 @@ impl Run {
         }
     }
 
-    fn next_to_go_on(&self, ticked: bool) -> Option<usize> {
+    fn next_ready_phase(&self, ticked: bool) -> Option<usize> {
         let crowd = self.crowd();
         if crowd.is_full {
             return None;
         }
         let waiting = (0..self.phases.len()).filter(|p| {
-            let may = if self.phases[*p].step == PhaseStep::Due { ticked } else { self.is_ready(*p) };
-            may && self.has_place_in(&crowd, *p)
+            let may =
+                if self.phases[*p].step == PhaseStep::ResumePending { ticked } else { self.is_ready(*p) };
+            may && self.has_free_slot_in(&crowd, *p)
         });
         waiting.min_by_key(|p| {
             let phase = &self.phases[*p];
@@ -110,7 +111,7 @@ impl Run {
             if self.waits_for_provider(phase) {
                 crowd.limited.insert(self.provider_of(phase));
             }
-            if !phase.takes_place() {
+            if !phase.occupies_slot() {
                 continue;
             }
             count += 1;
@@ -126,11 +127,11 @@ impl Run {
     }
 
     /// One more may work: of all, of the workflow's phases, and at its provider.
-    pub(super) fn has_place(&self, p: usize) -> bool {
-        self.has_place_in(&self.crowd(), p)
+    pub(super) fn has_free_slot(&self, p: usize) -> bool {
+        self.has_free_slot_in(&self.crowd(), p)
     }
 
-    fn has_place_in(&self, crowd: &SlotUsage<'_>, p: usize) -> bool {
+    fn has_free_slot_in(&self, crowd: &SlotUsage<'_>, p: usize) -> bool {
         let is_one_more = !crowd.roots.contains(self.root_of(&self.phases[p]));
         if crowd.is_full || is_one_more && crowd.roots.len() >= self.workflow.limits.parallel.max(1) as usize
         {
@@ -146,7 +147,7 @@ impl Run {
     }
 
     /// How many parts of a phase may work at once, when nobody else does.
-    pub(super) fn places_for(&self, phase: &Phase) -> u32 {
+    pub(super) fn max_parallel_parts(&self, phase: &Phase) -> u32 {
         let agents = Some(self.workflow.limits.agents).filter(|agents| *agents > 0);
         let at_provider = self.workflow.providers.get(self.provider_of(phase)).copied();
         agents.into_iter().chain(at_provider).min().unwrap_or(u32::MAX)

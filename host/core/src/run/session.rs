@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-mod prompt_bill;
+mod prompt_usage;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,11 +18,11 @@ use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaSummary;
 use crate::workflow::AgentKind;
 
-use super::activity::{end_of, line_of};
-use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
+use super::phase_activity::{end_of, line_of};
+use super::query_facts::{PAST_COMPACTIONS, TURNS_TAKEN, push_bounded};
+use super::text_format::cut;
 use super::verdicts::SessionQueries;
-use super::wording::cut;
-use prompt_bill::PromptBill;
+use prompt_usage::PromptBill;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
 const RECENT_TURNS: usize = 32;
@@ -43,7 +43,7 @@ pub(super) const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
 /// Refusals that are kept for each session.
-const REFUSED_SHOWN: usize = 20;
+const MAX_REFUSALS: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ pub(super) struct Session {
     pub(super) answer_bytes: u64,
     pub(super) answer_tail: String,
     /// Something came since its last words, so that what it says next is another message.
-    is_apart: bool,
+    starts_new_message: bool,
     pub(super) billed: TokenUsage,
     /// Tokens since its agent last named a price.
     pub(super) unpriced_tokens: u64,
@@ -93,7 +93,7 @@ pub(super) struct Session {
     prompt_bill: PromptBill,
     pub(super) compactions: u32,
     pub(super) refilled_within_turns: u32,
-    pub(super) last_heard: UnixMs,
+    pub(super) last_event_at: UnixMs,
     pub(super) next_heartbeat: UnixMs,
     /// What the clock of its phase showed when it began.
     pub(super) active_before: DurationMs,
@@ -118,7 +118,7 @@ pub(super) struct Session {
     /// What is asked about it while it works.
     pub(super) at_work: SessionQueries,
     /// Tokens in the window when that question was put.
-    pub(super) used_when_asked: Option<u64>,
+    pub(super) used_at_last_query: Option<u64>,
     turn: TurnView,
     /// The model that it named.
     model: Option<String>,
@@ -165,14 +165,14 @@ impl Session {
             signals: VecDeque::new(),
             answer_bytes: 0,
             answer_tail: String::new(),
-            is_apart: false,
+            starts_new_message: false,
             billed: TokenUsage::default(),
             unpriced_tokens: 0,
             cut_prompts: 0,
             prompt_bill: PromptBill::default(),
             compactions: 0,
             refilled_within_turns: 0,
-            last_heard: at,
+            last_event_at: at,
             next_heartbeat: at,
             active_before: DurationMs(0),
             exit: None,
@@ -188,7 +188,7 @@ impl Session {
             last: String::new(),
             ending: String::new(),
             at_work: SessionQueries::default(),
-            used_when_asked: None,
+            used_at_last_query: None,
             turn: TurnView::default(),
             model: None,
             turns_taken: VecDeque::new(),
@@ -227,14 +227,14 @@ impl Session {
         self.retries = 0;
         self.answer_bytes = 0;
         self.answer_tail.clear();
-        self.is_apart = false;
+        self.starts_new_message = false;
         self.state = SessionState::Working;
-        self.last_heard = at;
+        self.last_event_at = at;
         self.turn_began = at;
     }
 
     /// What it has said since it had said so many bytes; that is not part of its answer.
-    pub(super) fn take_back_since(&mut self, answer_bytes: u64) -> String {
+    pub(super) fn split_off_answer(&mut self, answer_bytes: u64) -> String {
         let new = usize::try_from(self.answer_bytes.saturating_sub(answer_bytes)).unwrap_or(usize::MAX);
         self.answer_bytes = answer_bytes.min(self.answer_bytes);
         let mut from = self.answer_tail.len().saturating_sub(new);
@@ -278,8 +278,8 @@ impl Session {
 
     /// Whether the window has filled, or emptied, by a hundredth since a policy was asked about it at work: less than that
     /// waits for the end of the turn.
-    pub(super) fn has_filled(&self) -> bool {
-        match (self.used_when_asked, self.used_tokens, self.window_tokens) {
+    pub(super) fn occupancy_changed(&self) -> bool {
+        match (self.used_at_last_query, self.used_tokens, self.window_tokens) {
             (Some(asked), Some(used), Some(window)) => used.abs_diff(asked).saturating_mul(100) >= window,
             (asked, used, _) => used != asked,
         }
@@ -297,19 +297,22 @@ impl Session {
 
     /// Takes in what the agent said. Lifecycle changes (`Ready`, `PromptEnded`) are the phase machine's.
     pub(super) fn observe(&mut self, seq: Seq, at: UnixMs, event: &AgentEvent) {
-        self.last_heard = at;
-        self.is_apart |= event.separates_messages();
+        self.last_event_at = at;
+        self.starts_new_message |= event.separates_messages();
         self.prompt_bill.take(event);
         match event {
             AgentEvent::Text { text } => {
                 self.answer_bytes += text.len() as u64;
                 self.turn.text_bytes += text.len() as u64;
                 // A line that the host asked for begins where the message begins. The break is not the agent's, and not counted.
-                if std::mem::take(&mut self.is_apart) && !ends_a_line(&self.answer_tail) && !text.is_empty() {
+                if std::mem::take(&mut self.starts_new_message)
+                    && !ends_a_line(&self.answer_tail)
+                    && !text.is_empty()
+                {
                     self.answer_tail.push('\n');
                 }
                 self.answer_tail.push_str(text);
-                keep_tail(&mut self.answer_tail, ANSWER_TAIL_BYTES);
+                truncate_to_tail(&mut self.answer_tail, ANSWER_TAIL_BYTES);
             }
             AgentEvent::ToolCall { name, reads, writes, command, .. } => {
                 self.turn.tool_calls += 1;
@@ -326,7 +329,7 @@ impl Session {
             AgentEvent::ToolOutput { bytes, .. } => self.turn.tool_output_bytes += bytes,
             AgentEvent::Turn { used_tokens, billed } => {
                 self.end_turn(at, *used_tokens, billed);
-                self.show_no_retry();
+                self.clear_retry();
             }
             AgentEvent::Occupancy { used_tokens, window_tokens, source } => {
                 self.window_tokens = window_tokens.or(self.window_tokens);
@@ -334,7 +337,7 @@ impl Session {
                     self.fill(at, *used, *source);
                 }
             }
-            AgentEvent::Billing(billed) => self.bill(billed),
+            AgentEvent::Billing(billed) => self.add_usage(billed),
             AgentEvent::Signal(signal) => self.notice(seq, at, signal.clone()),
             AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
                 self.compactions += 1;
@@ -347,7 +350,7 @@ impl Session {
                     before_tokens,
                     after_tokens: *after_tokens,
                 };
-                keep_newest(&mut self.past_compactions, compaction, PAST_COMPACTIONS);
+                push_bounded(&mut self.past_compactions, compaction, PAST_COMPACTIONS);
                 self.compacted_at_turn = Some(self.turns);
                 self.used_before_compaction = before_tokens;
                 self.refilled_within_turns = 0;
@@ -375,7 +378,7 @@ impl Session {
                 );
             }
             AgentEvent::Refused(refusal) => {
-                self.keep_refusal(refusal);
+                self.record_refusal(refusal);
                 if refusal.kind == RefusalKind::Own {
                     self.count_refused(&refusal.target);
                 }
@@ -417,8 +420,8 @@ impl Session {
     }
 
     /// The first of them are kept, each once.
-    pub(super) fn keep_refusal(&mut self, refusal: &Refusal) {
-        if self.refusals.len() < REFUSED_SHOWN && !self.refusals.contains(refusal) {
+    pub(super) fn record_refusal(&mut self, refusal: &Refusal) {
+        if self.refusals.len() < MAX_REFUSALS && !self.refusals.contains(refusal) {
             self.refusals.push(refusal.clone());
         }
     }
@@ -445,7 +448,7 @@ impl Session {
     }
 
     /// A price is that of all tokens since the one before.
-    fn bill(&mut self, billed: &TokenUsage) {
+    fn add_usage(&mut self, billed: &TokenUsage) {
         self.billed.add(billed);
         self.unpriced_tokens = match billed.cost_microusd {
             Some(_) => 0,
@@ -455,7 +458,7 @@ impl Session {
 
     fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &TokenUsage) {
         self.turns += 1;
-        self.bill(billed);
+        self.add_usage(billed);
         // A turn may repeat what the agent itself has just reported; that is the better source.
         if let Some(used) = used_tokens.filter(|used| self.used_tokens != Some(*used)) {
             self.fill(at, used, OccupancySource::LastCall);
@@ -467,7 +470,7 @@ impl Session {
             output_tokens: billed.output_tokens,
             ..std::mem::take(&mut self.turn)
         };
-        keep_newest(&mut self.recent, turn, RECENT_TURNS);
+        push_bounded(&mut self.recent, turn, RECENT_TURNS);
         let taken = PastTurn {
             ordinal: self.turns,
             ended_at_ms: at,
@@ -477,7 +480,7 @@ impl Session {
             cost_microusd: billed.cost_microusd,
             model: self.model.clone(),
         };
-        keep_newest(&mut self.turns_taken, taken, TURNS_TAKEN);
+        push_bounded(&mut self.turns_taken, taken, TURNS_TAKEN);
         self.turn_began = at;
     }
 
@@ -510,7 +513,7 @@ fn ends_a_line(text: &str) -> bool {
 }
 
 /// Cuts a text to its last `limit` bytes, on a character boundary.
-fn keep_tail(text: &mut String, limit: usize) {
+fn truncate_to_tail(text: &mut String, limit: usize) {
     if text.len() > limit {
         let mut from = text.len() - limit;
         while !text.is_char_boundary(from) {

@@ -13,7 +13,7 @@ use super::Run;
 use super::active_split::ActiveSplit;
 use super::session::Session;
 use super::step::{PauseReason, PhaseStep};
-use super::wording::why_failed;
+use super::text_format::failure_text;
 
 impl Run {
     pub(super) fn begin_phase(&mut self, p: usize) {
@@ -30,14 +30,14 @@ impl Run {
     pub(super) fn begin(&mut self, p: usize) {
         let phase = &self.phases[p];
         if let Some(base) = phase.branch_from.clone() {
-            let setup = self.setup_of(p);
+            let setup = self.setup_commands(p);
             let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
             let action = self.emit(Action::Branch { phase, tree, base, setup });
             self.phases[p].step = PhaseStep::Branching { action };
             return;
         }
-        match self.checks_first(p) {
-            true => self.check_first(p),
+        match self.has_first_checks(p) {
+            true => self.run_first_checks(p),
             false => self.measure_baseline(p),
         }
     }
@@ -49,7 +49,7 @@ impl Run {
     }
 
     /// Commands that make a tree ready for work in this phase.
-    pub(super) fn setup_of(&self, p: usize) -> Vec<String> {
+    pub(super) fn setup_commands(&self, p: usize) -> Vec<String> {
         self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
     }
 
@@ -59,15 +59,15 @@ impl Run {
             ActionOutcome::Branched if self.phases[p].fork.as_ref().is_some_and(ActiveSplit::is_ready) => {
                 self.verify_committed(p);
             }
-            ActionOutcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
+            ActionOutcome::Branched if self.phases[p].fork.is_some() => self.on_integration_tree_ready(p),
             ActionOutcome::Branched => {
                 self.phases[p].branch_from = None;
                 self.begin(p);
             }
             other => {
                 let id = &self.phases[p].spec.id;
-                let text = format!("Phase {id} cannot get a work tree of its own: {}", why_failed(other));
-                self.pause(p, PauseReason::Stuck, text);
+                let text = format!("Phase {id} cannot get a work tree of its own: {}", failure_text(other));
+                self.pause(p, PauseReason::Blocked, text);
             }
         }
     }
@@ -82,7 +82,7 @@ impl Run {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
         let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
-        let (role_name, role) = Self::role_of_next(&self.workflow, &phase.spec, lead);
+        let (role_name, role) = Self::successor_role(&self.workflow, &phase.spec, lead);
         let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
         let max_turns = match phase.max_turns {
             0 => 0,
@@ -143,8 +143,8 @@ impl Run {
         phase.progress = 0;
         // In the same conversation, what was changed before counts as its own.
         if !is_resumed {
-            phase.before_session = phase.facts.clone();
-            phase.session_may_have_written = !session.agent.shows_its_calls();
+            phase.session_baseline = phase.facts.clone();
+            phase.session_may_have_written = !session.agent.reports_all_tool_calls();
         }
         self.index.spawned(spec.session.clone(), spec.phase.clone());
         self.sessions.insert(spec.session.clone(), session);
@@ -157,7 +157,7 @@ impl Run {
             });
         }
         let action = self.emit(Action::Spawn(spec));
-        self.phases[p].step = PhaseStep::Readying { action };
+        self.phases[p].step = PhaseStep::Starting { action };
     }
 
     /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.
@@ -174,7 +174,7 @@ impl Run {
         phase.is_begun() && !is_unbegun
     }
 
-    pub(super) fn first_brief(&mut self, p: usize) {
+    pub(super) fn request_first_prompt(&mut self, p: usize) {
         let phase = &self.phases[p];
         let lead = self.session(p).is_some_and(|session| session.lead);
         let kind = match (phase.origin, self.is_begun(p), lead) {
@@ -184,9 +184,9 @@ impl Run {
             (PhaseOrigin::Merge, false, _) => PromptKind::Merging,
             (PhaseOrigin::Workflow | PhaseOrigin::Split, false, _) => PromptKind::First,
         };
-        match self.is_reminded(p, kind) {
-            true => self.brief_next(p, PromptKind::Nudged),
-            false => self.recheck_or_brief(p, kind),
+        match self.is_resumed_conversation(p, kind) {
+            true => self.request_next_prompt(p, PromptKind::Nudged),
+            false => self.revalidate_or_prompt(p, kind),
         }
     }
 }

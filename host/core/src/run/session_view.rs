@@ -11,7 +11,7 @@ use crate::time::UnixMs;
 use crate::workflow::Mode;
 
 use super::session::{Session, TimedSignal};
-use super::wording::counted;
+use super::text_format::counted;
 
 /// A session of which nothing has been heard.
 pub(super) fn unknown_session_view(agent: &str, role: &str, state: SessionState) -> SessionView {
@@ -37,7 +37,7 @@ pub(super) fn unknown_session_view(agent: &str, role: &str, state: SessionState)
 }
 
 /// What stands for the phase of an agent that works in no run: nobody knows what it is to do.
-pub(super) fn outside_of_runs(id: &str) -> PhaseView {
+pub(super) fn placeholder_phase_view(id: &str) -> PhaseView {
     PhaseView {
         id: PhaseId::new(id),
         title: String::new(),
@@ -74,7 +74,7 @@ impl Session {
             turns_since_compaction: self.turns_since_compaction(),
             billed_input_tokens: self.billed.input_tokens,
             billed_output_tokens: self.billed.output_tokens,
-            idle_ms: now.since(self.last_heard).0,
+            idle_ms: now.since(self.last_event_at).0,
             active_ms,
             exit: self.exit,
             recent: self.recent.iter().copied().collect(),
@@ -105,7 +105,7 @@ impl Session {
             views.push(SignalView {
                 seq,
                 channel: SignalSource::AgentText,
-                age_ms: now.since(self.last_heard).0,
+                age_ms: now.since(self.last_event_at).0,
                 prompt: self.prompts,
                 code: None,
                 status: None,

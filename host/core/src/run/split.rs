@@ -3,13 +3,13 @@
 
 use crate::action::Action;
 use crate::decision::{SubPhase, WorkStyle};
-use crate::decision_rules::split_fits;
+use crate::decision_rules::validate_split;
 use crate::ids::{PhaseId, RoleName};
 use crate::input::ActionOutcome;
 use crate::observation::SplitLimits;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
-use crate::visible::{says_something, visible_name};
+use crate::visible::{has_visible_text, visible_name};
 use crate::workflow::{Objective, PhaseSpec as Spec, REVIEW_SCORE, REVIEWER, ReviewRequirement};
 use crate::worktree::WorktreeName;
 
@@ -18,15 +18,15 @@ use super::active_split::ActiveSplit;
 use super::phase::{InheritedState, ObjectiveReport, ObjectiveState, Phase};
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
-use super::turns::MOST_TURNS;
-use super::wording::{cut, one_line, why_failed};
+use super::text_format::{cut, failure_text, one_line};
+use super::turn_budget::MAX_TURN_FACTOR;
 
 /// Bytes of the title of a part, which stands in headings and commit messages.
 const TITLE_BYTES: usize = 120;
 
 /// The title of a part: that which a policy gives it, or of a policy that gives none its place; a short line that nothing obeys.
 fn title_of(words: &str, n: usize) -> String {
-    let mut title = match says_something(words) {
+    let mut title = match has_visible_text(words) {
         true => visible_name(&one_line(words)).into_owned(),
         false => format!("part {}", n + 1),
     };
@@ -38,8 +38,8 @@ impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
     pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
         let phase = &self.phases[p];
-        let open = phase.open_goals().map(|(_, goal)| &goal.spec.id);
-        split_fits(&phase.spec.id, phase.depth, self.split_limits(), open, parts)
+        let open = phase.open_objectives().map(|(_, goal)| &goal.spec.id);
+        validate_split(&phase.spec.id, phase.depth, self.split_limits(), open, parts)
     }
 
     /// What a split may be.
@@ -49,14 +49,14 @@ impl Run {
     }
 
     /// What its session knew is handed off first: its parts go on from there (C23).
-    pub(super) fn leave_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
+    pub(super) fn hand_off_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
         self.phases[p].parts = parts;
         self.start_successor(p, SuccessorReason::Parts);
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
     /// yesterday, and a session goes on with the whole.
-    pub(super) fn split_as_planned(&mut self, p: usize) {
+    pub(super) fn resume_split(&mut self, p: usize) {
         let parts = std::mem::take(&mut self.phases[p].parts);
         match self.check_split(p, &parts) {
             Ok(()) => self.checkpoint(p, parts),
@@ -82,8 +82,8 @@ impl Run {
                 // Asked for once more, it is the same split.
                 self.phases[p].splits -= 1;
                 let id = &self.phases[p].spec.id;
-                let text = format!("Phase {id} cannot be split: {}", why_failed(other));
-                self.pause(p, PauseReason::Stuck, text);
+                let text = format!("Phase {id} cannot be split: {}", failure_text(other));
+                self.pause(p, PauseReason::Blocked, text);
             }
         }
     }
@@ -94,17 +94,17 @@ impl Run {
         phase.parts.clear();
         // What comes together may need mending, by a session of this phase.
         if phase.max_turns == 0 {
-            phase.give_turns(base_turns);
+            phase.grant_turns(base_turns);
         }
         let parent = self.phases[p].clone();
-        let inherited = parent.to_inherit(base);
+        let inherited = parent.inherited_state(base);
         let author = parent.session.clone();
         let reported = parent.reported_handoff.clone().map(|(by, handoff)| (by.or(author), handoff));
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
             let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
             let goals = parent.goals.iter().filter(|goal| part.objectives.contains(&goal.spec.id));
-            let goals: Vec<ObjectiveState> = goals.map(ObjectiveState::for_part).collect();
+            let goals: Vec<ObjectiveState> = goals.map(ObjectiveState::reopened_for_part).collect();
             let objectives: Vec<Objective> = goals.iter().map(|goal| goal.spec.clone()).collect();
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
@@ -125,7 +125,7 @@ impl Run {
                 depth: parent.depth + 1,
                 reviewed_by_default,
                 mini_plan: part.order == WorkStyle::MiniPlan,
-                max_turns: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MOST_TURNS)),
+                max_turns: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MAX_TURN_FACTOR)),
                 tree: base.map_or_else(|| parent.tree.clone(), |_| WorktreeName::for_phase(&id)),
                 branch_from: base.cloned(),
                 attempts: parent.attempts.clone(),
@@ -141,7 +141,7 @@ impl Run {
                 ..Phase::new(spec)
             };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
-            phase.news = phase.has_records();
+            phase.has_unrecorded_progress = phase.has_records();
             forked.push(phase);
         }
         self.notify(ProgressEvent::Split {
@@ -150,9 +150,9 @@ impl Run {
                 .iter()
                 .map(|phase| (phase.spec.id.clone(), phase.spec.title.clone()))
                 .collect(),
-            objectives: parent.open_goals().count() as u32,
-            reason: parent.because.for_people().to_owned(),
-            at_once: self.places_for(&parent).min(parts.len() as u32),
+            objectives: parent.open_objectives().count() as u32,
+            reason: parent.because.user_text().to_owned(),
+            at_once: self.max_parallel_parts(&parent).min(parts.len() as u32),
         });
         let phase = &mut self.phases[p];
         phase.split += parts.len() as u32;
@@ -161,7 +161,7 @@ impl Run {
             parent.tree.clone(),
             forked.iter().map(|phase| phase.spec.id.clone()).collect(),
         );
-        fork.sessions_seen = phase.sessions.len();
+        fork.sessions_at_checkout = phase.sessions.len();
         phase.fork = Some(fork);
         if base.is_some() {
             phase.tree = WorktreeName::integration(&parent.spec.id, parent.splits);
@@ -195,8 +195,8 @@ impl Run {
 impl Phase {
     /// What its parts start from, where a session worked on it in this walk of its loop. A part with a tree of its own starts from
     /// `base`, which nobody but its own sessions changes: the age of the handoff is not measured there.
-    fn to_inherit(&self, base: Option<&String>) -> Option<Box<InheritedState>> {
-        let session = self.session.clone().filter(|_| self.sessions.len() > self.sessions_before);
+    fn inherited_state(&self, base: Option<&String>) -> Option<Box<InheritedState>> {
+        let session = self.session.clone().filter(|_| self.sessions.len() > self.sessions_before_iteration);
         let inherited = self.inherited.as_ref();
         let session = session.or_else(|| Some(inherited?.session.clone()))?;
         let mut handoff = self.newest_handoff().cloned();
@@ -214,7 +214,7 @@ impl Phase {
 
 impl ObjectiveState {
     /// The same, open, in a part: what was said of it goes with it.
-    fn for_part(&self) -> Self {
+    fn reopened_for_part(&self) -> Self {
         Self {
             remark: self.remark.clone(),
             reported: self.reported.clone().map(|said| ObjectiveReport { before_prompt: None, ..said }),

@@ -37,11 +37,11 @@ pub(super) enum PhaseStep {
         then: OnTurnBudget,
     },
     /// `Spawn`, until the agent says that it is ready.
-    Readying {
+    Starting {
         action: ActionId,
     },
     /// `offloading.decide` on what the next prompt would embed (C4).
-    Sparing {
+    DecidingOffload {
         request: RequestId,
         kind: PromptKind,
         focus: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) enum PhaseStep {
         large: Vec<LargeText>,
     },
     /// `prompting.compose`.
-    Briefing {
+    ComposingPrompt {
         request: RequestId,
         kind: PromptKind,
         focus: Vec<usize>,
@@ -67,33 +67,33 @@ pub(super) enum PhaseStep {
         interrupted: bool,
     },
     /// `Assess` after a prompt or a session ended.
-    Measuring {
+    MeasuringWorkspace {
         action: ActionId,
         occasion: AssessTrigger,
         focus: Vec<usize>,
     },
     /// `exhaustion.assess` on a prompt or session that ended.
-    Judging {
+    Assessing {
         request: RequestId,
         occasion: AssessTrigger,
         focus: Vec<usize>,
     },
     /// `completion.decide` on a prompt that was answered.
-    Completing {
+    DecidingCompletion {
         request: RequestId,
         occasion: AssessTrigger,
         focus: Vec<usize>,
         assessment: Box<Assessment>,
     },
     /// `recovery.decide` on what ended otherwise, or is not done.
-    Recovering {
+    DecidingRecovery {
         request: RequestId,
         occasion: AssessTrigger,
         focus: Vec<usize>,
         judgment: Box<Judgment>,
     },
     /// `compaction.decide`.
-    Fitting {
+    DecidingCompaction {
         request: RequestId,
     },
     /// `WriteSummaries`; `digest` is the address of the summary of the phase.
@@ -109,19 +109,19 @@ pub(super) enum PhaseStep {
         answer_bytes: u64,
     },
     /// `Assess` after a session is gone, for what it leaves behind.
-    Surveying {
+    MeasuringAfterExit {
         action: ActionId,
         then: SuccessorReason,
     },
     /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
-    Composing {
+    ComposingHandoff {
         request: RequestId,
         then: SuccessorReason,
         path: String,
         refused: Option<Box<HandoffRefusal>>,
     },
     /// `Inspect` of what was composed.
-    Inspecting {
+    ValidatingHandoff {
         action: ActionId,
         then: SuccessorReason,
         draft: Box<PendingHandoff>,
@@ -139,20 +139,20 @@ pub(super) enum PhaseStep {
         draft: Box<PendingHandoff>,
     },
     /// `Inspect` of the newest handoff, before a session starts from it after a while.
-    Rechecking {
+    RevalidatingHandoff {
         action: ActionId,
         kind: PromptKind,
         focus: Vec<usize>,
     },
     /// `review.assess` of it.
-    Rereading {
+    RereviewingHandoff {
         request: RequestId,
         kind: PromptKind,
         focus: Vec<usize>,
         found: HandoffCheck,
     },
     /// `End`, until the process is gone.
-    Ending {
+    EndingSession {
         then: OnSessionEnd,
     },
     /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
@@ -170,7 +170,7 @@ pub(super) enum PhaseStep {
         until: UnixMs,
     },
     /// `Assess`: whether the files are there that the objectives name, now that all of them are taken for done.
-    Proving {
+    MeasuringBeforeChecks {
         action: ActionId,
     },
     /// `Commit` of what is to be verified, reviewed and merged.
@@ -212,7 +212,7 @@ pub(super) enum PhaseStep {
         part: PhaseId,
     },
     /// `Unmerge` of what could not be brought together.
-    Unmerging {
+    AbortingMerge {
         action: ActionId,
     },
     /// `Land` of what all of them made.
@@ -220,7 +220,7 @@ pub(super) enum PhaseStep {
         action: ActionId,
     },
     /// A person has answered: goes on as soon as there is a place.
-    Due,
+    ResumePending,
     /// `Ask`.
     Paused {
         question: ActionId,
@@ -240,7 +240,7 @@ pub(super) enum OnTurnBudget {
     /// The boundary between two prompts.
     Boundary,
     /// Another session.
-    Succeed(SuccessorReason),
+    StartSuccessor(SuccessorReason),
 }
 
 /// What follows once the summaries are written.
@@ -251,7 +251,7 @@ pub(super) enum OnSummary {
     /// The compaction, with these instructions to the agent.
     Compact(String),
     /// The same objectives once more: the agent compacted its context by itself.
-    AskAgain(Vec<usize>),
+    RepeatPrompt(Vec<usize>),
 }
 
 /// What follows once its work is committed in the workspace.
@@ -280,7 +280,7 @@ pub(super) enum OnRestore {
 /// What follows when a session is gone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OnSessionEnd {
-    Succeed(SuccessorReason),
+    StartSuccessor(SuccessorReason),
     Split(Vec<SubPhase>),
     /// It is reviewed.
     Review,
@@ -298,7 +298,7 @@ pub(super) enum OnSessionEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PauseReason {
     /// The phase cannot go on by itself.
-    Stuck,
+    Blocked,
     /// Nothing shows that objectives are done, or something says that they are not.
     Unproven,
     /// An agent that has worked asks a person something.
@@ -317,15 +317,15 @@ impl PhaseStep {
         match self {
             PhaseStep::Baseline { action }
             | PhaseStep::CheckingFirst { action, .. }
-            | PhaseStep::Readying { action }
+            | PhaseStep::Starting { action }
             | PhaseStep::Working { action, .. }
-            | PhaseStep::Measuring { action, .. }
-            | PhaseStep::Proving { action }
+            | PhaseStep::MeasuringWorkspace { action, .. }
+            | PhaseStep::MeasuringBeforeChecks { action }
             | PhaseStep::Summarising { action, .. }
             | PhaseStep::Compacting { action, .. }
-            | PhaseStep::Surveying { action, .. }
-            | PhaseStep::Inspecting { action, .. }
-            | PhaseStep::Rechecking { action, .. }
+            | PhaseStep::MeasuringAfterExit { action, .. }
+            | PhaseStep::ValidatingHandoff { action, .. }
+            | PhaseStep::RevalidatingHandoff { action, .. }
             | PhaseStep::HandingOff { action, .. }
             | PhaseStep::Offloading { action, .. }
             | PhaseStep::Committing { action }
@@ -335,7 +335,7 @@ impl PhaseStep {
             | PhaseStep::Checkpointing { action, .. }
             | PhaseStep::Branching { action }
             | PhaseStep::Merging { action, .. }
-            | PhaseStep::Unmerging { action }
+            | PhaseStep::AbortingMerge { action }
             | PhaseStep::Landing { action } => *action == id,
             _ => false,
         }
@@ -344,8 +344,8 @@ impl PhaseStep {
     /// Where the handoff under way will lie.
     pub(super) fn path_of_draft(&self) -> Option<&str> {
         match self {
-            PhaseStep::Composing { path, .. } => Some(path),
-            PhaseStep::Inspecting { draft, .. }
+            PhaseStep::ComposingHandoff { path, .. } => Some(path),
+            PhaseStep::ValidatingHandoff { draft, .. }
             | PhaseStep::Reviewing { draft, .. }
             | PhaseStep::HandingOff { draft, .. } => Some(&draft.path),
             _ => None,
@@ -357,15 +357,15 @@ impl PhaseStep {
         match self {
             PhaseStep::Scoping { request, .. }
             | PhaseStep::Budgeting { request, .. }
-            | PhaseStep::Sparing { request, .. }
-            | PhaseStep::Briefing { request, .. }
-            | PhaseStep::Judging { request, .. }
-            | PhaseStep::Completing { request, .. }
-            | PhaseStep::Recovering { request, .. }
-            | PhaseStep::Fitting { request }
-            | PhaseStep::Composing { request, .. }
+            | PhaseStep::DecidingOffload { request, .. }
+            | PhaseStep::ComposingPrompt { request, .. }
+            | PhaseStep::Assessing { request, .. }
+            | PhaseStep::DecidingCompletion { request, .. }
+            | PhaseStep::DecidingRecovery { request, .. }
+            | PhaseStep::DecidingCompaction { request }
+            | PhaseStep::ComposingHandoff { request, .. }
             | PhaseStep::Reviewing { request, .. }
-            | PhaseStep::Rereading { request, .. } => *request == id,
+            | PhaseStep::RereviewingHandoff { request, .. } => *request == id,
             _ => false,
         }
     }
@@ -381,7 +381,7 @@ impl PauseReason {
             PauseReason::Asked => {
                 vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop, PauseAnswer::Accept]
             }
-            PauseReason::Stuck | PauseReason::Conflict => {
+            PauseReason::Blocked | PauseReason::Conflict => {
                 vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop]
             }
             PauseReason::PhaseCeiling | PauseReason::RunCeiling => {

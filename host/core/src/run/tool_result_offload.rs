@@ -9,11 +9,11 @@ use crate::observation::{
 };
 
 use super::Run;
-use super::session_view::{outside_of_runs, unknown_session_view};
+use super::session_view::{placeholder_phase_view, unknown_session_view};
 
 /// Results of all sessions that wait at a time. An agent calls a few tools at once; one that offers more gets what is
 /// over this as it is, and nothing grows without bound.
-pub(super) const WAITING: usize = 64;
+pub(super) const PENDING_OFFERS_MAX: usize = 64;
 
 impl Run {
     /// Asks about an item, or says at once that it stays: where nobody works any more, nobody's context is spared.
@@ -21,7 +21,12 @@ impl Run {
         let phase = self.phase_of(session).filter(|p| self.has_live_session(*p));
         let known = self.offers.values().any(|waiting| waiting.id == item.id);
         match phase {
-            Some(p) if !self.stopping && self.ending.is_none() && !known && self.offers.len() < WAITING => {
+            Some(p)
+                if !self.stopping
+                    && self.ending.is_none()
+                    && !known
+                    && self.offers.len() < PENDING_OFFERS_MAX =>
+            {
                 let request = self.ask_offloading(p, vec![item.clone()]);
                 self.offers.insert(request, item.clone());
             }
@@ -50,7 +55,7 @@ pub fn wants_offload(item: &ContextItem, result: &Result<Decision, Fault>) -> bo
 /// The same question for an item of a client that works in no run: nothing is known of its context.
 pub fn standalone_offload_query(item: ContextItem) -> PolicyRequest {
     let session = unknown_session_view("", "", SessionState::Working);
-    let phase = outside_of_runs("none");
+    let phase = placeholder_phase_view("none");
     let observation =
         OffloadingObservation { session, phase, items: vec![item], attributes: Attributes::default() };
     PolicyRequest::new(PolicyQuery::Offload(Box::new(observation)), Vec::new())

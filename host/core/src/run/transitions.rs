@@ -13,7 +13,7 @@ use crate::text::TextBlob;
 use crate::view::COULD_NOT_START;
 
 use super::Run;
-use super::conversation::NOT_RESUMED;
+use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::session::Session;
 use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
@@ -23,27 +23,28 @@ impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
     pub(super) fn measure(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
         let action = self.assess(p, false);
-        self.phases[p].step = PhaseStep::Measuring { action, occasion, focus };
+        self.phases[p].step = PhaseStep::MeasuringWorkspace { action, occasion, focus };
     }
 
-    pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &ActionOutcome) {
+    pub(super) fn apply_outcome_to_phase(&mut self, id: ActionId, outcome: &ActionOutcome) {
         let Some(p) = self.phase_waiting_for(id) else { return };
         if let ActionOutcome::Assessed { facts } = outcome {
-            self.phases[p].facts = facts.clone();
+            let now = self.now;
+            self.phases[p].set_facts(facts, now);
         }
         match (self.phases[p].step.clone(), outcome) {
             (PhaseStep::Branching { .. }, outcome) => self.branched(p, outcome),
             // What cannot be looked at shows nothing: neither that the work is done nor that it is not.
             (
                 PhaseStep::Baseline { .. }
-                | PhaseStep::Measuring { .. }
-                | PhaseStep::Proving { .. }
-                | PhaseStep::Surveying { .. },
+                | PhaseStep::MeasuringWorkspace { .. }
+                | PhaseStep::MeasuringBeforeChecks { .. }
+                | PhaseStep::MeasuringAfterExit { .. },
                 ActionOutcome::Failed { error },
             ) => {
                 let text =
                     format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
-                self.pause(p, PauseReason::Stuck, text);
+                self.pause(p, PauseReason::Blocked, text);
             }
             (PhaseStep::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
             (PhaseStep::Baseline { .. }, outcome) => {
@@ -51,17 +52,17 @@ impl Run {
                 self.find_results(p, outcome);
                 self.scope(p, SplitTrigger::PhaseStart);
             }
-            (PhaseStep::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
-            (PhaseStep::Proving { .. }, _) => self.proven(p),
-            (PhaseStep::Readying { .. }, ActionOutcome::Failed { error }) => {
+            (PhaseStep::MeasuringWorkspace { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
+            (PhaseStep::MeasuringBeforeChecks { .. }, _) => self.proven(p),
+            (PhaseStep::Starting { .. }, ActionOutcome::Failed { error }) => {
                 let exit = ProcessExit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, COULD_NOT_START);
                 }
-                self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error));
+                self.replace_session(p, SuccessorReason::Retry, EndCause::from_host(error));
             }
             // Nothing changes by waiting: a person is asked at once, and told where the agent is named.
-            (PhaseStep::Readying { .. }, ActionOutcome::Unstartable { error }) => {
+            (PhaseStep::Starting { .. }, ActionOutcome::Unstartable { error }) => {
                 let exit = ProcessExit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, COULD_NOT_START);
@@ -69,10 +70,10 @@ impl Run {
                 let phase = &self.phases[p].spec;
                 let choice = self.workflow.agent_choice(phase);
                 let text = format!("Phase {} cannot start its agent: {error}. {choice}", phase.id);
-                self.pause(p, PauseReason::Stuck, text);
+                self.pause(p, PauseReason::Blocked, text);
             }
             (PhaseStep::Working { .. }, ActionOutcome::Failed { error }) => {
-                self.replace_session(p, SuccessorReason::Retry, EndCause::of_host(error))
+                self.replace_session(p, SuccessorReason::Retry, EndCause::from_host(error))
             }
             (PhaseStep::Summarising { digest, then, .. }, outcome) => {
                 self.summarised(p, digest, then, outcome)
@@ -80,9 +81,13 @@ impl Run {
             (PhaseStep::Compacting { .. }, ActionOutcome::Failed { error }) => {
                 self.compaction_failed(p, error)
             }
-            (PhaseStep::Surveying { then, .. }, _) => self.surveyed(p, then),
-            (PhaseStep::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
-            (PhaseStep::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
+            (PhaseStep::MeasuringAfterExit { then, .. }, _) => self.on_measured_after_exit(p, then),
+            (PhaseStep::ValidatingHandoff { then, draft, .. }, outcome) => {
+                self.on_handoff_validated(p, then, *draft, outcome)
+            }
+            (PhaseStep::RevalidatingHandoff { kind, focus, .. }, outcome) => {
+                self.on_handoff_revalidated(p, kind, focus, outcome)
+            }
             (PhaseStep::HandingOff { then, draft, .. }, outcome) => {
                 if let ActionOutcome::HandoffWritten { path, artifact, index } = outcome {
                     self.handoff_written(p, *draft, path, artifact, index.as_ref());
@@ -97,7 +102,7 @@ impl Run {
             (PhaseStep::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
             (PhaseStep::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
             (PhaseStep::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
-            (PhaseStep::Unmerging { .. }, outcome) => self.unmerged(p, outcome),
+            (PhaseStep::AbortingMerge { .. }, outcome) => self.on_merge_aborted(p, outcome),
             (PhaseStep::Landing { .. }, outcome) => self.landed(p, outcome),
             (PhaseStep::Offloading { kind, focus, large, .. }, outcome) => {
                 self.offloaded(p, kind, focus, &large, outcome);
@@ -110,16 +115,20 @@ impl Run {
     /// parts came together, since what is mended there has to stay there.
     pub(super) fn scope(&mut self, p: usize, occasion: SplitTrigger) {
         if self.phases[p].is_made_by_host() {
-            return self.keep_scope(p, occasion, &EndCause::of_host("it is one thing to do"));
+            return self.continue_unsplit(p, occasion, &EndCause::from_host("it is one thing to do"));
         }
         if self.phases[p].fork.is_some() {
-            return self.keep_scope(p, occasion, &EndCause::of_host("its parts are together already"));
+            return self.continue_unsplit(
+                p,
+                occasion,
+                &EndCause::from_host("its parts are together already"),
+            );
         }
         let request = self.ask_split(p, occasion);
         self.phases[p].step = PhaseStep::Scoping { request, occasion };
     }
 
-    pub(super) fn event_in_phase(&mut self, p: usize, event: &AgentEvent) {
+    pub(super) fn apply_event_to_phase(&mut self, p: usize, event: &AgentEvent) {
         if Session::is_output(event) {
             self.end_agent_quota_wait(p);
         }
@@ -128,11 +137,11 @@ impl Run {
         let (id, now) = (session.id.clone(), self.now);
         match event {
             AgentEvent::Ready { .. } => {
-                if let PhaseStep::Readying { .. } = self.phases[p].step {
+                if let PhaseStep::Starting { .. } = self.phases[p].step {
                     if let Some(session) = self.session_mut(p) {
                         session.state = SessionState::Idle;
                     }
-                    self.first_brief(p);
+                    self.request_first_prompt(p);
                 }
             }
             AgentEvent::Turn { .. } | AgentEvent::Occupancy { .. } => {
@@ -143,21 +152,21 @@ impl Run {
                     max_turns: session.max_turns,
                     occupancy: session.occupancy(now),
                 };
-                let is_news = matches!(event, AgentEvent::Turn { .. }) || session.has_filled();
+                let is_news = matches!(event, AgentEvent::Turn { .. }) || session.occupancy_changed();
                 self.notify(notice);
                 if is_news {
                     self.assess_at_work(p, AssessTrigger::Turn);
                 }
-                self.look_at_turns(p);
+                self.check_turns_at_work(p);
             }
             AgentEvent::ToolCall { .. } | AgentEvent::ApprovalRequested { .. } => {
                 let what = session.last.clone();
                 self.notify(ProgressEvent::Activity { phase, session: id, what });
             }
-            AgentEvent::ApprovalResolved { allowed: false } => self.call_refused(p),
+            AgentEvent::ApprovalResolved { allowed: false } => self.on_call_refused(p),
             AgentEvent::Signal(signal) if signal.channel != crate::facts::SignalSource::ToolOutput => {
                 if signal.retrying {
-                    self.agent_retries(p, signal);
+                    self.on_agent_retry(p, signal);
                 }
                 self.assess_at_work(p, AssessTrigger::Signal);
             }
@@ -213,13 +222,13 @@ impl Run {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
             }
-            self.brief_next(p, PromptKind::ReOriented);
+            self.request_next_prompt(p, PromptKind::ReOriented);
         }
     }
 
     /// A compaction that was asked for ends in no `PromptEnded`: an agent that only answers has refused it.
     fn compaction_refused(&mut self, p: usize, answer_bytes: u64) {
-        let said = self.session_mut(p).map(|session| session.take_back_since(answer_bytes));
+        let said = self.session_mut(p).map(|session| session.split_off_answer(answer_bytes));
         let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
         self.compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
     }
@@ -240,32 +249,32 @@ impl Run {
             return;
         }
         if self.stopping {
-            return self.look_after_stop(p);
+            return self.measure_after_stop(p);
         }
         self.end_agent_quota_wait(p);
         match self.phases[p].step.clone() {
-            PhaseStep::Ending { then } => self.after_end(p, then),
+            PhaseStep::EndingSession { then } => self.on_session_ended(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
-            PhaseStep::Working { .. } | PhaseStep::Readying { .. }
+            PhaseStep::Working { .. } | PhaseStep::Starting { .. }
                 if !exit.by_host && self.could_not_resume(p) =>
             {
-                self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(NOT_RESUMED));
+                self.replace_session(p, SuccessorReason::Uncounted, EndCause::from_host(NOT_RESUMED));
             }
             PhaseStep::Working { focus, .. } => self.measure(p, AssessTrigger::SessionEnded, focus),
-            PhaseStep::Readying { .. } => self.measure(p, AssessTrigger::SessionEnded, Vec::new()),
+            PhaseStep::Starting { .. } => self.measure(p, AssessTrigger::SessionEnded, Vec::new()),
             PhaseStep::Scoping { .. }
-            | PhaseStep::Sparing { .. }
+            | PhaseStep::DecidingOffload { .. }
             | PhaseStep::Offloading { .. }
-            | PhaseStep::Briefing { .. }
-            | PhaseStep::Rechecking { .. }
-            | PhaseStep::Rereading { .. }
-            | PhaseStep::Fitting { .. }
+            | PhaseStep::ComposingPrompt { .. }
+            | PhaseStep::RevalidatingHandoff { .. }
+            | PhaseStep::RereviewingHandoff { .. }
+            | PhaseStep::DecidingCompaction { .. }
             | PhaseStep::Summarising { .. }
             | PhaseStep::Compacting { .. } => {
                 // An agent may end by itself after its work; one that did nothing is not started for ever.
                 let succession =
                     if prompts > 0 && done > 0 { SuccessorReason::Uncounted } else { SuccessorReason::Retry };
-                let because = EndCause::of_host("the agent's process ended between two prompts");
+                let because = EndCause::from_host("the agent's process ended between two prompts");
                 self.replace_session(p, succession, because);
             }
             _ => {}
@@ -273,7 +282,7 @@ impl Run {
     }
 
     /// A session that was to end before its agent had started, and whose agent cannot start: nothing else will say that it is gone.
-    pub(super) fn end_unstarted(&mut self, intent: &Intent, outcome: &ActionOutcome) {
+    pub(super) fn end_failed_start(&mut self, intent: &Intent, outcome: &ActionOutcome) {
         let (Action::Spawn(spec), ActionOutcome::Failed { .. } | ActionOutcome::Unstartable { .. }) =
             (&intent.action, outcome)
         else {
@@ -285,16 +294,16 @@ impl Run {
     }
 
     /// Asks for the prompt of what comes next.
-    pub(super) fn brief_next(&mut self, p: usize, kind: PromptKind) {
-        let focus = self.focus_of_next(p, kind);
+    pub(super) fn request_next_prompt(&mut self, p: usize, kind: PromptKind) {
+        let focus = self.next_prompt_focus(p, kind);
         self.brief(p, kind, focus);
     }
 
     /// One objective at a time; the lead gets all that is left (C18).
-    pub(super) fn focus_of_next(&self, p: usize, kind: PromptKind) -> Vec<usize> {
+    pub(super) fn next_prompt_focus(&self, p: usize, kind: PromptKind) -> Vec<usize> {
         let phase = &self.phases[p];
         let focus = match kind {
-            PromptKind::Merging => phase.open_goals().map(|(g, _)| g).collect(),
+            PromptKind::Merging => phase.open_objectives().map(|(g, _)| g).collect(),
             _ => phase.next_focus(),
         };
         if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
@@ -317,13 +326,13 @@ impl Run {
             self.session_mut(p).is_some_and(|session| std::mem::take(&mut session.is_split_declined));
         let kind = match kind {
             PromptKind::Next if is_declined => {
-                self.phases[p].because = EndCause::of_host("the split that you asked for was declined");
+                self.phases[p].because = EndCause::from_host("the split that you asked for was declined");
                 PromptKind::Nudged
             }
             kind => kind,
         };
         // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
-        if let Some(wait) = self.wait_of_its_provider(p) {
+        if let Some(wait) = self.provider_wait(p) {
             return self.join_wait(p, wait, focus);
         }
         self.offload_then_prompt(p, kind, focus);
@@ -331,7 +340,8 @@ impl Run {
 
     pub(super) fn prompt(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, text: &str) {
         let now = self.now;
-        let spoke = self.last_to_speak(p).map(|session| (session.answer_tail.clone(), session.id.clone()));
+        let spoke =
+            self.last_prompted_session(p).map(|session| (session.answer_tail.clone(), session.id.clone()));
         let Some(session) = self.session_mut(p) else {
             return;
         };
@@ -339,13 +349,13 @@ impl Run {
         session.lost_context = false;
         let (id, prompt, is_resumed) = (session.id.clone(), session.prompts, session.is_resumed);
         let earlier = self.phases[p].sessions.iter().rev().find(|known| **known != id).cloned();
-        let beside = self.at_work_beside(p);
+        let beside = self.live_phases_in_same_folder(p);
         for q in &beside {
             self.phases[*q].has_company = true;
-            self.phases[*q].kept.in_company = true;
+            self.phases[*q].kept.folder_was_shared = true;
         }
         let phase = &mut self.phases[p];
-        phase.news = true;
+        phase.has_unrecorded_progress = true;
         // What an earlier session wrote for its successor is not this one's word; it stays until something is finished by it.
         if prompt == 1
             && let Some((by @ None, _)) = &mut phase.reported_handoff
@@ -353,21 +363,22 @@ impl Run {
             *by = earlier;
         }
         if let Some((answer, by)) = spoke {
-            phase.keep_what_was_denied(&focus, &answer, Some(&by));
+            phase.record_denied_objectives(&focus, &answer, Some(&by));
         }
         if kind == PromptKind::Nudged && (prompt > 1 || is_resumed) {
             // It may be asked for more than it was prompted for, by what it reported beside that.
-            phase.before_focus.0.clone_from(&focus);
-        } else if phase.before_focus.0 != focus || prompt == 1 && !is_resumed {
+            phase.focus_baseline.0.clone_from(&focus);
+        } else if phase.focus_baseline.0 != focus || prompt == 1 && !is_resumed {
             // What an earlier session changed shows nothing of this one.
-            phase.before_focus = (focus.clone(), phase.facts.clone());
+            phase.focus_baseline = (focus.clone(), phase.facts.clone());
             phase.has_company = false;
         }
         phase.has_company |= !beside.is_empty();
-        phase.kept.in_company |= !beside.is_empty();
+        phase.kept.folder_was_shared |= !beside.is_empty();
+        phase.kept.review = None;
         phase.refused = None;
         if prompt == 1 {
-            phase.not_taken = None;
+            phase.report_rejection = None;
         }
         for g in &focus {
             let goal = &mut phase.goals[*g];
@@ -376,9 +387,9 @@ impl Run {
                 goal.set_status(ObjectiveStatus::InProgress, now);
             }
         }
-        phase.is_cut_off = false;
+        phase.prompt_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
-        let because = if kind == PromptKind::Nudged { phase.because.for_people() } else { "" }.to_owned();
+        let because = if kind == PromptKind::Nudged { phase.because.user_text() } else { "" }.to_owned();
         let (phase, session) = (phase.spec.id.clone(), id.clone());
         self.notify(ProgressEvent::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = TextBlob::new(text);
@@ -387,7 +398,7 @@ impl Run {
     }
 
     /// Other phases whose sessions work in the same folder.
-    pub(super) fn at_work_beside(&self, p: usize) -> Vec<usize> {
+    pub(super) fn live_phases_in_same_folder(&self, p: usize) -> Vec<usize> {
         let is_beside =
             |q: &usize| *q != p && self.phases[*q].tree == self.phases[p].tree && self.has_live_session(*q);
         (0..self.phases.len()).filter(is_beside).collect()
@@ -396,8 +407,8 @@ impl Run {
     /// Between two prompts: first a summary of what is new, so that one exists whenever the agent compacts by itself (B2). Reviews and
     /// merges, which the host made, are one step each; a recording has no agent.
     pub(super) fn boundary(&mut self, p: usize) {
-        if !self.may_summarise(p) || !self.summarise(p, OnSummary::Boundary) {
-            self.cross_boundary(p);
+        if !self.may_summarise(p) || !self.write_summaries(p, OnSummary::Boundary) {
+            self.continue_from_boundary(p);
         }
     }
 
@@ -406,17 +417,17 @@ impl Run {
     }
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
-    pub(super) fn cross_boundary(&mut self, p: usize) {
+    pub(super) fn continue_from_boundary(&mut self, p: usize) {
         if self.commits_at_boundary(p) {
             self.commit_to_branch(p, OnCommit::Boundary);
         } else if self.phases[p].is_finished() {
-            self.prove(p);
+            self.measure_before_checks(p);
         } else if !self.pause_at_ceiling(p) {
             if !self.has_live_session(p) {
                 self.start_successor(p, SuccessorReason::Uncounted);
             } else if self.is_out_of_turns(p) {
                 if !self.ask_for_turns(p, OnTurnBudget::Boundary) {
-                    self.end_for_turns(p);
+                    self.end_at_turn_limit(p);
                 }
             } else if self.phases[p].requested.is_some() {
                 self.scope(p, SplitTrigger::Requested);
@@ -437,7 +448,7 @@ impl Run {
         goal.set_status(ObjectiveStatus::Done, now);
         goal.reported.take_if(|said| said.before_prompt.is_some());
         goal.by.clone_from(&by);
-        goal.judged_by.clone_from(&self.answering);
+        goal.judged_by.clone_from(&self.answering_policy);
         let goal_by = by.clone();
         let objective = goal.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
@@ -448,7 +459,7 @@ impl Run {
         phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != goal_by);
         let (done, of) = (phase.done_count(), phase.goals.len() as u32);
         let phase = phase.spec.id.clone();
-        let judged_by = self.answering.clone();
+        let judged_by = self.answering_policy.clone();
         self.notify(ProgressEvent::ObjectiveDone { phase, objective, basis, judged_by, done, of });
     }
 
@@ -461,18 +472,18 @@ impl Run {
                 {
                     "done".clone_into(&mut session.ending);
                 }
-                self.phases[p].step = PhaseStep::Ending { then };
+                self.phases[p].step = PhaseStep::EndingSession { then };
                 self.emit(Action::End { session, reason: reason.to_owned() });
             }
-            _ => self.after_end(p, then),
+            _ => self.on_session_ended(p, then),
         }
     }
 
-    pub(super) fn after_end(&mut self, p: usize, then: OnSessionEnd) {
+    pub(super) fn on_session_ended(&mut self, p: usize, then: OnSessionEnd) {
         match then {
-            OnSessionEnd::Succeed(succession) => self.start_successor(p, succession),
-            OnSessionEnd::Split(parts) => self.leave_to_parts(p, parts),
-            OnSessionEnd::Review => self.review_begins(p),
+            OnSessionEnd::StartSuccessor(succession) => self.start_successor(p, succession),
+            OnSessionEnd::Split(parts) => self.hand_off_to_parts(p, parts),
+            OnSessionEnd::Review => self.begin_review(p),
             OnSessionEnd::Iterate => self.iterate(p),
             OnSessionEnd::Pause { about, text } => self.ask_person(p, about, text),
             OnSessionEnd::Skip => self.skip(p),

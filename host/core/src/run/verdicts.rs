@@ -13,17 +13,17 @@ use crate::time::DurationMs;
 use crate::workflow::BUILTIN;
 
 use super::Run;
-use super::conversation::NOT_RESUMED;
+use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::judgment::Judgment;
-use super::quota::{outlasts_its_reset, words_of};
+use super::quota::{is_past_reset, words_of};
 use super::session::Session;
 use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
-use super::turns::TurnRequest;
+use super::turn_budget::TurnRequest;
 
 /// No wait between two tries is longer: a person who looks sees something move.
-const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
+const MAX_BACKOFF: DurationMs = DurationMs::from_mins(5);
 
 /// The questions about a session at work: their answers change the course only where they must, so nobody waits for them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +36,7 @@ pub(super) struct SessionQueries {
     /// Whether its phase gets more turns, now that they are used up.
     pub(super) turns: Option<TurnRequest>,
     /// What was on disk when that was asked.
-    pub(super) looked: WorkspaceFacts,
+    pub(super) measured_facts: WorkspaceFacts,
 }
 
 impl SessionQueries {
@@ -53,14 +53,14 @@ impl SessionQueries {
 
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
-        self.reopen_unproven(p);
-        self.take_score_of_answer(p);
+        self.reopen_contradicted(p);
+        self.extract_review_score(p);
         let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
-        let focus = self.phases[p].to_judge(focus, answer);
+        let focus = self.phases[p].objectives_to_judge(focus, answer);
         let phase = &mut self.phases[p];
-        phase.judged_as_done = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
+        phase.done_when_asked = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
         let request = self.ask_assessment(p, occasion, &focus);
-        self.phases[p].step = PhaseStep::Judging { request, occasion, focus };
+        self.phases[p].step = PhaseStep::Assessing { request, occasion, focus };
     }
 
     /// While the agent works: nobody waits for the answer, one question at a time.
@@ -71,7 +71,7 @@ impl Run {
             Some(_) => {
                 let request = self.ask_assessment(p, occasion, &focus);
                 if let Some(session) = self.session_mut(p) {
-                    session.used_when_asked = session.used_tokens;
+                    session.used_at_last_query = session.used_tokens;
                     session.at_work.assessing = Some(request);
                 }
             }
@@ -84,20 +84,20 @@ impl Run {
     fn focus_at_work(&self, p: usize) -> Option<Vec<usize>> {
         match &self.phases[p].step {
             PhaseStep::Working { focus, .. } => Some(focus.clone()),
-            PhaseStep::Readying { .. } | PhaseStep::Compacting { .. } => Some(Vec::new()),
+            PhaseStep::Starting { .. } | PhaseStep::Compacting { .. } => Some(Vec::new()),
             _ => None,
         }
     }
 
     /// Takes an answer to one of the questions about a session at work. An answer of another kind changes nothing.
-    pub(super) fn take_answer_at_work(
+    pub(super) fn apply_answer_at_work(
         &mut self,
         p: usize,
         request: RequestId,
         result: &Result<Decision, Fault>,
     ) {
         if self.session(p).is_some_and(|session| session.at_work.turns == Some(TurnRequest::Asked(request))) {
-            return self.take_turns_at_work(p, result);
+            return self.apply_turn_budget_at_work(p, result);
         }
         let is_at_work = self.focus_at_work(p).is_some();
         let Some(at_work) = self.session_mut(p).map(|session| &mut session.at_work) else {
@@ -107,7 +107,7 @@ impl Run {
             if let (Some((_, judgment)), Ok(Decision::Recover(decision)), true) =
                 (at_work.recovering.take(), result, is_at_work)
             {
-                self.unstall(p, &judgment, &decision.action);
+                self.apply_stall_recovery(p, &judgment, &decision.action);
             }
             return;
         }
@@ -117,10 +117,10 @@ impl Run {
             self.warn(p, assessment);
             match assessment.verdict {
                 Verdict::Quota { cause, resets_at_ms: until } => {
-                    let said = self.under_its_name("says", &words_of(assessment));
-                    self.wait_in_place(p, cause, until, said);
+                    let said = self.attributed_to_policy("says", &words_of(assessment));
+                    self.begin_agent_quota_wait(p, cause, until, said);
                 }
-                Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
+                Verdict::Stalled => self.ask_stall_recovery(p, assessment),
                 // Only what has ended is judged; its evidence stays with the session until then.
                 _ => {}
             }
@@ -130,9 +130,9 @@ impl Run {
         }
     }
 
-    fn ask_how_to_unstall(&mut self, p: usize, assessment: &Assessment) {
+    fn ask_stall_recovery(&mut self, p: usize, assessment: &Assessment) {
         let Some(focus) = self.focus_at_work(p) else { return };
-        let judgment = Judgment::of(assessment, self.answering.clone());
+        let judgment = Judgment::of(assessment, self.answering_policy.clone());
         let request = self.ask_recovery(p, AssessTrigger::Heartbeat, &focus, &judgment);
         if let Some(session) = self.session_mut(p) {
             session.at_work.recovering = Some((request, Box::new(judgment)));
@@ -142,7 +142,8 @@ impl Run {
     fn warn(&mut self, p: usize, assessment: &Assessment) {
         let now = self.now;
         let phase = self.phases[p].spec.id.clone();
-        let Some(message) = assessment.warning.as_ref().map(|words| self.under_its_name("warns", words))
+        let Some(message) =
+            assessment.warning.as_ref().map(|words| self.attributed_to_policy("warns", words))
         else {
             return;
         };
@@ -153,7 +154,7 @@ impl Run {
         }
     }
 
-    fn unstall(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+    fn apply_stall_recovery(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
         let limit = self.workflow.limits.nudges;
         let Some(session) = self.session_mut(p) else {
             return;
@@ -170,39 +171,39 @@ impl Run {
                 };
                 session.nudges += 1;
                 if session.nudges > limit {
-                    return self.give_up(p, judgment);
+                    return self.end_with_default_successor(p, judgment);
                 }
                 self.phases[p].because = judgment.cause();
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => {
-                let asked = self.asked_of_judgment(judgment, question);
-                self.pause(p, PauseReason::Stuck, asked);
+                let asked = self.question_about_judgment(judgment, question);
+                self.pause(p, PauseReason::Blocked, asked);
             }
-            _ => self.go_on_without(p, judgment, action),
+            _ => self.apply_session_replacement(p, judgment, action),
         }
     }
 
     /// The session is over, whatever is done next: one that cannot be waited for or nudged is replaced.
-    fn go_on_without(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+    fn apply_session_replacement(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
         match action {
-            RecoveryAction::HandOff => self.end_for(p, judgment, SuccessorReason::Continuation),
-            RecoveryAction::Retry => self.end_for(p, judgment, SuccessorReason::Retry),
-            RecoveryAction::OtherRole { role } => self.give_up_to(p, role, judgment),
+            RecoveryAction::HandOff => self.end_with_judgment(p, judgment, SuccessorReason::Continuation),
+            RecoveryAction::Retry => self.end_with_judgment(p, judgment, SuccessorReason::Retry),
+            RecoveryAction::OtherRole { role } => self.hand_over_to_role(p, role, judgment),
             RecoveryAction::Split => self.split_after(p, judgment),
             RecoveryAction::AskPerson { .. }
             | RecoveryAction::Wait
             | RecoveryAction::Nudge
-            | RecoveryAction::Interrupt => self.give_up(p, judgment),
+            | RecoveryAction::Interrupt => self.end_with_default_successor(p, judgment),
         }
     }
 
-    fn give_up(&mut self, p: usize, judgment: &Judgment) {
-        self.end_for(p, judgment, judgment.succession());
+    fn end_with_default_successor(&mut self, p: usize, judgment: &Judgment) {
+        self.end_with_judgment(p, judgment, judgment.succession());
     }
 
-    fn end_for(&mut self, p: usize, judgment: &Judgment, then: SuccessorReason) {
-        self.tell_stop(p, judgment);
+    fn end_with_judgment(&mut self, p: usize, judgment: &Judgment, then: SuccessorReason) {
+        self.notify_stop(p, judgment);
         // A handoff after a finished objective, as every prompt asks for it (C20), uses up no continuation where the context of its
         // session has room, or nobody knows.
         let is_at_boundary = judgment.assessment.verdict == Verdict::HandedOff
@@ -210,35 +211,35 @@ impl Run {
             && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
         // Nobody is to blame for what the end of the host cut off.
         let then =
-            if self.phases[p].is_cut_off || is_at_boundary { SuccessorReason::Uncounted } else { then };
+            if self.phases[p].prompt_cut_off || is_at_boundary { SuccessorReason::Uncounted } else { then };
         self.replace_session(p, then, judgment.cause());
     }
 
     fn split_after(&mut self, p: usize, judgment: &Judgment) {
-        self.tell_stop(p, judgment);
+        self.notify_stop(p, judgment);
         self.phases[p].because = judgment.cause();
         self.scope(p, SplitTrigger::OutOfContinuations);
     }
 
     /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase: the
     /// router refuses such an answer, and here a person is asked.
-    fn give_up_to(&mut self, p: usize, role: &str, judgment: &Judgment) {
+    fn hand_over_to_role(&mut self, p: usize, role: &str, judgment: &Judgment) {
         let may_have_it = self.workflow.other_roles(&self.phases[p].spec).any(|other| other == role);
         if may_have_it {
             (self.phases[p].spec.role, self.phases[p].spec.agent) = (role.into(), None);
-            return self.give_up(p, judgment);
+            return self.end_with_default_successor(p, judgment);
         }
-        let policy = self.answering.as_deref().unwrap_or(BUILTIN);
+        let policy = self.answering_policy.as_deref().unwrap_or(BUILTIN);
         let text =
             format!("The policy {policy} hands the phase to the role {role:?}, which may not have it.");
-        self.tell_stop(p, judgment);
+        self.notify_stop(p, judgment);
         let known = "it was to be handed to a role that may not have it";
-        self.pause(p, PauseReason::Stuck, EndCause::of_policy(&text, known));
+        self.pause(p, PauseReason::Blocked, EndCause::from_policy(&text, known));
     }
 
-    fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
+    fn notify_stop(&mut self, p: usize, judgment: &Judgment) {
         let evidence = self.shown_evidence(p, judgment);
-        self.stopped(p, judgment.word(), evidence, judgment.reason_for_people());
+        self.stopped(p, judgment.word(), evidence, judgment.attributed_reason());
         self.phases[p].judged_by.clone_from(&judgment.by);
     }
 
@@ -265,7 +266,7 @@ impl Run {
         }
     }
 
-    pub(super) fn take_verdict(
+    pub(super) fn apply_verdict(
         &mut self,
         p: usize,
         occasion: AssessTrigger,
@@ -280,26 +281,30 @@ impl Run {
         match a.verdict {
             // A session that ended before it was given anything has answered nothing.
             Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
-                self.end_for(p, &Judgment::of(a, self.answering.clone()), SuccessorReason::Retry);
+                self.end_with_judgment(
+                    p,
+                    &Judgment::of(a, self.answering_policy.clone()),
+                    SuccessorReason::Retry,
+                );
             }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
-            Verdict::Answered if asks_for_split && self.phases[p].judged_as_done.is_empty() => {
+            Verdict::Answered if asks_for_split && self.phases[p].done_when_asked.is_empty() => {
                 self.boundary(p)
             }
             Verdict::Answered => {
                 let request = self.ask_completion(p, occasion, focus, a.clone());
                 let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
-                self.phases[p].step = PhaseStep::Completing { request, occasion, focus, assessment };
+                self.phases[p].step = PhaseStep::DecidingCompletion { request, occasion, focus, assessment };
             }
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
                 let what = if occasion == AssessTrigger::SessionEnded { "session" } else { "prompt" };
                 let text = format!("The policy calls a {what} healthy that has ended: {}", a.reason);
-                self.pause(p, PauseReason::Stuck, text);
+                self.pause(p, PauseReason::Blocked, text);
             }
             // Some agents find out only when they are asked.
             Verdict::Failed if self.could_not_resume(p) => {
-                self.replace_session(p, SuccessorReason::Uncounted, EndCause::of_host(NOT_RESUMED));
+                self.replace_session(p, SuccessorReason::Uncounted, EndCause::from_host(NOT_RESUMED));
             }
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
             Verdict::Truncated
@@ -323,20 +328,20 @@ impl Run {
             | Verdict::Quota { .. }
             | Verdict::TurnLimit
             | Verdict::BudgetLimit => {
-                let judgment = Judgment::of(a, self.answering.clone());
-                self.ask_how_to_go_on(p, occasion, focus.to_vec(), judgment);
+                let judgment = Judgment::of(a, self.answering_policy.clone());
+                self.enter_recovery(p, occasion, focus.to_vec(), judgment);
             }
         }
     }
 
-    fn ask_how_to_go_on(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>, judgment: Judgment) {
+    fn enter_recovery(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>, judgment: Judgment) {
         let request = self.ask_recovery(p, occasion, &focus, &judgment);
         self.phases[p].step =
-            PhaseStep::Recovering { request, occasion, focus, judgment: Box::new(judgment) };
+            PhaseStep::DecidingRecovery { request, occasion, focus, judgment: Box::new(judgment) };
     }
 
     /// What is done is done; what of the prompt is not is asked about.
-    pub(super) fn take_completion(
+    pub(super) fn apply_completion(
         &mut self,
         p: usize,
         occasion: AssessTrigger,
@@ -352,14 +357,14 @@ impl Run {
             return self.complete_focus(p, focus, &decision.evidence);
         }
         // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
-        let taken_back = left.iter().filter(|g| self.phases[p].judged_as_done.contains(g));
+        let taken_back = left.iter().filter(|g| self.phases[p].done_when_asked.contains(g));
         for g in taken_back.copied().collect::<Vec<_>>() {
-            let because = self.under_its_name("says", &decision.reason);
+            let because = self.attributed_to_policy("says", &decision.reason);
             self.reopen(p, g, ObjectiveStatus::InProgress, &because);
         }
         // It stopped where it was: what it did not report as done is for the parts.
         if asks_for_split {
-            let stays = |g: &usize| self.phases[p].judged_as_done.contains(g);
+            let stays = |g: &usize| self.phases[p].done_when_asked.contains(g);
             let done: Vec<usize> = done.into_iter().filter(stays).collect();
             self.mark_done(p, &done);
             return self.boundary(p);
@@ -373,12 +378,12 @@ impl Run {
         if !lacking.is_empty() {
             decision.reason = format!("{}; {lacking}", decision.reason);
         }
-        let by = self.answering.clone();
+        let by = self.answering_policy.clone();
         let judgment = Judgment { assessment, completion: Some(decision), lacking, by };
-        self.ask_how_to_go_on(p, occasion, left, judgment);
+        self.enter_recovery(p, occasion, left, judgment);
     }
 
-    pub(super) fn take_recovery(
+    pub(super) fn apply_recovery(
         &mut self,
         p: usize,
         focus: &[usize],
@@ -388,26 +393,26 @@ impl Run {
         let (alive, limit) = (self.has_live_session(p), self.workflow.limits.nudges);
         match (action, judgment.assessment.verdict) {
             (RecoveryAction::AskPerson { question }, _) => {
-                self.tell_stop(p, judgment);
+                self.notify_stop(p, judgment);
                 // Nobody can say that work is done which was never begun.
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
-                focus.clone_into(&mut self.phases[p].unproven);
+                focus.clone_into(&mut self.phases[p].unproven_objectives);
                 // What its agent itself calls not done, or what lacks an expected file, is not offered as done first.
                 let is_missing = |g: &usize| self.phases[p].is_file_missing(*g);
                 let is_denied = is_unproven && (self.denies(p) || focus.iter().any(is_missing));
                 let about = match judgment.assessment.verdict {
-                    _ if !is_unproven => PauseReason::Stuck,
+                    _ if !is_unproven => PauseReason::Blocked,
                     Verdict::NeedsInput => PauseReason::Asked,
                     _ if is_denied => PauseReason::Asked,
                     _ => PauseReason::Unproven,
                 };
-                let asked = self.asked_of_judgment(judgment, question);
+                let asked = self.question_about_judgment(judgment, question);
                 self.pause(p, about, asked);
             }
             (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
-                let said = judgment.words_for_people(words_of(&judgment.assessment));
-                self.wait_for_quota(p, cause, until, focus, said, judgment.by.clone())
+                let said = judgment.attributed_words(words_of(&judgment.assessment));
+                self.begin_host_quota_wait(p, cause, until, focus, said, judgment.by.clone())
             }
             (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
                 match self.session_mut(p) {
@@ -416,10 +421,10 @@ impl Run {
                         self.phases[p].because = judgment.cause();
                         self.nudge(p, focus.to_vec());
                     }
-                    _ => self.give_up(p, judgment),
+                    _ => self.end_with_default_successor(p, judgment),
                 }
             }
-            _ => self.go_on_without(p, judgment, action),
+            _ => self.apply_session_replacement(p, judgment, action),
         }
     }
 
@@ -432,7 +437,7 @@ impl Run {
             self.boundary(p);
         } else if !has_lost_context
             || !self.may_summarise(p)
-            || !self.summarise(p, OnSummary::AskAgain(focus.clone()))
+            || !self.write_summaries(p, OnSummary::RepeatPrompt(focus.clone()))
         {
             self.brief(p, PromptKind::Nudged, focus);
         }
@@ -446,7 +451,7 @@ impl Run {
             session.at_work = SessionQueries::default();
         }
         if self.phases[p].is_finished() {
-            return self.prove(p);
+            return self.measure_before_checks(p);
         }
         self.start_successor(p, then);
     }
@@ -455,16 +460,16 @@ impl Run {
     /// is handed off first, whichever way the session ended.
     pub(super) fn start_successor(&mut self, p: usize, then: SuccessorReason) {
         if then == SuccessorReason::Over {
-            return self.phase_over(p);
+            return self.finish_phase(p);
         }
         if self.has_live_session(p) {
-            return self.end_session(p, OnSessionEnd::Succeed(then), "another session takes over");
+            return self.end_session(p, OnSessionEnd::StartSuccessor(then), "another session takes over");
         }
-        if self.phases[p].news && self.phases[p].session.is_some() {
-            return self.survey(p, then);
+        if self.phases[p].has_unrecorded_progress && self.phases[p].session.is_some() {
+            return self.measure_after_exit(p, then);
         }
         if then == SuccessorReason::Parts {
-            return self.split_as_planned(p);
+            return self.resume_split(p);
         }
         if self.pause_at_ceiling(p) {
             return;
@@ -474,7 +479,7 @@ impl Run {
         }
         let is_last = then == SuccessorReason::Continuation && !self.may_continue(p);
         if self.is_out_of_turns(p) {
-            if self.ask_for_turns(p, OnTurnBudget::Succeed(then)) {
+            if self.ask_for_turns(p, OnTurnBudget::StartSuccessor(then)) {
                 return;
             }
             let goes_on = then == SuccessorReason::Continuation && !is_last;
@@ -496,18 +501,18 @@ impl Run {
 
     fn retry(&mut self, p: usize) {
         let limit = self.workflow.limits.retries;
-        let because = self.phases[p].because.for_people().to_owned();
+        let because = self.phases[p].because.user_text().to_owned();
         let id = self.phases[p].spec.id.clone();
         // Nobody asked for this review by name: one session is what it is worth.
         if self.is_default_review(p) {
-            return self.pause(p, PauseReason::Stuck, because);
+            return self.pause(p, PauseReason::Blocked, because);
         }
         // Progress makes a failure the first one again.
         let (retries, done) = (self.phases[p].retries_used(), self.phases[p].done_count());
         (self.phases[p].retries, self.phases[p].done_at_retry) = (retries, done);
         if self.phases[p].retries >= limit {
             let text = format!("Phase {id} failed {} times: {because}", limit + 1);
-            return self.pause(p, PauseReason::Stuck, text);
+            return self.pause(p, PauseReason::Blocked, text);
         }
         self.phases[p].retries += 1;
         let attempt = self.phases[p].retries;
@@ -518,14 +523,14 @@ impl Run {
 
     pub(super) fn backoff(&self, doublings: u32) -> DurationMs {
         let first = self.workflow.limits.backoff.0;
-        DurationMs(first.saturating_mul(1 << doublings.min(16))).min(LONGEST_BACKOFF)
+        DurationMs(first.saturating_mul(1 << doublings.min(16))).min(MAX_BACKOFF)
     }
 
     /// At most n continuations, and each must have finished something (A8). Where one objective alone is open, and nothing smaller could
     /// be finished, files that the session changed are that.
     fn may_continue(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let has_moved = || phase.open_goals().count() == 1 && phase.changed_by_session() > 0;
+        let has_moved = || phase.open_objectives().count() == 1 && phase.changed_by_session() > 0;
         let idle = phase.continuations > 0 && phase.progress == 0 && !has_moved();
         phase.continuations < self.continuations_allowed(p) && !idle
     }
@@ -546,7 +551,7 @@ impl Run {
     }
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
-        self.phases[p].open_goals().map(|(_, goal)| goal.spec.id.clone()).collect()
+        self.phases[p].open_objectives().map(|(_, goal)| goal.spec.id.clone()).collect()
     }
 
     pub(super) fn tick_phase(&mut self, p: usize) {
@@ -558,13 +563,13 @@ impl Run {
         }
         match self.phases[p].step.clone() {
             PhaseStep::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
-                self.quota_over(p, since, focus, judged_by.is_some());
+                self.on_quota_reset(p, since, focus, judged_by.is_some());
             }
             PhaseStep::Backoff { until } if until <= now => self.continue_phase(p),
-            PhaseStep::Readying { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
+            PhaseStep::Starting { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
                 let waits = self.session(p).is_some_and(|s| match s.state {
                     SessionState::WaitingApproval => true,
-                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| outlasts_its_reset(&wait, now)),
+                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| is_past_reset(&wait, now)),
                     _ => false,
                 });
                 // A wait is looked at for recovery only, which arrives as output (B7). One that outlasts every reset is

@@ -16,21 +16,21 @@ use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase};
 use super::review_score::ReviewScore;
 use super::step::{OnRestore, OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
-use super::wording::{cut, excerpt, named, tail_line};
+use super::text_format::{cut, excerpt, named, tail_line};
 
 /// Words by which a review says that something is not done.
 const DENIALS: [&str; 6] =
     [" not done", " not finished", " not complete", " unfinished", " incomplete", " not implemented"];
 
 /// How a reviewer gives its score in its answer, on a line of its own, and how many lines may stand behind it.
-const SCORE_LINE: &str = "score:";
+const SCORE_PREFIX: &str = "score:";
 const LAST_LINES: usize = 4;
 /// What may stand behind the number.
-const BEHIND_SCORE: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
+const SCORE_SUFFIXES: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
 
 impl ReviewScore {
     /// "Score: 80", or "**Score:** 80/100 (sound)", at the end of one of the last lines of an answer; what stands before it is its summary.
-    pub(super) fn of_answer(answer: &str) -> Option<Self> {
+    pub(super) fn from_answer(answer: &str) -> Option<Self> {
         let mut rest = answer.trim_end();
         for _ in 0..=LAST_LINES {
             let (before, line) = rest.rsplit_once('\n').unwrap_or(("", rest));
@@ -48,7 +48,7 @@ impl ReviewScore {
 /// The score that a line gives, whatever marks of Markdown stand in it.
 fn score_of(line: &str) -> Option<u32> {
     let plain: String = line.chars().filter(|c| !matches!(c, '*' | '_' | '`')).collect();
-    let said = &plain[plain.to_ascii_lowercase().rfind(SCORE_LINE)? + SCORE_LINE.len()..];
+    let said = &plain[plain.to_ascii_lowercase().rfind(SCORE_PREFIX)? + SCORE_PREFIX.len()..];
     let said = said.trim();
     let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
     let score = number.parse().ok().filter(|score| *score <= SCORE_MAX)?;
@@ -56,33 +56,33 @@ fn score_of(line: &str) -> Option<u32> {
     // "80-90" is no score.
     let is_range = behind.starts_with(['-', '–', '—'])
         && behind.chars().find(|c| c.is_alphanumeric()).is_some_and(|c| c.is_ascii_digit());
-    let is_whole = behind.is_empty() || BEHIND_SCORE.iter().any(|known| behind.starts_with(known));
+    let is_whole = behind.is_empty() || SCORE_SUFFIXES.iter().any(|known| behind.starts_with(known));
     (is_whole && !is_range).then_some(score)
 }
 
 impl Run {
     /// A reviewer that submitted nothing may have given its score in its answer.
-    pub(super) fn take_score_of_answer(&mut self, p: usize) {
+    pub(super) fn extract_review_score(&mut self, p: usize) {
         if self.phases[p].origin != PhaseOrigin::Review || self.phases[p].submitted.is_some() {
             return;
         }
-        let said = self.session(p).and_then(|session| ReviewScore::of_answer(&session.answer_tail));
+        let said = self.session(p).and_then(|session| ReviewScore::from_answer(&session.answer_tail));
         self.phases[p].submitted = said;
     }
 
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
-    pub(super) fn not_content(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
-        self.phases[p].because = EndCause::of_host(because);
+    pub(super) fn send_back(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
+        self.phases[p].because = EndCause::from_host(because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
             return self.end_session(p, OnSessionEnd::Iterate, "the loop begins again");
         }
-        self.reopen_concerned(p, of, because);
+        self.reopen_affected(p, of, because);
         if attempt > self.workflow.limits.verifications {
-            self.pause(p, PauseReason::Stuck, text);
+            self.pause(p, PauseReason::Blocked, text);
         } else if self.has_live_session(p) {
-            self.brief_next(p, PromptKind::Nudged);
+            self.request_next_prompt(p, PromptKind::Nudged);
         } else {
             self.start_successor(p, SuccessorReason::Uncounted);
         }
@@ -96,7 +96,7 @@ impl Run {
     }
 
     /// Somebody else looks at it: a phase that the host makes, with one objective, in the same tree.
-    pub(super) fn review_begins(&mut self, p: usize) {
+    pub(super) fn begin_review(&mut self, p: usize) {
         let Some(ReviewRequirement { role, .. }) = self.phases[p].spec.review.clone() else {
             return self.complete(p);
         };
@@ -124,36 +124,37 @@ impl Run {
             title: format!("review of {id}"),
             role,
             agent,
-            ..self.spec_of_own(p, review.clone(), objective)
+            ..self.host_phase_spec(p, review.clone(), objective)
         };
-        self.add_own(p, Phase { origin: PhaseOrigin::Review, ..Phase::new(spec) });
+        self.add_host_phase(p, Phase { origin: PhaseOrigin::Review, ..Phase::new(spec) });
         self.phases[p].step = PhaseStep::UnderReview { review };
     }
 
     /// The review is over, one way or another. What it did to the tree is looked at and put back first.
-    pub(super) fn review_over(&mut self, p: usize) {
+    pub(super) fn end_review(&mut self, p: usize) {
         let PhaseStep::UnderReview { review } = self.phases[p].step.clone() else { return };
         match self.phases[p].commit {
             Some(_) => self.restore(p, OnRestore::Review(review)),
             None => {
                 let altered = self.altered_by_review(p, &review);
-                self.weigh_review(p, &review, &altered);
+                self.apply_review(p, &review, &altered);
             }
         }
     }
 
     /// Takes what a review said, and what it `altered`.
-    pub(super) fn weigh_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
+    pub(super) fn apply_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
+        self.phases[p].kept.review = Some(review.clone());
         let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
         let (left, said, refused) = match reviewed {
             Some(review) => {
-                (review.step == PhaseStep::Skipped, review.submitted.take(), review.not_taken.take())
+                (review.step == PhaseStep::Skipped, review.submitted.take(), review.report_rejection.take())
             }
             None => (true, None, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
         match said {
-            Some(_) if !altered.is_empty() => self.spoilt(p, altered),
+            Some(_) if !altered.is_empty() => self.reject_modifying_review(p, altered),
             Some(said) => self.scored(p, said, threshold),
             // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
             None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
@@ -175,12 +176,12 @@ impl Run {
                 self.complete(p);
             }
             None => {
-                self.phases[p].unscored += 1;
-                if self.phases[p].unscored <= self.workflow.limits.retries {
-                    return self.review_begins(p);
+                self.phases[p].reviews_without_score += 1;
+                if self.phases[p].reviews_without_score <= self.workflow.limits.retries {
+                    return self.begin_review(p);
                 }
                 let phase = &mut self.phases[p];
-                let times = std::mem::take(&mut phase.unscored);
+                let times = std::mem::take(&mut phase.reviews_without_score);
                 let text = format!(
                     "Phase {} was reviewed {times} times, and no review gave a score.",
                     phase.spec.id
@@ -204,7 +205,7 @@ impl Run {
     fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
         let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
         let is_named = |path: &String| phase.goals.iter().any(|goal| goal.spec.files.contains(path));
-        let has_company = phase.has_company || !self.at_work_beside(p).is_empty();
+        let has_company = phase.has_company || !self.live_phases_in_same_folder(p).is_empty();
         let altered = self.phases[review]
             .facts
             .changed
@@ -217,7 +218,7 @@ impl Run {
 
     /// A review that changes what it looks at says nothing of what is there now: the work goes back to whoever did it, with what the
     /// review did to it, and is verified and reviewed again (D3).
-    fn spoilt(&mut self, p: usize, altered: &[String]) {
+    fn reject_modifying_review(&mut self, p: usize, altered: &[String]) {
         let phase = &self.phases[p];
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let named = named(altered);
@@ -225,20 +226,20 @@ impl Run {
         let findings = format!(
             "The session that reviewed this changed it, and its score does not count: {named}. See that the work is there and right."
         );
-        self.take_findings(p, false, findings);
+        self.record_findings(p, false, findings);
         let text = format!("Phase {id} was reviewed {round} times; {because}. Nothing of it was merged.");
-        self.not_content(p, &[], round, &because, text);
+        self.send_back(p, &[], round, &because, text);
     }
 
     pub(super) fn scored(&mut self, p: usize, said: ReviewScore, threshold: u32) {
         let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
-        (phase.score, phase.unscored) = (Some(said.score), 0);
+        (phase.score, phase.reviews_without_score) = (Some(said.score), 0);
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(ProgressEvent::Reviewed { phase: id.clone(), score, passed, summary });
         if passed {
-            let Some(doubt) = self.doubt_of_review(p, &said) else { return self.complete_checked(p) };
+            let Some(doubt) = self.review_objection(p, &said) else { return self.complete_checked(p) };
             let text = format!(
                 "The review of {id} gives {score} of 100, and {doubt}. Is it good enough to go on with?"
             );
@@ -249,31 +250,32 @@ impl Run {
             findings.push_str("\n- ");
             findings.push_str(&finding);
         }
-        self.take_findings(p, false, findings);
+        self.record_findings(p, false, findings);
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
-        self.not_content(p, &[], round, &because, text);
+        self.send_back(p, &[], round, &because, text);
     }
 
     /// What speaks against a review that passes the work: an objective that was opened again meanwhile, which a person may accept, or its
     /// own words.
-    fn doubt_of_review(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
+    fn review_objection(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
         let phase = &mut self.phases[p];
-        phase.unproven = phase.open_goals().map(|(g, _)| g).collect();
-        let open: Vec<&str> = phase.open_goals().map(|(_, goal)| goal.spec.id.as_str()).collect();
+        phase.unproven_objectives = phase.open_objectives().map(|(g, _)| g).collect();
+        let open: Vec<&str> = phase.open_objectives().map(|(_, goal)| goal.spec.id.as_str()).collect();
         match open.len() {
-            0 => self.denied_by_review(p, said).map(|denial| format!("says: \"{denial}\"")),
+            0 => self.review_denial(p, said).map(|denial| format!("says: \"{denial}\"")),
             1 => Some(format!("objective {} was opened again meanwhile", open[0])),
             _ => Some(format!("the objectives {} were opened again meanwhile", open.join(", "))),
         }
     }
 
     /// The words by which a review says of an objective that it is not done (A11).
-    fn denied_by_review(&self, p: usize, said: &ReviewScore) -> Option<String> {
+    fn review_denial(&self, p: usize, said: &ReviewScore) -> Option<String> {
         let texts = std::iter::once(&said.summary).chain(&said.findings);
         let parts = texts.flat_map(|text| text.split(['\n', ';', '!', '?']));
         let mut sentences = parts.flat_map(|part| part.split(". "));
-        let is_meant = |sentence: &str| self.phases[p].goals.iter().any(|goal| goal.is_told_of(sentence));
+        let is_meant =
+            |sentence: &str| self.phases[p].goals.iter().any(|goal| goal.is_mentioned_in(sentence));
         let denies = |sentence: &str| {
             let said = sentence.to_lowercase();
             DENIALS.iter().any(|words| said.contains(words))
@@ -302,16 +304,16 @@ impl Run {
         };
         let (id, walked) = (self.phases[p].spec.id.clone(), self.phases[p].iteration);
         let first = self.phase_index(&from).filter(|first| *first <= p);
-        let rounds = walked - self.phases[p].iterations_forgiven;
+        let rounds = walked - self.phases[p].iterations_before_reset;
         let (Some(first), true) = (first, rounds < at_most) else {
             let told = match self.phases[p].findings.trim() {
-                "" => self.phases[p].because.for_people().to_owned(),
+                "" => self.phases[p].because.user_text().to_owned(),
                 findings => tail_line(findings),
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
-            let because = self.phases[p].because.for_people().to_owned();
-            self.reopen_concerned(p, &[], &because);
-            return self.ask_person(p, PauseReason::Stuck, text);
+            let because = self.phases[p].because.user_text().to_owned();
+            self.reopen_affected(p, &[], &because);
+            return self.ask_person(p, PauseReason::Blocked, text);
         };
         if self.phases[p].fork.is_some() {
             // The next walk begins with what there is of this one, as it would where nothing was split.
@@ -325,14 +327,14 @@ impl Run {
         for (q, turns) in (first..=p).zip(turns_used) {
             let phase = &mut self.phases[q];
             if phase.origin == PhaseOrigin::Workflow && (phase.is_over() || q == p) {
-                phase.walk_again(turns, now);
+                phase.reset_for_iteration(turns, now);
                 // Whoever mends it has to know what was found, whichever phase of the loop that is.
                 phase.findings.clone_from(&findings);
                 (phase.verification, phase.verified_at) = (log.clone(), at);
             }
         }
         self.phases[first].because = because;
-        let of = at_most + self.phases[p].iterations_forgiven;
+        let of = at_most + self.phases[p].iterations_before_reset;
         self.notify(ProgressEvent::Iterating { from, by: id, iteration: walked + 1, of });
     }
 
@@ -348,7 +350,7 @@ impl Run {
     }
 
     /// What a phase that the host makes for another takes over from it: who works, and within which bounds.
-    pub(super) fn spec_of_own(&self, p: usize, id: PhaseId, objective: Objective) -> Spec {
+    pub(super) fn host_phase_spec(&self, p: usize, id: PhaseId, objective: Objective) -> Spec {
         Spec {
             id,
             depends_on: Vec::new(),
@@ -360,7 +362,7 @@ impl Run {
         }
     }
 
-    pub(super) fn add_own(&mut self, p: usize, own: Phase) {
+    pub(super) fn add_host_phase(&mut self, p: usize, own: Phase) {
         let parent = self.phases[p].spec.id.clone();
         let (depth, tree) = (self.phases[p].depth, self.phases[p].tree.clone());
         self.insert_sub_phases(p, [Phase { parent: Some(parent), depth: depth + 1, tree, ..own }]);
@@ -369,7 +371,7 @@ impl Run {
 
 impl Phase {
     /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
-    fn walk_again(&mut self, turns_used: u32, now: UnixMs) {
+    fn reset_for_iteration(&mut self, turns_used: u32, now: UnixMs) {
         for goal in &mut self.goals {
             goal.set_status(ObjectiveStatus::Open, now);
             let ObjectiveState { remark, times, spec, .. } = goal.clone();
@@ -378,11 +380,11 @@ impl Phase {
         self.iteration += 1;
         self.step = PhaseStep::Pending;
         self.session = None;
-        self.sessions_before = self.sessions.len();
-        self.news = false;
+        self.sessions_before_iteration = self.sessions.len();
+        self.has_unrecorded_progress = false;
         self.requested = None;
         self.disputes.clear();
-        (self.turns_forgiven, self.max_turns) = (turns_used, 0);
+        (self.turns_before_reset, self.max_turns) = (turns_used, 0);
         (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
         self.done_at_retry = 0;
         (self.verified, self.score, self.commit) = (None, None, None);
@@ -408,7 +410,7 @@ mod tests {
     #[test]
     fn a_score_stands_on_one_of_the_last_lines_of_an_answer() {
         // D3, D12
-        let score = |answer: &str| ReviewScore::of_answer(answer).map(|said| said.score);
+        let score = |answer: &str| ReviewScore::from_answer(answer).map(|said| said.score);
         for (answer, expected) in [
             ("Case 3 is missing.\n\nScore: 20", 20),
             ("**Score: 85 of 100**\n", 85),
@@ -437,7 +439,7 @@ mod tests {
         ] {
             assert_eq!(score(answer), None, "{answer}");
         }
-        let said = ReviewScore::of_answer("Case 3 is missing.\nScore: 20").unwrap();
+        let said = ReviewScore::from_answer("Case 3 is missing.\nScore: 20").unwrap();
         assert_eq!(said.summary, "Case 3 is missing.");
     }
 }

@@ -45,7 +45,7 @@ const MEANT: [(&str, &str); 6] = [
 
 impl AgentKind {
     /// Whether each of its tool calls is an event. Other agents may change files by calls that they do not show.
-    pub fn shows_its_calls(&self) -> bool {
+    pub fn reports_all_tool_calls(&self) -> bool {
         matches!(self, AgentKind::Claude | AgentKind::Codex)
     }
 

@@ -7,7 +7,7 @@
 //! the model and finds what no schema can say (ids that repeat, phases that wait for each other).
 
 mod check;
-mod derive;
+mod derived_values;
 mod diagnostic;
 mod graph;
 mod limits;
@@ -98,7 +98,7 @@ pub fn read(
     read_file: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<ParsedWorkflow, WorkflowError> {
     let mut problems = Diagnostics::new(origin, text);
-    let shape = shape_of(text, "a workflow", &schema(), &mut problems)?;
+    let shape = parse_document(text, "a workflow", &schema(), &mut problems)?;
     let (workflow, said) = check::check(shape, base, read_file, &mut problems);
     problems.done()?;
     Ok(ParsedWorkflow { workflow, said })
@@ -109,7 +109,7 @@ pub fn read(
 ///
 /// # Errors
 /// As for [`read`].
-pub fn policies_file(
+pub fn parse_policies_file(
     text: &str,
     origin: &str,
     base: &str,
@@ -118,7 +118,7 @@ pub fn policies_file(
 ) -> Result<PolicyLayerFile, WorkflowError> {
     let mut problems = Diagnostics::new(origin, text);
     let shape: schema::ConfigurationSchema =
-        shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
+        parse_document(text, "a configuration", &configuration_schema(), &mut problems)?;
     if let Some(trust) = shape.trust.as_ref().filter(|_| layer == ConfigLayer::Workspace) {
         let what = "[trust] is not for the file of a workspace".to_owned();
         let hint =
@@ -134,17 +134,17 @@ pub fn policies_file(
 ///
 /// # Errors
 /// As for [`read`].
-pub fn sandbox_file(text: &str, origin: &str) -> Result<Option<Sandbox>, WorkflowError> {
+pub fn parse_sandbox_file(text: &str, origin: &str) -> Result<Option<Sandbox>, WorkflowError> {
     let mut problems = Diagnostics::new(origin, text);
     let shape: schema::ConfigurationSchema =
-        shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
+        parse_document(text, "a configuration", &configuration_schema(), &mut problems)?;
     let said = shape.sandbox.map(|shape| sandbox::sandbox(&mut problems, "in [sandbox]", shape));
     problems.done()?;
     Ok(said)
 }
 
 /// The text as a shape, held to its schema first.
-fn shape_of<T: DeserializeOwned>(
+fn parse_document<T: DeserializeOwned>(
     text: &str,
     what: &str,
     schema: &serde_json::Value,

@@ -1,6 +1,7 @@
 //! The files of an objective that is one sentence: the paths between backticks that must be there when it is done. Guesses little: what is
 //! only read, or taken away, is none.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Endings by which a word in a code span is known to be a file, where no folder stands before it.
@@ -10,7 +11,7 @@ const ENDINGS: [&str; 45] = [
     "py", "rb", "rs", "rst", "scala", "sh", "sql", "swift", "tex", "toml", "ts", "tsx", "txt", "yaml",
 ];
 /// Words before a path that is only read.
-const READING: [&str; 17] = [
+const READ_WORDS: [&str; 17] = [
     "against",
     "by",
     "following",
@@ -30,14 +31,14 @@ const READING: [&str; 17] = [
     "without",
 ];
 /// Words by which an objective begins whose paths are gone when it is done.
-const REMOVING: [&str; 5] = ["delete", "deletes", "drop", "remove", "removes"];
+const REMOVAL_VERBS: [&str; 5] = ["delete", "deletes", "drop", "remove", "removes"];
 /// Words by which an objective begins whose first path is gone when it is done.
-const MOVING: [&str; 6] = ["extract", "move", "moves", "rename", "renames", "replace"];
+const MOVE_VERBS: [&str; 6] = ["extract", "move", "moves", "rename", "renames", "replace"];
 /// Words before the place that something is moved to.
-const TO: [&str; 3] = ["as", "into", "to"];
+const DESTINATION_WORDS: [&str; 3] = ["as", "into", "to"];
 
 /// The paths between backticks of a sentence that must be there when it is done, each once: "Write `src/a.rs` like `b.rs`" means `src/a.rs`.
-pub fn files_named(sentence: &str) -> Vec<String> {
+pub fn expected_files_in(sentence: &str) -> Vec<String> {
     let mut before = String::new();
     let mut spans = Vec::new();
     let mut pieces = sentence.split('`').peekable();
@@ -49,23 +50,30 @@ pub fn files_named(sentence: &str) -> Vec<String> {
             before.push_str(inside);
         }
     }
-    files_meant(sentence, spans.iter().map(|(before, span)| (before.as_str(), *span)))
+    expected_files_in_spans(sentence, spans.iter().map(|(before, span)| (before.as_str(), *span)))
 }
 
 /// The same where the code spans are known, each with the text before it.
-pub fn files_meant<'a>(sentence: &str, spans: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+pub fn expected_files_in_spans<'a>(
+    sentence: &str,
+    spans: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Vec<String> {
     let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
-    if REMOVING.contains(&first.as_str()) {
+    if REMOVAL_VERBS.contains(&first.as_str()) {
         return Vec::new();
     }
-    let moves = MOVING.contains(&first.as_str());
-    let mut files: Vec<String> = Vec::new();
+    let moves = MOVE_VERBS.contains(&first.as_str());
+    let (mut files, mut known) = (Vec::new(), BTreeSet::new());
     for (before, span) in spans {
         let word = before.split_whitespace().next_back().unwrap_or_default();
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        let is_meant = if moves { TO.contains(&word.as_str()) } else { !READING.contains(&word.as_str()) };
+        let is_meant = if moves {
+            DESTINATION_WORDS.contains(&word.as_str())
+        } else {
+            !READ_WORDS.contains(&word.as_str())
+        };
         let path = span.trim().trim_start_matches("./");
-        if is_meant && is_file(path) && !files.iter().any(|known| known == path) {
+        if is_meant && is_file(path) && known.insert(path) {
             files.push(path.to_owned());
         }
     }
@@ -106,7 +114,7 @@ mod tests {
             ("`a.rs`", "a.rs"),
             ("", ""),
         ] {
-            assert_eq!(files_named(sentence).join(" "), files, "{sentence}");
+            assert_eq!(expected_files_in(sentence).join(" "), files, "{sentence}");
         }
     }
 

@@ -86,7 +86,7 @@ pub fn read(text: &str) -> Result<OrgOutline, OrgError> {
             at += drawer(&lines[at..], at, entry, &mut outline.properties)?;
         } else if let Some(end) = any_drawer(line).and_then(|()| drawer_end(&lines[at..])) {
             at += end;
-        } else if let Some((name, _)) = in_drawer(line).filter(|(name, _)| speaks_of_budgets(name)) {
+        } else if let Some((name, _)) = in_drawer(line).filter(|(name, _)| is_budget_property(name)) {
             let what =
                 format!("`{name}` stands outside of a drawer; put it between `:PROPERTIES:` and `:END:`");
             return Err(OrgError { line: at, what });
@@ -131,7 +131,7 @@ fn property(line: usize, name: &str, value: &str, entry: usize) -> OrgProperty {
 }
 
 /// Whether a name is one that a mode file is read for, or nearly.
-fn speaks_of_budgets(name: &str) -> bool {
+fn is_budget_property(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.starts_with("MAX_TURN") || name.starts_with("MAX_CONTINUATION")
 }

@@ -10,7 +10,7 @@ use crate::time::UnixMs;
 pub use reserved_names::ReservedNames;
 
 /// The files below the task folder that Baton names itself, and the folders that it fills. No template may lead to them.
-pub const RESERVED: [&str; 12] = [
+pub const RESERVED_NAMES: [&str; 12] = [
     "README.md",
     "progress",
     "progress.json",
@@ -145,7 +145,7 @@ pub fn archived(handoff: &str) -> String {
 }
 
 /// Where it lay before; the path itself where that is no archive.
-pub fn before_archive(path: &str) -> String {
+pub fn unarchived(path: &str) -> String {
     match path.rsplit_once('/') {
         Some(("archive", name)) => name.to_owned(),
         Some((folder, name)) => match folder.strip_suffix("/archive") {
@@ -234,7 +234,7 @@ pub(super) enum PathKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TemplateError {
     /// A brace without its other half.
-    Brace,
+    UnbalancedBrace,
     /// Nothing is called so.
     Unknown(String),
     /// It is called so elsewhere, and has no value here.
@@ -270,10 +270,10 @@ impl PathKey {
         while let Some(at) = rest.find(['{', '}']) {
             let Some((name, after)) = rest[at..].strip_prefix('{').and_then(|after| after.split_once('}'))
             else {
-                return Some(TemplateError::Brace);
+                return Some(TemplateError::UnbalancedBrace);
             };
             if name.contains('{') {
-                return Some(TemplateError::Brace);
+                return Some(TemplateError::UnbalancedBrace);
             }
             names.push(name);
             rest = after;
@@ -332,10 +332,10 @@ mod tests {
     #[test]
     fn the_way_into_the_archive_is_the_way_back() {
         for path in ["a.md", "handoffs/a.md", "archive/a.md", "x/archive/a.md"] {
-            assert_eq!(before_archive(&archived(path)), path);
+            assert_eq!(unarchived(&archived(path)), path);
         }
         assert_eq!(archived("handoffs/a.md"), "handoffs/archive/a.md");
-        assert_eq!(before_archive("handoffs/a.md"), "handoffs/a.md");
+        assert_eq!(unarchived("handoffs/a.md"), "handoffs/a.md");
     }
 
     #[test]
@@ -350,9 +350,9 @@ mod tests {
     fn a_template_is_refused_for_one_reason_at_a_time() {
         let fault = |key: PathKey, template: &str| key.fault(template);
         assert_eq!(fault(PathKey::Folder, "specs/{run}"), None);
-        assert_eq!(fault(PathKey::Folder, "specs/{run"), Some(TemplateError::Brace));
-        assert_eq!(fault(PathKey::Folder, "specs/run}"), Some(TemplateError::Brace));
-        assert_eq!(fault(PathKey::Folder, "{{run}}"), Some(TemplateError::Brace));
+        assert_eq!(fault(PathKey::Folder, "specs/{run"), Some(TemplateError::UnbalancedBrace));
+        assert_eq!(fault(PathKey::Folder, "specs/run}"), Some(TemplateError::UnbalancedBrace));
+        assert_eq!(fault(PathKey::Folder, "{{run}}"), Some(TemplateError::UnbalancedBrace));
         assert_eq!(fault(PathKey::Folder, "{rum}"), Some(TemplateError::Unknown("rum".into())));
         assert_eq!(
             fault(PathKey::Summary, "{session}.md"),

@@ -271,7 +271,7 @@ impl Policies {
 
     /// The same without the places in which it was written: a line that moves in a file changes nothing.
     #[must_use]
-    pub fn without_places(mut self) -> Self {
+    pub fn without_sources(mut self) -> Self {
         let scoped = self.roles.values_mut().chain(self.phases.values_mut());
         let layers = self.layers.iter_mut().chain(scoped);
         let choices = layers.flat_map(|layer| layer.all.iter_mut().chain(layer.by_capability.values_mut()));
@@ -318,11 +318,11 @@ impl Policies {
                         found.push(ResolvedChoice::of(component, choice, explicit));
                         if let Some(settings) = choice.for_chain.as_deref() {
                             let (farther, own) = found.split_at_mut(farther);
-                            lay_over_chosen(farther, settings, explicit);
+                            apply_to_chosen(farther, settings, explicit);
                             own.iter_mut().for_each(|chosen| chosen.lay_beneath(settings, explicit));
                         }
                     }
-                    None => lay_over_chosen(&mut found, choice, explicit),
+                    None => apply_to_chosen(&mut found, choice, explicit),
                 }
             }
         }
@@ -401,13 +401,13 @@ impl ResolvedChoice {
     /// What is set for it. `takes` says whether its policy has a setting of this key for a value of this kind; of what was written without a
     /// component the rest is for another policy of the chain.
     pub fn laid(&self, takes: impl Fn(&str, &GivenSetting) -> bool) -> EffectiveSettings {
-        laid_settings(&self.given, takes)
+        merge_settings(&self.given, takes)
     }
 }
 
 /// Lays settings that were written without a component over what was chosen so far: those for all decisions leave alone what was named for
 /// one.
-fn lay_over_chosen(chosen: &mut [ResolvedChoice], settings: &PolicyChoice, explicit: bool) {
+fn apply_to_chosen(chosen: &mut [ResolvedChoice], settings: &PolicyChoice, explicit: bool) {
     let beneath = chosen.iter_mut().filter(|chosen| explicit || !chosen.explicit);
     beneath.for_each(|chosen| chosen.lay(settings, explicit));
 }
@@ -426,7 +426,7 @@ impl GivenSettings {
 }
 
 /// Lays settings over each other, the farthest first. `takes` is as for [`ResolvedChoice::laid`].
-pub fn laid_settings(
+pub fn merge_settings(
     given: &[GivenSettings],
     takes: impl Fn(&str, &GivenSetting) -> bool,
 ) -> EffectiveSettings {

@@ -133,7 +133,7 @@ impl Role {
     /// its model, window, program, arguments, script and terminal. What the role may do, with which servers, how confined and
     /// for how long does.
     #[must_use]
-    pub fn played_by(self, agent: &AgentKind) -> Self {
+    pub fn reassigned_to(self, agent: &AgentKind) -> Self {
         if self.agent == *agent {
             return self;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::file::suggest;
-use super::turns::MODES;
+use super::turn_table::MODES;
 use super::{AgentKind, SettingValue};
 
 /// How a workflow names the policy whose settings are rules.

@@ -2,7 +2,7 @@
 //! tree, and how several files come together. What a level does is `host/sandbox`'s; nothing here does IO.
 //!
 //! The user's own configuration is a floor. A workflow, or the `baton.toml` of a folder, can ask for more confinement and
-//! never for less: what goes beyond the floor is an error, not silently left out.
+//! never for less: what goes beyond the floor is an error, not silently left out. A folder's lists never name more than the user's do.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -61,6 +61,12 @@ pub struct Sandbox {
     /// What stays as it is although it lies in the tree, absolute: the workflow and whatever it names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub protect: Vec<String>,
+    /// What the user's own file lists to be written, where `write` is another file's: that one leads to nothing outside of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_within: Option<Vec<String>>,
+    /// The same of `read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_within: Option<Vec<String>>,
 }
 
 /// A place in the network: a name (`github.com`, `*.github.com`) or an address, and a port.
@@ -299,36 +305,47 @@ impl Sandbox {
         place: &str,
         agent: Option<&AgentKind>,
     ) -> Result<Sandbox, SandboxError> {
-        if let Some(network) = &self.network {
-            let known;
-            let allowed = match &floor.network {
-                Some(allowed) => Some(allowed),
-                None if floor.is_on() => {
-                    known = agent.map(AgentKind::services).unwrap_or_default();
-                    Some(&known)
-                }
-                None => None,
-            };
-            for target in network {
-                let place = || place.to_owned();
-                let is_allowed = |allowed: &Vec<NetworkTarget>| allowed.iter().any(|one| one.covers(target));
-                let is_private = target.address().is_some_and(|address| !is_public(address));
-                if is_private && !floor.network.as_ref().is_some_and(is_allowed) {
-                    return Err(SandboxError::Private { place: place(), target: target.clone() });
-                }
-                if !allowed.is_none_or(is_allowed) {
-                    return Err(SandboxError::Network { place: place(), target: target.clone() });
-                }
+        // Without a floor, a workflow that the user starts says what its roles may.
+        let unlisted = floor.is_on().then(|| agent.map(AgentKind::services).unwrap_or_default());
+        self.expect_within(floor, unlisted.as_ref(), place)?;
+        Ok(self.joined_with(floor))
+    }
+
+    /// This, of the file of a folder, over what the user's own file says. The folder may be a stranger's: its lists name a part of what
+    /// the user's file lists, whatever the level there, since the command line or the workflow may raise the level.
+    ///
+    /// # Errors
+    /// [`SandboxError`] where this asks for something that the user's file does not list.
+    pub fn of_folder_over(self, user: &Sandbox, place: &str) -> Result<Sandbox, SandboxError> {
+        self.expect_within(user, Some(&Vec::new()), place)?;
+        Ok(self.joined_with(user))
+    }
+
+    /// Refuses what a floor does not list. If it has no list, `unlisted` is all that may be reached, and no path is allowed; without that,
+    /// everything is.
+    fn expect_within(
+        &self,
+        floor: &Sandbox,
+        unlisted: Option<&Vec<NetworkTarget>>,
+        place: &str,
+    ) -> Result<(), SandboxError> {
+        let allowed = floor.network.as_ref().or(unlisted);
+        for target in self.network.iter().flatten() {
+            let place = || place.to_owned();
+            let is_allowed = |allowed: &Vec<NetworkTarget>| allowed.iter().any(|one| one.covers(target));
+            let is_private = target.address().is_some_and(|address| !is_public(address));
+            if is_private && !floor.network.as_ref().is_some_and(is_allowed) {
+                return Err(SandboxError::Private { place: place(), target: target.clone() });
+            }
+            if !allowed.is_none_or(is_allowed) {
+                return Err(SandboxError::Network { place: place(), target: target.clone() });
             }
         }
+        let none = unlisted.map(|_| Vec::new());
         for (what, asked, allowed) in
             [("write", &self.write, &floor.write), ("read", &self.read, &floor.read)]
         {
-            let none = Vec::new();
-            let allowed = match allowed {
-                Some(allowed) => Some(allowed),
-                None => floor.is_on().then_some(&none),
-            };
+            let allowed = allowed.as_ref().or(none.as_ref());
             for path in asked.iter().flatten() {
                 let is_within = |allowed: &String| std::path::Path::new(path).starts_with(allowed);
                 if !allowed.is_none_or(|allowed| allowed.iter().any(is_within)) {
@@ -336,15 +353,28 @@ impl Sandbox {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// With the level, the lists and what is hidden of a floor, where this says less.
+    fn joined_with(self, floor: &Sandbox) -> Sandbox {
         let mut joined = self;
         joined.level = joined.level.max(floor.level);
         joined.network = joined.network.or_else(|| floor.network.clone());
+        // What the user's file lists itself leads where its user says. Another file's list is compared with it by text here, and by where
+        // both lead at each making of a boundary.
+        let of_user =
+            |own: &Option<Vec<String>>, within: &Option<Vec<String>>, listed: &Option<Vec<String>>| {
+                within.clone().or_else(|| own.as_ref().and(listed.clone()))
+            };
+        joined.write_within = of_user(&joined.write, &floor.write_within, &floor.write);
+        joined.read_within = of_user(&joined.read, &floor.read_within, &floor.read);
         joined.write = joined.write.or_else(|| floor.write.clone());
         joined.read = joined.read.or_else(|| floor.read.clone());
         for (own, of_floor) in [(&mut joined.hide, &floor.hide), (&mut joined.protect, &floor.protect)] {
             own.extend(of_floor.iter().filter(|one| !own.contains(one)).cloned().collect::<Vec<_>>());
         }
-        Ok(joined)
+        joined
     }
 
     /// What an agent of this kind may connect to.
@@ -404,9 +434,19 @@ impl Workflow {
         }
     }
 
+    /// What agents of any confined role may write beyond their trees.
+    pub fn writable_by_agents(&self) -> Vec<String> {
+        let roles = self.roles.values().filter(|role| role.sandbox.is_on());
+        let mut paths: Vec<String> =
+            roles.flat_map(|role| role.sandbox.write.iter().flatten()).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
     /// What commands of the workflow (`verify`, `setup`, `[notify]`) are confined to: they run what any role may have written,
     /// so they may do what every confined role may do, and no more.
-    pub fn sandbox_of_commands(&self) -> Sandbox {
+    pub fn command_sandbox(&self) -> Sandbox {
         let mut confined = self.roles.values().filter(|role| role.sandbox.is_on());
         let Some(first) = confined.next() else { return Sandbox::default() };
         let mut common = first.sandbox.clone();
@@ -433,154 +473,4 @@ impl Workflow {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(text: &str) -> NetworkTarget {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn a_target_is_a_name_or_an_address_with_a_port() {
-        // N6
-        for (text, read) in [
-            ("GitHub.com", "github.com:443"),
-            ("*.github.com:22", "*.github.com:22"),
-            ("127.0.0.1:8080", "127.0.0.1:8080"),
-            ("[::1]:8080", "[::1]:8080"),
-            ("::1", "[::1]:443"),
-            ("localhost:1", "localhost:1"),
-        ] {
-            assert_eq!(target(text).to_string(), read);
-            assert_eq!(target(read), target(text));
-        }
-        for bad in [
-            "",
-            "*",
-            "*.",
-            "a b",
-            "https://x.y",
-            "x.y/z",
-            "x:0",
-            "x:65536",
-            "x:",
-            "127.1",
-            "0x7f.1",
-            "2130706433",
-            "[::1",
-            "a..b",
-            "x@y.z",
-        ] {
-            assert!(bad.parse::<NetworkTarget>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_target_allows_what_it_names() {
-        for (rule, host, port, allowed) in [
-            ("github.com", "GITHUB.com.", 443, true),
-            ("github.com", "github.com", 80, false),
-            ("github.com", "a.github.com", 443, false),
-            ("github.com", "github.com.evil.org", 443, false),
-            ("*.github.com", "a.b.github.com", 443, true),
-            ("*.github.com", "github.com", 443, false),
-            ("*.github.com", "evilgithub.com", 443, false),
-            ("127.0.0.1:80", "127.0.0.1", 80, true),
-            ("127.0.0.1:80", "localhost", 80, false),
-            ("[::1]:80", "[0:0:0:0:0:0:0:1]", 80, true),
-        ] {
-            assert_eq!(target(rule).allows(host, port), allowed, "{rule} {host}");
-        }
-    }
-
-    #[test]
-    fn only_addresses_of_the_open_internet_are_public() {
-        for private in [
-            "0.0.0.0",
-            "10.1.2.3",
-            "127.0.0.1",
-            "127.255.0.1",
-            "169.254.169.254",
-            "172.16.0.1",
-            "172.31.9.9",
-            "192.168.1.1",
-            "100.64.0.1",
-            "100.100.100.200",
-            "168.63.129.16",
-            "192.0.0.192",
-            "198.18.0.1",
-            "224.0.0.1",
-            "255.255.255.255",
-            "::",
-            "::1",
-            "::ffff:127.0.0.1",
-            "::ffff:169.254.169.254",
-            "::127.0.0.1",
-            "64:ff9b::7f00:1",
-            "64:ff9b:1::1",
-            "2002:7f00:1::",
-            "fe80::1",
-            "fc00::1",
-            "fd00:ec2::254",
-            "ff02::1",
-            "2001:db8::1",
-            "2001::1",
-            "3fff::1",
-            "100::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
-        }
-        for public in
-            ["1.1.1.1", "140.82.121.4", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "::ffff:1.1.1.1"]
-        {
-            assert!(is_public(public.parse().unwrap()), "{public}");
-        }
-    }
-
-    #[test]
-    fn a_workflow_tightens_a_floor_and_never_loosens_it() {
-        let claude = AgentKind::Claude;
-        let asks = |network: &[&str], write: &[&str]| Sandbox {
-            level: SandboxLevel::Write,
-            network: Some(network.iter().map(|text| target(text)).collect()),
-            write: Some(write.iter().map(|path| (*path).to_owned()).collect()),
-            hide: vec!["secrets".to_owned()],
-            ..Sandbox::default()
-        };
-        let held = |own: Sandbox, floor: &Sandbox| own.held_to(floor, "[roles.x]", Some(&claude));
-        // Without a floor it may ask for anything but a private address.
-        let off = Sandbox::default();
-        assert!(held(asks(&["evil.org"], &["~/x"]), &off).is_ok());
-        assert!(matches!(held(asks(&["127.0.0.1:1"], &[]), &off), Err(SandboxError::Private { .. })));
-        // A floor that says no more than its level allows what the agent needs.
-        let strict = Sandbox::of(SandboxLevel::Strict);
-        let joined = held(asks(&["api.anthropic.com"], &[]), &strict).unwrap();
-        assert_eq!((joined.level, joined.hide.len()), (SandboxLevel::Strict, 1));
-        assert!(matches!(held(asks(&["evil.org"], &[]), &strict), Err(SandboxError::Network { .. })));
-        assert!(matches!(held(asks(&[], &["~/x"]), &strict), Err(SandboxError::Path { .. })));
-        let wide = asks(&["*.org", "127.0.0.1:1"], &["~/x"]);
-        assert!(held(asks(&["evil.org", "127.0.0.1:1"], &["~/x/y"]), &wide).is_ok());
-        assert!(held(asks(&["*.evil.org"], &["~/xy"]), &wide).is_err());
-        let silent = held(Sandbox::default(), &wide).unwrap();
-        assert_eq!(silent, Sandbox { protect: Vec::new(), ..wide });
-    }
-
-    #[test]
-    fn commands_may_do_what_every_confined_role_may() {
-        let mut workflow = Workflow::default();
-        let role = |network: &[&str]| super::super::Role {
-            sandbox: Sandbox {
-                level: SandboxLevel::Strict,
-                network: Some(network.iter().map(|text| target(text)).collect()),
-                ..Sandbox::default()
-            },
-            ..super::super::Role::of(AgentKind::Claude)
-        };
-        assert_eq!(workflow.sandbox_of_commands(), Sandbox::default());
-        workflow.roles.insert("a".into(), role(&["a.org", "b.org"]));
-        workflow.roles.insert("b".into(), role(&["b.org", "c.org"]));
-        workflow.roles.insert("c".into(), super::super::Role::of(AgentKind::Codex));
-        let common = workflow.sandbox_of_commands();
-        assert_eq!((common.level, common.network), (SandboxLevel::Strict, Some(vec![target("b.org")])));
-    }
-}
+mod tests;

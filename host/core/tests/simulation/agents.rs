@@ -7,8 +7,8 @@ use baton_core::input::{AgentReport, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::{ObjectiveStatus, PromptKind};
 use baton_core::{DurationMs, ObjectiveId};
 
-use crate::plan::SimulationRates;
 use crate::rng::SimulationRng;
+use crate::scenario::SimulationRates;
 
 /// An agent at work.
 #[derive(Clone, Debug)]

@@ -8,20 +8,20 @@
 #![forbid(unsafe_code)]
 
 mod agents;
-mod checks;
-mod counts;
-mod plan;
+mod fake_worktrees;
+mod invariants;
 mod policy;
 mod rng;
+mod scenario;
+mod simulation_counts;
 mod trace;
-mod trees;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use counts::SimulationCounts;
+use simulation_counts::SimulationCounts;
 use trace::Trace;
 use world::SimulationWorld;
 

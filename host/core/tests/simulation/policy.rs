@@ -12,8 +12,8 @@ use baton_core::observation::{
 };
 use baton_core::{Digest, DurationMs, ObjectiveId, UnixMs};
 
-use crate::plan::SimulationRates;
 use crate::rng::SimulationRng;
+use crate::scenario::SimulationRates;
 
 /// Silence after which an agent is taken for stalled.
 const SILENCE_MS: u64 = 300_000;

@@ -14,12 +14,12 @@ use baton_core::{
 };
 
 use crate::agents::{AgentMove, ModelAgent};
-use crate::checks::RunChecks;
-use crate::counts::SimulationCounts;
-use crate::plan::{self, SimulationRates};
+use crate::fake_worktrees::ModelTrees;
+use crate::invariants::RunChecks;
 use crate::rng::SimulationRng;
+use crate::scenario::{self, SimulationRates};
+use crate::simulation_counts::SimulationCounts;
 use crate::trace::Trace;
-use crate::trees::ModelTrees;
 
 /// Inputs of one run at most. The longest runs of the published seeds take a tenth of it.
 const INPUTS_MAX: usize = 60_000;
@@ -71,7 +71,7 @@ impl<'a> SimulationWorld<'a> {
     pub(crate) fn new(seed: u64, trace: &'a mut Trace) -> Self {
         let mut dice = SimulationRng::new(seed);
         let temper = SimulationRates::random(&mut dice);
-        let workflow = plan::workflow(&mut dice);
+        let workflow = scenario::workflow(&mut dice);
         trace.head(|| format!("{temper:?}\n{}", summary(&workflow)));
         Self {
             run: Run::new(),

@@ -35,7 +35,7 @@ pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolR
 }
 
 /// A result whose large texts were placed; none where all of them stay, so that the line goes through as it came.
-pub(super) async fn replaced(
+pub(super) async fn replace_large_texts(
     shelf: &impl ResultStore,
     tool: &str,
     call: Option<&str>,

@@ -97,7 +97,7 @@ impl BenchLoop {
         }
     }
 
-    async fn go(mut self) -> (LoopMeasurements, BenchRecorder) {
+    async fn run_to_end(mut self) -> (LoopMeasurements, BenchRecorder) {
         let mut caused = Instant::now();
         while Instant::now() < self.to {
             for intent in self.scribe.commit().await {
@@ -333,7 +333,7 @@ async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> ScaleResul
         let begin = Instant::now() + Duration::from_millis(4 * n as u64);
         loops.spawn(async move {
             tokio::time::sleep_until(begin).await;
-            BenchLoop::new(journal, &RunId::new(format!("r{n}")), phases, router, from, to).go().await
+            BenchLoop::new(journal, &RunId::new(format!("r{n}")), phases, router, from, to).run_to_end().await
         });
     }
     tokio::time::sleep_until(from).await;

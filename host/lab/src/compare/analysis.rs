@@ -11,7 +11,7 @@ use super::{
     ArmValue, BetterDirection, CheckResult, Comparison, Effect, Guardrail, Metric, MetricRole, MetricScale,
     PairingGain, arms, notes, verdict,
 };
-use crate::measure::{CompletionBasis, RunMetrics};
+use crate::run_metrics::{CompletionBasis, RunMetrics};
 use crate::stats::{InsufficientData, StatsError, holm};
 
 /// Compares each arm with the first, which is control. The same samples and options always give the same value.
@@ -55,7 +55,7 @@ pub fn compare(samples: &[ArmSample], options: &CompareOptions) -> Comparison {
     // Of several, what stops everything comes first, then what can be shipped.
     let headline =
         verdicts.iter().min_by_key(|verdict| (verdict.decision, Reverse(verdict.more_units))).cloned();
-    comparison.verdict = headline.unwrap_or_else(|| verdict::nothing(&comparison));
+    comparison.verdict = headline.unwrap_or_else(|| verdict::without_candidate(&comparison));
     if verdicts.len() > 1 {
         comparison.candidates = std::mem::take(&mut verdicts);
     }

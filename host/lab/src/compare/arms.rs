@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::{ArmSample, CompareOptions, ComparisonDesign, UnfinishedHandling};
 use super::{Allocation, ArmSummary, Attrition, CheckResult};
-use crate::experiment::enrol::place_of;
-use crate::measure::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
+use crate::experiment::assignment::place_of;
+use crate::run_metrics::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
 use crate::stats::{betting, srm};
 
 /// Level at which missing outcomes are called uneven: lower than that of outcomes, since it stops a verdict.
@@ -99,7 +99,7 @@ fn failures(asked: &[Vec<&PolicyCounts>]) -> Option<PolicyFailures> {
 }
 
 /// What chance gave out in each arm: runs of one assigned unit are one draw.
-fn drawn(sample: &ArmSample, options: &CompareOptions) -> u64 {
+fn independent_draws(sample: &ArmSample, options: &CompareOptions) -> u64 {
     let per_run = CompareOptions { design: ComparisonDesign::Independent, ..options.clone() };
     let units: BTreeSet<String> = sample.measures.iter().map(|run| unit_of(run, &per_run)).collect();
     let invalid: BTreeSet<&str> = sample.invalid.iter().map(|one| one.unit.as_str()).collect();
@@ -108,7 +108,7 @@ fn drawn(sample: &ArmSample, options: &CompareOptions) -> u64 {
 
 /// Whether the arms got the shares that they were to get.
 pub(super) fn allocation(samples: &[ArmSample], arms: &[ArmSummary], options: &CompareOptions) -> Allocation {
-    let observed: Vec<u64> = samples.iter().map(|sample| drawn(sample, options)).collect();
+    let observed: Vec<u64> = samples.iter().map(|sample| independent_draws(sample, options)).collect();
     let total = observed.iter().sum::<u64>() as f64;
     let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
     let expected = shares.iter().map(|share| share * total).collect();

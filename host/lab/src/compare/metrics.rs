@@ -1,7 +1,7 @@
 //! What is looked at, and how each outcome is read off what a run came to. Compares nothing.
 
 use super::{BetterDirection, MetricRole, MetricScale};
-use crate::measure::{CompletionBasis, RunMetrics, RunResult};
+use crate::run_metrics::{CompletionBasis, RunMetrics, RunResult};
 
 const MS_PER_MINUTE: f64 = 60_000.0;
 const MICROUSD_PER_DOLLAR: f64 = 1e6;

@@ -1,8 +1,8 @@
 //! What a reader of a comparison has to know besides its numbers, in whole sentences. Computes nothing.
 
 use super::options::{AnalysisSchedule, CompareOptions, ComparisonDesign};
-use super::{ArmSummary, Comparison, Metric, MetricRole, apart};
-use crate::measure::{CompletionBasis, RunResult};
+use super::{ArmSummary, Comparison, Metric, MetricRole, mean_discrepancy};
+use crate::run_metrics::{CompletionBasis, RunResult};
 
 /// All of them, in the order in which they are read.
 pub(super) fn of(comparison: &Comparison, options: &CompareOptions) -> Vec<String> {
@@ -27,13 +27,15 @@ pub(super) fn of(comparison: &Comparison, options: &CompareOptions) -> Vec<Strin
         );
     }
     match options.design {
-        ComparisonDesign::PairedBySeed => notes.extend(comparison.metrics.iter().flat_map(partly_paired)),
+        ComparisonDesign::PairedBySeed => {
+            notes.extend(comparison.metrics.iter().flat_map(partial_pairing_notes))
+        }
         ComparisonDesign::Independent | ComparisonDesign::ClusteredByTask => {
             // A guardrail says it in its own sentence.
             let metrics = comparison.metrics.iter().filter(|metric| metric.role != MetricRole::Guardrail);
             notes.extend(metrics.flat_map(|metric| {
                 metric.effects.iter().filter_map(|effect| {
-                    let pairs = apart::of(metric, effect)?.words(options);
+                    let pairs = mean_discrepancy::of(metric, effect)?.words(options);
                     Some(format!("{}: the effect of {} is that of {pairs}.", metric.name, effect.arm))
                 })
             }));
@@ -88,13 +90,13 @@ fn of_arm(arm: &ArmSummary, options: &CompareOptions) -> Vec<String> {
              difference look smaller than it is."
         ));
     }
-    notes.extend(left(arm));
+    notes.extend(abstained_note(arm));
     notes.extend(failed(arm));
     notes
 }
 
 /// "The component of growth was asked 412 questions in 30 runs and decided none of them; its runs went as they would have without it."
-fn left(arm: &ArmSummary) -> Option<String> {
+fn abstained_note(arm: &ArmSummary) -> Option<String> {
     let (asked, decided, exposed) = (arm.asked?, arm.decided?, arm.exposed?);
     let failed = arm.failures.as_ref().map_or(0, |failures| failures.times);
     // Where it failed each time, that is said with its failures.
@@ -140,7 +142,7 @@ fn failed(arm: &ArmSummary) -> Option<String> {
 }
 
 /// Outcomes that not every run has: their means are of more runs than their effect is.
-fn partly_paired(metric: &Metric) -> impl Iterator<Item = String> {
+fn partial_pairing_notes(metric: &Metric) -> impl Iterator<Item = String> {
     let most = metric.arms.iter().map(|arm| arm.n).max().unwrap_or_default();
     metric.effects.iter().filter(move |effect| effect.n > 0 && effect.n < most).map(|effect| {
         format!(

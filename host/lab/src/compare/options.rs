@@ -4,7 +4,7 @@ use baton_core::Digest;
 use baton_core::ids::ExperimentId;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::RunMetrics;
+use crate::run_metrics::RunMetrics;
 use crate::stats::{MIN_PER_ARM, sequential, srm};
 
 /// The runs of one arm.

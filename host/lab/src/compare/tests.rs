@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use baton_core::{Digest, RunId, UnixMs};
 
-use super::words::{PrimaryOutcome, RecommendationInput, SecondaryFindings, say};
+use super::recommendation::{PrimaryOutcome, RecommendationInput, SecondaryFindings, recommend};
 use super::*;
-use crate::measure::{CompletionBasis, RunMetrics};
+use crate::run_metrics::{CompletionBasis, RunMetrics};
 
 /// (value, lower, upper) as shares, whether it is settled, and what is missing.
 fn known(
@@ -21,7 +21,7 @@ fn known(
     more: Option<u64>,
 ) -> PrimaryOutcome {
     let shown = ConfidenceInterval { value, lower, upper };
-    PrimaryOutcome::Known { shown, of_little: None, is_settled, margin, more }
+    PrimaryOutcome::Estimated { shown, of_little: None, is_settled, margin, more }
 }
 
 fn situation(objectives: PrimaryOutcome, tokens: PrimaryOutcome) -> RecommendationInput<'static> {
@@ -65,11 +65,11 @@ fn every_situation_has_its_advice_and_its_words() {
     let vague = || price(0.3, -0.1, 0.8, false);
     let none =
         || PrimaryOutcome::NotYet { why: "eager has 7 runs with an outcome, and 20 are needed".to_owned() };
-    let unjudged = || PrimaryOutcome::CannotBeJudged {
+    let unjudged = || PrimaryOutcome::Inconclusive {
         why: "control did the same in all 35 runs".to_owned(),
         means: Some((57_412.0, 63_500.0)),
     };
-    let of_nothing = || PrimaryOutcome::Known {
+    let of_nothing = || PrimaryOutcome::Estimated {
         shown: ConfidenceInterval { value: 2.4, lower: 1.9, upper: 2.9 },
         of_little: Some(0.0),
         is_settled: true,
@@ -231,7 +231,7 @@ fn every_situation_has_its_advice_and_its_words() {
         ),
     ];
     for (situation, decision, words) in table {
-        let said = say(&situation);
+        let said = recommend(&situation);
         assert_eq!((said.decision, said.words[0].as_str()), (decision, words));
         assert!(said.words.len() > 1, "{words}: and then?");
         assert!(said.words.iter().all(|sentence| sentence.ends_with('.')), "{:?}", said.words);

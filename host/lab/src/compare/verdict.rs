@@ -1,13 +1,13 @@
 //! From a comparison's numbers to the situation that the words are about. Computes how much more would settle it; the words
 //! themselves, and what to do when, are in `words`.
 
-use super::amounts::{self, points};
 use super::metrics::{OBJECTIVES, TOKENS};
+use super::number_format::{self, points};
 use super::options::{AnalysisSchedule, CompareOptions, ComparisonDesign};
-use super::words::{self, PrimaryOutcome, RecommendationInput, SecondaryFindings};
+use super::recommendation::{self, PrimaryOutcome, RecommendationInput, SecondaryFindings};
 use super::{
     Advice, BetterDirection, CheckResult, Comparison, ConfidenceInterval, Effect, Metric, MetricRole,
-    Recommendation, apart,
+    Recommendation, mean_discrepancy,
 };
 use crate::stats::power::PowerGoal;
 use crate::stats::sequential::ConfidenceSequence;
@@ -25,8 +25,8 @@ pub(super) fn none() -> Recommendation {
 }
 
 /// Where there is no candidate.
-pub(super) fn nothing(comparison: &Comparison) -> Recommendation {
-    let words = words::no_candidate(comparison.arms.first().map(|arm| arm.name.as_str()));
+pub(super) fn without_candidate(comparison: &Comparison) -> Recommendation {
+    let words = recommendation::no_candidate(comparison.arms.first().map(|arm| arm.name.as_str()));
     Recommendation { arm: None, decision: Advice::StopBroken, words, more_units: None }
 }
 
@@ -61,12 +61,18 @@ pub(super) fn of(
                 alarms: alarms.map(|one| one.words.clone()).collect(),
                 attrition: is_alarm(comparison.attrition.checked).then(|| comparison.attrition.words.clone()),
                 waiting: waiting(comparison, &control.name, &arm.name),
-                objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
-                tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
+                objectives: primary_outcome(
+                    comparison,
+                    OBJECTIVES,
+                    index,
+                    options.objectives_margin,
+                    options,
+                ),
+                tokens: primary_outcome(comparison, TOKENS, index, options.tokens_margin, options),
                 also: also(comparison, index, options.objectives_margin),
                 completion: comparison.completion,
             };
-            words::say(&situation)
+            recommendation::recommend(&situation)
         })
         .collect()
 }
@@ -86,7 +92,7 @@ fn waiting(comparison: &Comparison, control: &str, candidate: &str) -> Option<St
     })
 }
 
-fn question(
+fn primary_outcome(
     comparison: &Comparison,
     id: &str,
     candidate: usize,
@@ -104,7 +110,7 @@ fn question(
     }
     if let Some(why) = effect.and_then(|effect| effect.cannot_judge.as_ref()) {
         let mean = |index: usize| metric.and_then(|metric| metric.arms.get(index)?.mean);
-        return PrimaryOutcome::CannotBeJudged { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
+        return PrimaryOutcome::Inconclusive { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
     }
     let mean = metric.and_then(|metric| metric.arms.first()?.mean).unwrap_or(0.0);
     let known = |effect: &Effect| {
@@ -119,7 +125,7 @@ fn question(
     };
     if of_little.is_some() && !(has_any(metric, 0) || has_any(metric, candidate + 1)) {
         let why = "neither arm has finished any".to_owned();
-        return PrimaryOutcome::CannotBeJudged { why, means: None };
+        return PrimaryOutcome::Inconclusive { why, means: None };
     }
     let is_settled = p.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
     let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
@@ -130,7 +136,7 @@ fn question(
         Some(absolute) => more(absolute, n, of_control, options),
         None => more(shown, n, margin, options),
     };
-    PrimaryOutcome::Known { shown, of_little, is_settled, margin, more }
+    PrimaryOutcome::Estimated { shown, of_little, is_settled, margin, more }
 }
 
 /// Whether the mean of an arm is above 0.
@@ -194,8 +200,8 @@ fn also(comparison: &Comparison, candidate: usize, margin: f64) -> SecondaryFind
 fn also_one(metric: &Metric, effect: &Effect, shown: ConfidenceInterval) -> (bool, String) {
     let name = metric.name.to_lowercase();
     let much = match effect.relative {
-        Some(share) => amounts::percent_change(share.value),
-        None => format!("{} {}", amounts::signed(shown.value), metric.unit),
+        Some(share) => number_format::percent_change(share.value),
+        None => format!("{} {}", number_format::signed(shown.value), metric.unit),
     };
     let (is_worse, judged) = match (metric.better, shown.value > 0.0) {
         (BetterDirection::Up, true) | (BetterDirection::Down, false) => (false, ", better"),
@@ -220,8 +226,11 @@ pub(super) fn guardrail(
         let why = effect.not_yet.clone().unwrap_or_else(|| "there is no outcome yet".to_owned());
         return format!("{name}: too early to say: {why}.");
     };
-    let apart =
-        if options.design == ComparisonDesign::PairedBySeed { None } else { apart::of(metric, effect) };
+    let apart = if options.design == ComparisonDesign::PairedBySeed {
+        None
+    } else {
+        mean_discrepancy::of(metric, effect)
+    };
     let pairs = apart.map(|apart| format!(" in {}", apart.words(options))).unwrap_or_default();
     let much = format!(
         "{} points ({:.0} % {} {} to {})",

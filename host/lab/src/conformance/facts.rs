@@ -3,8 +3,8 @@
 use baton_core::observation::{PastCompaction, PastHandoff, PastSession, PastTurn, PastWait, QueryFacts};
 use baton_core::{DurationMs, UnixMs};
 
-use super::dice::QuestionRng;
 use super::generate::{LATEST_MS, QUOTA_CAUSES, STALENESS};
+use super::question_rng::QuestionRng;
 use super::views;
 
 /// Of core: as many of each kind as a question has.

@@ -15,8 +15,8 @@ use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, TextBlob, UnixMs};
 use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
-use super::dice::QuestionRng;
 use super::facts::facts;
+use super::question_rng::QuestionRng;
 use super::views::{self, every};
 
 every! {
@@ -51,7 +51,7 @@ const ARTIFACTS: usize = 20;
 const ITEMS: usize = 64;
 const MISSING: usize = 200;
 /// Records and files that core keeps and a question has no room for.
-const BEYOND: u32 = 10_000;
+const OMITTED_MAX: u32 = 10_000;
 const CONFLICT_FILES: usize = 100;
 /// Of the reports of agents: bytes of a text, facts and files of a handoff.
 const REPORT_BYTES: usize = 8 << 10;
@@ -167,8 +167,8 @@ fn assess(dice: &mut QuestionRng) -> (SessionObservation, String) {
     let mut objectives = views::objectives(dice);
     objectives.truncate(IN_FOCUS);
     let focus: Vec<ObjectiveId> = objectives.iter().map(|objective| objective.id.clone()).collect();
-    views::look_at(dice, &mut objectives, &focus);
-    let split_request = dice.once_in(8).then(|| request(dice, focus));
+    views::set_file_states(dice, &mut objectives, &focus);
+    let split_request = dice.one_in(8).then(|| request(dice, focus));
     let seen = SessionObservation {
         occasion,
         session,
@@ -182,15 +182,15 @@ fn assess(dice: &mut QuestionRng) -> (SessionObservation, String) {
         objectives,
         others_open: dice.list(OTHERS_OPEN, |_| "beside".into()),
         handoff_reported: dice.coin(),
-        handoff: dice.once_in(4).then(|| reported_handoff(dice, HANDOFF_BYTES, FACTS)),
+        handoff: dice.one_in(4).then(|| reported_handoff(dice, HANDOFF_BYTES, FACTS)),
         nudges: dice.number32(20),
         asked_at_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
         git: views::git(dice),
         split_request,
-        review_missing: dice.once_in(8),
-        report_not_taken: dice.once_in(8).then(|| dice.line(REASON_BYTES)),
-        imported: dice.once_in(8),
+        review_missing: dice.one_in(8),
+        report_not_taken: dice.one_in(8).then(|| dice.line(REASON_BYTES)),
+        imported: dice.one_in(8),
         attributes: views::attributes(dice),
     };
     (seen, window)
@@ -265,13 +265,13 @@ fn scope(dice: &mut QuestionRng) -> SplittingObservation {
     let objectives = views::objectives(dice);
     let progress = views::progress_of(dice, &objectives);
     // Most phases are split for the first time, where they may be: a policy that splits by what it sees is asked about such.
-    let depth = if dice.once_in(4) { dice.number32(views::DEPTH) } else { 0 };
+    let depth = if dice.one_in(4) { dice.number32(views::DEPTH) } else { 0 };
     let requested =
         (occasion == SplitTrigger::Requested).then(|| request(dice, views::open_ids(&objectives)));
     let prompts = dice.number32(u32::MAX);
     let limits = SplitLimits {
         parts: 2 + dice.number32(views::OBJECTIVES as u32 - 2),
-        depth: if dice.once_in(4) { dice.number32(views::DEPTH) } else { depth + 1 },
+        depth: if dice.one_in(4) { dice.number32(views::DEPTH) } else { depth + 1 },
     };
     SplittingObservation {
         occasion,
@@ -308,11 +308,7 @@ fn request(dice: &mut QuestionRng, open: Vec<ObjectiveId>) -> SplitRequestView {
 }
 
 fn attempt(dice: &mut QuestionRng) -> Attempt {
-    Attempt {
-        approach: dice.text(REPORT_BYTES),
-        outcome: dice.text(REPORT_BYTES),
-        by_person: dice.once_in(4),
-    }
+    Attempt { approach: dice.text(REPORT_BYTES), outcome: dice.text(REPORT_BYTES), by_person: dice.one_in(4) }
 }
 
 fn handoff(dice: &mut QuestionRng) -> HandoffObservation {
@@ -324,10 +320,10 @@ fn handoff(dice: &mut QuestionRng) -> HandoffObservation {
     let mut focus = views::open_ids(&objectives);
     focus.truncate(if dice.coin() { 1 } else { dice.count(views::OBJECTIVES) });
     let (looked_at, _) = focus.split_at(focus.len().min(IN_FOCUS));
-    views::look_at(dice, &mut objectives, looked_at);
+    views::set_file_states(dice, &mut objectives, looked_at);
     let asked_at_ms = UnixMs(dice.number(LATEST_MS));
     let remarks = objectives.iter().filter_map(|objective| {
-        let text = if dice.once_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
+        let text = if dice.one_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
         (!text.is_empty()).then(|| ObjectiveNote { objective: objective.id.clone(), text })
     });
     let remarks = remarks.collect();
@@ -391,8 +387,8 @@ fn handoff(dice: &mut QuestionRng) -> HandoffObservation {
         beyond: beyond(dice),
         words_withheld: dice.maybe(withheld),
         plans_first: dice.coin(),
-        as_lead: dice.once_in(4),
-        compacted: dice.once_in(4),
+        as_lead: dice.one_in(4),
+        compacted: dice.one_in(4),
         reports_as: dice.maybe(|_| SessionId::new("s8")),
         result_file: dice.maybe(|_| ".baton/tasks/r1/results/phase-20a.md".to_owned()),
         result_files: dice.list(views::OBJECTIVES, |dice| dice.line(PATH_BYTES)),
@@ -416,11 +412,11 @@ fn newest_handoff(dice: &mut QuestionRng) -> HandoffReference {
 
 fn beyond(dice: &mut QuestionRng) -> OmittedCounts {
     OmittedCounts {
-        changed_files: dice.number32(BEYOND),
-        attempts: dice.number32(BEYOND),
-        decisions: dice.number32(BEYOND),
-        gotchas: dice.number32(BEYOND),
-        patterns: dice.number32(BEYOND),
+        changed_files: dice.number32(OMITTED_MAX),
+        attempts: dice.number32(OMITTED_MAX),
+        decisions: dice.number32(OMITTED_MAX),
+        gotchas: dice.number32(OMITTED_MAX),
+        patterns: dice.number32(OMITTED_MAX),
     }
 }
 
@@ -443,7 +439,7 @@ fn conflict(dice: &mut QuestionRng) -> ConflictView {
 }
 
 fn changed_file(dice: &mut QuestionRng) -> ChangedFileView {
-    let exists = !dice.once_in(4);
+    let exists = !dice.one_in(4);
     ChangedFileView {
         path: format!("src/{}", dice.line(PATH_BYTES)),
         bytes: if exists { dice.number(1 << 40) } else { 0 },

@@ -8,9 +8,9 @@ use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRe
 use baton_core::{ObjectiveId, Seq};
 use baton_engine::PolicyAnswer;
 
-use super::change;
-use super::dice::QuestionRng;
-use super::quoted;
+use super::injected_text;
+use super::mutations;
+use super::question_rng::QuestionRng;
 
 /// A rule: what holds, why, and how it is found out.
 pub(super) struct ConformanceRule {
@@ -30,7 +30,7 @@ pub(super) enum RuleTest {
     /// By a question and what became of it.
     One(fn(&PolicyRequest, &PolicyAnswer) -> RuleResult),
     /// By putting the same question again.
-    Again,
+    Repeat,
     /// By putting a question that differs in one thing, where it can, and holding the second decision to the first.
     Changed {
         /// The other question.
@@ -38,99 +38,101 @@ pub(super) enum RuleTest {
         /// Of the other question, the decision on the first, and that on the other.
         holds: fn(&PolicyRequest, &Decision, &Decision) -> RuleResult,
         /// Whether it is broken by abstaining from one of the two alone: who decides must not hang on the change either.
-        for_abstaining: bool,
+        counts_abstention: bool,
     },
 }
 
 /// What a rule says of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RuleResult {
-    Yes,
+    Holds,
     /// It is broken, and how.
-    No(String),
+    Violated(String),
     /// It says nothing of this question.
-    NotAsked,
+    NotApplicable,
 }
 
 use Capability::{Budgeting, Compaction, Completion, Exhaustion, Handoff, Prompting, Review, Splitting};
-use RuleResult::{No, NotAsked, Yes};
+use RuleResult::{Holds, NotApplicable, Violated};
 
-const ANY: &[Capability] = &Capability::ALL;
+const ALL_CAPABILITIES: &[Capability] = &Capability::ALL;
 
-fn unless(broken: bool, how: impl FnOnce() -> String) -> RuleResult {
-    if broken { No(how()) } else { Yes }
+fn violated_if(broken: bool, how: impl FnOnce() -> String) -> RuleResult {
+    if broken { Violated(how()) } else { Holds }
 }
 
 pub(super) const RULES: &[ConformanceRule] = &[
     ConformanceRule {
         name: "no-trap",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "no question makes it trap",
         because: "a trap is a decision that the next policy in the chain has to make",
         test: RuleTest::One(|_, result| match result {
-            Err(fault @ (Fault::Trap { .. } | Fault::Unloadable { .. })) => No(format!("it {fault}")),
-            _ => Yes,
+            Err(fault @ (Fault::Trap { .. } | Fault::Unloadable { .. })) => Violated(format!("it {fault}")),
+            _ => Holds,
         }),
     },
     ConformanceRule {
         name: "within-limits",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "no question takes more fuel, memory or time than there is",
         because: "what takes longest is what a long run asks, so it fails where it is needed most",
         test: RuleTest::One(|_, result| match result {
             Err(fault @ (Fault::OutOfFuel { .. } | Fault::OutOfMemory { .. } | Fault::Watchdog { .. })) => {
-                No(format!("it {fault}"))
+                Violated(format!("it {fault}"))
             }
-            _ => Yes,
+            _ => Holds,
         }),
     },
     ConformanceRule {
         name: "under-caps",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "no answer is longer than its cap",
         because: "an answer over its cap is thrown away whole, and with it everything that is in it",
         test: RuleTest::One(|_, result| match result {
-            Err(fault @ Fault::TooLarge { .. }) => No(format!("it {fault}")),
-            _ => Yes,
+            Err(fault @ Fault::TooLarge { .. }) => Violated(format!("it {fault}")),
+            _ => Holds,
         }),
     },
     ConformanceRule {
         name: "well-formed",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "every answer is of a form that the contract has",
         because: "what cannot be read as an answer is none",
         test: RuleTest::One(|_, result| match result {
-            Err(fault @ Fault::Invalid { .. }) => No(format!("it {fault}")),
-            _ => Yes,
+            Err(fault @ Fault::Invalid { .. }) => Violated(format!("it {fault}")),
+            _ => Holds,
         }),
     },
     ConformanceRule {
         name: "same-again",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "the same question gets the same answer, for the same fuel",
         because: "a run that does not replay exactly is no evidence of anything",
-        test: RuleTest::Again,
+        test: RuleTest::Repeat,
     },
     ConformanceRule {
         name: "makes-sense",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "every decision is one that a run can follow",
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
         test: RuleTest::One(|question, result| match result {
-            Ok(Some(decision)) => validate_decision(&question.ask, decision).map_or_else(No, |()| Yes),
-            _ => NotAsked,
+            Ok(Some(decision)) => {
+                validate_decision(&question.ask, decision).map_or_else(Violated, |()| Holds)
+            }
+            _ => NotApplicable,
         }),
     },
     ConformanceRule {
         name: "gives-reason",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "every decision has a reason",
         because: "it is all that a person is shown of why",
         test: RuleTest::One(|_, result| match result {
             Ok(Some(decision)) => {
-                unless(decision.reason().trim().is_empty(), || "its reason is empty".to_owned())
+                violated_if(decision.reason().trim().is_empty(), || "its reason is empty".to_owned())
             }
-            _ => NotAsked,
+            _ => NotApplicable,
         }),
     },
     ConformanceRule {
@@ -145,7 +147,7 @@ pub(super) const RULES: &[ConformanceRule] = &[
             (PolicyQuery::Complete(seen), Ok(Some(Decision::Complete(answer)))) => {
                 real_evidence(&seen.session.signals, &answer.evidence)
             }
-            _ => NotAsked,
+            _ => NotApplicable,
         }),
     },
     ConformanceRule {
@@ -154,25 +156,27 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "what a tool prints changes no verdict",
         because: "a file that says \"prompt is too long\" is no reason to end the session that reads it",
         test: RuleTest::Changed {
-            change: change::a_tool_prints,
+            change: mutations::append_tool_output,
             holds: |_, before, after| match (before, after) {
                 (Decision::Assess(before), Decision::Assess(after)) => {
-                    unless(before.verdict != after.verdict, || became(&before.verdict, &after.verdict))
+                    violated_if(before.verdict != after.verdict, || became(&before.verdict, &after.verdict))
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: true,
+            counts_abstention: true,
         },
     },
     ConformanceRule {
         name: "unknown-attributes",
-        about: ANY,
+        about: ALL_CAPABILITIES,
         says: "an attribute that no contract defines changes nothing",
         because: "a later host may add one, and a policy built before it must decide as it did",
         test: RuleTest::Changed {
-            change: change::unknown_attribute,
-            holds: |_, before, after| unless(before != after, || "its decision is another one".to_owned()),
-            for_abstaining: true,
+            change: mutations::add_unknown_attribute,
+            holds: |_, before, after| {
+                violated_if(before != after, || "its decision is another one".to_owned())
+            },
+            counts_abstention: true,
         },
     },
     ConformanceRule {
@@ -181,13 +185,13 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "nothing that an agent, a tool or a committer wrote begins a line of a prompt or a document",
         because: "whoever writes a gotcha or a commit would give orders to the next agent",
         test: RuleTest::Changed {
-            change: quoted::somebody_orders,
+            change: injected_text::inject_instruction,
             holds: |_, _, after| match after {
                 Decision::Brief(brief) => quotes([&brief.prompt]),
                 Decision::Compose(composition) => quotes([&composition.document, &composition.index]),
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -196,19 +200,19 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "more tokens used never take an exhaustion or a warning back",
         because: "a session that is fuller is not better off",
         test: RuleTest::Changed {
-            change: change::more_tokens,
+            change: mutations::increase_tokens,
             holds: |_, before, after| match (before, after) {
                 (Decision::Assess(before), Decision::Assess(after)) => {
                     let healed = before.verdict == Verdict::Exhausted && after.verdict != Verdict::Exhausted;
                     let silent = before.warning.is_some() && after.warning.is_none();
-                    unless(healed || silent, || match healed {
+                    violated_if(healed || silent, || match healed {
                         true => became(&before.verdict, &after.verdict),
                         false => "it warns no more".to_owned(),
                     })
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -217,15 +221,15 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "more tokens used never turn making room into keeping",
         because: "a context that had to shrink has to shrink all the more when it is fuller",
         test: RuleTest::Changed {
-            change: change::more_tokens,
+            change: mutations::increase_tokens,
             holds: |_, before, after| match (before, after) {
                 (Decision::Compaction(before), Decision::Compaction(after)) => {
                     let keeps = |action: &CompactionAction| *action == CompactionAction::Keep;
-                    unless(!keeps(&before.action) && keeps(&after.action), || "it keeps now".to_owned())
+                    violated_if(!keeps(&before.action) && keeps(&after.action), || "it keeps now".to_owned())
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -234,19 +238,19 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "an objective that is done comes back in no part",
         because: "work that is done would be done again, by an agent that does not know of it",
         test: RuleTest::Changed {
-            change: change::one_done,
+            change: mutations::complete_objective,
             holds: |question, _, after| match (&question.ask, after) {
                 (PolicyQuery::Split(seen), Decision::Split(after)) => {
                     let done = seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Done);
                     let back = done.map(|o| &o.id).find(|id| in_parts(&after.action).any(|part| part == *id));
                     match back {
-                        Some(id) => No(format!("{id} is in a part")),
-                        None => Yes,
+                        Some(id) => Violated(format!("{id} is in a part")),
+                        None => Holds,
                     }
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -255,19 +259,21 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "an objective more that is done already makes no scope larger",
         because: "what is done needs no session, no turns and no split",
         test: RuleTest::Changed {
-            change: change::one_done_more,
+            change: mutations::add_completed_objective,
             holds: |_, before, after| match (before, after) {
                 (Decision::Split(before), Decision::Split(after)) => {
                     let (fewer, more) = (in_parts(&before.action).count(), in_parts(&after.action).count());
-                    unless(more > fewer, || format!("{more} objectives are in parts, {fewer} were before"))
+                    violated_if(more > fewer, || {
+                        format!("{more} objectives are in parts, {fewer} were before")
+                    })
                 }
                 (Decision::Budget(before), Decision::Budget(after)) => {
                     let (fewer, more) = (turns(before), turns(after));
-                    unless(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
+                    violated_if(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -276,15 +282,15 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "a larger base never gets fewer turns",
         because: "a mode that is to be more thorough would be less so",
         test: RuleTest::Changed {
-            change: change::larger_base,
+            change: mutations::increase_turns,
             holds: |_, before, after| match (before, after) {
                 (Decision::Budget(before), Decision::Budget(after)) => {
                     let (more, fewer) = (turns(before), turns(after));
-                    unless(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
+                    violated_if(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -296,11 +302,11 @@ pub(super) const RULES: &[ConformanceRule] = &[
             Ok(Some(Decision::Review(review))) => {
                 let costs = review.findings.iter().fold(0u32, |sum, f| sum.saturating_add(f.cost));
                 let score = 100u32.saturating_sub(costs);
-                unless(review.score != score, || {
+                violated_if(review.score != score, || {
                     format!("it scores {}, its findings leave {score}", review.score)
                 })
             }
-            _ => NotAsked,
+            _ => NotApplicable,
         }),
     },
     ConformanceRule {
@@ -309,15 +315,17 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "a secret or a missing file more never scores higher",
         because: "a handoff that got worse would be accepted",
         test: RuleTest::Changed {
-            change: change::worse_document,
+            change: mutations::worsen_document,
             holds: |_, before, after| match (before, after) {
                 (Decision::Review(before), Decision::Review(after)) => {
                     let better = after.score > before.score || (after.accepted && !before.accepted);
-                    unless(better, || format!("it scores {} now, and scored {}", after.score, before.score))
+                    violated_if(better, || {
+                        format!("it scores {} now, and scored {}", after.score, before.score)
+                    })
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
     ConformanceRule {
@@ -326,23 +334,25 @@ pub(super) const RULES: &[ConformanceRule] = &[
         says: "commits more since a handoff never make it fresher",
         because: "a successor would trust what is no longer so",
         test: RuleTest::Changed {
-            change: change::more_commits,
+            change: mutations::more_commits,
             holds: |_, before, after| match (before, after) {
                 (Decision::Review(before), Decision::Review(after)) => {
                     let (now, then) = (after.staleness, before.staleness);
-                    unless((now as u8) < then as u8, || format!("{} now, {} before", now.name(), then.name()))
+                    violated_if((now as u8) < then as u8, || {
+                        format!("{} now, {} before", now.name(), then.name())
+                    })
                 }
-                _ => NotAsked,
+                _ => NotApplicable,
             },
-            for_abstaining: false,
+            counts_abstention: false,
         },
     },
 ];
 
 fn quotes<const N: usize>(texts: [&String; N]) -> RuleResult {
-    match texts.into_iter().find_map(|text| quoted::ordered(text)) {
-        Some(line) => No(format!("it passes on as a line of its own what another one wrote: {line:?}")),
-        None => Yes,
+    match texts.into_iter().find_map(|text| injected_text::unfenced_instruction(text)) {
+        Some(line) => Violated(format!("it passes on as a line of its own what another one wrote: {line:?}")),
+        None => Holds,
     }
 }
 
@@ -359,13 +369,13 @@ fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> RuleResult {
     let is_known = |seq: Seq| signals.iter().any(|signal| signal.seq == seq);
     for evidence in evidence {
         if evidence.channel == SignalSource::ToolOutput {
-            return No(format!("it rests on what a tool printed: {:?}", evidence.text));
+            return Violated(format!("it rests on what a tool printed: {:?}", evidence.text));
         }
         if let Some(seq) = evidence.seq.filter(|seq| !is_known(*seq)) {
-            return No(format!("it rests on signal {seq}, which was not there"));
+            return Violated(format!("it rests on signal {seq}, which was not there"));
         }
     }
-    Yes
+    Holds
 }
 
 fn in_parts(action: &SplitAction) -> impl Iterator<Item = &ObjectiveId> {

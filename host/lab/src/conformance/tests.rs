@@ -1,8 +1,8 @@
 //! The kit itself: its questions are what they are said to be, and each rule finds whoever breaks it and nobody else. What
 //! real components come to is in `tests/conformance.rs`.
 
-mod culprits;
 mod golden;
+mod rule_violations;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -9,7 +9,7 @@ use baton_core::observation::{
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 
-use super::dice::QuestionRng;
+use super::question_rng::QuestionRng;
 
 /// Declares all variants of an enum. One that is missing does not compile, so that no question leaves it out.
 macro_rules! every {
@@ -76,7 +76,7 @@ const CODES: [&str; 12] = [
 ];
 const HTTP: [u16; 9] = [0, 200, 400, 402, 413, 429, 500, 529, u16::MAX];
 const EXITS: [i32; 8] = [0, 1, 53, 129, 130, 143, i32::MAX, i32::MIN];
-const DEATHS: [i32; 6] = [1, 2, 6, 9, 11, 15];
+const FATAL_SIGNALS: [i32; 6] = [1, 2, 6, 9, 11, 15];
 
 pub(super) fn session(dice: &mut QuestionRng, state: SessionState) -> SessionView {
     let prompts = dice.number32(u32::MAX);
@@ -118,7 +118,7 @@ pub(super) fn session(dice: &mut QuestionRng, state: SessionState) -> SessionVie
 
 /// What agents say of their windows is not to be relied on, so it may be any number.
 fn tokens(dice: &mut QuestionRng) -> u64 {
-    if dice.once_in(4) { dice.number(u64::MAX) } else { dice.number(2 * 200_000) }
+    if dice.one_in(4) { dice.number(u64::MAX) } else { dice.number(2 * 200_000) }
 }
 
 pub(super) fn window(dice: &mut QuestionRng) -> u64 {
@@ -127,7 +127,7 @@ pub(super) fn window(dice: &mut QuestionRng) -> u64 {
 
 fn exit(dice: &mut QuestionRng) -> ProcessExit {
     match dice.below(3) {
-        0 => ProcessExit { code: None, signal: Some(dice.pick(&DEATHS)), by_host: dice.coin() },
+        0 => ProcessExit { code: None, signal: Some(dice.pick(&FATAL_SIGNALS)), by_host: dice.coin() },
         1 => ProcessExit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
         _ => ProcessExit { code: None, signal: None, by_host: false },
     }
@@ -139,7 +139,7 @@ pub(super) fn turns(dice: &mut QuestionRng, prompts: u32) -> Vec<TurnView> {
     let before = dice.number32(TURNS);
     let mut prompt = prompts.saturating_sub(count).max(1);
     let mut turn = |ordinal| {
-        prompt = prompt.saturating_add(u32::from(dice.once_in(3))).min(prompts.max(1));
+        prompt = prompt.saturating_add(u32::from(dice.one_in(3))).min(prompts.max(1));
         TurnView {
             ordinal,
             prompt,
@@ -221,7 +221,7 @@ pub(super) fn progress_of(dice: &mut QuestionRng, objectives: &[ObjectiveView]) 
 pub(super) fn objectives(dice: &mut QuestionRng) -> Vec<ObjectiveView> {
     let count = dice.count(OBJECTIVES).max(1);
     // Some phases are all open, some all done.
-    let statuses = if dice.once_in(4) { &[dice.pick(STATUSES)] } else { STATUSES };
+    let statuses = if dice.one_in(4) { &[dice.pick(STATUSES)] } else { STATUSES };
     (0..count).map(|place| objective(dice, place, statuses)).collect()
 }
 
@@ -258,7 +258,11 @@ fn objective(dice: &mut QuestionRng, place: usize, statuses: &[ObjectiveStatus])
 }
 
 /// What became of the files of the objectives that a prompt is about.
-pub(super) fn look_at(dice: &mut QuestionRng, objectives: &mut [ObjectiveView], focus: &[ObjectiveId]) {
+pub(super) fn set_file_states(
+    dice: &mut QuestionRng,
+    objectives: &mut [ObjectiveView],
+    focus: &[ObjectiveId],
+) {
     for objective in objectives.iter_mut().filter(|objective| focus.contains(&objective.id)) {
         objective.expected_files = dice.list(EXPECTED_FILES, expected_file);
     }
@@ -274,7 +278,7 @@ pub(super) fn name_files(dice: &mut QuestionRng, objectives: &mut [ObjectiveView
     let root = dice.pick(&["", "src/", "crates/core/"]);
     let folders = 1 + dice.below(FOLDERS.len());
     for objective in objectives {
-        let (own, strays) = (dice.below(folders), dice.once_in(8));
+        let (own, strays) = (dice.below(folders), dice.one_in(8));
         let files = dice.list(EXPECTED_FILES, |dice| {
             let folder = if strays { dice.below(folders) } else { own };
             let path = match dice.below(16) {
@@ -282,7 +286,7 @@ pub(super) fn name_files(dice: &mut QuestionRng, objectives: &mut [ObjectiveView
                 1 => "README.md".to_owned(),
                 _ => format!("{root}{}/part-{}.rs", FOLDERS[folder], dice.below(100)),
             };
-            (dice.takes(path.len()), ExpectedFileView { path, state: dice.pick(&FILE_STATES) })
+            (dice.try_reserve(path.len()), ExpectedFileView { path, state: dice.pick(&FILE_STATES) })
         });
         objective.expected_files =
             files.into_iter().filter_map(|(has_room, file)| has_room.then_some(file)).collect();

@@ -53,7 +53,7 @@ pub enum ExperimentError {
     },
     /// There is none of this name.
     #[error("there is no experiment {name}; {known}")]
-    NoSuch {
+    UnknownExperiment {
         /// What was asked for.
         name: String,
         /// Which there are, as a clause.

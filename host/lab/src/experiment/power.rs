@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{RunMetrics, RunResult};
+use crate::run_metrics::{RunMetrics, RunResult};
 use crate::stats::power::PowerGoal;
 use crate::stats::{Moments, StatsError};
 

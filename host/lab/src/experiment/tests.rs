@@ -6,7 +6,7 @@ use baton_core::observation::Capability;
 use baton_core::workflow::{ConfigLayer, PolicyChoice, PolicyLayer, PolicyScope};
 use baton_core::{Digest, UnixMs, Workflow};
 
-use super::enrol::{layer, not_given, without_arms};
+use super::assignment::{layer, not_given, strip_arms};
 use super::*;
 
 fn spec(given: &str) -> ArmSpec {
@@ -113,7 +113,7 @@ fn a_definition_is_private_whole_and_strict() {
         let error = experiments.read("split-v2").unwrap_err();
         assert!(matches!(error, ExperimentError::Broken { .. }), "{to}: {error}");
     }
-    assert!(matches!(experiments.read("none"), Err(ExperimentError::NoSuch { .. })));
+    assert!(matches!(experiments.read("none"), Err(ExperimentError::UnknownExperiment { .. })));
     assert!(matches!(experiments.read("../x"), Err(ExperimentError::Refused(_))));
 }
 
@@ -178,7 +178,7 @@ fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
     narrow.policies.phases.insert("10".into(), layer);
     assert!(matches!(
         of(&definition, &narrow, &[]),
-        IneligibilityReason::Narrower { capability: Capability::Handoff, .. }
+        IneligibilityReason::NarrowerChoice { capability: Capability::Handoff, .. }
     ));
     // What the arms do not decide is nobody's concern.
     let mut elsewhere = Workflow::default();
@@ -187,7 +187,10 @@ fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
     assert!(enrol(&definition, &work(&elsewhere, "unit-1"), &[]).is_ok());
 
     let taken = [("earlier".to_owned(), Capability::Splitting)];
-    assert!(matches!(of(&definition, &Workflow::default(), &taken), IneligibilityReason::Taken { .. }));
+    assert!(matches!(
+        of(&definition, &Workflow::default(), &taken),
+        IneligibilityReason::DecidedByOther { .. }
+    ));
     let mut other = definition.clone();
     other.versions[0].only.workflow = Some("nightly".to_owned());
     assert_eq!(of(&other, &Workflow::default(), &[]), IneligibilityReason::OtherWorkflow);
@@ -214,7 +217,7 @@ fn an_arm_decides_in_the_whole_run_and_can_be_taken_off_again() {
     assert_eq!(first(Capability::Splitting).grants.fuel, Some(80_000_000), "an arm gets what it was granted");
     assert!(first(Capability::Splitting).component.contains(&version.arms[1].component.to_string()));
     assert_eq!(first(Capability::Compaction).component, "/mine.wasm");
-    assert_eq!(without_arms(workflow), before);
+    assert_eq!(strip_arms(workflow), before);
 }
 
 // M5

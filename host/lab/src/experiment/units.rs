@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::ids::ArmName;
 
+use super::assignment::{mismatched_component, not_given};
+use super::collection::{CollectedRuns, ExperimentRun};
 use super::definition::{ExperimentDefinition, ExperimentVersion, UnitKind};
-use super::enrol::{not_given, other_component};
-use super::outcomes::{CollectedRuns, ExperimentRun};
 use crate::compare::{ArmSample, CompareOptions, ComparisonDesign, InvalidUnit};
-use crate::measure::{RunMetrics, RunResult, add_asked};
+use crate::run_metrics::{RunMetrics, RunResult, add_asked};
 
 /// The units of one version of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct ExperimentUnits {
     /// One sample an arm, control first.
     pub samples: Vec<ArmSample>,
     /// Runs that claim an arm that the experiment does not have.
-    pub strangers: Vec<InvalidUnit>,
+    pub unknown_arm_runs: Vec<InvalidUnit>,
     /// Runs that were begun again, and count with what came in their place.
     pub replaced: u64,
     /// What a reader has to know besides.
@@ -58,7 +58,7 @@ pub fn join(
 ) -> ExperimentUnits {
     let mut arms: BTreeMap<&ArmName, (Vec<RunMetrics>, Vec<InvalidUnit>)> = BTreeMap::new();
     let mut joined =
-        ExperimentUnits { samples: Vec::new(), strangers: Vec::new(), replaced: 0, notes: Vec::new() };
+        ExperimentUnits { samples: Vec::new(), unknown_arm_runs: Vec::new(), replaced: 0, notes: Vec::new() };
     for unit in units(definition, version, collected) {
         let arm = version.arm(&unit.newest().assignment.arm).map(|arm| &arm.name);
         joined.replaced += unit.records.len() as u64 - 1;
@@ -67,9 +67,10 @@ pub fn join(
             (None, Ok(measures)) => (Some(measures), String::new()),
             (None, Err(why)) => (None, ExclusionReason::Unreadable(why).to_string()),
         };
-        let invalid = || InvalidUnit { unit: unit.newest().assignment.unit.clone(), reason: unit.said(&why) };
+        let invalid =
+            || InvalidUnit { unit: unit.newest().assignment.unit.clone(), reason: unit.with_location(&why) };
         match (arm, counted) {
-            (None, _) => joined.strangers.push(invalid()),
+            (None, _) => joined.unknown_arm_runs.push(invalid()),
             (Some(arm), Some(measures)) => arms.entry(arm).or_default().0.push(measures),
             (Some(arm), None) => arms.entry(arm).or_default().1.push(invalid()),
         }
@@ -133,7 +134,7 @@ impl UnitRuns<'_> {
         }
         let arm = version.arm(&found.arm)?;
         for record in &self.records {
-            if let Some((capability, component)) = other_component(version, arm, &record.pins) {
+            if let Some((capability, component)) = mismatched_component(version, arm, &record.pins) {
                 let what = format!("{capability} began with {}", component.short());
                 return Some(ExclusionReason::OtherComponent(what));
             }
@@ -175,7 +176,7 @@ impl UnitRuns<'_> {
     }
 
     /// The reason with the place, so that a person can look.
-    fn said(&self, why: &str) -> String {
+    fn with_location(&self, why: &str) -> String {
         let newest = self.newest();
         format!("run {} in {}: {why}", newest.run, newest.workspace.display())
     }
@@ -227,7 +228,7 @@ fn notes(version: &ExperimentVersion, collected: &CollectedRuns, joined: &Experi
             joined.replaced
         ));
     }
-    for stranger in &joined.strangers {
+    for stranger in &joined.unknown_arm_runs {
         notes.push(format!("In no arm of this experiment: {}.", stranger.reason));
     }
     let journals: BTreeSet<String> = collected

@@ -9,11 +9,11 @@ use baton_core::facts::{AgentEvent, Capabilities, SignalSource};
 use baton_core::workflow::AgentKind;
 use baton_streams::{StreamDecoder, StreamFormat};
 
-use super::turns;
+use super::turn_log;
 use super::{ImportError, RecordedFile};
 
 /// Bytes of a file that are looked at: a session tells its format with its first words.
-const LOOKED_AT_BYTES: usize = 512 * 1024;
+const DETECTION_BYTES: usize = 512 * 1024;
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,14 +115,14 @@ impl FromStr for ImportFormat {
 
 /// The format of a file. Plain text is never guessed: anything could be.
 pub(super) fn detect(file: &RecordedFile<'_>) -> Result<ImportFormat, ImportError> {
-    let beginning = match &file.bytes[..file.bytes.len().min(LOOKED_AT_BYTES)] {
+    let beginning = match &file.bytes[..file.bytes.len().min(DETECTION_BYTES)] {
         whole if whole.len() == file.bytes.len() => whole,
         cut => &cut[..cut.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)],
     };
     if file.bytes.trim_ascii().is_empty() && file.stderr.is_none() {
         return Err(ImportError::Empty { file: file.name.to_owned() });
     }
-    if turns::looks_like_turns(beginning) {
+    if turn_log::looks_like_turns(beginning) {
         return Ok(ImportFormat::Turns);
     }
     let mut fits: Vec<(FormatFit, StreamFormat)> = StreamFormat::ALL
@@ -144,7 +144,7 @@ pub(super) fn detect(file: &RecordedFile<'_>) -> Result<ImportFormat, ImportErro
 /// stream, and only its own leaves nothing over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct FormatFit {
-    foreign: u64,
+    foreign_lines: u64,
     understood: Reverse<u64>,
 }
 
@@ -153,8 +153,8 @@ fn fit(format: StreamFormat, bytes: &[u8]) -> FormatFit {
     let mut stream = StreamDecoder::new(format.decoder());
     stream.push(bytes, &mut events);
     stream.end(&mut events);
-    let foreign = events.iter().filter(|event| is_foreign(event)).count() as u64;
-    FormatFit { foreign, understood: Reverse(events.len() as u64 - foreign) }
+    let foreign_lines = events.iter().filter(|event| is_foreign(event)).count() as u64;
+    FormatFit { foreign_lines, understood: Reverse(events.len() as u64 - foreign_lines) }
 }
 
 /// What becomes of a line that is of another format.

@@ -74,19 +74,19 @@ pub struct ImportNote {
 /// Notes as they are collected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ImportNotes {
-    pub(super) kept: Vec<ImportNote>,
-    pub(super) beyond: u64,
+    pub(super) notes: Vec<ImportNote>,
+    pub(super) omitted: u64,
 }
 
 impl ImportNotes {
     /// One more; one that was made before at the same place is not made again.
     pub(super) fn add(&mut self, note: ImportNote) {
-        if self.kept.contains(&note) {
+        if self.notes.contains(&note) {
             return;
         }
-        match self.kept.len() < NOTES_KEPT {
-            true => self.kept.push(note),
-            false => self.beyond += 1,
+        match self.notes.len() < NOTES_KEPT {
+            true => self.notes.push(note),
+            false => self.omitted += 1,
         }
     }
 }

@@ -13,18 +13,18 @@ use baton_engine::{PolicyAnswer, StatefulPolicyError};
 use baton_store::Journal;
 use rayon::prelude::*;
 
-use super::alarms::{ContextWarnings, WarningOutcome, WarningStats, keep_telling, warns};
-use super::asking::CandidateEvaluator;
-use super::course::{OnPolicyTracker, QueryContext, TrialResult};
-use super::walk::{RunEvent, walk};
+use super::evaluator::CandidateEvaluator;
+use super::on_policy::{OnPolicyTracker, QueryContext, TrialResult};
+use super::run_reader::{RunEvent, walk};
+use super::warning_quality::{ContextWarnings, WarningOutcome, WarningStats, keep_informative, warns};
 use crate::LabError;
-use crate::fate::{ClosedContext, ContextId, SessionMoment};
+use crate::context_outcome::{ClosedContext, ContextId, SessionMoment};
 
 /// Events of a portion: enough that handing it over costs nothing beside it.
-const PORTION: usize = 512;
+const BATCH_EVENTS: usize = 512;
 
 /// Portions that wait: one is being asked, one is being read.
-const PORTIONS: usize = 2;
+const BATCHES_QUEUED: usize = 2;
 
 /// What is asked of a replay.
 #[derive(Clone, Debug)]
@@ -62,13 +62,13 @@ pub enum ReplayError {
     Lab(#[from] LabError),
     /// The candidate has to be asked with fresh instances.
     #[error(transparent)]
-    Remembers(#[from] StatefulPolicyError),
+    StatefulPolicy(#[from] StatefulPolicyError),
 }
 
 /// Puts the questions of a recorded run to a candidate.
 ///
 /// # Errors
-/// Those of reading the run, and [`ReplayError::Remembers`] where instances are kept and should not be.
+/// Those of reading the run, and [`ReplayError::StatefulPolicy`] where instances are kept and should not be.
 pub fn counterfactual(
     journal: &Journal,
     run: &RunId,
@@ -76,17 +76,17 @@ pub fn counterfactual(
     candidate: &dyn CandidateEvaluator,
 ) -> Result<Counterfactual, ReplayError> {
     if candidate.lanes() == 1 {
-        return in_place(journal, run, asked, candidate);
+        return replay_on_this_thread(journal, run, asked, candidate);
     }
     let mut account = CounterfactualFold::new(asked);
     thread::scope(|scope| {
-        let (portions, read) = sync_channel::<Vec<RunEvent>>(PORTIONS);
+        let (portions, read) = sync_channel::<Vec<RunEvent>>(BATCHES_QUEUED);
         let reader = scope.spawn(move || {
-            let mut portion = Vec::with_capacity(PORTION);
+            let mut portion = Vec::with_capacity(BATCH_EVENTS);
             walk(journal, run, |event| {
                 portion.push(event);
                 // Whoever asks has given up: there is nobody to read for.
-                if portion.len() >= PORTION && portions.send(std::mem::take(&mut portion)).is_err() {
+                if portion.len() >= BATCH_EVENTS && portions.send(std::mem::take(&mut portion)).is_err() {
                     return ControlFlow::Break(());
                 }
                 ControlFlow::Continue(())
@@ -109,7 +109,7 @@ pub fn counterfactual(
 }
 
 /// The same on this thread alone: for one of many runs, each of which has its thread.
-fn in_place(
+fn replay_on_this_thread(
     journal: &Journal,
     run: &RunId,
     asked: &ReplayOptions,
@@ -141,7 +141,7 @@ fn ask(
     lane: usize,
 ) -> Result<Option<PolicyAnswer>, StatefulPolicyError> {
     match event {
-        RunEvent::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
+        RunEvent::Query(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
         }
         _ => Ok(None),
@@ -201,7 +201,7 @@ impl CounterfactualFold {
     fn take(&mut self, event: RunEvent, answer: Option<PolicyAnswer>) {
         match event {
             RunEvent::Over(over) => self.over(over),
-            RunEvent::Met(met, context) => {
+            RunEvent::Query(met, context) => {
                 self.found.questions += 1;
                 if let Some((context, put)) = context {
                     let warned = self.warned.entry(context).or_default();
@@ -221,7 +221,7 @@ impl CounterfactualFold {
                     }
                 }
                 match answer {
-                    Some(answer) => self.course.set_beside(*met, answer),
+                    Some(answer) => self.course.compare_answer(*met, answer),
                     None => self.course.not_asked(&met.question),
                 }
             }
@@ -246,11 +246,11 @@ impl CounterfactualFold {
             }
             None => None,
         };
-        let off_course = self.course.has_left(&warned.about);
+        let off_course = self.course.has_diverged(&warned.about);
         self.found.off_course_contexts += u64::from(off_course);
         let context =
             ContextWarnings { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
-        let is_one_left_out = keep_telling(&mut self.found.contexts, context, self.kept, |one| one);
+        let is_one_left_out = keep_informative(&mut self.found.contexts, context, self.kept, |one| one);
         self.found.contexts_beyond += u64::from(is_one_left_out);
     }
 

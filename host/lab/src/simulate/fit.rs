@@ -105,7 +105,7 @@ impl ModelFitter {
     pub fn take(&mut self, journal: &Journal, run: &RunId) -> Result<(), LabError> {
         let entries = journal.read(run)?.map(|entry| entry.map_err(LabError::from));
         if self.take_entries(run, entries)? == 0 {
-            return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
+            return Err(LabError::RunNotFound { run: run.clone(), journal: journal.path().to_owned() });
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use baton_core::{DurationMs, UnixMs};
 
-use super::dice::SimRng;
 use super::model::Model;
+use super::sim_rng::SimRng;
 
 /// Limits of one run at most: beyond them a provider is down for good, and nobody would simulate that.
 const LIMITS_MAX: usize = 10_000;

@@ -14,16 +14,16 @@ use baton_core::{
 use baton_engine::Router;
 use baton_store::JournalEntry;
 
-use super::crew::{AgentProfile, SimAgent, SimAgentAction, SimAgentStep, SimContext};
-use super::dice::SimRng;
-use super::ground::WorkspaceModel;
 use super::model::Model;
 use super::quota::QuotaOutages;
+use super::sim_agent::{AgentProfile, SimAgent, SimAgentAction, SimAgentStep, SimContext};
+use super::sim_rng::SimRng;
+use super::workspace_model::WorkspaceModel;
 use super::{PolicyLookup, SimulateError, SimulatedArm, SimulatedRun, SimulationEnd};
-use crate::measure::MetricsFold;
+use crate::run_metrics::MetricsFold;
 
 /// When every simulated run begins: 2026-01-01, a Thursday.
-const BEGINS: UnixMs = UnixMs(1_767_225_600_000);
+const START_TIME: UnixMs = UnixMs(1_767_225_600_000);
 /// Ticks on end at most that lead to nothing: a deadline that is named again and again is no progress.
 const IDLE_TICKS_MAX: u32 = 1_000;
 /// A host does not tick faster.
@@ -63,7 +63,7 @@ pub(super) struct SimWorld<'a> {
     order: u64,
     ground: WorkspaceModel,
     limits: QuotaOutages,
-    manner: AgentProfile,
+    profile: AgentProfile,
     agents: BTreeMap<SessionId, SimAgent>,
     worked: BTreeMap<ObjectiveId, u32>,
     /// How often something was drawn that happens again and again: names the stream of the next time.
@@ -85,7 +85,7 @@ impl<'a> SimWorld<'a> {
         seed: u64,
         keep: bool,
     ) -> Result<Self, SimulateError> {
-        let ends = BEGINS + days(model);
+        let ends = START_TIME + days(model);
         let workflow = &arm.workflow;
         let phases = workflow.phases.iter();
         Ok(Self {
@@ -98,14 +98,14 @@ impl<'a> SimWorld<'a> {
             loaded: &arm.loaded,
             followed: 0,
             run: Run::new(),
-            now: BEGINS,
+            now: START_TIME,
             seq: Seq(0),
             inputs: 0,
             queue: BTreeMap::new(),
             order: 0,
             ground: WorkspaceModel::new(workflow, model.merge.git >= 0.5),
-            limits: QuotaOutages::draw(seed, model, BEGINS, ends),
-            manner: AgentProfile::of(seed, model),
+            limits: QuotaOutages::draw(seed, model, START_TIME, ends),
+            profile: AgentProfile::of(seed, model),
             agents: BTreeMap::new(),
             worked: BTreeMap::new(),
             times: BTreeMap::new(),
@@ -122,7 +122,7 @@ impl<'a> SimWorld<'a> {
     }
 
     /// From the first input to where nothing moves any more, or a bound is met.
-    pub(super) fn go(mut self, arm: &SimulatedArm) -> Result<SimulatedRun, SimulateError> {
+    pub(super) fn run_to_end(mut self, arm: &SimulatedArm) -> Result<SimulatedRun, SimulateError> {
         let mut workflow = self.workflow.clone();
         if workflow.limits.agents == 0 {
             workflow.limits.agents = self.model.host.agents as u32;
@@ -146,7 +146,7 @@ impl<'a> SimWorld<'a> {
             if self.inputs >= self.model.host.inputs as u64 {
                 break SimulationEnd::TooManyInputs;
             }
-            if self.now.since(BEGINS) >= days(self.model) {
+            if self.now.since(START_TIME) >= days(self.model) {
                 break SimulationEnd::TooLong;
             }
             if self.idle_ticks > IDLE_TICKS_MAX {
@@ -174,7 +174,7 @@ impl<'a> SimWorld<'a> {
             right,
             ends,
             inputs: self.inputs,
-            took_ms: self.now.since(BEGINS).0,
+            took_ms: self.now.since(START_TIME).0,
             entries: self.entries,
         })
     }
@@ -192,7 +192,7 @@ impl<'a> SimWorld<'a> {
             (_, Some(_)) => {
                 if let Some(((at, _), due)) = self.queue.pop_first() {
                     self.now = self.now.max(at);
-                    self.happen(due)?;
+                    self.dispatch(due)?;
                 }
             }
             (_, None) => return Ok(false),
@@ -200,7 +200,7 @@ impl<'a> SimWorld<'a> {
         Ok(true)
     }
 
-    fn happen(&mut self, due: SimEvent) -> Result<(), SimulateError> {
+    fn dispatch(&mut self, due: SimEvent) -> Result<(), SimulateError> {
         match due {
             SimEvent::Take(input) => self.take(*input),
             SimEvent::Perform(intent) => {

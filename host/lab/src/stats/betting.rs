@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{finite, level};
+use super::preconditions::{finite, level};
 use super::sequential::SequencePoint;
 use super::{ArmSide, Estimate, InsufficientData, MethodResult, StatsError};
 
@@ -312,7 +312,7 @@ pub fn two_arms(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     /// Wins, ties and losses.
     const OUTCOMES: [f64; 20] =

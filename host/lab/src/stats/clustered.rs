@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::guard::{finite, level};
+use super::preconditions::{finite, level};
 use super::special::{t_quantile, t_sf};
 use super::{ArmSide, Estimate, InsufficientData, MethodResult, Moments, RunningMoments};
 
@@ -84,7 +84,7 @@ pub fn robust<K: Ord>(rows: &[ClusterRow<K>], alpha: f64, needed: u64) -> Method
 mod tests {
     use super::*;
     use crate::stats::StatsError;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     fn rows() -> Vec<ClusterRow<u32>> {
         let tasks = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5];

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::finite;
+use super::preconditions::finite;
 use super::{JointMoments, MethodResult, Moments};
 
 /// Both arms, adjusted.
@@ -43,7 +43,7 @@ pub fn adjust(control: &JointMoments, candidate: &JointMoments) -> MethodResult<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::same;
+    use crate::stats::approx::same;
 
     fn joint(values: &[(f64, f64)]) -> JointMoments {
         let mut joint = JointMoments::default();

@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::level;
 use super::paired::PairedMoments;
+use super::preconditions::level;
 use super::ratio::MeanPair;
 use super::special::{t_quantile, t_sf};
 use super::{ArmSide, DataRequirements, EffectScale, Estimate, InsufficientData, MethodResult, Moments};
@@ -90,7 +90,7 @@ fn degrees_of_freedom(control: &Moments, candidate: &Moments) -> f64 {
 mod tests {
     use super::*;
     use crate::stats::StatsError;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     /// The two samples of the published tests of gbstats.
     fn arms(n: u64) -> (Moments, Moments) {

@@ -4,7 +4,7 @@
 //! anytime-valid levels too, at each moment at which they are looked at.
 
 use super::MethodResult;
-use super::guard::share;
+use super::preconditions::share;
 
 /// The levels adjusted by Holm's procedure, in the order given: those of at most α are rejected at α together.
 pub fn adjust(levels: &[f64]) -> MethodResult<Vec<f64>> {

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{finite, level, positive};
+use super::preconditions::{finite, level, positive};
 use super::special::{bisect, ln_beta, normal_sf};
 use super::{ArmSide, InsufficientData, MethodResult, StatsError};
 
@@ -193,7 +193,7 @@ fn at_least_0(what: &'static str, value: f64) -> MethodResult<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::near;
+    use crate::stats::approx::near;
 
     // Those of the first mixture and of the share are the gates of the lab; the others are the test values of the library itself.
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{finite, measured};
+use super::preconditions::{finite, measured};
 use super::{MethodResult, StatsError};
 
 /// How far below 0 rounding may bring a sum of squared deviations, relative to the sum of squares.

@@ -58,7 +58,7 @@ fn cdf(t: f64, df: f64, shift: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::near;
+    use crate::stats::approx::near;
 
     #[test]
     fn powers_are_those_of_statsmodels() {

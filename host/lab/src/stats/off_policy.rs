@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{finite, positive, share};
+use super::preconditions::{finite, positive, share};
 use super::{InsufficientData, MethodResult, Moments, StatsError};
 
 /// The effective sample size from which on a value may be put in a headline.
@@ -181,7 +181,7 @@ fn weight(row: &LoggedDecision) -> MethodResult<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     fn logged() -> Vec<LoggedDecision> {
         let actions = [0, 0, 1, 1, 0, 1, 0, 1];

@@ -57,7 +57,7 @@ pub fn mcnemar_exact(only_control: u64, only_candidate: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     #[test]
     fn mcnemar_is_exact() {

@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{level, positive, share};
 use super::noncentral::two_sided_power;
+use super::preconditions::{level, positive, share};
 use super::sequential::ConfidenceSequence;
 use super::special::{bisect, normal_quantile, normal_sf};
 use super::{MethodResult, StatsError};
@@ -115,7 +115,7 @@ impl PowerGoal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     #[test]
     fn known_answers() {

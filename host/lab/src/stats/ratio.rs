@@ -5,9 +5,9 @@
 //! those of GrowthBook's `gbstats` (`RatioStatistic`), after A. Deng, U. Knoblich, J. Lu, "Applying the Delta Method in Metric
 //! Analytics", KDD 2018 (arXiv 1803.06336).
 
-use super::guard::{finite, positive};
 use super::moments::JointMoments;
 use super::paired::PairedMoments;
+use super::preconditions::{finite, positive};
 use super::{Estimate, InsufficientData, MethodResult, Moments, StatsError};
 
 /// The square of the half width of control's interval over the square of its mean, above which no relative effect is given.
@@ -103,7 +103,7 @@ pub fn log_moments(values: &[f64]) -> MethodResult<Moments> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::same;
+    use crate::stats::approx::same;
 
     #[test]
     fn a_ratio_of_sums_is_that_of_gbstats() {

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{level, positive};
 use super::paired::PairedMoments;
+use super::preconditions::{level, positive};
 use super::ratio::MeanPair;
 use super::special::normal_quantile;
 use super::{
@@ -184,7 +184,7 @@ impl ConfidenceSequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     /// The two samples of the published tests of gbstats.
     fn arms(n: u64) -> (Moments, Moments) {

@@ -93,7 +93,7 @@ pub(super) fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::same;
+    use crate::stats::approx::same;
 
     #[test]
     fn distributions_are_those_of_scipy() {

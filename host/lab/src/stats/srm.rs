@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::finite;
+use super::preconditions::finite;
 use super::special::{chi_square_sf, ln_gamma};
 use super::{MethodResult, StatsError};
 
@@ -115,7 +115,7 @@ fn arms(counts: &[u64], weights: &[f64]) -> MethodResult<ArmAllocation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::near::{near, same};
+    use crate::stats::approx::{near, same};
 
     #[test]
     fn known_answers() {

@@ -6,12 +6,12 @@ use baton_core::UnixMs;
 use baton_core::experiment::Assignment;
 use baton_core::observation::Capability;
 use baton_lab::compare::{Advice, CheckResult, MetricRole};
-use baton_lab::experiment::enrol::place_of;
+use baton_lab::experiment::assignment::place_of;
 use baton_lab::experiment::{
     CollectedRuns, ExperimentArm, ExperimentDefinition, ExperimentRun, ExperimentStore, UnitKind, assign,
     collect, guard, join, report,
 };
-use baton_lab::measure::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
+use baton_lab::run_metrics::{PolicyCounts, PolicyFailures, RunMetrics, RunResult};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt as _, SeedableRng as _};
 use rayon::prelude::*;

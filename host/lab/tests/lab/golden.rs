@@ -28,7 +28,7 @@ fn committed_components_decide_as_their_golden_files_say() {
             let golden = GoldenCase::parse(&std::fs::read_to_string(&file).unwrap());
             let replayed = golden.and_then(|golden| golden.replay(&policy));
             match replayed {
-                Ok(GoldenResult::Stands) => stand += 1,
+                Ok(GoldenResult::Matches) => stand += 1,
                 other => complaints.push(format!("{name}: {other:?}")),
             }
         }

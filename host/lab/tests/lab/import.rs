@@ -116,7 +116,7 @@ fn every_labelled_recording_becomes_a_run_that_ends_as_its_label_says_and_replay
 }
 
 /// Two sessions: the first is used up in its second prompt, the next one finishes.
-const RELAY: &str = r#"{"session":"a","prompt":"","at":"2026-02-12T10:30:00Z","turn":1,"text":"I have read everything that there is to read, and I know what to change.","tool":"Read","reads":"a.rs","used_tokens":90000,"window_tokens":200000,"input_tokens":90000,"output_tokens":200}
+const TWO_SESSIONS: &str = r#"{"session":"a","prompt":"","at":"2026-02-12T10:30:00Z","turn":1,"text":"I have read everything that there is to read, and I know what to change.","tool":"Read","reads":"a.rs","used_tokens":90000,"window_tokens":200000,"input_tokens":90000,"output_tokens":200}
 {"turn":1,"stop":"end_turn"}
 {"prompt":"go on","turn":2,"at":"2026-02-12T10:31:00Z","tool":"Write","writes":"b.rs","used_tokens":185000,"window_tokens":200000}
 {"turn":3,"at":"2026-02-12T10:40:00Z","error":{"code":"context_length_exceeded","status":400,"text":"prompt is too long"},"stop":"error"}
@@ -133,7 +133,7 @@ fn a_log_of_turns_is_a_run_with_its_sessions_prompts_and_times() {
     let engine = engine();
     let importer = Importer::new(&engine).unwrap();
     let (_dir, state) = place();
-    let made = import(&importer, "relay.jsonl", RELAY.as_bytes()).unwrap();
+    let made = import(&importer, "relay.jsonl", TWO_SESSIONS.as_bytes()).unwrap();
     let report = made.report().clone();
     assert_eq!(verdicts(&made), ["completed", "exhausted", "completed"], "{report:#?}");
     assert_eq!((report.sessions, report.prompts, report.prompts_recorded), (2, 3, 3));
@@ -142,7 +142,7 @@ fn a_log_of_turns_is_a_run_with_its_sessions_prompts_and_times() {
     let run = made.run().clone();
     made.keep(&state).unwrap();
     let journal = Journal::open_read_only(&state).unwrap();
-    let measured = baton_lab::measure::measure(&journal, &run).unwrap();
+    let measured = baton_lab::run_metrics::measure(&journal, &run).unwrap();
     assert_eq!(
         (measured.objectives, measured.completed, measured.claimed),
         (2, 0, 2),
@@ -158,9 +158,9 @@ fn a_log_of_turns_is_a_run_with_its_sessions_prompts_and_times() {
 fn the_same_recording_is_the_same_run_and_is_kept_once() {
     let importer = Importer::new(&engine()).unwrap();
     let (_dir, state) = place();
-    let make = || import(&importer, "relay.jsonl", RELAY.as_bytes()).unwrap();
+    let make = || import(&importer, "relay.jsonl", TWO_SESSIONS.as_bytes()).unwrap();
     let run = make().run().clone();
-    assert!(!make().is_kept_in(&state).unwrap());
+    assert!(!make().exists_in(&state).unwrap());
     let lock = state.lock().unwrap();
     let busy = make().keep(&state).unwrap_err();
     assert!(matches!(busy, ImportError::Store(StoreError::Locked { .. })), "{busy}");
@@ -171,10 +171,10 @@ fn the_same_recording_is_the_same_run_and_is_kept_once() {
         (journal.runs().unwrap().len(), journal.last_seq(&run).unwrap())
     };
     let before = rows();
-    assert_eq!(make().keep(&state).unwrap(), ImportOutcome::Already);
+    assert_eq!(make().keep(&state).unwrap(), ImportOutcome::AlreadyImported);
     assert_eq!((before.0, rows()), (1, before));
-    assert!(make().is_kept_in(&state).unwrap());
-    let other = RELAY.replace("go on", "go on!");
+    assert!(make().exists_in(&state).unwrap());
+    let other = TWO_SESSIONS.replace("go on", "go on!");
     assert_ne!(import(&importer, "relay.jsonl", other.as_bytes()).unwrap().run(), &run);
 }
 
@@ -201,7 +201,7 @@ fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_e
     assert!(found.is_exact() && found.decisions.native == 1, "{found:?}");
 
     // It is called exhausted, and goes on where it was: there is no saying what a new session would have done.
-    let lines: Vec<&str> = RELAY.lines().collect();
+    let lines: Vec<&str> = TWO_SESSIONS.lines().collect();
     let on = lines[4].replace("\"session\":\"b\",", "").replace("\"turn\":1", "\"turn\":4");
     let goes_on = [lines[..4].join("\n"), on].join("\n");
     let made = import(&importer, "goes-on.jsonl", goes_on.as_bytes()).unwrap();
@@ -228,7 +228,7 @@ fn a_recording_that_ends_in_a_wait_is_set_aside() {
     let journal = Journal::open_read_only(&state).unwrap();
     let folded = refold(&journal, &run).unwrap().unwrap();
     assert!(folded.run.is_set_aside() && folded.run.live_sessions().is_empty());
-    let measured = baton_lab::measure::measure(&journal, &run).unwrap();
+    let measured = baton_lab::run_metrics::measure(&journal, &run).unwrap();
     assert_eq!(measured.quota_wait_ms, 0, "nothing is waited for that nobody recorded");
 }
 
@@ -304,8 +304,8 @@ fn any_part_of_a_recording_is_a_whole_run_or_none() {
             whole_or_nothing(&importer, &bytes[..end.saturating_sub(7)]);
         }
     }
-    for line in 0..=RELAY.lines().count() {
-        let part: String = RELAY.lines().take(line).map(|line| format!("{line}\n")).collect();
+    for line in 0..=TWO_SESSIONS.lines().count() {
+        let part: String = TWO_SESSIONS.lines().take(line).map(|line| format!("{line}\n")).collect();
         whole_or_nothing(&importer, part.as_bytes());
     }
 }
@@ -320,7 +320,7 @@ proptest::proptest! {
     ) {
         let importer = IMPORTER.get_or_init(|| Importer::new(&engine()).unwrap());
         let claude = fs::read_to_string(fixtures().join("claude/rate-limit-429-forever.jsonl")).unwrap();
-        let (relay, claude): (Vec<&str>, Vec<&str>) = (RELAY.lines().collect(), claude.lines().collect());
+        let (relay, claude): (Vec<&str>, Vec<&str>) = (TWO_SESSIONS.lines().collect(), claude.lines().collect());
         let mut bytes = Vec::new();
         let is_stream = picks[0].1 % 2 == 0;
         for (kind, n) in picks {

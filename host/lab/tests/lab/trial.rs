@@ -9,10 +9,10 @@ use baton_core::{Input, JournaledInput, PhaseId, RunId, Seq, UnixMs};
 use baton_engine::{
     BUILTIN_NAME, ConfiguredPolicy, Engine, EngineConfig, PolicyAnswer, Router, builtin_bytes,
 };
-use baton_lab::{FunctionMatches, LabError, MatchCounts, TrialResult, candidate, try_on};
+use baton_lab::{FunctionMatches, LabError, MatchCounts, TrialResult, candidate, try_candidate};
 use baton_store::JournalEntry;
 
-use crate::recorder::{journal_of, label, record, run_id, stub};
+use crate::stub_recorder::{journal_of, label, record, run_id, stub};
 
 /// Differences kept in most of these tests: all.
 const KEPT: usize = 100;
@@ -24,7 +24,7 @@ fn tried(
     ask: impl FnMut(&PolicyRequest) -> PolicyAnswer,
 ) -> TrialResult {
     let (_folder, journal) = journal_of(entries);
-    try_on(&journal, &run_id(), decides.iter().copied(), kept, ask).unwrap()
+    try_candidate(&journal, &run_id(), decides.iter().copied(), kept, ask).unwrap()
 }
 
 fn recorded_with_stub() -> Vec<JournalEntry> {
@@ -112,7 +112,7 @@ fn another_reason_and_a_fault_leave_the_candidate_on_course() {
     let all = sum(&found, |function| function.on_course);
     let briefs = found.functions["prompting.compose"].on_course;
     assert!(briefs.faults >= 1 && briefs.faults == briefs.asked());
-    assert_eq!((all.faults, all.other_words), (briefs.faults, all.asked() - briefs.faults));
+    assert_eq!((all.faults, all.reason_differs), (briefs.faults, all.asked() - briefs.faults));
     assert_eq!(sum(&found, |function| function.off_course), MatchCounts::default());
     assert!(found.differences.iter().all(|one| one.candidate == Err(Fault::OutOfFuel { limit: 7 })));
 }
@@ -168,14 +168,14 @@ fn differences_on_course_are_kept_before_the_others() {
 fn a_journal_that_makes_no_sense_is_an_error() {
     let nobody = |_: &PolicyRequest| -> PolicyAnswer { panic!("nobody is asked") };
     let (_folder, journal) = journal_of(recorded_with_stub());
-    let absent = try_on(&journal, &RunId::new("absent"), [], KEPT, nobody);
-    assert!(matches!(absent, Err(LabError::NoRun { .. })));
+    let absent = try_candidate(&journal, &RunId::new("absent"), [], KEPT, nobody);
+    assert!(matches!(absent, Err(LabError::RunNotFound { .. })));
 
     let mut entries = recorded_with_stub();
     let seq = Seq(entries.len() as u64 + 1);
     let input = Input::Agent { session: "nobody".into(), event: baton_core::facts::AgentEvent::Compacting };
     entries.push(JournalEntry::Input(JournaledInput { seq, at: UnixMs(0), input }));
     let (_folder, journal) = journal_of(entries);
-    let refused = try_on(&journal, &run_id(), [], KEPT, nobody).unwrap_err();
+    let refused = try_candidate(&journal, &run_id(), [], KEPT, nobody).unwrap_err();
     assert!(matches!(refused, LabError::Refused { seq: at, .. } if at == seq), "{refused}");
 }

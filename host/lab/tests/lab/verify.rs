@@ -11,14 +11,14 @@ use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
 use baton_lab::{CoreDivergence, LabError, ReplayedAnswer, ask_again, refold, verify};
 use baton_store::JournalEntry;
 
-use crate::recorder::{journal_of, label, record, run_id, stub};
+use crate::stub_recorder::{journal_of, label, record, run_id, stub};
 
 fn recorded_with_stub() -> Vec<JournalEntry> {
     record(|question| (Ok(stub(question)), label(question)))
 }
 
 fn again(question: &PolicyRequest, _: &Provenance) -> ReplayedAnswer {
-    ReplayedAnswer::Given { result: Ok(Some(stub(question))), fuel: 100 }
+    ReplayedAnswer::Answered { result: Ok(Some(stub(question))), fuel: 100 }
 }
 
 fn decisions(entries: &[JournalEntry]) -> u64 {
@@ -85,7 +85,7 @@ fn another_answer_and_other_fuel_are_found() {
     let entries = recorded_with_stub();
     let asked = decisions(&entries);
     let (_folder, journal) = journal_of(entries);
-    let slower = |question: &PolicyRequest, _: &Provenance| ReplayedAnswer::Given {
+    let slower = |question: &PolicyRequest, _: &Provenance| ReplayedAnswer::Answered {
         result: Ok(Some(stub(question))),
         fuel: 101,
     };
@@ -96,7 +96,7 @@ fn another_answer_and_other_fuel_are_found() {
 
     let broken = |question: &PolicyRequest, label: &Provenance| match question.ask {
         PolicyQuery::Brief(_) => {
-            ReplayedAnswer::Given { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 }
+            ReplayedAnswer::Answered { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 }
         }
         _ => again(question, label),
     };
@@ -136,7 +136,7 @@ fn what_no_component_decided_is_not_asked_again() {
 #[test]
 fn a_journal_that_makes_no_sense_is_an_error() {
     let (_folder, journal) = journal_of(recorded_with_stub());
-    assert!(matches!(verify(&journal, &RunId::new("absent"), again), Err(LabError::NoRun { .. })));
+    assert!(matches!(verify(&journal, &RunId::new("absent"), again), Err(LabError::RunNotFound { .. })));
 
     let mut entries = recorded_with_stub();
     let at = entries
@@ -146,7 +146,7 @@ fn a_journal_that_makes_no_sense_is_an_error() {
     orphan.seq = Seq(entries.len() as u64 + 1);
     entries.push(JournalEntry::Input(orphan));
     let (_folder, journal) = journal_of(entries);
-    assert!(matches!(verify(&journal, &run_id(), again), Err(LabError::NoQuestion { .. })));
+    assert!(matches!(verify(&journal, &run_id(), again), Err(LabError::QuestionNotFound { .. })));
 }
 
 #[test]

@@ -8,22 +8,22 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use super::message::{ControlMessage, ControlReply, MESSAGE_BYTES, REPLY_BYTES, USE_HEAD};
-use super::socket_path::reachable;
+use super::socket_path::short_path;
 use crate::error::RuntimeError;
 
 /// A host answers at once; one that does not within this hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where a run stands the journal says as well.
-const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(3);
 /// A component that is put in place is compiled first; one as large as an interpreter takes its time.
-const USE_PATIENCE: Duration = Duration::from_secs(55);
+const USE_POLICY_TIMEOUT: Duration = Duration::from_secs(55);
 
 /// The run that a host of this workspace works on now. A host that listens and does not answer may work on any.
-pub(crate) async fn at_work(socket: &Path) -> HostStatus {
-    let Ok(Some(stream)) = connect(socket).await else { return HostStatus::Nobody };
+pub(crate) async fn host_status(socket: &Path) -> HostStatus {
+    let Ok(Some(stream)) = connect(socket).await else { return HostStatus::NotRunning };
     match ask(stream, socket, &ControlMessage::Status).await {
-        Ok(ControlReply::View { view, .. }) => HostStatus::On(view.run),
-        _ => HostStatus::Unsaid,
+        Ok(ControlReply::View { view, .. }) => HostStatus::WorkingOn(view.run),
+        _ => HostStatus::Unknown,
     }
 }
 
@@ -31,18 +31,18 @@ pub(crate) async fn at_work(socket: &Path) -> HostStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostStatus {
     /// There is none.
-    Nobody,
+    NotRunning,
     /// It works on this run.
-    On(RunId),
+    WorkingOn(RunId),
     /// There is one, and it does not say on what: it is leaving, or hangs.
-    Unsaid,
+    Unknown,
 }
 
 /// Connects, or finds that nobody listens: no socket, or one that a killed host left behind.
 pub(crate) async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
     use std::io::ErrorKind::{ConnectionRefused, NotFound};
     let failed = |source| RuntimeError::Control { what: "cannot reach", path: path.to_owned(), source };
-    let door = reachable(path).map_err(failed)?;
+    let door = short_path(path).map_err(failed)?;
     match UnixStream::connect(door.path()).await {
         Ok(stream) => Ok(Some(stream)),
         Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => Ok(None),
@@ -63,9 +63,9 @@ pub(super) async fn ask(
         exchange(&mut stream, &line).await
     };
     let patience = match message {
-        ControlMessage::UsePolicy(_) => USE_PATIENCE,
-        ControlMessage::Status => STATUS_PATIENCE,
-        _ => PATIENCE,
+        ControlMessage::UsePolicy(_) => USE_POLICY_TIMEOUT,
+        ControlMessage::Status => STATUS_TIMEOUT,
+        _ => REPLY_TIMEOUT,
     };
     match tokio::time::timeout(patience, asked).await {
         Ok(Ok(ControlReply::Refused { why })) => Err(RuntimeError::Refused(why)),

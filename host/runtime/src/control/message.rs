@@ -87,6 +87,15 @@ pub enum ControlMessage {
 }
 
 impl ControlMessage {
+    /// The token that it carries.
+    pub(crate) fn token(&self) -> Option<&SessionToken> {
+        match self {
+            ControlMessage::Call { pass, .. } => pass.as_ref(),
+            ControlMessage::Offer { pass, .. } => Some(pass),
+            _ => None,
+        }
+    }
+
     /// The word for what it changes of a run; none of what asks or reports.
     pub(crate) fn change(&self) -> Option<&'static str> {
         match self {

@@ -26,10 +26,10 @@ pub(crate) async fn answer(
 ) -> Result<RunView, RuntimeError> {
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
-    let id = query::which_run(config, &journal, run.as_ref())?;
+    let id = query::resolve_run(config, &journal, run.as_ref())?;
     requester::expect_no_agent(&state, &id)?;
     let folded = recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
-    let question = which_question(&folded.run, question, choice)?;
+    let question = resolve_question(&folded.run, question, choice)?;
 
     let mut scribe = RunRecorder::new(folded, id, journal);
     let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
@@ -43,7 +43,7 @@ pub(crate) async fn answer(
     }
     scribe.commit().await?;
     if scribe.run().ending().is_some() {
-        show_the_end(config, &state, &scribe).await;
+        write_final_projection(config, &state, &scribe).await;
     }
     let now = scribe.clock().now();
     scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
@@ -51,7 +51,7 @@ pub(crate) async fn answer(
 
 /// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still
 /// tells.
-async fn show_the_end(config: &HostConfig, state: &StateDir, scribe: &RunRecorder) {
+async fn write_final_projection(config: &HostConfig, state: &StateDir, scribe: &RunRecorder) {
     let (Ok(workspace), Ok(artifacts)) = (Workspace::open(&config.workspace), ArtifactStore::open(state))
     else {
         return;
@@ -60,12 +60,12 @@ async fn show_the_end(config: &HostConfig, state: &StateDir, scribe: &RunRecorde
     let workspace = workspace.with_own_folder(scribe.run().task_folder());
     let trees = trees_of(state, &workspace, scribe.id());
     let mut projector = ProjectionWriter::start(trees, artifacts, scribe.id().clone());
-    projector.show(projection).await;
+    projector.write_projection(projection).await;
     projector.finish().await;
 }
 
 /// The question that is meant, where it takes this answer.
-pub(crate) fn which_question(
+pub(crate) fn resolve_question(
     run: &Run,
     asked: Option<ActionId>,
     choice: PauseAnswer,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 
 use baton_agents::ProcessOrigin;
@@ -32,10 +33,53 @@ pub(crate) struct AgentRequester {
 /// How a session is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionEvidence {
-    /// By the mark of its processes.
+    /// By the guard above the process; the mark of its folder.
     Mark(String),
     /// By its own door.
-    Door(SessionId),
+    SessionSocket(SessionId),
+}
+
+/// The process that made a connection, which may have ended and left the connection, and its number, to another one.
+#[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+enum HeldProcess {
+    /// Held since then.
+    Held(OwnedFd),
+    /// It is gone.
+    Ended,
+    /// This system does not give it: its number has to do.
+    Unknown,
+}
+
+impl HeldProcess {
+    #[cfg(target_os = "linux")]
+    fn at(stream: &UnixStream) -> Self {
+        use std::os::fd::AsFd as _;
+
+        match baton_sandbox::peer_process(stream.as_fd()) {
+            Ok(Some(held)) => Self::Held(held),
+            Ok(None) => Self::Unknown,
+            Err(_) => Self::Ended,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn at(_stream: &UnixStream) -> Self {
+        Self::Unknown
+    }
+
+    /// Whether it is there, with this number: then no other process had it since the connection was made.
+    fn is_still(&self, pid: u32) -> bool {
+        let held = match self {
+            Self::Held(held) => held,
+            Self::Ended => return false,
+            Self::Unknown => return true,
+        };
+        let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd()));
+        let number = told.as_deref().unwrap_or_default().lines().find_map(|line| line.strip_prefix("Pid:"));
+        // One that has ended has none.
+        number.is_some_and(|number| number.trim().parse() == Ok(pid))
+    }
 }
 
 /// Whoever is at the other end of a connection; an error where that is an agent's.
@@ -45,8 +89,14 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<ChangeRequester>, AgentRe
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
         return Ok(None);
     };
-    let refused = match baton_agents::started_by(pid) {
-        ProcessOrigin::Nobody => None,
+    let caller = HeldProcess::at(stream);
+    let origin = match baton_agents::process_origin(pid) {
+        // What is known by this number may be of a later process: then it is nothing of this one.
+        _ if !caller.is_still(pid) => ProcessOrigin::Agent(None),
+        origin => origin,
+    };
+    let refused = match origin {
+        ProcessOrigin::NoAgent => None,
         ProcessOrigin::Agent(mark) => {
             Some(("was started by an agent (or has ended): an agent may report, and change", mark))
         }
@@ -110,7 +160,7 @@ pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
 }
 
 /// Whether an agent or a check began a run, and this process does not come from there too: for a person it is no run of theirs.
-pub(crate) fn is_of_agent(state: &StateDir, run: &RunId) -> bool {
+pub(crate) fn was_started_by_agent(state: &StateDir, run: &RunId) -> bool {
     !started_in(state, run).is_subset(&own_origin())
 }
 
@@ -149,4 +199,39 @@ fn line(words: impl Iterator<Item = String>) -> String {
     let mut line = mask(&words.collect::<Vec<_>>().join(" ")).into_owned();
     line.truncate(line.floor_char_boundary(COMMAND_BYTES));
     line
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_is_of_no_process_once_the_one_that_made_it_has_ended() {
+        // N6: another process has the connection then, and perhaps another one the number.
+        let (own, _peer) = UnixStream::pair().unwrap();
+        assert!(HeldProcess::at(&own).is_still(std::process::id()));
+        assert!(!HeldProcess::at(&own).is_still(std::process::id() + 1));
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let script = "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
+                      if os.fork() == 0: os.close(1); s.recv(1)\n";
+        let maker = Command::new("python3").args(["-c", script]).arg(&path).stdout(Stdio::piped()).spawn();
+        // Without Python there is nothing to see.
+        let Ok(mut maker) = maker else { return };
+        let (stream, _) = listener.accept().await.unwrap();
+        let pid = maker.id();
+        // Its end of the pipe is closed when both have gone on.
+        maker.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        maker.wait().unwrap();
+        assert!(!HeldProcess::at(&stream).is_still(pid));
+        let who = at(&stream).unwrap_err();
+        assert!(who.of.is_none() && who.why.contains("has ended"), "{}", who.why);
+    }
 }

@@ -20,16 +20,16 @@ use super::message::{
     CALL_BYTES, CALL_HEAD, ControlMessage, ControlReply, ControlRequest, MESSAGE_BYTES, USE_HEAD,
 };
 use super::requester::{self, AgentRequester, SessionEvidence};
-use super::socket_path::reachable;
+use super::socket_path::short_path;
 use crate::error::RuntimeError;
 
 /// Connections that are served at a time. People and scripts ask a few times a second at most; the bridges of agents hold
 /// one for each call under way.
 const CONNECTIONS: usize = 64;
 /// Whoever connects and says nothing is not waited for longer than this.
-const PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// An answer waits for the disk, and for a file of 64 MiB to be kept; what takes longer than this hangs.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The socket, open while this lives.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(crate) fn listen(path: &Path, asked: mpsc::Sender<ControlRequest>) -> Result
         _ => {}
     }
     let bind = || {
-        let door = reachable(path)?;
+        let door = short_path(path)?;
         let listener = UnixListener::bind(door.path())?;
         // The folder is 0700 already; the mode says the same of the socket itself.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -73,7 +73,7 @@ pub(crate) fn listen_for(
     asked: mpsc::Sender<ControlRequest>,
 ) -> Result<(), RuntimeError> {
     let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
-    let listener = reachable(path).and_then(|door| UnixListener::bind(door.path())).map_err(failed)?;
+    let listener = short_path(path).and_then(|door| UnixListener::bind(door.path())).map_err(failed)?;
     let (session, ended) = (session.clone(), asked.clone());
     tokio::spawn(async move {
         tokio::select! {
@@ -93,7 +93,7 @@ async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sen
                 let (asked, only) = (asked.clone(), only.clone());
                 tokio::spawn(async move {
                     let _place = place;
-                    if let Err(error) = converse(stream, only.as_ref(), asked).await {
+                    if let Err(error) = handle_connection(stream, only.as_ref(), asked).await {
                         tracing::debug!(%error, "a connection to the control socket broke");
                     }
                 });
@@ -101,7 +101,7 @@ async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sen
             Err(error) => {
                 // Out of descriptors, most likely: others must end first.
                 tracing::warn!(%error, "the control socket accepts no connections at the moment");
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(READ_TIMEOUT).await;
             }
         }
     }
@@ -109,15 +109,10 @@ async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sen
 
 /// Whether a message is for this door: one of a session takes that session's calls.
 fn is_for(message: &ControlMessage, only: Option<&SessionId>) -> bool {
-    let of = match message {
-        ControlMessage::Call { pass, .. } => pass.as_ref().map(|pass| &pass.session),
-        ControlMessage::Offer { pass, .. } => Some(&pass.session),
-        _ => None,
-    };
-    only.is_none_or(|only| of == Some(only))
+    only.is_none_or(|only| message.token().is_some_and(|token| token.session == *only))
 }
 
-async fn converse(
+async fn handle_connection(
     stream: UnixStream,
     only: Option<&SessionId>,
     asked: mpsc::Sender<ControlRequest>,
@@ -125,12 +120,15 @@ async fn converse(
     // At once: a process that has ended cannot be looked at.
     let by = requester::at(&stream);
     let (read, mut write) = stream.into_split();
-    let line = tokio::time::timeout(PATIENCE, read_line(read)).await??;
+    let line = tokio::time::timeout(READ_TIMEOUT, read_line(read)).await??;
     let reply = match serde_json::from_slice::<ControlMessage>(&line) {
         Ok(message) if !is_for(&message, only) => {
             let why = "this door takes calls of tools by its own session, and nothing else".to_owned();
             tracing::warn!(what = message.change(), "refused: {why}");
-            let by = Err(AgentRequester { why: why.clone(), of: only.cloned().map(SessionEvidence::Door) });
+            let by = Err(AgentRequester {
+                why: why.clone(),
+                of: only.cloned().map(SessionEvidence::SessionSocket),
+            });
             match message.change() {
                 Some(_) => ask(&asked, message, by).await?,
                 None => ControlReply::Refused { why },
@@ -142,7 +140,7 @@ async fn converse(
     let mut bytes = serde_json::to_vec(&reply)?;
     bytes.push(b'\n');
     // Whoever does not take the answer must not keep the place of somebody who would.
-    tokio::time::timeout(PATIENCE, write.write_all(&bytes)).await??;
+    tokio::time::timeout(READ_TIMEOUT, write.write_all(&bytes)).await??;
     write.shutdown().await
 }
 
@@ -154,7 +152,7 @@ async fn ask(
 ) -> io::Result<ControlReply> {
     let (reply, answered) = oneshot::channel();
     match asked.send(ControlRequest { message, by, reply }).await {
-        Ok(()) => Ok(tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)),
+        Ok(()) => Ok(tokio::time::timeout(ANSWER_TIMEOUT, answered).await?.unwrap_or(ControlReply::Ending)),
         Err(_) => Ok(ControlReply::Ending),
     }
 }
@@ -178,7 +176,7 @@ mod tests {
     use super::*;
 
     async fn ask_line(path: &Path, line: &[u8]) -> String {
-        let door = reachable(path).unwrap();
+        let door = short_path(path).unwrap();
         let mut stream = UnixStream::connect(door.path()).await.unwrap();
         stream.write_all(line).await.unwrap();
         stream.shutdown().await.unwrap();

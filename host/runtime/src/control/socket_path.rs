@@ -23,7 +23,7 @@ impl ShortPath {
 
 /// The address of a socket has room for about a hundred bytes, and a state directory may be deeper than that; on Linux
 /// an open folder has a short name.
-pub(crate) fn reachable(path: &Path) -> io::Result<ShortPath> {
+pub(crate) fn short_path(path: &Path) -> io::Result<ShortPath> {
     if path.as_os_str().len() <= PATH_BYTES || !cfg!(target_os = "linux") {
         return Ok(ShortPath { path: path.to_owned(), _folder: None });
     }

@@ -68,7 +68,7 @@ impl EffectContext {
             Action::Branch { tree, base, setup, .. } => {
                 self.trees.branch(&tree, &base).await?;
                 if !setup.is_empty() {
-                    let mut within = self.boundaries.of_command(self.trees.open(&tree).await?)?;
+                    let mut within = self.boundaries.for_command(self.trees.open(&tree).await?)?;
                     let made = self.trees.set_up(&within.workspace, &setup).await;
                     let refused = within.refused();
                     if !refused.is_empty() {

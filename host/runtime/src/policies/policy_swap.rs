@@ -88,8 +88,8 @@ pub struct OwnPolicies {
 impl PolicyChange {
     /// Before the run takes the pins: what changes something of what was loaded, with the chain behind each, and what does not.
     pub(crate) fn of(run: &Run, loaded: LoadedPins, cause: PolicyChangeCause) -> Self {
-        let pins = loaded.pins.into_iter().map(|pin| run.with_rest(pin, cause));
-        let (pins, unchanged) = pins.partition(|pin| !run.decides_already(pin));
+        let pins = loaded.pins.into_iter().map(|pin| run.with_previous_chain(pin, cause));
+        let (pins, unchanged) = pins.partition(|pin| !run.is_already_bound(pin));
         Self { pins, unchanged, dropped: loaded.dropped, ..Self::default() }
     }
 
@@ -99,7 +99,7 @@ impl PolicyChange {
     }
 
     /// After the run has taken them: what that reaches.
-    pub(crate) fn taken_by(self, run: &Run) -> Self {
+    pub(crate) fn with_reach(self, run: &Run) -> Self {
         let is_pinned = |pin: &PolicyBinding| {
             run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability))
         };
@@ -127,7 +127,7 @@ impl PolicyUseRequest {
     /// Whether it can be put in place in this run at all.
     pub(crate) fn check(&self, run: &Run) -> Result<(), String> {
         expect_live_run(run, self.run.as_ref())?;
-        exists(run, &self.scope)
+        ensure_scope_exists(run, &self.scope)
     }
 
     /// Its bytes, as a host loads them.
@@ -204,7 +204,7 @@ impl ScopeBindings {
 
 /// Reads and loads what a person wants, with the settings that it has where it decides already, and names those of them that it does not
 /// have. Blocking.
-pub(crate) fn load_over(
+pub(crate) fn load_with_current_settings(
     bench: &PolicyRegistry,
     journal: &Journal,
     deciding: &ScopeBindings,
@@ -231,7 +231,7 @@ fn expect_live_run(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
     }
 }
 
-fn exists(run: &Run, scope: &PolicyScope) -> Result<(), String> {
+fn ensure_scope_exists(run: &Run, scope: &PolicyScope) -> Result<(), String> {
     let workflow = run.workflow();
     let known: Vec<&str> = match scope {
         PolicyScope::Run | PolicyScope::Shadow { .. } => return Ok(()),
@@ -334,13 +334,13 @@ pub(crate) fn rollback_targets(
 }
 
 /// The same where no host works on the run: it is journaled under the workspace's lock, and the next host goes on with it.
-pub(crate) async fn offline(
+pub(crate) async fn change_offline(
     config: &HostConfig,
     change: OfflineChange,
 ) -> Result<PolicyChange, RuntimeError> {
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
-    let id = query::which_run(config, &journal, change.run())?;
+    let id = query::resolve_run(config, &journal, change.run())?;
     requester::expect_no_agent(&state, &id)?;
     let folded = recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
@@ -353,7 +353,7 @@ pub(crate) async fn offline(
             let loaded = tokio::task::spawn_blocking(move || {
                 let nothing: &[JournaledPolicy] = &[];
                 let bench = policies::restore(cache, artifacts, nothing)?;
-                load_over(&bench, &keeper, &deciding, wanted)
+                load_with_current_settings(&bench, &keeper, &deciding, wanted)
             });
             let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
             let cause = PolicyChangeCause::Command;
@@ -372,7 +372,7 @@ pub(crate) async fn offline(
     }
     scribe.commit().await?;
     scribe.flush()?;
-    Ok(change.taken_by(scribe.run()))
+    Ok(change.with_reach(scribe.run()))
 }
 
 /// What can be changed without a host.

@@ -29,7 +29,7 @@ pub(crate) struct PolicyWatcher {
 struct WatchedFile {
     now: Option<FileStamp>,
     /// What was loaded from it, or refused.
-    taken: Option<FileStamp>,
+    loaded_stamp: Option<FileStamp>,
 }
 
 /// Enough to see that a file is another one, or was written to.
@@ -52,7 +52,8 @@ impl PolicyWatcher {
         let goes_on = run
             .view(UnixMs(0))
             .is_some_and(|view| view.phases.iter().any(|phase| !phase.sessions.is_empty()));
-        let seen = |path: &Path| WatchedFile { now: None, taken: now_at(path).filter(|_| goes_on) };
+        let seen =
+            |path: &Path| WatchedFile { now: None, loaded_stamp: current_stamp(path).filter(|_| goes_on) };
         Self { files: files.map(PathBuf::from).map(|path| (path.clone(), seen(&path))).collect() }
     }
 
@@ -60,13 +61,13 @@ impl PolicyWatcher {
     pub(crate) fn look(&mut self, run: &Run) -> Vec<ChangedPolicyFile> {
         let mut changed = Vec::new();
         for (path, seen) in &mut self.files {
-            let now = now_at(path);
+            let now = current_stamp(path);
             let stayed = now.is_some() && now == seen.now;
             seen.now = now;
-            if !stayed || seen.taken == now {
+            if !stayed || seen.loaded_stamp == now {
                 continue;
             }
-            seen.taken = now;
+            seen.loaded_stamp = now;
             let reference = path.to_string_lossy().into_owned();
             let wanted = read(path, &reference).map(|bytes| wanted(run, &reference, bytes));
             if !matches!(&wanted, Ok(wanted) if wanted.is_empty()) {
@@ -104,7 +105,7 @@ pub(crate) fn expect_own_names<'a>(
     Ok(())
 }
 
-fn now_at(path: &Path) -> Option<FileStamp> {
+fn current_stamp(path: &Path) -> Option<FileStamp> {
     std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| identity(&file))
 }
 
@@ -132,7 +133,7 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<BindingRequest> {
     let mut wanted: Vec<BindingRequest> = Vec::new();
     let is_of_file = |link: BindingLink| link.policy == name && link.component != digest;
     for seat in run.seats().filter(|seat| seat.pin.links().any(is_of_file)) {
-        let Some(candidate) = chosen(policies, run, seat.pin, reference) else { continue };
+        let Some(candidate) = choice_for(policies, run, seat.pin, reference) else { continue };
         let ResolvedChoice { component, given, grants, from, .. } = candidate;
         // One entry for all that it decides with the same settings.
         let same = wanted
@@ -160,7 +161,12 @@ fn stem_of(reference: &str) -> Cow<'_, str> {
 }
 
 /// The choice of this file for a seat, where the file is one that somebody chose for it.
-fn chosen(policies: &Policies, run: &Run, pin: &PolicyBinding, reference: &str) -> Option<ResolvedChoice> {
+fn choice_for(
+    policies: &Policies,
+    run: &Run,
+    pin: &PolicyBinding,
+    reference: &str,
+) -> Option<ResolvedChoice> {
     let role = role_of(run.workflow(), &pin.scope);
     let candidates = policies.candidates(&pin.scope, role, pin.capability);
     let is_behind = |candidate: &ResolvedChoice| {

@@ -29,9 +29,9 @@ use crate::policies::{self, RunArtifacts};
 use crate::query;
 
 /// Questions that wait for the shadows. A decision takes them some ten µs; when so many wait, they are behind for good.
-const WAITING: usize = 256;
+const QUEUE_LEN: usize = 256;
 /// One part in so many of a core, measured in the time that their thread had one.
-const SHARE: u32 = 10;
+const CPU_SHARE_DIVISOR: u32 = 10;
 /// What they may use at once after a silence: compiling is not counted, and a question of an interpreter takes some ms.
 const BURST: Duration = Duration::from_millis(500);
 /// Bytes of the file after which nothing more is written: some hundred thousand answers.
@@ -182,7 +182,7 @@ impl RunShadows {
 }
 
 fn start(parts: &Arc<ShadowParts>) -> Option<(ShadowSender, Arc<ShadowControl>, JoinHandle<()>)> {
-    let (to, line) = sync_channel(WAITING);
+    let (to, line) = sync_channel(QUEUE_LEN);
     let (left_out, said) = (Arc::new(AtomicU64::new(0)), Arc::new(ShadowControl::default()));
     let teller = ShadowSender { to, left_out: Arc::clone(&left_out) };
     let theirs = ShadowWorker { parts: Arc::clone(parts), left_out, said: Arc::clone(&said) };
@@ -306,7 +306,7 @@ impl CpuShare {
     }
 
     fn is_left(&self) -> bool {
-        core_time().saturating_sub(self.used_before) < self.since.elapsed() / SHARE + BURST
+        core_time().saturating_sub(self.used_before) < self.since.elapsed() / CPU_SHARE_DIVISOR + BURST
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn index(view: &RunView) -> Vec<FilePiece> {
         let Some(newest) = phase.handoffs.first() else { continue };
         pieces.push(FilePiece::Text(format!("<!-- phase {}, from {} -->\n\n", phase.id, newest.path)));
         if let Some(index) = &newest.index {
-            pieces.push(FilePiece::Artifact(index.digest.clone()));
+            pieces.push(FilePiece::ArtifactByDigest(index.digest.clone()));
             pieces.push(FilePiece::Text("\n".to_owned()));
         }
     }

@@ -28,7 +28,7 @@ setup() {
 "##;
 
 /// The script.
-pub(super) fn init(workflow: &Workflow, view: &RunView, task_folder: &str) -> String {
+pub(super) fn render(workflow: &Workflow, view: &RunView, task_folder: &str) -> String {
     let up = vec![".."; task_folder.split('/').count()].join("/");
     let mut script = HEAD.to_owned();
     let _ = writeln!(script, "cd -- \"$here/{up}\" || exit 1\n");

@@ -13,18 +13,18 @@ impl FromIterator<(String, String)> for PathRewrites {
 
 impl PathRewrites {
     /// The text with every path that moved as it is now.
-    pub(super) fn correct(&self, text: &str) -> String {
+    pub(super) fn apply(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (before, now) in &self.0 {
             if text.contains(before.as_str()) {
-                text = replaced(&text, before, now);
+                text = replace_path(&text, before, now);
             }
         }
         text
     }
 }
 
-fn replaced(text: &str, before: &str, now: &str) -> String {
+fn replace_path(text: &str, before: &str, now: &str) -> String {
     let mut new = String::with_capacity(text.len());
     let mut copied = 0;
     for (at, _) in text.match_indices(before) {
@@ -63,13 +63,13 @@ mod tests {
             ("{\"facts\":\"t/h/a-facts.json\"}", "{\"facts\":\"t/h/archive/a-facts.json\"}"),
             ("t/h/a.md", "t/h/archive/a.md"),
         ] {
-            assert_eq!(moves.correct(text), corrected);
-            assert_eq!(moves.correct(corrected), corrected, "once is enough");
+            assert_eq!(moves.apply(text), corrected);
+            assert_eq!(moves.apply(corrected), corrected, "once is enough");
         }
         for other in
             ["t/h/b.md", "/x/t/h/a.md", "xt/h/a.md", "t/h/a.md.orig", "t/h/a.mdx", "t/h/a.md/b", "ü t/h/"]
         {
-            assert_eq!(moves.correct(other), other);
+            assert_eq!(moves.apply(other), other);
         }
     }
 }

@@ -179,21 +179,22 @@ impl SampleRun {
             },
             Action::WriteHandoff { path, document, index, .. } => {
                 let name = path.strip_prefix(&format!("{}/", self.run.task_folder())).unwrap().to_owned();
-                let index = self.keep(&sibling_name(&name, "index.md"), &index);
+                let index = self.save_artifact(&sibling_name(&name, "index.md"), &index);
                 // As documents do, it names what lies beside it.
                 let facts = sibling_name(&path, "facts.json");
                 let document = TextBlob::new(format!("{}\n- {facts}: all\n", document.body().unwrap()));
-                let artifact = self.keep(&name, &document);
+                let artifact = self.save_artifact(&name, &document);
                 ActionOutcome::HandoffWritten { path, artifact, index: Some(index) }
             }
             Action::WriteSummaries { .. } => ActionOutcome::SummariesWritten { artifacts: Vec::new() },
             Action::Offload { items, .. } => {
-                let artifacts = items.iter().map(|item| self.keep(&item.name, &item.text)).collect();
+                let artifacts = items.iter().map(|item| self.save_artifact(&item.name, &item.text)).collect();
                 ActionOutcome::Offloaded { artifacts }
             }
             Action::Verify { .. } => {
-                let artifact =
-                    Some(self.keep("verifications/phase-build.log", &TextBlob::new("ok".to_owned())));
+                let artifact = Some(
+                    self.save_artifact("verifications/phase-build.log", &TextBlob::new("ok".to_owned())),
+                );
                 ActionOutcome::Verified { passed: true, code: Some(0), findings: String::new(), artifact }
             }
             Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
@@ -242,7 +243,7 @@ impl SampleRun {
         }
     }
 
-    fn keep(&mut self, name: &str, text: &TextBlob) -> ArtifactRef {
+    fn save_artifact(&mut self, name: &str, text: &TextBlob) -> ArtifactRef {
         let body = text.body().unwrap().to_owned();
         let bytes = body.len() as u64;
         self.bodies.push((name.to_owned(), body));
@@ -274,8 +275,8 @@ pub(super) fn paths(projection: &Projection) -> Vec<&str> {
 pub(super) fn drawn(file: &ProjectedFile) -> String {
     let pieces = file.pieces.iter().map(|piece| match piece {
         FilePiece::Text(text) => text.clone(),
-        FilePiece::Artifact(digest) => format!("<artifact {}>\n", digest.short()),
-        FilePiece::Named(name) => format!("<artifact {name}>\n"),
+        FilePiece::ArtifactByDigest(digest) => format!("<artifact {}>\n", digest.short()),
+        FilePiece::ArtifactByName(name) => format!("<artifact {name}>\n"),
     });
     pieces.collect()
 }

@@ -1,6 +1,6 @@
 //! The projection of a small run, played without processes: every file at three moments, and what is written of them.
 
-mod returned;
+mod session_results;
 
 use std::fmt::Write as _;
 
@@ -258,7 +258,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let (wall, mut play) = (Wall::new(), half_way());
     let mut projector = wall.projector(&play);
-    projector.show(play.projection()).await;
+    projector.write_projection(play.projection()).await;
     assert!(wall.read("index.md").contains("# Index"), "what a session wrote is in it");
     assert_eq!(std::fs::read_to_string(wall.place.workspace.join(".baton/.gitignore")).unwrap(), "*\n");
     assert_ne!(wall.path("init.sh").metadata().unwrap().permissions().mode() & 0o100, 0);
@@ -266,7 +266,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     let inode = |name: &str| wall.path(name).metadata().unwrap().ino();
     let (items, readme) = (inode("progress.json"), inode("README.md"));
     play.report("s3", AgentReport::GotchaRecord { gotcha: "tabs".into() });
-    projector.show(play.projection()).await;
+    projector.write_projection(play.projection()).await;
     assert_ne!(inode("progress.json"), items, "it tells a later entry of the journal");
     assert_eq!(inode("README.md"), readme, "nothing else was written");
 
@@ -287,7 +287,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     std::fs::write(handoffs.join(&left), "left behind").unwrap();
     std::fs::write(wall.path(".progress.json.12-3.tmp"), "half").unwrap();
     let mut projector = wall.projector(&play);
-    projector.show(play.projection()).await;
+    projector.write_projection(play.projection()).await;
     projector.finish().await;
     assert!(!handoffs.join(&left).exists() && handoffs.join("archive").join(&left).exists());
     assert!(!wall.path(".progress.json.12-3.tmp").exists(), "what a killed host left is gone");
@@ -306,7 +306,7 @@ async fn a_lost_workspace_is_no_error_and_is_not_made_anew() {
     let (wall, play) = (Wall::new(), half_way());
     let mut projector = wall.projector(&play);
     std::fs::remove_dir_all(&wall.place.workspace).unwrap();
-    projector.show(play.projection()).await;
+    projector.write_projection(play.projection()).await;
     projector.finish().await;
     assert!(!wall.place.workspace.exists());
 }

@@ -42,9 +42,9 @@ struct WriterState {
 #[derive(Default)]
 struct WrittenFiles {
     files: BTreeMap<String, Arc<ProjectedFile>>,
-    cleared: BTreeSet<String>,
+    leftovers_removed: BTreeSet<String>,
     /// What is wrong was said, and is not said again before it is well.
-    was_told: bool,
+    failure_reported: bool,
 }
 
 impl ProjectionWriter {
@@ -59,7 +59,7 @@ impl ProjectionWriter {
     }
 
     /// Shows where the run stands. Returns when it is on disk, or when that hangs.
-    pub(crate) async fn show(&mut self, projection: Projection) {
+    pub(crate) async fn write_projection(&mut self, projection: Projection) {
         *lock(&self.writer.newest) = Arc::new(projection);
         if self.late.as_ref().is_some_and(|late| !late.is_finished()) {
             return;
@@ -122,7 +122,7 @@ impl WriterState {
         // A tree that is not there yet, or not any more, needs nothing.
         let Some(workspace) = self.trees.at_hand(tree) else { return *disk = WrittenFiles::default() };
         if disk.files.is_empty() {
-            sweep(&workspace, newest);
+            remove_leftovers(&workspace, newest);
         }
         let mut trouble = None;
         for file in &newest.files {
@@ -138,23 +138,23 @@ impl WriterState {
             }
         }
         for path in &newest.gone {
-            if look || !disk.cleared.contains(path) {
+            if look || !disk.leftovers_removed.contains(path) {
                 match workspace.remove_projection(path) {
                     Ok(()) => {
                         disk.files.remove(path);
-                        disk.cleared.insert(path.clone());
+                        disk.leftovers_removed.insert(path.clone());
                     }
                     Err(error) => trouble = trouble.or(Some(error.to_string())),
                 }
             }
         }
         match trouble {
-            Some(error) if !disk.was_told => {
+            Some(error) if !disk.failure_reported => {
                 tracing::warn!("{error}");
-                disk.was_told = true;
+                disk.failure_reported = true;
             }
             Some(_) => {}
-            None => disk.was_told = false,
+            None => disk.failure_reported = false,
         }
     }
 
@@ -163,7 +163,7 @@ impl WriterState {
         if let Some(moves) = &file.moves
             && let Ok(text) = str::from_utf8(&bytes)
         {
-            bytes = moves.correct(text).into_bytes();
+            bytes = moves.apply(text).into_bytes();
         }
         // What agents said stands in these files, and people commit what lies in a workspace. A script is the user's own.
         if !file.executable
@@ -195,8 +195,8 @@ impl WriterState {
                     bytes.extend_from_slice(text.as_bytes());
                     continue;
                 }
-                FilePiece::Artifact(digest) => digest.clone(),
-                FilePiece::Named(name) => {
+                FilePiece::ArtifactByDigest(digest) => digest.clone(),
+                FilePiece::ArtifactByName(name) => {
                     match self.artifacts.get(&self.run, name, ArtifactVersion::Latest) {
                         Ok(saved) => saved.artifact.digest,
                         Err(_) => return Ok(None),
@@ -210,7 +210,7 @@ impl WriterState {
 }
 
 /// A host that was killed while it wrote leaves a file that nobody knows.
-fn sweep(workspace: &Workspace, newest: &Projection) {
+fn remove_leftovers(workspace: &Workspace, newest: &Projection) {
     let folders: BTreeSet<&str> =
         newest.files.iter().filter_map(|file| Some(file.path.rsplit_once('/')?.0)).collect();
     for folder in folders {

@@ -25,7 +25,10 @@ use crate::tools::review_submission::ReviewSubmission;
 const ROUNDS: usize = 8;
 
 /// Reports that are named where many are rejected at once.
-const TOLD: usize = 3;
+const NAMED_REJECTIONS_MAX: usize = 3;
+
+/// Why a report is rejected that no agent of the run can have written.
+const UNATTENDED: &str = "it was written while no agent of this run was at work";
 
 /// The inboxes, with what was taken from them and is not yet journaled.
 pub(crate) struct InboxPoller {
@@ -39,7 +42,7 @@ pub(crate) struct InboxPoller {
     /// Where links stood that were told of: each place once.
     exchanged: BTreeSet<PathBuf>,
     /// The last look failed; said once, not every second.
-    was_told: bool,
+    failure_reported: bool,
 }
 
 /// A report whose form is right.
@@ -55,6 +58,8 @@ struct InboxReport {
 #[derive(Default)]
 struct InboxScan {
     received: Vec<(WorktreeName, ReceivedReport)>,
+    /// Reports that were rejected, since no agent was at work where they lay.
+    unattended: Vec<String>,
     failed: Option<InboxError>,
 }
 
@@ -71,15 +76,30 @@ impl InboxPoller {
             unconfirmed: Vec::new(),
             refused: Vec::new(),
             exchanged: BTreeSet::new(),
-            was_told: false,
+            failure_reported: false,
         })
     }
 
     /// Rejects what lies in the inbox and was written later than this, or at all: no agent of the run was at work then, so another one wrote it.
     pub(crate) async fn reject_written_after(&mut self, at: Option<UnixMs>) {
-        const WHY: &str = "it was written while no agent of this run was at work";
         let after = at.map(|at| at.0);
-        self.reject_all(WHY, move |_, inbox| inbox.reject_written_after(after, WHY)).await;
+        self.reject_all(UNATTENDED, move |_, inbox| inbox.reject_written_after(after, UNATTENDED)).await;
+    }
+
+    /// Rejects what lies where a session is about to begin and no other one works: read later, it would be taken for a report of this one.
+    pub(crate) async fn reject_before(&mut self, run: &Run, session: &SessionId) {
+        let Some(view) = run.view(clock::wall()) else { return };
+        let attended = report_validation::attended(run, &view, Some(session));
+        let live = projection::live(&view);
+        let (trees, task_folder) = (self.trees.clone(), self.task_folder.clone());
+        let looked = self.with_inboxes(move |inboxes| {
+            let mut look = InboxScan::default();
+            sync_inboxes(inboxes, &live, &trees, &task_folder, &mut look);
+            look.reject_unattended(inboxes, &attended);
+            look.unattended
+        });
+        let rejected = looked.await.unwrap_or_default();
+        self.refuse_all(rejected, UNATTENDED);
     }
 
     /// Rejects what one look has left in the inbox of a tree, or of all, when a session there is over: read later, it would be taken for a
@@ -112,8 +132,8 @@ impl InboxPoller {
 
     /// Tells of a flood in a line.
     fn refuse_all(&mut self, mut files: Vec<String>, why: &str) {
-        if let Some(more) = files.len().checked_sub(TOLD).filter(|more| *more > 0) {
-            files.truncate(TOLD);
+        if let Some(more) = files.len().checked_sub(NAMED_REJECTIONS_MAX).filter(|more| *more > 0) {
+            files.truncate(NAMED_REJECTIONS_MAX);
             files.push(format!("{more} more reports"));
         }
         files.into_iter().for_each(|file| self.refuse(file, why.to_owned()));
@@ -130,7 +150,7 @@ impl InboxPoller {
                 report: AgentReport::Refused { why: mask_line(why).into_owned() },
             }
         };
-        let (found, bad) = self.scan(view.as_ref(), at_once).await;
+        let (found, bad) = self.scan(run, view.as_ref(), at_once).await;
         let mut inputs = self.tell_exchanged(run, view.as_ref());
         inputs.extend(bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)));
         for InboxReport { tree, file, digest, session, call } in found {
@@ -144,9 +164,9 @@ impl InboxPoller {
                     .as_ref()
                     .map_or(Ok(()), |session| report_validation::is_from(view, session, &tree))?;
                 if matches!(call, ToolCall::ReviewSubmit(_)) {
-                    report_validation::is_review_of(view, session.as_ref(), &tree)?;
+                    report_validation::check_review_author(view, session.as_ref(), &tree)?;
                 }
-                let is_done = report_validation::is_done_by(view, session.as_ref(), &tree, &call);
+                let is_done = report_validation::check_done_author(view, session.as_ref(), &tree, &call);
                 is_done.inspect_err(|_| of_one.clone_from(&session))?;
                 report_validation::check(view, session.as_ref(), &call)
             });
@@ -183,7 +203,7 @@ impl InboxPoller {
                 continue;
             }
             let works_there = |session: &&SessionId| {
-                let tree = view.map(|view| report_validation::tree_of(view, Some(session)));
+                let tree = view.map(|view| report_validation::session_worktree(view, Some(session)));
                 let place = tree.and_then(|tree| self.trees.at_hand(&tree));
                 place.is_some_and(|place| place.root() == exchanged.root)
             };
@@ -193,7 +213,7 @@ impl InboxPoller {
                     let refusal = Refusal { kind: RefusalKind::Host, target: format!("putting {exchanged}") };
                     inputs.push(Input::Agent {
                         session,
-                        event: secret_masking::masked_event(AgentEvent::Refused(refusal)),
+                        event: secret_masking::mask_event(AgentEvent::Refused(refusal)),
                     });
                 }
                 _ => {
@@ -214,31 +234,35 @@ impl InboxPoller {
     /// The reports whose form is right; and of those that are in `rejected/` already, where they lay, their address and what is wrong.
     async fn scan(
         &mut self,
+        run: &Run,
         view: Option<&RunView>,
         at_once: bool,
     ) -> (Vec<InboxReport>, Vec<(WorktreeName, Digest, String)>) {
         let Some(inboxes) = self.inboxes.take() else { return Default::default() };
         let live = view.map(projection::live).unwrap_or_default();
+        let attended = view.map(|view| report_validation::attended(run, view, None)).unwrap_or_default();
         let (trees, task_folder) = (self.trees.clone(), self.task_folder.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let (mut inboxes, mut look) = (inboxes, InboxScan::default());
-            follow(&mut inboxes, &live, &trees, &task_folder, &mut look);
-            look.at(&mut inboxes, at_once);
+            sync_inboxes(&mut inboxes, &live, &trees, &task_folder, &mut look);
+            look.reject_unattended(&mut inboxes, &attended);
+            look.at(&mut inboxes, &attended, at_once);
             (inboxes, look)
         })
         .await;
         // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
-        let Ok((inboxes, look)) = looked else {
+        let Ok((inboxes, mut look)) = looked else {
             tracing::error!("reading the inbox failed; no more reports are read until `baton resume`");
             return Default::default();
         };
         self.inboxes = Some(inboxes);
+        self.refuse_all(std::mem::take(&mut look.unattended), UNATTENDED);
         if let Some(error) = &look.failed
-            && !self.was_told
+            && !self.failure_reported
         {
             tracing::warn!("{error}");
         }
-        self.was_told = look.failed.is_some();
+        self.failure_reported = look.failed.is_some();
         let (mut fine, mut bad) = (Vec::new(), Vec::new());
         for (tree, received) in look.received {
             let (file, digest) = (received.file, received.writing);
@@ -274,7 +298,7 @@ impl InboxPoller {
         call: ToolCall,
         shelf: &ArtifactTools,
     ) -> Result<Input, String> {
-        if let Some(report) = secret_masking::masked_report(&call) {
+        if let Some(report) = secret_masking::mask_report(&call) {
             return Ok(Input::Reported { session, digest, report });
         }
         let ToolCall::ArtifactSave(save) = call else {
@@ -338,9 +362,28 @@ impl InboxPoller {
 }
 
 impl InboxScan {
-    /// Reads every inbox, the workspace's first.
-    fn at(&mut self, inboxes: &mut BTreeMap<WorktreeName, Inbox>, at_once: bool) {
-        for (tree, inbox) in inboxes {
+    /// Rejects what lies where no agent is at work.
+    fn reject_unattended(
+        &mut self,
+        inboxes: &mut BTreeMap<WorktreeName, Inbox>,
+        attended: &BTreeSet<WorktreeName>,
+    ) {
+        for (_, inbox) in inboxes.iter_mut().filter(|(tree, _)| !attended.contains(tree)) {
+            match inbox.reject_waiting(UNATTENDED) {
+                Ok(files) => self.unattended.extend(files),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    /// Reads the inboxes of these trees, the workspace's first.
+    fn at(
+        &mut self,
+        inboxes: &mut BTreeMap<WorktreeName, Inbox>,
+        attended: &BTreeSet<WorktreeName>,
+        at_once: bool,
+    ) {
+        for (tree, inbox) in inboxes.iter_mut().filter(|(tree, _)| attended.contains(tree)) {
             for round in 0..ROUNDS {
                 match inbox.scan(at_once && round == 0) {
                     Ok(found) if found.is_empty() => break,
@@ -362,7 +405,7 @@ fn inbox_of(place: Workspace, task_folder: &str) -> Result<Inbox, InboxError> {
 }
 
 /// Opens the inboxes of trees in which somebody works now, and forgets those of trees that are gone.
-fn follow(
+fn sync_inboxes(
     inboxes: &mut BTreeMap<WorktreeName, Inbox>,
     live: &[WorktreeName],
     trees: &RunWorktrees,
@@ -394,7 +437,7 @@ async fn review(
 ) -> Result<Vec<Input>, String> {
     let (review, shelf) = (review?, shelf.clone());
     let session = review.session();
-    let kept = tokio::task::spawn_blocking(move || review.keep(&shelf)).await;
+    let kept = tokio::task::spawn_blocking(move || review.save(&shelf)).await;
     let (artifact, says) = kept.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
     let there = Digest::of(json!([digest, artifact.name]).to_string());
     let reports = [(there, AgentReport::ArtifactSaved { artifact }), (digest, says)];

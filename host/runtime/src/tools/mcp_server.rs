@@ -19,11 +19,11 @@ use crate::tools::session_token::{SessionFile, SessionToken};
 /// How long a host is waited for that is not there: a restart takes a few seconds, and clients wait a minute for a tool.
 const RECONNECT: Duration = Duration::from_secs(20);
 /// The same for a call that only reads, or where no run is left to come back: an answer that comes late is worth little.
-const BRIEF: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// One exchange; the host answers when it is on disk.
-const PATIENCE: Duration = Duration::from_secs(30);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// For whom the tools are served.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl ToolBackend for ToolServer {
                     advice(hope, only_reads)
                 ));
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 }
@@ -161,7 +161,7 @@ fn only_reads(call: &ToolCall) -> bool {
 
 /// How long a host that is away is waited for.
 fn retry_time(hope: HostExpectation, only_reads: bool) -> Duration {
-    if only_reads || hope == HostExpectation::None { BRIEF } else { RECONNECT }
+    if only_reads || hope == HostExpectation::None { SHORT_TIMEOUT } else { RECONNECT }
 }
 
 /// What there is to do about a host that is away.
@@ -186,7 +186,7 @@ async fn attempt(socket: &Path, line: &[u8]) -> Result<ControlReply, String> {
         Ok(None) => return Err("no host works on this run just now".to_owned()),
         Err(error) => return Err(error.to_string()),
     };
-    match tokio::time::timeout(PATIENCE, exchange(&mut stream, line)).await {
+    match tokio::time::timeout(EXCHANGE_TIMEOUT, exchange(&mut stream, line)).await {
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(error)) => Err(format!("the connection to the host broke ({error})")),
         Err(_) => Err("the host does not answer".to_owned()),
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(bridge.place.host_expectation().await, HostExpectation::None);
         assert_eq!(
             (retry_time(HostExpectation::None, false), retry_time(HostExpectation::None, true)),
-            (BRIEF, BRIEF)
+            (SHORT_TIMEOUT, SHORT_TIMEOUT)
         );
         let answer = bridge.call(ToolRequest { key: None, call: status() }).await;
         let expected = "not answered: no host works on this run just now, and none came back within 2 s; no run is \
@@ -247,7 +247,7 @@ mod tests {
         let hope = person(&stage).place.host_expectation().await;
         assert_eq!(hope, HostExpectation::Resume);
         assert_eq!(retry_time(hope, only_reads(&gotcha())), RECONNECT);
-        assert_eq!(retry_time(hope, only_reads(&status())), BRIEF);
+        assert_eq!(retry_time(hope, only_reads(&status())), SHORT_TIMEOUT);
         assert!(advice(hope, false).contains("what was reported before is kept"));
         assert!(advice(hope, true).contains("ask again later: `baton resume`"));
     }

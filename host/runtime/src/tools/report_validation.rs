@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use baton_core::observation::ObjectiveStatus;
 use baton_core::short_format::first_of;
 use baton_core::view::{PhaseStatus, PhaseSummary, RunView, SessionSummary};
-use baton_core::{ObjectiveId, SessionId, WorktreeName};
+use baton_core::{Action, ObjectiveId, Run, SessionId, WorktreeName};
 use baton_inbox::ToolCall;
 
 use crate::tools::review_submission::{ReviewSubmission, reviewer};
@@ -20,13 +20,13 @@ const WITHOUT_TOOLS: [&str; 2] = ["process", "rehearsal"];
 /// Whether the report fits. The error is a sentence that its author can act on.
 pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &ToolCall) -> Result<(), String> {
     let own = match session {
-        Some(session) => Some(phase_of(view, session).ok_or_else(|| unknown_session(view, session))?),
+        Some(session) => Some(session_phase(view, session).ok_or_else(|| unknown_session(view, session))?),
         None => None,
     };
     match call {
         ToolCall::ObjectiveUpdate(update) => match update.status {
             ObjectiveStatus::Done => objective(view, own, &update.objective),
-            _ => may_deny(view, own, &update.objective),
+            _ => check_may_contradict(view, own, &update.objective),
         },
         ToolCall::SplitRequest(request) => {
             let mut named = BTreeSet::new();
@@ -39,13 +39,13 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &ToolCall
             Ok(())
         }
         ToolCall::ReviewSubmit(review) => ReviewSubmission::of(view, session, review).map(drop),
-        ToolCall::HandoffWrite(_) if own.is_none() => from_only_one(view),
+        ToolCall::HandoffWrite(_) if own.is_none() => check_single_author(view),
         _ => Ok(()),
     }
 }
 
 /// A handoff is for the successor of its author: one that names nobody has to be of the only session that there is.
-fn from_only_one(view: &RunView) -> Result<(), String> {
+fn check_single_author(view: &RunView) -> Result<(), String> {
     let workspace = WorktreeName::workspace();
     let live = live_in(view, &workspace);
     let live: Vec<String> = live.map(|row| format!("\"session\": {:?}", row.id.as_str())).collect();
@@ -60,19 +60,38 @@ fn from_only_one(view: &RunView) -> Result<(), String> {
 }
 
 /// The phase in which a session works or worked.
-pub(crate) fn phase_of<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a PhaseSummary> {
+pub(crate) fn session_phase<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a PhaseSummary> {
     view.phases.iter().find(|phase| phase.sessions.iter().any(|row| row.id == *session))
 }
 
 /// Where a session works or worked; the workspace for whoever is none.
-pub(crate) fn tree_of(view: &RunView, session: Option<&SessionId>) -> WorktreeName {
-    session.and_then(|session| phase_of(view, session)).map(|phase| phase.tree.clone()).unwrap_or_default()
+pub(crate) fn session_worktree(view: &RunView, session: Option<&SessionId>) -> WorktreeName {
+    session
+        .and_then(|session| session_phase(view, session))
+        .map(|phase| phase.tree.clone())
+        .unwrap_or_default()
 }
 
 /// The sessions that work in a tree.
 fn live_in<'v>(view: &'v RunView, tree: &WorktreeName) -> impl Iterator<Item = &'v SessionSummary> {
     let there = view.phases.iter().filter(move |phase| phase.tree == *tree);
     there.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty())
+}
+
+/// The trees in which an agent may report: a session other than `but` is alive there, and its phase does not wait for a check, which may
+/// run what an agent wrote.
+pub(crate) fn attended(run: &Run, view: &RunView, but: Option<&SessionId>) -> BTreeSet<WorktreeName> {
+    let pending = run.pending();
+    let is_held = |phase: &PhaseSummary| {
+        pending.iter().any(|intent| match &intent.action {
+            Action::Verify { phase: held, .. } => *held == phase.id,
+            _ => false,
+        })
+    };
+    let live = run.live_sessions();
+    let is_alive = |row: &SessionSummary| live.contains(&&row.id) && Some(&row.id) != but;
+    let at_work = view.phases.iter().filter(|phase| phase.sessions.iter().any(is_alive) && !is_held(phase));
+    at_work.map(|phase| phase.tree.clone()).collect()
 }
 
 /// The session that works in a work tree, where only one does: nobody else reports from there.
@@ -86,7 +105,7 @@ pub(crate) fn only_session_in(view: &RunView, tree: &WorktreeName) -> Option<Ses
 /// cannot be told to use: whoever writes into it works there.
 pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &WorktreeName) -> Result<(), String> {
     let is_own = |phase: &PhaseSummary| phase.tree == *tree || WorktreeName::for_phase(&phase.id) == *tree;
-    match phase_of(view, session).filter(|phase| !tree.is_workspace() && !is_own(phase)) {
+    match session_phase(view, session).filter(|phase| !tree.is_workspace() && !is_own(phase)) {
         Some(phase) => Err(format!(
             "session {session} works on phase {} in another tree, and this is not its inbox: leave `session` out, or name your own",
             phase.id
@@ -96,7 +115,7 @@ pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &WorktreeName) 
 }
 
 /// Whether a review that lay in the inbox of a tree is its reviewer's: where others work there too, any of them may have written it.
-pub(crate) fn is_review_of(
+pub(crate) fn check_review_author(
     view: &RunView,
     session: Option<&SessionId>,
     tree: &WorktreeName,
@@ -115,7 +134,7 @@ pub(crate) fn is_review_of(
 /// Whether a report that lay in the inbox of a tree may call an objective done. Where another session works there too, it may be the
 /// one that wrote it, so a session with tools reports by these. An agent without tools has no other way if its objective names no files:
 /// an answer alone is no evidence there. That something is not done is believed of any of them.
-pub(crate) fn is_done_by(
+pub(crate) fn check_done_author(
     view: &RunView,
     session: Option<&SessionId>,
     tree: &WorktreeName,
@@ -126,9 +145,8 @@ pub(crate) fn is_done_by(
         return Ok(());
     }
     let whose = match session {
-        Some(session) => {
-            phase_of(view, session).and_then(|phase| phase.sessions.iter().find(|row| row.id == *session))
-        }
+        Some(session) => session_phase(view, session)
+            .and_then(|phase| phase.sessions.iter().find(|row| row.id == *session)),
         None => holder(view, &update.objective).and_then(|phase| phase.sessions.last()),
     };
     let Some(whose) = whose.filter(|row| takes_tools(row)) else { return Ok(()) };
@@ -177,7 +195,7 @@ fn objective(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Re
 }
 
 /// What is wrong with work of a phase that is over may be found by anybody.
-fn may_deny(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Result<(), String> {
+fn check_may_contradict(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Result<(), String> {
     match holder(view, id) {
         Some(holder) if holder.status == PhaseStatus::Done => Ok(()),
         _ => objective(view, own, id),

@@ -42,7 +42,7 @@ const OFFERED: &str = "offered-";
 /// The run that results of a client without a session are kept under.
 const NO_RUN: &str = "mcp-proxy";
 /// The host asks a policy, and the disk; an agent waits for its result meanwhile.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Characters of a tool's name in the name of an artifact.
 const TOOL_CHARS: usize = 60;
 
@@ -103,7 +103,7 @@ impl PendingToolResult {
         let result = match self.read() {
             Ok(bytes) => {
                 let from = (Some(self.session.clone()), self.call.as_deref());
-                keep(&shelf.artifacts, &shelf.run, &self.tool, from, &bytes)
+                save_result(&shelf.artifacts, &shelf.run, &self.tool, from, &bytes)
                     .map_err(|error| error.to_string())
             }
             Err(error) => Err(format!("the result cannot be read: {error}")),
@@ -120,7 +120,7 @@ impl Drop for PendingToolResult {
 }
 
 /// Saves a result under the next free name of its tool.
-fn keep(
+fn save_result(
     store: &ArtifactStore,
     run: &RunId,
     tool: &str,
@@ -220,7 +220,7 @@ impl SessionResultStore {
             let mut stream = connect(&self.door.socket).await.ok()??;
             exchange(&mut stream, &line).await.ok()
         };
-        tokio::time::timeout(PATIENCE, asked).await.ok()?
+        tokio::time::timeout(REPLY_TIMEOUT, asked).await.ok()?
     }
 }
 
@@ -323,7 +323,7 @@ impl ProxyShelf for LocalResultStore {
                 return None;
             }
             let from = (None, call.as_deref());
-            let kept = keep(&shelf.artifacts, &shelf.run, &tool, from, text.as_bytes()).ok()?;
+            let kept = save_result(&shelf.artifacts, &shelf.run, &tool, from, text.as_bytes()).ok()?;
             Some(reference(kept.name, kept.version, &text))
         });
         placed.await.ok()?

@@ -28,7 +28,7 @@ impl ReviewSubmission {
         session: Option<&SessionId>,
         said: &ReviewSubmit,
     ) -> Result<Self, String> {
-        let phase = reviewing(view, session)?;
+        let phase = reviewed_phase(view, session)?;
         // A phase that reviews is made for the one that it stands under.
         let about = phase.parent.clone().unwrap_or_else(|| phase.id.clone());
         let rounds =
@@ -44,7 +44,7 @@ impl ReviewSubmission {
     }
 
     /// Keeps the whole of it, and gives what core holds of it. Blocking.
-    pub(crate) fn keep(&self, shelf: &ArtifactTools) -> Result<(ArtifactRef, AgentReport), String> {
+    pub(crate) fn save(&self, shelf: &ArtifactTools) -> Result<(ArtifactRef, AgentReport), String> {
         let title = format!("Review of phase {}", self.about);
         let name = format!("reviews/phase-{}-{}.md", self.about, self.ordinal);
         let summary = format!("{title}: {} of 100", self.said.score);
@@ -56,12 +56,12 @@ impl ReviewSubmission {
 
 /// The session that a review is of; one that does not say who it is can only be the reviewer that there is.
 pub(crate) fn reviewer(view: &RunView, session: Option<&SessionId>) -> Option<SessionId> {
-    let last = || reviewing(view, None).ok()?.sessions.last().map(|row| row.id.clone());
+    let last = || reviewed_phase(view, None).ok()?.sessions.last().map(|row| row.id.clone());
     session.cloned().or_else(last)
 }
 
 /// The phase in which a session reviews. One that does not say who it is can only be the reviewer that there is.
-fn reviewing<'a>(view: &'a RunView, session: Option<&SessionId>) -> Result<&'a PhaseSummary, String> {
+fn reviewed_phase<'a>(view: &'a RunView, session: Option<&SessionId>) -> Result<&'a PhaseSummary, String> {
     let is_over = |row: &PhaseSummary| matches!(row.status, PhaseStatus::Done | PhaseStatus::Skipped);
     let Some(session) = session else {
         let mut open = view.phases.iter().filter(|row| row.origin == PhaseOrigin::Review && !is_over(row));
@@ -149,7 +149,7 @@ mod tests {
         let (trees, claims) = (crate::test_support::trees(&place), ReservedNames::default());
         let shelf = ArtifactTools { run: RunId::new("r"), artifacts, trees, claims, hidden: Vec::new() };
         let review = ReviewSubmission::of(&view(), Some(&"s2".into()), &said()).unwrap();
-        let (artifact, report) = review.keep(&shelf).unwrap();
+        let (artifact, report) = review.save(&shelf).unwrap();
         assert_eq!(artifact.name, "reviews/phase-first-1.md");
         assert_eq!(artifact.summary, "Review of phase first: 60 of 100");
         let kept = shelf.artifacts.get(&shelf.run, &artifact.name, ArtifactVersion::Latest).unwrap();

@@ -13,7 +13,7 @@ use baton_inbox::{ToolCall, ToolReply};
 use serde_json::json;
 
 use crate::secret_masking;
-use crate::sessions::INSIDE;
+use crate::sessions::BOUNDARY_FOLDER;
 use crate::tools::artifact_tools::ArtifactSaveResult;
 use crate::tools::artifact_tools::ArtifactTools;
 use crate::tools::report_validation;
@@ -22,18 +22,18 @@ use crate::tools::review_submission::ReviewSubmission;
 use crate::tools::session_token::{SessionToken, SessionTokens};
 
 /// To whoever says the same again.
-const REPEATED: &str = "already recorded (duplicate ignored)";
+const ALREADY_RECORDED: &str = "already recorded (duplicate ignored)";
 
 /// What is done about a call.
 pub(crate) enum ToolCallPlan {
     /// It is answered at once.
     Answer(ToolReply),
-    /// The input is journaled, then [`Desk::recorded`] says what to answer.
+    /// The input is journaled, then [`ToolCallHandler::report_reply`] says what to answer.
     Report { session: Option<SessionId>, digest: Digest, report: AgentReport },
     /// This is run where it may block; its result goes to [`Desk::kept`].
     Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
     /// This is run where it may block, and is the answer.
-    Look(Box<dyn FnOnce() -> ToolReply + Send>),
+    Read(Box<dyn FnOnce() -> ToolReply + Send>),
 }
 
 /// What the run's own view does not tell of a session.
@@ -91,7 +91,7 @@ impl ToolCallHandler {
         };
         let by_key = key.as_ref().map(|key| address(session.as_ref(), key));
         if by_key.as_ref().is_some_and(|digest| run.has_report(digest)) {
-            return ToolCallPlan::Answer(ToolReply::said(REPEATED));
+            return ToolCallPlan::Answer(ToolReply::said(ALREADY_RECORDED));
         }
         if let Some(ended) = session.as_ref().and_then(|session| ended(view, session)) {
             return refused(format!(
@@ -99,16 +99,16 @@ impl ToolCallHandler {
                 ended.id, ended.ending
             ));
         }
-        if let Err(why) = self.fits(run, view, session.as_ref(), &call) {
+        if let Err(why) = self.check_call(run, view, session.as_ref(), &call) {
             return refused(why);
         }
         let (shelf, digest) = (self.shelf.clone(), call.digest());
-        let tree = report_validation::tree_of(view, session.as_ref());
-        if let Some(report) = secret_masking::masked_report(&call) {
+        let tree = report_validation::session_worktree(view, session.as_ref());
+        if let Some(report) = secret_masking::mask_report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
             // An objective may go to and fro, so it may well be said again that it is where it was once.
             if run.has_report(&digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. }) {
-                return ToolCallPlan::Answer(ToolReply::said(REPEATED));
+                return ToolCallPlan::Answer(ToolReply::said(ALREADY_RECORDED));
             }
             return ToolCallPlan::Report { session, digest, report };
         }
@@ -122,7 +122,7 @@ impl ToolCallHandler {
                     let session = review.session();
                     // Said again it is the same review, whether or not the client tells its calls apart.
                     let key = key.or_else(|| Some(digest.to_string()));
-                    let (result, says) = match review.keep(&shelf) {
+                    let (result, says) = match review.save(&shelf) {
                         Ok((artifact, says)) => (Ok(artifact), Some(says)),
                         Err(why) => (Err(why), None),
                     };
@@ -130,8 +130,8 @@ impl ToolCallHandler {
                 })),
                 Err(why) => refused(why),
             },
-            ToolCall::ArtifactLoad(load) => ToolCallPlan::Look(Box::new(move || shelf.load(&load))),
-            ToolCall::ArtifactList(list) => ToolCallPlan::Look(Box::new(move || shelf.list(&list))),
+            ToolCall::ArtifactLoad(load) => ToolCallPlan::Read(Box::new(move || shelf.load(&load))),
+            ToolCall::ArtifactList(list) => ToolCallPlan::Read(Box::new(move || shelf.list(&list))),
             _ => ToolCallPlan::Answer(self.status(view, session.as_ref())),
         }
     }
@@ -151,7 +151,7 @@ impl ToolCallHandler {
             None => {
                 let folder = self.passes.folder(&session);
                 // Whoever is confined has no other folder of its own than that of its boundary.
-                let inside = folder.join(INSIDE);
+                let inside = folder.join(BOUNDARY_FOLDER);
                 let folder = if inside.is_dir() { inside } else { folder };
                 PendingToolResult::new(folder, session, tool, call, &file)
             }
@@ -159,7 +159,7 @@ impl ToolCallHandler {
     }
 
     /// Whether the run takes such a call now.
-    fn fits(
+    fn check_call(
         &self,
         run: &Run,
         view: &RunView,
@@ -189,7 +189,7 @@ impl ToolCallHandler {
         let text =
             format!("kept as {name}@{version}, {bytes} bytes; artifact_load reads it back by its name");
         let answer = match says {
-            Some(AgentReport::ReviewSubmit { score, .. }) => submitted(score, &artifact.name),
+            Some(AgentReport::ReviewSubmit { score, .. }) => review_reply(score, &artifact.name),
             _ => ToolReply::said(text),
         };
         if run.has_report(&digest) {
@@ -210,9 +210,9 @@ impl ToolCallHandler {
     }
 
     /// What to answer to a report, from the run that has taken it.
-    pub(crate) fn recorded(&self, view: &RunView, report: &AgentReport) -> ToolReply {
+    pub(crate) fn report_reply(&self, view: &RunView, report: &AgentReport) -> ToolReply {
         let text = match report {
-            AgentReport::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
+            AgentReport::ObjectiveUpdate { objective, status, .. } => objective_reply(view, objective, *status),
             AgentReport::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
             AgentReport::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
             AgentReport::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
@@ -234,8 +234,8 @@ impl ToolCallHandler {
     /// `context_status`.
     fn status(&self, view: &RunView, session: Option<&SessionId>) -> ToolReply {
         let found = match session {
-            Some(session) => report_validation::phase_of(view, session),
-            None => at_work(view),
+            Some(session) => report_validation::session_phase(view, session),
+            None => working_phase(view),
         };
         let Some(phase) = found else {
             let text = format!("run {} of {}: no phase is worked on now", view.run, view.workflow);
@@ -266,7 +266,7 @@ fn split_taken(groups: &[SplitGroupReport]) -> ToolReply {
 }
 
 /// A review was taken.
-fn submitted(score: u32, artifact: &str) -> ToolReply {
+fn review_reply(score: u32, artifact: &str) -> ToolReply {
     let text = format!("taken: {score} of 100, kept as {artifact}. Your review is done; end your turn");
     let data = json!({ "outcome": "review-submitted", "score": score, "artifact": artifact });
     ToolReply { data: Some(data), ..ToolReply::said(text) }
@@ -283,13 +283,13 @@ fn ended<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a SessionSummar
 }
 
 /// The phase that is worked on.
-fn at_work(view: &RunView) -> Option<&PhaseSummary> {
+fn working_phase(view: &RunView) -> Option<&PhaseSummary> {
     let idle = [PhaseStatus::Pending, PhaseStatus::Split, PhaseStatus::Done, PhaseStatus::Skipped];
     view.phases.iter().find(|phase| !idle.contains(&phase.status))
 }
 
 /// "recorded: parser done, 2 of 4; next: printer".
-fn moved(view: &RunView, objective: &ObjectiveId, status: ObjectiveStatus) -> String {
+fn objective_reply(view: &RunView, objective: &ObjectiveId, status: ObjectiveStatus) -> String {
     let Some(phase) = report_validation::holder(view, objective) else { return "recorded".to_owned() };
     let done = |status: ObjectiveStatus| status == ObjectiveStatus::Done;
     let count = phase.objectives.iter().filter(|row| done(row.status)).count();

@@ -14,16 +14,16 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::{HostConfig, RunUpdate};
-use crate::control::client::{HostStatus, at_work};
+use crate::control::client::{HostStatus, host_status};
 use crate::error::RuntimeError;
 use crate::query;
 use crate::recovery::RecoveredRun;
 use crate::ui::notifier::rings_bell;
 
 /// How often the journal is looked at: telemetry is committed within 50 ms, and nobody reads faster than this.
-const LOOK: Duration = Duration::from_millis(200);
+const JOURNAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the host is asked whether it is there, while it should be.
-const ASK: Duration = Duration::from_secs(2);
+const HOST_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How often the clocks of a run move for whoever looks on, where nothing happens.
 const REDRAW: Duration = Duration::from_secs(1);
 /// Entries read at once: what has piled up is handed over in parts of this size.
@@ -53,16 +53,16 @@ pub async fn attach(
 ) -> Result<AttachResult, RuntimeError> {
     let state = query::find_state(&config)?;
     let journal = query::open_read_only(&state)?;
-    let run = match (run, at_work(&state.control_socket()).await) {
-        (None, HostStatus::On(run)) => run,
-        (named, _) => query::which_run(&config, &journal, named.as_ref())?,
+    let run = match (run, host_status(&state.control_socket()).await) {
+        (None, HostStatus::WorkingOn(run)) => run,
+        (named, _) => query::resolve_run(&config, &journal, named.as_ref())?,
     };
-    let mut watcher = RunFollower { state, journal, run, folded: RecoveredRun::default() };
+    let mut watcher = RunFollower { state, journal, run, recovered: RecoveredRun::default() };
     let mut live = watcher.is_live().await;
     let (mut asked, mut shown) = (Instant::now(), None);
     loop {
         // Asked before the look: what a host wrote until it left is then read.
-        if asked.elapsed() >= ASK || !watcher.is_running() {
+        if asked.elapsed() >= HOST_CHECK_INTERVAL || !watcher.is_running() {
             live = watcher.is_live().await;
             asked = Instant::now();
         }
@@ -74,7 +74,7 @@ pub async fn attach(
             seen.told.retain(|(_, notice)| matches!(notice, ProgressEvent::Finished { .. }));
         }
         let due = shown.is_none_or(|at: Instant| at.elapsed() >= REDRAW);
-        let is_last = !live && !seen.more;
+        let is_last = !live && !seen.has_more;
         if due || is_last || !seen.told.is_empty() {
             shown = Some(Instant::now());
             for update in watcher.updates(seen.told, first, live)? {
@@ -87,12 +87,12 @@ pub async fn attach(
         if is_last {
             return Ok(AttachResult { view: watcher.view(false)?, live: false });
         }
-        if seen.more {
+        if seen.has_more {
             continue;
         }
         tokio::select! {
             Ok(_) = leave.wait_for(|leave| *leave) => return Ok(AttachResult { view: watcher.view(live)?, live }),
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(JOURNAL_POLL_INTERVAL) => {}
         }
     }
 }
@@ -102,14 +102,14 @@ struct RunFollower {
     state: StateDir,
     journal: Journal,
     run: RunId,
-    folded: RecoveredRun,
+    recovered: RecoveredRun,
 }
 
 /// What one look came to.
 #[derive(Default)]
 struct FollowedNotices {
     told: VecDeque<(UnixMs, ProgressEvent)>,
-    more: bool,
+    has_more: bool,
 }
 
 /// Reads and folds on a thread that may block. The first look takes everything, and keeps what happened last.
@@ -126,15 +126,15 @@ async fn look(mut watcher: RunFollower, first: bool) -> Result<(RunFollower, Fol
 
 impl RunFollower {
     async fn is_live(&self) -> bool {
-        match at_work(&self.state.control_socket()).await {
-            HostStatus::Nobody => false,
-            HostStatus::On(run) => run == self.run,
-            HostStatus::Unsaid => true,
+        match host_status(&self.state.control_socket()).await {
+            HostStatus::NotRunning => false,
+            HostStatus::WorkingOn(run) => run == self.run,
+            HostStatus::Unknown => true,
         }
     }
 
     fn is_running(&self) -> bool {
-        self.folded.run.status() == RunStatus::Running
+        self.recovered.run.status() == RunStatus::Running
     }
 
     fn catch_up(&mut self) -> Result<FollowedNotices, RuntimeError> {
@@ -143,8 +143,8 @@ impl RunFollower {
             let seen = self.look()?;
             history.extend(seen.told.into_iter().filter(|(_, notice)| is_history(notice)));
             history.drain(..history.len().saturating_sub(HISTORY));
-            if !seen.more {
-                return Ok(FollowedNotices { told: history, more: false });
+            if !seen.has_more {
+                return Ok(FollowedNotices { told: history, has_more: false });
             }
         }
     }
@@ -152,17 +152,17 @@ impl RunFollower {
     fn look(&mut self) -> Result<FollowedNotices, RuntimeError> {
         let in_dir = |error: crate::recovery::FoldError| error.in_dir(self.state.path());
         let mut seen = FollowedNotices::default();
-        let entries = self.journal.read_after(&self.run, self.folded.last.0);
+        let entries = self.journal.read_after(&self.run, self.recovered.last.0);
         for (n, entry) in entries.map_err(query::cannot_read(&self.state))?.enumerate() {
             let entry = entry.map_err(query::cannot_read(&self.state))?;
             let at = entry.at();
-            for intent in self.folded.apply_entry(&self.run, entry).map_err(in_dir)? {
+            for intent in self.recovered.apply_entry(&self.run, entry).map_err(in_dir)? {
                 if let Action::Notify(notice) = intent.action {
                     seen.told.push_back((at, notice));
                 }
             }
             if n + 1 == ENTRIES {
-                seen.more = true;
+                seen.has_more = true;
                 break;
             }
         }
@@ -171,8 +171,8 @@ impl RunFollower {
 
     /// Time goes on for a run only while a host works on it.
     fn view(&self, live: bool) -> Result<RunView, RuntimeError> {
-        let last = self.folded.last.1;
-        let view = self.folded.run.view(if live { last.max(clock::wall()) } else { last });
+        let last = self.recovered.last.1;
+        let view = self.recovered.run.view(if live { last.max(clock::wall()) } else { last });
         view.ok_or_else(|| RuntimeError::NoRuns { workspace: self.state.workspace().to_owned() })
     }
 
@@ -188,9 +188,9 @@ impl RunFollower {
         if first && !told.is_empty() {
             return Ok(told.into_iter().map(|(at, notice)| update(at, vec![notice], false)).collect());
         }
-        let at = told.back().map_or(self.folded.last.1, |(at, _)| *at);
+        let at = told.back().map_or(self.recovered.last.1, |(at, _)| *at);
         let notices: Vec<ProgressEvent> = told.into_iter().map(|(_, notice)| notice).collect();
-        let bell = rings_bell(&self.folded.run.workflow().notify, &notices);
+        let bell = rings_bell(&self.recovered.run.workflow().notify, &notices);
         Ok(vec![update(at, notices, bell)])
     }
 }

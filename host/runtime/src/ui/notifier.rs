@@ -18,13 +18,13 @@ use tokio::task::JoinSet;
 use crate::boundaries::Boundaries;
 
 /// Commands that run at a time: enough for a phone and a desktop, too few to be felt.
-const AT_ONCE: usize = 4;
+const CONCURRENT_COMMANDS_MAX: usize = 4;
 /// Commands that run or wait; what comes beyond them is not told. Nobody reads as many messages at once.
-const WAITING: usize = 32;
+const PENDING_COMMANDS_MAX: usize = 32;
 /// Sending a message takes a second or two; what takes longer than this hangs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 /// The last message of a run is waited for, since it would end with its host. Journal and files are complete by then.
-const LAST_MESSAGE: Duration = Duration::from_secs(10);
+const FINAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A message is a line on a phone.
 const TEXT_CHARS: usize = 400;
 
@@ -92,7 +92,7 @@ impl Notifier {
             boundaries,
             in_quota: BTreeSet::new(),
             not_committed: BTreeSet::new(),
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Arc::new(Semaphore::new(CONCURRENT_COMMANDS_MAX)),
             messages: JoinSet::new(),
         }
     }
@@ -101,8 +101,8 @@ impl Notifier {
     pub(crate) fn notify(&mut self, notices: &[ProgressEvent]) {
         let Some(command) = self.command.clone() else { return };
         for notice in notices {
-            let Some(event) = self.news(notice) else { continue };
-            if self.messages.len() >= WAITING {
+            let Some(event) = self.event_for(notice) else { continue };
+            if self.messages.len() >= PENDING_COMMANDS_MAX {
                 // Those that are under way fail, or come to somebody; either is seen.
                 continue;
             }
@@ -114,7 +114,7 @@ impl Notifier {
                 // The semaphore is never closed, so a place is always given in the end.
                 let _place = places.acquire_owned().await.ok()?;
                 // It may name a file of the workspace, which agents write.
-                let within = match boundaries.of_command(workspace) {
+                let within = match boundaries.for_command(workspace) {
                     Ok(within) => within,
                     Err(error) => {
                         let why = error.to_string();
@@ -153,12 +153,12 @@ impl Notifier {
                 failures.extend(ended.ok().flatten());
             }
         };
-        let _ = tokio::time::timeout(LAST_MESSAGE, all).await;
+        let _ = tokio::time::timeout(FINAL_TIMEOUT, all).await;
         failures
     }
 
     /// What of a notice is news. The first phase that waits for a provider is; those that join it are not.
-    fn news(&mut self, notice: &ProgressEvent) -> Option<NotificationEvent> {
+    fn event_for(&mut self, notice: &ProgressEvent) -> Option<NotificationEvent> {
         match notice {
             ProgressEvent::QuotaWait { phase, .. } => {
                 let nobody_waited = self.in_quota.is_empty();
@@ -306,7 +306,9 @@ mod tests {
             own_exe: "baton".into(),
             environment: Default::default(),
             machine: SandboxSupport::none(),
-            of_commands: Default::default(),
+            command_sandbox: Default::default(),
+            writable: Default::default(),
+            task_folder: Default::default(),
             ordinal: Default::default(),
             remaining: Default::default(),
             settings: None,
@@ -356,7 +358,7 @@ mod tests {
         let mut herald = herald(dir.path(), "true");
         let told: Vec<bool> = [wait("a"), wait("b"), over("a"), wait("c"), over("b"), over("c"), wait("a")]
             .iter()
-            .map(|notice| herald.news(notice).is_some())
+            .map(|notice| herald.event_for(notice).is_some())
             .collect();
         assert_eq!(told, [true, false, false, false, false, false, true]);
     }
@@ -365,11 +367,11 @@ mod tests {
     async fn what_is_too_much_is_left_out_and_what_fails_is_nobodys_business() {
         let dir = tempfile::tempdir().unwrap();
         let mut herald = herald(dir.path(), "echo x >> told; exit 3");
-        herald.notify(&vec![paused("?"); WAITING * 2]);
-        assert_eq!(herald.messages.len(), WAITING);
+        herald.notify(&vec![paused("?"); PENDING_COMMANDS_MAX * 2]);
+        assert_eq!(herald.messages.len(), PENDING_COMMANDS_MAX);
         herald.finish().await;
         let told = std::fs::read_to_string(dir.path().join("told")).unwrap();
-        assert_eq!(told.lines().count(), WAITING);
+        assert_eq!(told.lines().count(), PENDING_COMMANDS_MAX);
     }
 
     #[test]

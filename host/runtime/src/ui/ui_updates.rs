@@ -14,7 +14,7 @@ use crate::ui::notifier::rings_bell;
 /// Beyond this many notices the host waits for the renderer: hours of work, held back by a terminal that was stopped.
 const NOTICES: usize = 10_000;
 /// The last news of a run is offered this long.
-const LAST_WORD: Duration = Duration::from_secs(5);
+const FINAL_SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps news until the renderer has room.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl UpdateQueue {
         let notices = std::mem::take(&mut self.notices);
         let bell = rings_bell(&run.workflow().notify, &notices);
         let update = RunUpdate { at, notices, view, bell };
-        let _ = tokio::time::timeout(LAST_WORD, self.updates.send(update)).await;
+        let _ = tokio::time::timeout(FINAL_SEND_TIMEOUT, self.updates.send(update)).await;
     }
 }
 

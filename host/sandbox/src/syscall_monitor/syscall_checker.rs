@@ -1,19 +1,23 @@
 //! Whether a call asks for something that is not given: a path that is there outside and not inside, one that cannot be
 //! written, an address, a change of the system. Everything is looked up as the caller sees it, below `/proc/<id>/root`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use baton_core::facts::RefusalKind;
 use baton_core::workflow::SandboxLevel;
-use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, open, openat2};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, open, openat2,
+};
 
-use crate::landlock_rules;
+use super::path_walk::{PathTarget, PathWalk};
+use super::syscall_table::{FinalLink, SyscallEffect, table};
+use crate::landlock_rules::{self, WritableNames};
 use crate::spec::BoundarySpec;
 use crate::sys::SyscallNotification;
 
@@ -24,133 +28,23 @@ const LINKS_MAX: u32 = 8;
 /// The longest address of a socket.
 const ADDRESS_BYTES: usize = 128;
 
-/// Calls that the library does not name: of Linux 6.6, 6.13 and 6.17.
-const FCHMODAT2: i64 = 452;
-const SETXATTRAT: i64 = 463;
-const REMOVEXATTRAT: i64 = 466;
-const FILE_SETATTR: i64 = 469;
-
-/// What a call does, with the places of its arguments.
-#[derive(Clone, Copy)]
-enum SyscallEffect {
-    /// Opens a path: folder, path, flags.
-    Opens(Option<usize>, usize, usize),
-    /// The same, with its flags in a record.
-    OpensHow(usize, usize, usize),
-    /// Changes what a path names: folder, path.
-    Changes(Option<usize>, usize),
-    /// Changes the mode, the owner, the times or the attributes of what a path names: folder, path.
-    Attributes(Option<usize>, usize),
-    /// The same of what is open.
-    AttributesOf(usize),
-    /// Makes something where nothing is: folder, path.
-    Makes(Option<usize>, usize),
-    /// Takes a name away: folder, path.
-    Removes(Option<usize>, usize),
-    /// Changes what two paths name.
-    Moves(Option<usize>, usize, Option<usize>, usize),
-    /// Connects to an address: descriptor, address, its length.
-    Connects(usize, usize),
-    /// Sends to an address in a record.
-    Sends(usize),
-    /// Signals a process.
-    Signals(usize),
-    /// Is for the whole system.
-    System(&'static str),
-}
-
-/// The calls that are announced.
-fn table() -> Vec<(i64, SyscallEffect)> {
-    use SyscallEffect::{
-        Attributes, AttributesOf, Changes, Connects, Makes, Moves, Opens, OpensHow, Removes, Sends, Signals,
-        System,
-    };
-    let mut calls = vec![
-        (libc::SYS_openat, Opens(Some(0), 1, 2)),
-        (libc::SYS_openat2, OpensHow(0, 1, 2)),
-        (libc::SYS_unlinkat, Removes(Some(0), 1)),
-        (libc::SYS_mkdirat, Makes(Some(0), 1)),
-        (libc::SYS_mknodat, Makes(Some(0), 1)),
-        (libc::SYS_symlinkat, Makes(Some(1), 2)),
-        (libc::SYS_linkat, Moves(Some(0), 1, Some(2), 3)),
-        (libc::SYS_renameat2, Moves(Some(0), 1, Some(2), 3)),
-        (libc::SYS_renameat, Moves(Some(0), 1, Some(2), 3)),
-        (libc::SYS_truncate, Changes(None, 0)),
-        (libc::SYS_fchmodat, Attributes(Some(0), 1)),
-        (FCHMODAT2, Attributes(Some(0), 1)),
-        (SETXATTRAT, Attributes(Some(0), 1)),
-        (REMOVEXATTRAT, Attributes(Some(0), 1)),
-        (FILE_SETATTR, Attributes(Some(0), 1)),
-        (libc::SYS_fchownat, Attributes(Some(0), 1)),
-        (libc::SYS_utimensat, Attributes(Some(0), 1)),
-        (libc::SYS_setxattr, Attributes(None, 0)),
-        (libc::SYS_lsetxattr, Attributes(None, 0)),
-        (libc::SYS_removexattr, Attributes(None, 0)),
-        (libc::SYS_lremovexattr, Attributes(None, 0)),
-        (libc::SYS_fchmod, AttributesOf(0)),
-        (libc::SYS_fchown, AttributesOf(0)),
-        (libc::SYS_fsetxattr, AttributesOf(0)),
-        (libc::SYS_fremovexattr, AttributesOf(0)),
-        (libc::SYS_connect, Connects(1, 2)),
-        (libc::SYS_sendto, Connects(4, 5)),
-        (libc::SYS_sendmsg, Sends(1)),
-        (libc::SYS_kill, Signals(0)),
-        (libc::SYS_mount, System("mount")),
-        (libc::SYS_umount2, System("umount")),
-        (libc::SYS_pivot_root, System("pivot_root")),
-        (libc::SYS_setns, System("setns")),
-        (libc::SYS_open_by_handle_at, System("open_by_handle_at")),
-        (libc::SYS_bpf, System("bpf")),
-        (libc::SYS_init_module, System("init_module")),
-        (libc::SYS_finit_module, System("finit_module")),
-        (libc::SYS_reboot, System("reboot")),
-        (libc::SYS_sethostname, System("sethostname")),
-        (libc::SYS_process_vm_readv, Signals(0)),
-        (libc::SYS_ptrace, Signals(1)),
-        (libc::SYS_pidfd_open, Signals(0)),
-    ];
-    #[cfg(target_arch = "x86_64")]
-    calls.extend([
-        (libc::SYS_open, Opens(None, 0, 1)),
-        (libc::SYS_creat, Changes(None, 0)),
-        (libc::SYS_unlink, Removes(None, 0)),
-        (libc::SYS_rmdir, Removes(None, 0)),
-        (libc::SYS_mkdir, Makes(None, 0)),
-        (libc::SYS_mknod, Makes(None, 0)),
-        (libc::SYS_symlink, Makes(None, 1)),
-        (libc::SYS_link, Moves(None, 0, None, 1)),
-        (libc::SYS_rename, Moves(None, 0, None, 1)),
-        (libc::SYS_chmod, Attributes(None, 0)),
-        (libc::SYS_chown, Attributes(None, 0)),
-        (libc::SYS_lchown, Attributes(None, 0)),
-        (libc::SYS_utime, Attributes(None, 0)),
-        (libc::SYS_utimes, Attributes(None, 0)),
-        (libc::SYS_futimesat, Attributes(Some(0), 1)),
-    ]);
-    calls
-}
-
-/// The numbers of the calls that are announced.
-pub(super) fn numbers() -> Vec<i64> {
-    table().into_iter().map(|(number, _)| number).collect()
-}
-
 /// What was asked for and is not given.
 type DeniedAccess = (RefusalKind, String);
 
 pub(super) struct SyscallChecker {
     spec: BoundarySpec,
     table: Vec<(i64, SyscallEffect)>,
-    writable: Vec<PathBuf>,
+    /// At `write`; in a strict boundary the mounts say what may be written.
+    writable: WritableNames,
 }
 
 impl SyscallChecker {
     pub(super) fn new(spec: BoundarySpec) -> Self {
-        let writable = landlock_rules::writable(&spec);
-        Self { table: table(), writable, spec }
+        Self { table: table(), writable: WritableNames::of(&spec), spec }
     }
 
-    /// None where it is given, where it cannot be told, and where the caller is gone.
+    /// None where it is given, where it cannot be told, and where the caller is gone. Of what nothing else holds, only what is certainly
+    /// given is none.
     pub(super) fn refused(&mut self, call: &SyscallNotification) -> Option<DeniedAccess> {
         let (_, asks) = self.table.iter().find(|(number, _)| *number == call.number)?;
         let caller = CallerThread { thread: call.thread };
@@ -168,11 +62,24 @@ impl SyscallChecker {
             SyscallEffect::Changes(at, path) => {
                 self.changes(caller, &caller.path(folder(at), argument(path))?)
             }
+            SyscallEffect::Attributes(at, path, link) if self.spec.level == SandboxLevel::Write => {
+                let follows = match link {
+                    FinalLink::Followed => true,
+                    FinalLink::Itself => false,
+                    FinalLink::ByFlags(at) => argument(at) as i32 & libc::AT_SYMLINK_NOFOLLOW == 0,
+                };
+                self.changes_attributes(caller, folder(at), argument(path), follows)
+            }
+            SyscallEffect::AttributesOf(at) if self.spec.level == SandboxLevel::Write => {
+                let descriptor = argument(at) as i32;
+                let named = || format!("what its descriptor {descriptor} names");
+                self.changes_found(PathWalk::of(caller.thread).open_file(descriptor), named)
+            }
             // Without a path they are about what is open.
-            SyscallEffect::Attributes(Some(at), path) if caller.names_nothing(argument(path)) => {
+            SyscallEffect::Attributes(Some(at), path, _) if caller.names_nothing(argument(path)) => {
                 self.changes_open(caller, argument(at) as i32)
             }
-            SyscallEffect::Attributes(at, path) => {
+            SyscallEffect::Attributes(at, path, _) => {
                 self.changes(caller, &caller.path(folder(at), argument(path))?)
             }
             SyscallEffect::AttributesOf(at) => self.changes_open(caller, argument(at) as i32),
@@ -223,6 +130,50 @@ impl SyscallChecker {
             && self.table.iter().any(|(number, asks)| *number == call.number && of_attributes(asks))
     }
 
+    /// By what a path leads to for the caller, or, without a path, what it has open.
+    fn changes_attributes(
+        &self,
+        caller: CallerThread,
+        folder: i32,
+        path: u64,
+        follows: bool,
+    ) -> Option<DeniedAccess> {
+        let text = if path == 0 { Some(OsString::new()) } else { caller.text(path) };
+        let walk = PathWalk::of(caller.thread);
+        let target = match &text {
+            None => PathTarget::Unknown,
+            Some(text) if text.is_empty() => walk.open_file(folder),
+            Some(text) => walk.follow(folder, text, follows),
+        };
+        let named = || match text.filter(|text| !text.is_empty()) {
+            Some(text) => text.to_string_lossy().into_owned(),
+            None => "something that cannot be told".to_owned(),
+        };
+        self.changes_found(target, named)
+    }
+
+    /// Where nothing else holds the call, what cannot be told is refused.
+    fn changes_found(&self, target: PathTarget, named: impl FnOnce() -> String) -> Option<DeniedAccess> {
+        let name = match target {
+            PathTarget::Nothing => return None,
+            PathTarget::Found(found) if self.is_own(&found) => return None,
+            PathTarget::Found(found) => name_of(&found).map(|name| name.display().to_string()),
+            PathTarget::Unknown => None,
+        };
+        Some((RefusalKind::Write, name.unwrap_or_else(named)))
+    }
+
+    /// Whether something is in what may be changed, or has no name at all, as a pipe. A device is written and stays as it is for others.
+    fn is_own(&self, found: &OwnedFd) -> bool {
+        // Somebody may give it another name while it is looked at.
+        (0..2).any(|_| {
+            name_of(found).is_some_and(|name| {
+                let is_in = || self.writable.own(&name) && is_at(found, &name) && !is_device(found);
+                !name.is_absolute() || is_in()
+            })
+        })
+    }
+
     /// What a descriptor of the caller names.
     fn changes_open(&self, caller: CallerThread, descriptor: i32) -> Option<DeniedAccess> {
         let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", caller.thread)).ok()?;
@@ -234,10 +185,26 @@ impl SyscallChecker {
         let flags = flags as i32;
         let writes =
             flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-        if writes && flags & libc::O_PATH == 0 {
-            return self.changes(caller, path);
+        let only_names = flags & libc::O_PATH != 0;
+        match self.spec.level {
+            _ if writes && !only_names => self.changes(caller, path),
+            SandboxLevel::Write if only_names => None,
+            SandboxLevel::Write => self.reads_terminal(caller, path),
+            SandboxLevel::Strict | SandboxLevel::Off => self.reads(caller, path),
         }
-        self.reads(caller, path)
+    }
+
+    /// Terminals are the only thing that `write` keeps from being read. A link elsewhere that leads to one is refused without a word.
+    fn reads_terminal(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
+        if !["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) {
+            return None;
+        }
+        let found = caller.look(path)?;
+        let about = fstat(&found).ok()?;
+        let name = name_of(&found)?;
+        let is_terminal = FileType::from_raw_mode(about.st_mode) == FileType::CharacterDevice
+            && landlock_rules::is_terminal(&name, about.st_rdev);
+        (is_terminal && !self.writable.have(&name)).then(|| (RefusalKind::Read, path.display().to_string()))
     }
 
     fn reads(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
@@ -295,13 +262,10 @@ impl SyscallChecker {
             let is_device = path.starts_with("/dev/");
             return if is_read_only && !is_device { refused() } else { None };
         }
-        let name =
-            fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found))).ok()?;
+        let name = name_of(&found)?;
         let is_pipe = !name.is_absolute();
         let own = Path::new("/proc").join(caller.thread.to_string());
-        let may = is_pipe
-            || name.starts_with(own)
-            || self.writable.iter().any(|writable| name.starts_with(writable));
+        let may = is_pipe || name.starts_with(own) || self.writable.have(&name);
         if may { None } else { refused() }
     }
 
@@ -370,6 +334,30 @@ impl SyscallChecker {
     }
 }
 
+/// The name of what is open here, without links; one that is not absolute is none.
+fn name_of(found: &OwnedFd) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()
+}
+
+/// Whether something is at its name. What is mounted nowhere has a name from its own root, at which something else may be; what was removed
+/// has its last one.
+fn is_at(found: &OwnedFd, name: &Path) -> bool {
+    let Ok(about) = fstat(found) else { return false };
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let there = || {
+        let there = openat2(CWD, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let there = there.and_then(fstat);
+        there.is_ok_and(|there| (there.st_dev, there.st_ino) == (about.st_dev, about.st_ino))
+    };
+    about.st_nlink == 0 || there()
+}
+
+/// Whether this is a device, or cannot be told.
+fn is_device(found: &OwnedFd) -> bool {
+    let kind = fstat(found).map(|about| FileType::from_raw_mode(about.st_mode));
+    !kind.is_ok_and(|kind| !matches!(kind, FileType::CharacterDevice | FileType::BlockDevice))
+}
+
 /// Who makes a call.
 #[derive(Clone, Copy)]
 struct CallerThread {
@@ -384,13 +372,18 @@ impl CallerThread {
         Some(read)
     }
 
-    /// The whole path that a call names.
     /// Whether there is no path at this address, or an empty one.
     fn names_nothing(self, at: u64) -> bool {
         at == 0 || self.read(at, 1).is_some_and(|first| first == [0])
     }
 
+    /// The whole path that a call names.
     fn path(self, folder: i32, at: u64) -> Option<PathBuf> {
+        self.whole(folder, Path::new(&self.text(at)?))
+    }
+
+    /// The path at an address, as it is written.
+    fn text(self, at: u64) -> Option<OsString> {
         let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
         let mut text = vec![0; PATH_BYTES];
         let mut filled = 0;
@@ -403,7 +396,7 @@ impl CallerThread {
             let found = text[filled..filled + read].iter().position(|byte| *byte == 0);
             if let Some(length) = found {
                 text.truncate(filled + length);
-                return self.whole(folder, Path::new(OsStr::from_bytes(&text)));
+                return Some(OsString::from_vec(text));
             }
             filled += read;
         }

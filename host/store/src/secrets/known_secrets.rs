@@ -14,7 +14,7 @@ const BYTES_MIN: usize = 8;
 static VALUES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 /// From now on these values are secrets in every text. Short ones are not, nor are paths of this machine.
-pub fn hand_over(values: impl IntoIterator<Item = String>) {
+pub fn register_known(values: impl IntoIterator<Item = String>) {
     let is_secret =
         |value: &String| value.len() >= BYTES_MIN && !(value.starts_with('/') && Path::new(value).exists());
     let mut known = VALUES.write().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,11 @@ mod tests {
     fn what_is_handed_over_is_masked_exactly() {
         let said = "log in as correct horse \"battery\" staple, then print";
         assert_eq!(mask(said), said);
-        hand_over(["correct horse \"battery\" staple".to_owned(), "short".to_owned(), "/usr/bin".to_owned()]);
+        register_known([
+            "correct horse \"battery\" staple".to_owned(),
+            "short".to_owned(),
+            "/usr/bin".to_owned(),
+        ]);
         assert_eq!(mask(said), "log in as [secret: environment], then print");
         let line = serde_json::json!({ "text": said }).to_string();
         let masked: serde_json::Value = serde_json::from_str(&mask_line(&line)).unwrap();

@@ -19,13 +19,13 @@ const BARE_BYTES: usize = 8;
 const MOST_BYTES: usize = 128;
 
 /// The end of a name, and what sets it.
-static SET: LazyLock<Regex> = LazyLock::new(|| {
+static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?i)(passw(?:or)?d|passphrase|passcode|pass|pwd)\\?["'`]?[ \t]*(?:=>|:=|==?|:)[ \t]*"#)
         .expect("the expression is part of the program")
 });
 
 /// Words in a value that make it a placeholder, the name of something, or a hash.
-const NO_PASSWORDS: [&str; 42] = [
+const PLACEHOLDER_WORDS: [&str; 42] = [
     "admin",
     "argon",
     "bar",
@@ -72,7 +72,7 @@ const NO_PASSWORDS: [&str; 42] = [
 
 /// Adds the passwords of a piece that begins at `offset` of its text.
 pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
-    for set in SET.captures_iter(piece) {
+    for set in ASSIGNMENT.captures_iter(piece) {
         let (Some(whole), Some(name)) = (set.get(0), set.get(1)) else { continue };
         if !is_name(&piece[..name.start()], name.as_str()) {
             continue;
@@ -123,7 +123,7 @@ fn is_chosen(value: &str) -> bool {
         && !value.starts_with(['$', '%', '/', '.', '@', '#', '*', '-', '~', ':', '=', '!', '&', '|'])
         && !value.contains("://")
         && !(is_plain && value.to_ascii_lowercase().contains("passw"))
-        && !words(value).any(|word| NO_PASSWORDS.contains(&word.as_str()))
+        && !words(value).any(|word| PLACEHOLDER_WORDS.contains(&word.as_str()))
         && value.chars().filter(|c| !matches!(c, 'x' | 'X' | '*')).count() > 2
 }
 

@@ -136,7 +136,7 @@ fn an_object_that_was_changed_is_not_served() {
     let (folder, file) = saved.digest.hex().split_at(2);
     let path = place.state.artifacts().join(folder).join(file);
     std::fs::write(&path, "lies").unwrap();
-    assert!(matches!(store.read(&saved.digest), Err(StoreError::WrongBytes { .. })));
+    assert!(matches!(store.read(&saved.digest), Err(StoreError::DigestMismatch { .. })));
     // One that was cut short is written again when its bytes come again.
     std::fs::write(&path, "te").unwrap();
     assert_eq!(store.save(&run, note("a.md", "text")).unwrap(), saved);

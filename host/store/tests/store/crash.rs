@@ -8,7 +8,7 @@ use baton_core::RunId;
 use baton_store::{Durability, Journal, JournalEntry, JournalOptions, StateDir};
 use proptest::prelude::*;
 
-use crate::{StoreFixture, prompt, read, said, started};
+use crate::{StoreFixture, prompt, read, started, text_entry};
 
 /// One append of one producer: how many entries, and whether it waits.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ fn entries(run: &RunId, last: u64, count: u64) -> Vec<JournalEntry> {
     let entry = |seq| match seq {
         1 => started(run),
         _ if seq % 3 == 0 => prompt(seq, seq, &format!("prompt {seq} of {run}")),
-        _ => said(seq, &format!("{run} says {seq}")),
+        _ => text_entry(seq, &format!("{run} says {seq}")),
     };
     (last + 1..=last + count).map(entry).collect()
 }

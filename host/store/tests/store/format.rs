@@ -7,7 +7,7 @@ use baton_store::{ArtifactStore, Durability, Journal, StoreError};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::{StoreFixture, read, said, samples};
+use crate::{StoreFixture, read, samples, text_entry};
 
 /// Every kind of entry as format 1 writes it, one row a line. Rows like these lie in journals that people keep.
 const GOLDEN_V1: &str = include_str!("../../../../tests/fixtures/store/rows-v1.jsonl");
@@ -95,7 +95,9 @@ fn a_journal_of_version_0_is_brought_up_to_date_and_a_copy_kept() {
     assert_eq!(read(&journal, &run), entries);
     let summary = journal.latest().unwrap().unwrap();
     assert_eq!((summary.workflow.as_str(), summary.ended), ("quickstart", true));
-    journal.append_wait(&run, vec![said(entries.len() as u64 + 1, "goes on")], Durability::Durable).unwrap();
+    journal
+        .append_wait(&run, vec![text_entry(entries.len() as u64 + 1, "goes on")], Durability::Durable)
+        .unwrap();
     drop(journal);
     let mut rows = rows_in(&place.state.journal());
     rows.pop();
@@ -130,7 +132,9 @@ fn a_journal_of_version_1_is_brought_up_to_date_and_a_copy_kept() {
 
     let journal = place.journal();
     assert_eq!(read(&journal, &run), entries);
-    journal.append_wait(&run, vec![said(entries.len() as u64 + 1, "goes on")], Durability::Durable).unwrap();
+    journal
+        .append_wait(&run, vec![text_entry(entries.len() as u64 + 1, "goes on")], Durability::Durable)
+        .unwrap();
     drop(journal);
     let raw = Connection::open(place.state.journal()).unwrap();
     for rewrite in ["UPDATE entry SET at_ms = 0", "DELETE FROM entry"] {
@@ -184,7 +188,7 @@ fn a_file_of_another_program_is_left_alone() {
     let place = StoreFixture::new();
     Connection::open(place.state.journal()).unwrap().execute_batch("CREATE TABLE cookies (a)").unwrap();
     let error = refused_untouched(&place, &["not a journal"]);
-    assert!(matches!(error, StoreError::Foreign { .. }));
+    assert!(matches!(error, StoreError::NotOurFile { .. }));
     // The artifacts' index is not a journal either.
     std::fs::remove_file(place.state.journal()).unwrap();
     drop(ArtifactStore::open(&place.state).unwrap());
@@ -213,7 +217,7 @@ fn a_damaged_journal_is_left_alone() {
         let journal = place.journal();
         journal.append_wait(&samples::run(), samples::entries(), Durability::Durable).unwrap();
         let first = samples::entries().len() as u64 + 1;
-        let more = (first..first + 200).map(|seq| said(seq, &"x".repeat(500))).collect();
+        let more = (first..first + 200).map(|seq| text_entry(seq, &"x".repeat(500))).collect();
         journal.append_wait(&samples::run(), more, Durability::Durable).unwrap();
         drop(journal);
         let file = std::fs::File::options().write(true).open(place.state.journal()).unwrap();
@@ -265,4 +269,38 @@ fn a_row_that_is_missing_or_unreadable_is_named() {
         assert!(error.to_string().contains(hint), "{hint:?} in: {error}");
         assert!(entries.next().is_none(), "it ends there");
     }
+}
+
+#[test]
+fn a_journal_that_has_lost_its_runs_beside_their_sessions_is_missed() {
+    // D8: a young journal is in its log alone; without it, and cut behind its first page, it counted as one in which nothing has run.
+    let place = StoreFixture::new();
+    let lost = || {
+        let opened = [Journal::open(&place.state).err(), Journal::open_read_only(&place.state).err()];
+        opened.into_iter().all(|error| matches!(error, Some(StoreError::Lost { .. })))
+    };
+    let journal = place.journal();
+    journal.append_wait(&samples::run(), samples::entries(), Durability::Durable).unwrap();
+    let young = std::fs::read(place.state.journal()).unwrap();
+    let log = std::fs::read(place.state.path().join("journal.sqlite-wal")).unwrap();
+    drop(journal);
+    for left in ["journal.sqlite-wal", "journal.sqlite-shm"] {
+        // SQLite has removed them itself.
+        let _ = std::fs::remove_file(place.state.path().join(left));
+    }
+    let run = place.state.sessions().join(samples::run().as_str());
+    std::fs::create_dir_all(&run).unwrap();
+    for bytes in [young.clone(), [&young[..], &[0; 16_000]].concat()] {
+        // The folder of a run is there before its first entry.
+        let _ = std::fs::remove_dir(run.join("s1"));
+        std::fs::write(place.state.journal(), &bytes).unwrap();
+        assert!(Journal::open_read_only(&place.state).unwrap().runs().unwrap().is_empty());
+        std::fs::create_dir(run.join("s1")).unwrap();
+        assert!(lost());
+        assert_eq!(std::fs::read(place.state.journal()).unwrap(), bytes, "it is left as it is");
+    }
+    // The log is restored.
+    std::fs::write(place.state.journal(), &young).unwrap();
+    std::fs::write(place.state.path().join("journal.sqlite-wal"), log).unwrap();
+    assert_eq!(Journal::open_read_only(&place.state).unwrap().runs().unwrap().len(), 1);
 }

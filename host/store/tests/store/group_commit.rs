@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use baton_core::RunId;
 use baton_store::Durability;
 
-use crate::{StoreFixture, prompt, read, said, started};
+use crate::{StoreFixture, prompt, read, started, text_entry};
 
 #[test]
 fn sixteen_producers_share_a_commit() {
@@ -51,7 +51,7 @@ fn only_what_must_survive_waits_for_the_disk() {
     for n in 0..EVENTS {
         let tell = tell.clone();
         let done = move |answer: Result<(), _>| tell.send(answer).unwrap();
-        journal.append(&run, vec![said(n + 2, "a line of the answer")], Durability::Telemetry, done);
+        journal.append(&run, vec![text_entry(n + 2, "a line of the answer")], Durability::Telemetry, done);
     }
     journal.append_wait(&run, vec![prompt(EVENTS + 2, 1, "go on")], Durability::Durable).unwrap();
     // Order of calls is order in the journal: when the intent is on disk, all telemetry before it is.
@@ -70,11 +70,11 @@ fn telemetry_alone_is_committed_without_being_asked_for() {
     let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
-    let entries = vec![started(&run), said(2, "a")];
+    let entries = vec![started(&run), text_entry(2, "a")];
     journal.append_wait(&run, entries.clone(), Durability::Telemetry).unwrap();
     assert_eq!(read(&journal, &run), entries);
     assert_eq!(journal.stats().synced_commits, 0);
-    journal.append(&run, vec![said(3, "b")], Durability::Telemetry, |_| ());
+    journal.append(&run, vec![text_entry(3, "b")], Durability::Telemetry, |_| ());
     journal.flush().unwrap();
     assert_eq!(read(&journal, &run).len(), 3);
 }

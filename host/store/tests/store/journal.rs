@@ -7,7 +7,7 @@ use baton_core::input::ActionOutcome;
 use baton_core::{ActionId, Digest, Input, Intent, PhaseId, RunId, Seq, TextBlob, UnixMs};
 use baton_store::{Durability, EncodedEntry, Journal, JournalEntry, JournalOptions, StoreError};
 
-use crate::{StoreFixture, input, intent, prompt, read, said, samples, started};
+use crate::{StoreFixture, input, intent, prompt, read, samples, started, text_entry};
 
 const DURABLE: Durability = Durability::Durable;
 
@@ -143,12 +143,12 @@ fn a_gap_or_a_repeat_is_refused_whole() {
     let place = StoreFixture::new();
     let journal = place.journal();
     let run = RunId::new("r");
-    journal.append_wait(&run, vec![started(&run), said(2, "a")], DURABLE).unwrap();
+    journal.append_wait(&run, vec![started(&run), text_entry(2, "a")], DURABLE).unwrap();
     for (entries, expected, found) in [
-        (vec![said(2, "again")], 3, 2),
-        (vec![said(4, "gap")], 3, 4),
-        (vec![said(3, "good"), said(5, "gap")], 4, 5),
-        (vec![said(3, "good"), said(3, "again")], 4, 3),
+        (vec![text_entry(2, "again")], 3, 2),
+        (vec![text_entry(4, "gap")], 3, 4),
+        (vec![text_entry(3, "good"), text_entry(5, "gap")], 4, 5),
+        (vec![text_entry(3, "good"), text_entry(3, "again")], 4, 3),
     ] {
         let error = journal.append_wait(&run, entries, DURABLE).unwrap_err();
         assert!(
@@ -157,7 +157,7 @@ fn a_gap_or_a_repeat_is_refused_whole() {
         );
         assert_eq!(read(&journal, &run).len(), 2, "nothing of it was written");
     }
-    journal.append_wait(&run, vec![said(3, "good")], DURABLE).unwrap();
+    journal.append_wait(&run, vec![text_entry(3, "good")], DURABLE).unwrap();
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_run_begins_with_its_start_and_has_one() {
     let (run, other) = (RunId::new("r"), RunId::new("other"));
     let refused =
         |entries| matches!(journal.append_wait(&run, entries, DURABLE), Err(StoreError::BadStart { .. }));
-    assert!(refused(vec![said(1, "no start")]));
+    assert!(refused(vec![text_entry(1, "no start")]));
     assert!(refused(vec![started(&other)]));
     let JournalEntry::Input(mut again) = started(&run) else { panic!("an input") };
     again.seq = Seq(2);
@@ -185,9 +185,9 @@ fn a_refused_append_takes_no_other_with_it() {
         let tell = tell.clone();
         journal.append(run, entries, DURABLE, move |answer| tell.send(answer.is_ok()).unwrap());
     };
-    append(&a, vec![said(3, "gap")]);
+    append(&a, vec![text_entry(3, "gap")]);
     append(&b, vec![started(&b)]);
-    append(&a, vec![said(2, "good")]);
+    append(&a, vec![text_entry(2, "good")]);
     let_go.send(()).unwrap();
     let answers: Vec<bool> = answers.iter().take(3).collect();
     assert_eq!(answers, [false, true, true]);
@@ -206,7 +206,8 @@ fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
     let mut kept = 1;
     let error = loop {
         // Two rows each, so that a half-written append would show.
-        let entries = vec![said(kept + 1, &"x".repeat(3_000)), said(kept + 2, &"y".repeat(3_000))];
+        let entries =
+            vec![text_entry(kept + 1, &"x".repeat(3_000)), text_entry(kept + 2, &"y".repeat(3_000))];
         match journal.append_wait(&run, entries, DURABLE) {
             Ok(()) => kept += 2,
             Err(error) => break error,
@@ -222,7 +223,7 @@ fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
     // With room again it goes on where it was.
     let journal = place.journal();
     assert_eq!(read(&journal, &run).len() as u64, kept);
-    journal.append_wait(&run, vec![said(kept + 1, &"x".repeat(3_000))], DURABLE).unwrap();
+    journal.append_wait(&run, vec![text_entry(kept + 1, &"x".repeat(3_000))], DURABLE).unwrap();
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn reading_only_changes_nothing() {
     let run = RunId::new("r");
     place.journal().append_wait(&run, vec![started(&run)], DURABLE).unwrap();
     let journal = Journal::open_read_only(&place.state).unwrap();
-    let error = journal.append_wait(&run, vec![said(2, "a")], DURABLE).unwrap_err();
+    let error = journal.append_wait(&run, vec![text_entry(2, "a")], DURABLE).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     assert_eq!(journal.stats().commits, 0);
 }
@@ -264,7 +265,7 @@ fn blobs_are_kept_by_digest_and_checked() {
     let raw = rusqlite::Connection::open(place.state.journal()).unwrap();
     raw.execute("UPDATE blob SET bytes = x'00'", []).unwrap();
     let journal = Journal::open_read_only(&place.state).unwrap();
-    assert!(matches!(journal.blob(&digest), Err(StoreError::WrongBytes { .. })));
+    assert!(matches!(journal.blob(&digest), Err(StoreError::DigestMismatch { .. })));
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn a_text_without_its_body_must_be_there_already() {
         serde_json::from_str::<JournalEntry>(&json).unwrap()
     };
     let error = journal.append_wait(&run, vec![started(&run), bare(2)], DURABLE).unwrap_err();
-    assert!(matches!(error, StoreError::NoBody { .. }), "{error}");
+    assert!(matches!(error, StoreError::MissingBody { .. }), "{error}");
     journal.append_wait(&run, vec![started(&run), prompt(2, 1, "the prompt"), bare(3)], DURABLE).unwrap();
     assert_eq!(read(&journal, &run)[2], prompt(3, 1, "the prompt"));
 }

@@ -3,9 +3,9 @@
 mod artifacts;
 mod crash;
 mod format;
+mod format_additions;
 mod group_commit;
 mod journal;
-mod later;
 mod samples;
 mod state_dir;
 
@@ -78,7 +78,7 @@ fn started(run: &RunId) -> JournalEntry {
 }
 
 /// What an agent said: the usual telemetry.
-fn said(seq: u64, text: &str) -> JournalEntry {
+fn text_entry(seq: u64, text: &str) -> JournalEntry {
     let event = AgentEvent::Text { text: text.to_owned() };
     input(seq, Input::Agent { session: SessionId::new("s1"), event })
 }

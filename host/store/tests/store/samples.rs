@@ -385,6 +385,8 @@ fn artifact() -> ArtifactRef {
 fn outcomes() -> Vec<ActionOutcome> {
     let facts = WorkspaceFacts {
         written: Vec::new(),
+        next_run_files: Vec::new(),
+        has_unseen: false,
         git: GitFacts {
             present: true,
             branch: "main".into(),

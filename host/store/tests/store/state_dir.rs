@@ -6,7 +6,7 @@ use std::path::Path;
 
 use baton_store::{ArtifactStore, StateDir, StoreError};
 
-use crate::{StoreFixture, read, said, started};
+use crate::{StoreFixture, read, started, text_entry};
 use baton_core::RunId;
 
 fn mode(path: &Path) -> u32 {
@@ -70,7 +70,7 @@ fn a_folder_that_others_may_write_is_refused() {
             StateDir::open(&root, place.state.workspace()).unwrap_err(),
             StateDir::find(&root, place.state.workspace()).unwrap_err(),
         ] {
-            assert!(matches!(&error, StoreError::Exposed { path, .. } if path == exposed), "{error}");
+            assert!(matches!(&error, StoreError::NotPrivate { path, .. } if path == exposed), "{error}");
             assert!(error.to_string().contains("0770"), "{error}");
         }
         std::fs::set_permissions(exposed, Permissions::from_mode(0o700)).unwrap();
@@ -127,6 +127,6 @@ fn reading_goes_on_beside_a_host_that_writes() {
     let reader = baton_store::Journal::open_read_only(&place.state).unwrap();
     let mut entries = reader.read(&run).unwrap();
     assert_eq!(entries.next().unwrap().unwrap(), started(&run));
-    journal.append_wait(&run, vec![said(2, "more")], baton_store::Durability::Durable).unwrap();
+    journal.append_wait(&run, vec![text_entry(2, "more")], baton_store::Durability::Durable).unwrap();
     assert_eq!(read(&reader, &run).len(), 2);
 }

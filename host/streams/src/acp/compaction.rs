@@ -31,11 +31,11 @@ impl AcpCompaction {
     }
 
     /// Takes a `compaction_update`.
-    pub(super) fn standard(&mut self, update: &AcpUpdate<'_>) {
+    pub(super) fn on_compaction_update(&mut self, update: &AcpUpdate<'_>) {
         match update.status.str() {
             "completed" => self.done = true,
             "failed" | "cancelled" => {
-                self.failed = Some(update.error.some().unwrap_or("the compaction failed").to_owned());
+                self.failed = Some(update.error.nonempty().unwrap_or("the compaction failed").to_owned());
             }
             _ => {}
         }

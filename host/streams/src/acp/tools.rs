@@ -6,7 +6,7 @@ use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use super::wire::{AcpRawOutput, AcpUpdate};
 use crate::truncate::{command_line, cut};
-use crate::wire::{MeasuredOutput, RawJson, short};
+use crate::wire::{MeasuredOutput, RawJson, truncate_name};
 
 /// Calls open at a time are few; an agent that never finishes one must not grow the list.
 const OPEN_CALLS: usize = 256;
@@ -24,13 +24,13 @@ struct AcpToolCall {
     kind: String,
     told: bool,
     /// What it has shown so far: the output of an agent that gives none in `rawOutput`.
-    shown: MeasuredOutput,
+    shown_output: MeasuredOutput,
 }
 
 impl AcpToolCalls {
     /// Takes a `tool_call` or a `tool_call_update`; true where the tool returned.
     pub(super) fn update(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) -> bool {
-        let id = short(update.call.str());
+        let id = truncate_name(update.call.str());
         let begins = update.what.str() == "tool_call";
         let at = match self.open.iter().position(|tool| tool.id == id) {
             Some(at) => at,
@@ -54,14 +54,14 @@ impl AcpToolCalls {
 
 impl AcpToolCall {
     fn take(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) -> bool {
-        if let Some(kind) = update.kind.some() {
-            self.kind = short(kind).to_owned();
+        if let Some(kind) = update.kind.nonempty() {
+            self.kind = truncate_name(kind).to_owned();
         }
-        let name = update.name.some().or(update.meta.claude.tool.some());
-        if let Some(name) = name.or(update.title.some().filter(|_| self.name.is_empty())) {
-            self.name = short(name).to_owned();
+        let name = update.name.nonempty().or(update.meta.claude.tool.nonempty());
+        if let Some(name) = name.or(update.title.nonempty().filter(|_| self.name.is_empty())) {
+            self.name = truncate_name(name).to_owned();
         }
-        self.shown.append(&update.content.shown);
+        self.shown_output.append(&update.content.shown);
         let returned = matches!(update.status.str(), "completed" | "failed");
         // A call often begins empty and is filled in by an update: tell it when there is something to tell.
         let target = target(update);
@@ -80,7 +80,7 @@ impl AcpToolCall {
             let AcpRawOutput { exit, .. } = update.output.get();
             let failed = Some(exit.0.map_or(update.status.str() == "failed", |code| code != 0));
             let MeasuredOutput { bytes, beginning } =
-                returned_by(update.output).unwrap_or(std::mem::take(&mut self.shown));
+                returned_by(update.output).unwrap_or(std::mem::take(&mut self.shown_output));
             out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text: beginning, failed });
         }
         returned
@@ -112,6 +112,6 @@ fn returned_by(raw: RawJson<'_>) -> Option<MeasuredOutput> {
 
 /// The file or address that a call is about.
 fn target<'a>(update: &'a AcpUpdate<'_>) -> Option<&'a str> {
-    let located = update.locations.0.first().and_then(|location| location.path.some());
-    located.or(update.input.target.some()).or(update.content.path.some())
+    let located = update.locations.0.first().and_then(|location| location.path.nonempty());
+    located.or(update.input.target.nonempty()).or(update.content.path.nonempty())
 }

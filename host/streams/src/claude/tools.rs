@@ -8,20 +8,20 @@ use crate::truncate::command_line;
 /// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
 pub(super) fn tool_call(block: ClaudeBlock<'_>, main: bool) -> AgentEvent {
     let (name, input) = (block.name.str(), &block.input);
-    let path = input.file_path.some().or(input.notebook_path.some());
+    let path = input.file_path.nonempty().or(input.notebook_path.nonempty());
     let reads = match name {
         "Read" | "NotebookRead" => path.map(|path| range(path, input)),
-        "WebFetch" => input.url.some().map(str::to_owned),
+        "WebFetch" => input.url.nonempty().map(str::to_owned),
         _ => None,
     };
     let writes = path.filter(|_| matches!(name, "Write" | "Edit" | "MultiEdit" | "NotebookEdit"));
     AgentEvent::ToolCall {
         writes: writes.map(str::to_owned),
         // A sub-agent's command is run in the same workspace.
-        command: input.command.some().filter(|_| name == "Bash").and_then(command_line),
+        command: input.command.nonempty().filter(|_| name == "Bash").and_then(command_line),
         reads: reads.filter(|_| main),
-        id: block.id.owned().unwrap_or_default(),
-        name: block.name.owned().unwrap_or_default(),
+        id: block.id.into_nonempty().unwrap_or_default(),
+        name: block.name.into_nonempty().unwrap_or_default(),
     }
 }
 

@@ -32,7 +32,7 @@ impl CodexAccountLimit {
         let full = full.into_iter().filter(|limit| limit.used_percent.0.is_some_and(|used| used >= 100.0));
         // Where both are used up the later reset is the one to wait for.
         let full = full.max_by_key(|limit| limit.resets_at.or_zero());
-        let (code, text) = match (limits.reached.some(), full) {
+        let (code, text) = match (limits.reached.nonempty(), full) {
             (Some(reached), _) => (reached, "a limit of the account has been reached".to_owned()),
             (None, _) if limits.spend_reached.is_true() => {
                 ("spendControlReached", "a limit of spending has been reached".to_owned())

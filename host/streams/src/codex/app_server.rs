@@ -36,7 +36,7 @@ pub struct CodexAppServerDecoder {
     version: Option<String>,
     prompt: CodexPromptState,
     /// `thread/compact/start` was answered: the next turn is its.
-    compaction_due: bool,
+    next_turn_is_compaction: bool,
     compaction: Option<CodexCompaction>,
     calls: CodexToolCalls,
     used_tokens: Option<u64>,
@@ -44,7 +44,7 @@ pub struct CodexAppServerDecoder {
     input: CumulativeCounter,
     output: CumulativeCounter,
     account: CodexAccountLimit,
-    apart: MessageSeparator,
+    separator: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -69,7 +69,7 @@ enum CodexPromptState {
     #[default]
     None,
     /// Under way; whether its error has been told.
-    Work { failed: bool },
+    Turn { failed: bool },
     /// Under way, and there only to compact; the error that it met.
     Compaction { failed: Option<String> },
 }
@@ -97,9 +97,9 @@ impl CodexAppServerDecoder {
         }
         let request = match message.method.str() {
             "" => {
-                if self.requests.answered(message.id) == Some(CodexRequestKind::Approval) {
+                if self.requests.remove(message.id) == Some(CodexRequestKind::Approval) {
                     let answer: CodexRpcResult<'_> = message.result.get();
-                    let said = answer.decision.name().or(answer.action.some()).unwrap_or_default();
+                    let said = answer.decision.name().or(answer.action.nonempty()).unwrap_or_default();
                     let allowed = said.starts_with("accept") || said.starts_with("approved");
                     out.push(AgentEvent::ApprovalResolved { allowed });
                 }
@@ -110,14 +110,14 @@ impl CodexAppServerDecoder {
             "thread/compact/start" => CodexRequestKind::Compaction,
             _ => CodexRequestKind::Other,
         };
-        self.requests.made(message.id, request);
+        self.requests.insert(message.id, request);
     }
 
     fn take(&mut self, message: RpcMessage<'_>, out: &mut Vec<AgentEvent>) {
         let RpcMessage { id, method, params, result, error } = message;
         match method.str() {
             "" => {
-                let request = self.requests.answered(id);
+                let request = self.requests.remove(id);
                 match error {
                     Some(error) => self.refused(&error, request, out),
                     None if id.0.is_some() => self.answer(result, request, out),
@@ -128,28 +128,28 @@ impl CodexAppServerDecoder {
             _ if self.is_foreign(&params) => {
                 if method.str() == "thread/tokenUsage/updated" {
                     let last = &params.usage.last;
-                    bill(last.input.or_zero(), last.output.or_zero(), out);
+                    push_billing(last.input.or_zero(), last.output.or_zero(), out);
                 }
             }
-            method => self.notice(method, params, out),
+            method => self.on_notification(method, params, out),
         }
     }
 
     /// Whether this is about a thread that is not the session's.
     fn is_foreign(&self, params: &RpcParams<'_>) -> bool {
-        params.thread_id.some().is_some_and(|id| self.thread.as_deref().is_some_and(|own| own != id))
+        params.thread_id.nonempty().is_some_and(|id| self.thread.as_deref().is_some_and(|own| own != id))
     }
 
     fn answer(&mut self, result: RawJson<'_>, request: Option<CodexRequestKind>, out: &mut Vec<AgentEvent>) {
         // Where it was not recorded what was sent: no other request that begins a turn is answered by nothing at all.
-        self.compaction_due = match request {
+        self.next_turn_is_compaction = match request {
             Some(request) => {
                 request == CodexRequestKind::Compaction
-                    || self.compaction_due && request != CodexRequestKind::Prompt
+                    || self.next_turn_is_compaction && request != CodexRequestKind::Prompt
             }
             None => result.is_empty_object(),
         };
-        if self.compaction_due {
+        if self.next_turn_is_compaction {
             return;
         }
         let answer: CodexRpcResult<'_> = result.get();
@@ -159,16 +159,16 @@ impl CodexAppServerDecoder {
         if let Some(thread) =
             answer.thread.filter(|_| matches!(request, None | Some(CodexRequestKind::Thread)))
         {
-            let model = answer.model.owned();
+            let model = answer.model.into_nonempty();
             self.thread(thread, model, out);
         }
     }
 
     fn thread(&mut self, thread: CodexThread<'_>, model: Option<String>, out: &mut Vec<AgentEvent>) {
-        let Some(id) = thread.id.owned() else { return };
+        let Some(id) = thread.id.into_nonempty() else { return };
         if self.thread.replace(id.clone()).is_none() {
-            let version = thread.version.owned().or(self.version.take());
-            let model = model.or(thread.model.owned());
+            let version = thread.version.into_nonempty().or(self.version.take());
+            let model = model.or(thread.model.into_nonempty());
             out.push(AgentEvent::Ready { agent_session: Some(id), model, version });
         }
     }
@@ -205,13 +205,13 @@ impl CodexAppServerDecoder {
             _ if method.ends_with("Approval") => "an approval",
             _ => return out.push(AgentEvent::Unknown { kind: kind(&[method]) }),
         };
-        self.requests.made(id, CodexRequestKind::Approval);
+        self.requests.insert(id, CodexRequestKind::Approval);
         let named = [params.command.0.as_str(), params.reason.str(), params.message.str()];
         let title = named.into_iter().find(|title| !title.is_empty()).unwrap_or(fallback);
         out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
     }
 
-    fn notice(&mut self, method: &str, params: RpcParams<'_>, out: &mut Vec<AgentEvent>) {
+    fn on_notification(&mut self, method: &str, params: RpcParams<'_>, out: &mut Vec<AgentEvent>) {
         match method {
             "thread/started" => {
                 if let Some(thread) = params.thread.filter(|_| self.thread.is_none()) {
@@ -219,9 +219,9 @@ impl CodexAppServerDecoder {
                 }
             }
             "turn/started" => {
-                self.prompt = match std::mem::take(&mut self.compaction_due) {
+                self.prompt = match std::mem::take(&mut self.next_turn_is_compaction) {
                     true => CodexPromptState::Compaction { failed: None },
-                    false => CodexPromptState::Work { failed: false },
+                    false => CodexPromptState::Turn { failed: false },
                 };
             }
             "turn/completed" => self.end_prompt(params.turn, out),
@@ -237,7 +237,7 @@ impl CodexAppServerDecoder {
             "account/rateLimits/updated" => self.account.update(&params.limits, out),
             // How it was answered is not said here; an item that was refused says so itself.
             "serverRequest/resolved" => {
-                if self.requests.answered(params.request) == Some(CodexRequestKind::Approval) {
+                if self.requests.remove(params.request) == Some(CodexRequestKind::Approval) {
                     out.push(AgentEvent::ApprovalResolved { allowed: true });
                 }
             }
@@ -256,7 +256,7 @@ impl CodexAppServerDecoder {
             }
             // Its pieces came before it.
             "agentMessage" if completed => {
-                out.extend(item.text.owned().map(|text| AgentEvent::Text { text }));
+                out.extend(item.text.into_nonempty().map(|text| AgentEvent::Text { text }));
             }
             "userMessage" | "hookPrompt" | "agentMessage" | "plan" | "reasoning" | "sleep" => {}
             "enteredReviewMode" | "exitedReviewMode" | "subAgentActivity" => {}
@@ -281,15 +281,15 @@ impl CodexAppServerDecoder {
 
     fn usage(&mut self, usage: &CodexThreadUsage, out: &mut Vec<AgentEvent>) {
         let (last, total) = (&usage.last, &usage.total);
-        let input_tokens = self.input.to(total.input.or_zero());
-        let output_tokens = self.output.to(total.output.or_zero());
+        let input_tokens = self.input.advance_to(total.input.or_zero());
+        let output_tokens = self.output.advance_to(total.output.or_zero());
         let called = input_tokens.saturating_add(output_tokens) > 0;
         let sum = || last.input.0.map(|input| input.saturating_add(last.output.or_zero()));
         let used_tokens = last.total.0.or_else(sum).or(self.used_tokens);
         if let Some(compaction) = self.compaction.as_mut() {
             // The call that writes the summary fills no window of ours. What is left is told by a correction after it.
             if called {
-                bill(input_tokens, output_tokens, out);
+                push_billing(input_tokens, output_tokens, out);
             } else if used_tokens != self.used_tokens {
                 compaction.after_tokens = used_tokens;
                 self.used_tokens = used_tokens;
@@ -324,7 +324,7 @@ impl CodexAppServerDecoder {
     fn error(&mut self, error: CodexError<'_>, out: &mut Vec<AgentEvent>) {
         if !error.will_retry.is_true() {
             match &mut self.prompt {
-                CodexPromptState::Work { failed } => *failed = true,
+                CodexPromptState::Turn { failed } => *failed = true,
                 CodexPromptState::Compaction { failed } => *failed = Some(error.message.str().to_owned()),
                 CodexPromptState::None => {}
             }
@@ -335,7 +335,7 @@ impl CodexAppServerDecoder {
     fn end_prompt(&mut self, turn: CodexTurn<'_>, out: &mut Vec<AgentEvent>) {
         let told = !matches!(
             self.prompt,
-            CodexPromptState::Work { failed: false } | CodexPromptState::Compaction { failed: None }
+            CodexPromptState::Turn { failed: false } | CodexPromptState::Compaction { failed: None }
         );
         if let Some(error) = turn.error.filter(|_| !told) {
             self.error(error, out);
@@ -357,7 +357,7 @@ impl CodexAppServerDecoder {
                 if compaction.is_some() {
                     out.push(failed("the turn ended before the compaction did"));
                 }
-                let stop_reason = turn.status.owned().unwrap_or_default();
+                let stop_reason = turn.status.into_nonempty().unwrap_or_default();
                 let is_error = stop_reason == "failed";
                 out.push(AgentEvent::PromptEnded { stop_reason, is_error });
             }
@@ -379,7 +379,7 @@ impl Decoder for CodexAppServerDecoder {
                 self.garbage.flush(out);
                 let from = out.len();
                 self.take(message, out);
-                self.apart.keep(from, out);
+                self.separator.separate_messages(from, out);
             }
             None => self.garbage.line(line, out),
         }
@@ -398,7 +398,7 @@ fn failed(text: &str) -> AgentEvent {
     AgentEvent::CompactionFailed { text: cut(text, SIGNAL_TEXT_BYTES).to_owned() }
 }
 
-fn bill(input_tokens: u64, output_tokens: u64, out: &mut Vec<AgentEvent>) {
+fn push_billing(input_tokens: u64, output_tokens: u64, out: &mut Vec<AgentEvent>) {
     let billed = TokenUsage { input_tokens, output_tokens, cost_microusd: None };
     if billed.tokens() > 0 {
         out.push(AgentEvent::Billing(billed));

@@ -61,7 +61,7 @@ pub struct CodexExecDecoder {
     turns: TurnTracker,
     calls: CodexToolCalls,
     last_error: String,
-    apart: MessageSeparator,
+    separator: MessageSeparator,
     garbage: TerminalText,
 }
 
@@ -74,7 +74,7 @@ impl CodexExecDecoder {
     fn take(&mut self, line: CodexExecLine<'_>, out: &mut Vec<AgentEvent>) {
         match line.kind.str() {
             "thread.started" if !std::mem::replace(&mut self.ready, true) => {
-                let agent_session = line.thread_id.owned();
+                let agent_session = line.thread_id.into_nonempty();
                 out.push(AgentEvent::Ready { agent_session, model: None, version: None });
             }
             "thread.started" => {}
@@ -116,7 +116,7 @@ impl CodexExecDecoder {
         match item.kind.str() {
             "agent_message" => {
                 self.turns.speaks_into(out);
-                out.extend(item.text.owned().map(|text| AgentEvent::Text { text }));
+                out.extend(item.text.into_nonempty().map(|text| AgentEvent::Text { text }));
             }
             "reasoning" => self.turns.speaks_into(out),
             "todo_list" => {}
@@ -153,7 +153,7 @@ impl Decoder for CodexExecDecoder {
                 self.garbage.flush(out);
                 let from = out.len();
                 self.take(line, out);
-                self.apart.keep(from, out);
+                self.separator.separate_messages(from, out);
             }
             None => self.garbage.line(line, out),
         }

@@ -10,7 +10,7 @@ const MODULE: &str = "codex_core::tools";
 const REJECTED: &str = "Rejected(";
 
 /// What stands between the command and why.
-const BECAUSE: &str = "` rejected: ";
+const REASON_SEPARATOR: &str = "` rejected: ";
 
 /// The refusal that a line of its log tells of: the command, as a person calls it, with why.
 pub(crate) fn refusal(line: &str) -> Option<Refusal> {
@@ -20,7 +20,7 @@ pub(crate) fn refusal(line: &str) -> Option<Refusal> {
     // The reason is a quoted text in a quoted text.
     let said = said.replace("\\\\", "\\").replace("\\\"", "\"");
     let said = said.trim_end_matches(['}', ' ', ')', '"', '\\']).trim_start_matches(['"', '\\']);
-    let named = said.strip_prefix('`').and_then(|said| said.split_once(BECAUSE));
+    let named = said.strip_prefix('`').and_then(|said| said.split_once(REASON_SEPARATOR));
     let target = match named {
         Some((command, why)) => format!("{} ({why})", cut(&inner_command(command), COMMAND_BYTES)),
         None => said.to_owned(),

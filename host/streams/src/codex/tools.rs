@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use crate::truncate::{command_line, cut};
-use crate::wire::{BoundedList, Count, MeasuredOutput, Text, short, wire};
+use crate::wire::{BoundedList, Count, MeasuredOutput, Text, truncate_name, wire};
 
 /// Shells that Codex starts a command with.
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
@@ -62,7 +62,7 @@ pub(super) struct CodexToolCalls {
 impl CodexToolCalls {
     /// A call began.
     pub(super) fn started(&mut self, call: &CodexToolCall<'_>, out: &mut Vec<AgentEvent>) {
-        let id = short(call.id);
+        let id = truncate_name(call.id);
         if self.open.iter().any(|open| open == id) {
             return;
         }
@@ -79,14 +79,14 @@ impl CodexToolCalls {
         };
         match &*call.changes.0 {
             [] => out.push(event(None)),
-            changes => out.extend(changes.iter().map(|change| event(change.path.some()))),
+            changes => out.extend(changes.iter().map(|change| event(change.path.nonempty()))),
         }
     }
 
     /// A call returned; some are told only now.
     pub(super) fn completed(&mut self, call: &CodexToolCall<'_>, out: &mut Vec<AgentEvent>) {
         self.started(call, out);
-        let id = short(call.id);
+        let id = truncate_name(call.id);
         self.open.retain(|open| open != id);
         let given = call.outputs.into_iter().find(|output| output.bytes > 0);
         let (bytes, mut text) = match given {
@@ -141,9 +141,9 @@ fn one_word(text: &str) -> Option<String> {
 impl CodexToolCall<'_> {
     fn name(&self) -> String {
         match (self.server, self.tool) {
-            ("", "") => short(self.kind).to_owned(),
-            ("", tool) => short(tool).to_owned(),
-            (server, tool) => format!("{}.{}", short(server), short(tool)),
+            ("", "") => truncate_name(self.kind).to_owned(),
+            ("", tool) => truncate_name(tool).to_owned(),
+            (server, tool) => format!("{}.{}", truncate_name(server), truncate_name(tool)),
         }
     }
 
@@ -162,7 +162,7 @@ impl CodexToolCall<'_> {
     fn reads(&self) -> Option<String> {
         let [action] = self.actions else { return None };
         let whole = action.kind.str() == "read" && action.command.str().starts_with("cat ");
-        action.path.some().filter(|_| whole).map(str::to_owned)
+        action.path.nonempty().filter(|_| whole).map(str::to_owned)
     }
 }
 

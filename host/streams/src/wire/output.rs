@@ -43,7 +43,7 @@ impl<'de> LenientValue<'de> for MeasuredOutput {
 
     fn list<A: SeqAccess<'de>>(&mut self, mut blocks: A) -> Result<(), A::Error> {
         while let Some(Lenient(raw)) = blocks.next_element::<Lenient<RawJson<'de>>>()? {
-            match raw.get::<OutputBlock<'_>>().text.some() {
+            match raw.get::<OutputBlock<'_>>().text.nonempty() {
                 Some(text) => self.add(text),
                 // Of an image or a reference only the size can be told.
                 None => self.bytes = self.bytes.saturating_add(raw.0.unwrap_or_default().len() as u64),

@@ -14,7 +14,7 @@ use super::{Lenient, LenientValue};
 const KEPT_ITEMS: usize = 256;
 
 /// Epochs below this are seconds: as milliseconds it would be the year 1973.
-const SECONDS_BELOW: u64 = 100_000_000_000;
+const SECONDS_EPOCH_BOUND: u64 = 100_000_000_000;
 
 /// A text; empty where there is none.
 #[derive(Debug, Default)]
@@ -30,12 +30,12 @@ impl<'a> Text<'a> {
     }
 
     /// The text, where there is one.
-    pub(crate) fn some(&self) -> Option<&str> {
+    pub(crate) fn nonempty(&self) -> Option<&str> {
         Some(&*self.0).filter(|text| !text.is_empty())
     }
 
     /// The text for keeps, where there is one.
-    pub(crate) fn owned(self) -> Option<String> {
+    pub(crate) fn into_nonempty(self) -> Option<String> {
         Some(self.0.into_owned()).filter(|text| !text.is_empty())
     }
 }
@@ -66,7 +66,7 @@ impl Count {
 
     /// As a point in time, given in seconds or milliseconds since the epoch.
     pub(crate) fn time(self) -> Option<UnixMs> {
-        self.0.filter(|at| *at > 0).map(|at| UnixMs(if at < SECONDS_BELOW { at * 1000 } else { at }))
+        self.0.filter(|at| *at > 0).map(|at| UnixMs(if at < SECONDS_EPOCH_BOUND { at * 1000 } else { at }))
     }
 }
 
@@ -171,7 +171,7 @@ impl TextOrNumber<'_> {
     pub(crate) fn name(&self) -> Option<String> {
         let number = self.number.0.map(|number| number.to_string());
         let other = || self.other.0.map(|number| number.to_string());
-        self.text.some().map(str::to_owned).or(number).or_else(other)
+        self.text.nonempty().map(str::to_owned).or(number).or_else(other)
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `began/run` | the workspace before the first phase |
 //! | `begun/<phase>` | the workspace when a phase began |
 //! | `committed/<phase>-<ordinal>` | a commit, written down before the branch moves |
-//! | `made/by-checks` | files that the commands of phases made |
+//! | `made/by-checks` | files that the commands and the reviewers of phases made |
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct BranchCommitResult {
     pub commit: Option<CommitSummary>,
     /// Files that the phase changed and that were changed before the run began, workspace-relative, at most [`MAX_CONFLICTS`].
     pub left: Vec<String>,
-    /// Files that a command of the host's made and that are as it left them, workspace-relative, at most [`MAX_CONFLICTS`].
+    /// Files that a command of the host's or a reviewer made and that are as they were left, workspace-relative, at most [`MAX_CONFLICTS`].
     pub by_checks: Vec<String>,
 }
 
@@ -203,6 +203,7 @@ async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result
             return Err(WorktreeError::BranchTaken { branch: branch.to_owned() });
         }
     } else if let Some(head) = head {
+        place.git.deliver(head).await?;
         place.git.call(&["update-ref", &name, head]).done().await?;
     }
     place.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await

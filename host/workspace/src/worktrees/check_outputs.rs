@@ -1,10 +1,11 @@
-//! Files that the commands a phase is held to make themselves, like compiled copies beside their sources: they are no work of the phase,
-//! and are not committed with it while they are as the command left them. The ref `made/by-checks` of the run has them.
+//! Files that the commands a phase is held to make themselves, like compiled copies beside their sources, and those that its reviewers
+//! make: they are no work of the phase, and are not committed with it while they are as the command or the reviewer left them. The ref
+//! `made/by-checks` of the run has them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use baton_core::WorktreeName;
+use baton_core::{PhaseId, WorktreeName};
 
 use super::branch_commit::{tree_or_empty, tree_with};
 use super::git::{path, records};
@@ -41,15 +42,40 @@ impl RunWorktrees {
     pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), WorktreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(&WorktreeName::workspace()).await?;
-        let mut made = not_committed(&place).await?;
+        self.remember_made_since(&place, before).await
+    }
+
+    /// Remembers what the session of a review made: the files that were not there when that phase began, as they are now.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
+    pub async fn after_review(&self, review: &PhaseId) -> Result<(), WorktreeError> {
+        let _turn = self.0.turn.lock().await;
+        let place = self.place(&WorktreeName::workspace()).await?;
+        let begun = self.reference("begun", review.as_str());
+        let Some(begun) = place.commit(&begun).await? else { return Ok(()) };
+        let there = place.tree_of(&begun).await?;
+        let mut there = difference(&place.git, &tree_or_empty(&place, None).await?, &there).await?;
+        // What a check left and nobody changed before the review is its to write again.
+        let known = self.entries_by_checks(&place).await?;
+        there.retain(|path, entry| known.get(path) != Some(entry));
+        self.remember_made_since(&place, &FilesBeforeCheck(there.into_keys().collect())).await
+    }
+
+    async fn remember_made_since(
+        &self,
+        place: &Worktree,
+        before: &FilesBeforeCheck,
+    ) -> Result<(), WorktreeError> {
+        let mut made = not_committed(place).await?;
         made.retain(|path| !before.0.contains(path));
         if made.is_empty() {
             return Ok(());
         }
-        let (now, mut entries) = self.changed_since_head(&place).await?;
+        let (now, mut entries) = self.changed_since_head(place).await?;
         entries.retain(|path, _| made.contains(path));
         let reference = self.made_by_checks();
-        let known = tree_or_empty(&place, place.commit(&reference).await?.as_deref()).await?;
+        let known = tree_or_empty(place, place.commit(&reference).await?.as_deref()).await?;
         let tree = tree_with(&now, &known, &entries).await?;
         let message = format!("What checks of run {} made\n", self.0.run);
         let commit = commit_tree(&place.git, &tree, &[], &message).await?;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use baton_core::{PhaseId, WorktreeName};
 
 use super::git::{path, records};
+use super::index_additions::add_files;
 use super::snapshot::{IndexEntries, commit_tree, difference};
-use super::worktree::{Worktree, add_files, pairs};
+use super::worktree::{Worktree, pairs};
 use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// Ignored files that are kept on a ref, and their bytes.

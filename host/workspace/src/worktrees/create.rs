@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use baton_core::{PhaseId, WorktreeName};
+use baton_sandbox::remove_tree;
 
 use super::git::{path, records};
 use super::worktree::Worktree;
@@ -66,7 +67,10 @@ impl RunWorktrees {
             Ok(now) => now,
             Err(
                 error @ (WorktreeError::Nested { .. }
+                | WorktreeError::RefusedName { .. }
                 | WorktreeError::Filter { .. }
+                | WorktreeError::UserFilter { .. }
+                | WorktreeError::Objects { .. }
                 | WorktreeError::Git { .. }),
             ) => {
                 return shared(error.to_string());
@@ -185,6 +189,7 @@ impl RunWorktrees {
         };
         // Not by the call below: that one would write the reflogs of the repository, which agents can exchange.
         if !is_there {
+            workspace.git.deliver(base).await?;
             workspace.git.call(&["update-ref"]).and(format!("refs/heads/{branch}")).and(base).done().await?;
         }
         let git = self.git(repo).await?;
@@ -256,7 +261,7 @@ impl RunWorktrees {
         let ended = remove().ended().await?;
         if folder.symlink_metadata().is_ok() {
             // Half made, or with files that git did not want to touch.
-            fs::remove_dir_all(folder).map_err(|source| failed("remove", folder, source))?;
+            remove_tree(folder).map_err(|source| failed("remove", folder, source))?;
         }
         if ended.code != Some(0) && self.known(repo, folder).await?.is_registered {
             remove().done().await?;
@@ -281,7 +286,9 @@ impl RunWorktrees {
                 Err(
                     WorktreeError::Unresolved { .. }
                     | WorktreeError::Nested { .. }
+                    | WorktreeError::RefusedName { .. }
                     | WorktreeError::Filter { .. }
+                    | WorktreeError::UserFilter { .. }
                     | WorktreeError::TooLarge { .. },
                 ) => false,
                 Err(error) => return Err(error),

@@ -15,6 +15,7 @@ use tokio::process::Command;
 use super::WorktreeError;
 use crate::blocking_pipes;
 use crate::git_links::without_content;
+use crate::git_object_store::GitObjectStore;
 use crate::isolated_git_dir::{IsolatedGitDir, Repository};
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
@@ -36,7 +37,7 @@ const STALE_LOCK: Duration = Duration::from_secs(60);
 
 /// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
 /// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
-/// gives. Those that the repository names do not (`git_view.rs`).
+/// gives. Those that the repository names do not (`isolated_git_dir.rs`).
 const SETTINGS: [&str; 16] = [
     // Both are files beside the objects, which an agent may write, and by which git would see another history.
     "core.commitGraph=false",
@@ -56,6 +57,10 @@ const SETTINGS: [&str; 16] = [
     "worktree.useRelativePaths=false",
     "diff.ignoreSubmodules=dirty",
 ];
+
+/// Calls that may write objects.
+const WRITES_OBJECTS: [&str; 8] =
+    ["commit", "commit-tree", "merge", "merge-tree", "mktree", "read-tree", "update-index", "write-tree"];
 
 /// Calls that write what other work trees see as well, and need nothing of this one.
 const WRITES_REFS: [&str; 2] = ["update-ref", "worktree"];
@@ -85,6 +90,19 @@ pub(super) struct GitCall<'g> {
     git: &'g GitRunner,
     arguments: Vec<OsString>,
     input: Vec<u8>,
+    objects: ObjectFolder,
+    /// Where its answer goes.
+    file: Option<PathBuf>,
+}
+
+/// Where a call of git finds objects.
+enum ObjectFolder {
+    /// In the host's store; of a repository that has none, where it keeps them.
+    Own,
+    /// Where the repository keeps them, and agents may write.
+    Repository,
+    /// In this folder, where new ones are written, and where it says that there are more.
+    Other(PathBuf),
 }
 
 impl GitRunner {
@@ -100,10 +118,47 @@ impl GitRunner {
     }
 
     pub(super) fn call(&self, arguments: &[&str]) -> GitCall<'_> {
-        GitCall { git: self, arguments: arguments.iter().map(OsString::from).collect(), input: Vec::new() }
+        let arguments = arguments.iter().map(OsString::from).collect();
+        GitCall { git: self, arguments, input: Vec::new(), objects: ObjectFolder::Own, file: None }
     }
 
-    fn command(&self, arguments: &[OsString]) -> Command {
+    /// The host's own objects; absent where it uses those of the repository.
+    pub(super) fn objects(&self) -> Option<&GitObjectStore> {
+        self.view.objects.as_ref()
+    }
+
+    /// Commits whose parents the repository does not have.
+    pub(super) fn shallow_of_repository(&self) -> Result<Vec<String>, WorktreeError> {
+        self.view.shallow().map_err(|source| self.file("read the shallow commits of", source))
+    }
+
+    /// An error about the objects of the repository.
+    pub(super) fn file(&self, what: &'static str, source: io::Error) -> WorktreeError {
+        WorktreeError::File { what, path: self.view.repository.common_dir.clone(), source }
+    }
+
+    /// The folder that it works in.
+    pub(super) fn top(&self) -> &Path {
+        &self.at
+    }
+
+    pub(super) fn repository_folder(&self) -> PathBuf {
+        self.view.repository.common_dir.clone()
+    }
+
+    /// Where the repository keeps its objects.
+    pub(super) fn repository_objects(&self) -> PathBuf {
+        self.view.repository_objects()
+    }
+
+    /// Has the repository what the host's git has just made.
+    pub(super) fn publish(&self) -> Result<(), WorktreeError> {
+        let Some(store) = self.objects() else { return Ok(()) };
+        let published = store.publish(&self.repository_objects());
+        published.map_err(|source| self.file("write objects of git to", source))
+    }
+
+    fn command(&self, arguments: &[OsString], objects: &ObjectFolder) -> Command {
         let writes_refs = arguments.first().is_some_and(|call| WRITES_REFS.iter().any(|name| call == name));
         // What has a message is written into the reflogs as well, that of HEAD among them.
         let is_of_refs = writes_refs && !arguments.iter().any(|argument| argument == "-m");
@@ -111,6 +166,13 @@ impl GitRunner {
         for setting in SETTINGS.iter().copied().chain(self.identity.iter().map(String::as_str)) {
             git.args(["-c", setting]);
         }
+        match (objects, self.objects()) {
+            (ObjectFolder::Own, Some(store)) => git.env("GIT_SHALLOW_FILE", store.shallow()),
+            (ObjectFolder::Other(folder), Some(store)) => {
+                git.env("GIT_OBJECT_DIRECTORY", folder).env("GIT_SHALLOW_FILE", store.shallow())
+            }
+            _ => git.env("GIT_OBJECT_DIRECTORY", self.view.repository_objects()),
+        };
         git.args(arguments)
             .envs(self.index.as_ref().map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
@@ -133,6 +195,24 @@ impl GitCall<'_> {
         self
     }
 
+    /// Where the repository keeps its objects.
+    pub(super) fn of_repository(mut self) -> Self {
+        self.objects = ObjectFolder::Repository;
+        self
+    }
+
+    /// With the objects of a folder, where new ones are written.
+    pub(super) fn with_objects(mut self, folder: &Path) -> Self {
+        self.objects = ObjectFolder::Other(folder.to_owned());
+        self
+    }
+
+    /// Writes what it answers to a file.
+    pub(super) fn into_file(mut self, file: &Path) -> Self {
+        self.file = Some(file.to_owned());
+        self
+    }
+
     pub(super) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
         self
@@ -143,7 +223,11 @@ impl GitCall<'_> {
         let mut may_break = self.git.is_ours;
         let mut attempt = 1;
         loop {
-            let ended = self.attempt().await?;
+            let ended = self.attempt().await;
+            if self.arguments.first().is_some_and(|call| WRITES_OBJECTS.iter().any(|name| call == name)) {
+                self.git.publish()?;
+            }
+            let ended = ended?;
             let Some(lock) = lock_in_the_way(&ended) else { return Ok(ended) };
             if attempt < LOCK_ATTEMPTS {
                 attempt += 1;
@@ -160,7 +244,11 @@ impl GitCall<'_> {
         let failed = |source| WorktreeError::NoGit { at: self.git.at.clone(), source };
         let unmoved = self.git.view.repository.expect_unmoved();
         unmoved.map_err(|source| WorktreeError::Link { source })?;
-        let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
+        let mut command = self.git.command(&self.arguments, &self.objects);
+        if let Some(file) = &self.file {
+            command.stdout(std::fs::File::create(file).map_err(failed)?);
+        }
+        let mut child = command.spawn().map_err(failed)?;
         let mut group = GitProcessGroup { id: child.id(), ends_with_call: self.git.index.is_some() };
         let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {

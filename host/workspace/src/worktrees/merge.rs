@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use baton_core::WorktreeName;
 
 use super::git::{path, records};
-use super::snapshot::{difference, expect_true_content};
 use super::worktree::Worktree;
 use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 use crate::regular_file::read_plain;
@@ -58,7 +57,6 @@ impl RunWorktrees {
         let fork = fork.or(target.commit(&target.fork).await?);
         if let Some(fork) = fork {
             self.expect_kept(&target, &format!("the branch {name}"), &fork, &tip).await?;
-            expect_true_content(&target.git, &difference(&target.git, &fork, &tip).await?).await?;
         }
         if let Some(open) = target.open_merge().await? {
             if target.holds(&open, &tip).await? {
@@ -124,8 +122,14 @@ impl Worktree {
         let merge = self.git.call(&merge).and(name);
         let ended = merge.ended().await?;
         match (ended.code, self.open_merge().await?) {
-            (Some(0), _) => Ok(None),
-            (Some(1), Some(_)) => Ok(Some(self.name(&self.unmerged().await?))),
+            (Some(0), _) => {
+                self.delivered_head().await?;
+                Ok(None)
+            }
+            (Some(1), Some(_)) => {
+                self.git.deliver_index().await?;
+                Ok(Some(self.name(&self.unmerged().await?)))
+            }
             _ => Err(merge.failed(ended)),
         }
     }

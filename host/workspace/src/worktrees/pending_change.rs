@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{IndexEntries, commit_tree, difference, expect_true_content};
+use super::snapshot::{IndexEntries, commit_tree, difference};
 use super::worktree::Worktree;
 use super::{RunWorktrees, WorktreeError};
 
@@ -167,7 +167,6 @@ impl RunWorktrees {
         let missing: IndexEntries =
             concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
         if !missing.is_empty() {
-            expect_true_content(&now.git, &missing).await?;
             let target = now.with(&missing).await?;
             now.overwrite(&target).await?;
         }
@@ -177,6 +176,7 @@ impl RunWorktrees {
             place.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
             let is_moved = place.head().await?.as_deref() == Some(&moves.to);
             if !is_moved {
+                place.git.deliver(&moves.to).await?;
                 let update = ["update-ref", "-m", why, &moves.name, &moves.to, &moves.from];
                 place.git.call(&update).done().await?;
             }

@@ -87,6 +87,7 @@ impl Worktree {
         let mut refs = self.own_refs().await?;
         refs.insert(name.to_owned(), commit.to_owned());
         self.refs.write(&refs)?;
+        self.git.deliver(commit).await?;
         self.git.call(&["update-ref", name, commit]).done().await
     }
 

@@ -1,17 +1,16 @@
 //! The real state of a tree, uncommitted work included, as a git tree; and a tree written over exactly that state. Works on
 //! a copy of the index, so that HEAD, index and files stay as they are while it looks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use baton_core::visible::visible_name;
-
 use super::git::{GitRunner, path, records};
-use super::worktree::{Worktree, add_files, pairs};
+use super::index_additions::add_files;
+use super::worktree::{Worktree, pairs};
 use super::{RunWorktrees, WorktreeError};
 use crate::regular_file::open_plain;
 
@@ -73,13 +72,14 @@ impl RunWorktrees {
         }
         hidden.sort();
         hidden.dedup();
-        let folders: Vec<_> = hidden
-            .iter()
-            .filter(|hidden| hidden.is_folder && !is_empty(&place.top().join(&hidden.path)))
-            .collect();
-        if !folders.is_empty() {
-            let paths = folders.iter().map(|folder| place.shown(&folder.path)).collect();
-            return Err(WorktreeError::InTheWay { paths });
+        let mut in_the_way = Vec::new();
+        for folder in hidden.iter().filter(|hidden| hidden.is_folder) {
+            if !snapshot.has_all_below(place.top(), &folder.path).await? {
+                in_the_way.push(place.shown(&folder.path));
+            }
+        }
+        if !in_the_way.is_empty() {
+            return Err(WorktreeError::InTheWay { paths: in_the_way });
         }
         hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
         let files: Vec<&[u8]> = hidden
@@ -99,6 +99,24 @@ impl WorktreeSnapshot {
     async fn write_tree(&mut self) -> Result<(), WorktreeError> {
         self.tree = self.git.call(&["write-tree"]).text().await?;
         Ok(())
+    }
+
+    /// Whether every file below a folder is in the state: git removes those where something else takes the folder's place.
+    async fn has_all_below(&self, top: &Path, folder: &Path) -> Result<bool, WorktreeError> {
+        let mut files = BTreeSet::new();
+        files_below(&top.join(folder), folder, &mut files).map_err(|source| WorktreeError::File {
+            what: "read",
+            path: top.join(folder),
+            source,
+        })?;
+        if files.is_empty() {
+            return Ok(true);
+        }
+        let listed =
+            self.git.call(&["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]).and(folder);
+        let listed = listed.bytes().await?;
+        let known: BTreeSet<PathBuf> = records(&listed).map(path).collect();
+        Ok(files.is_subset(&known))
     }
 
     /// Keeps it as a commit.
@@ -142,29 +160,6 @@ pub(super) async fn difference(git: &GitRunner, from: &str, to: &str) -> Result<
         (path(name), line)
     };
     Ok(pairs(&raw).map(entry).collect())
-}
-
-/// Refuses files whose objects have another content than their names say: an agent that writes git's folder of objects can make one, and git
-/// does not look.
-pub(super) async fn expect_true_content(
-    git: &GitRunner,
-    entries: &IndexEntries,
-) -> Result<(), WorktreeError> {
-    for (file, line) in entries {
-        let line = String::from_utf8_lossy(line);
-        let mut words = line.split([' ', '\t']);
-        let (Some(mode), Some(object)) = (words.next(), words.next()) else { continue };
-        if !mode.starts_with("10") && !mode.starts_with("12") {
-            continue;
-        }
-        let content = git.call(&["cat-file", "blob", object]).bytes().await?;
-        let found = git.call(&["hash-object", "--stdin", "--no-filters"]).input(content).text().await?;
-        if found != object {
-            let (path, object) = (visible_name(&file.to_string_lossy()).into_owned(), object.to_owned());
-            return Err(WorktreeError::ForgedObject { path, object, found });
-        }
-    }
-    Ok(())
 }
 
 /// Files of the first tree that have another name in the second one, and that name, as far as git finds them alike.
@@ -224,10 +219,15 @@ fn on_disk(top: &Path, path: &Path) -> Option<PathOnDisk> {
     Some(PathOnDisk { path: above, is_folder: true })
 }
 
-/// Without a file anywhere below it: git makes room there by itself.
-fn is_empty(folder: &Path) -> bool {
-    let Ok(mut entries) = fs::read_dir(folder) else { return false };
-    entries.all(|entry| {
-        entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_empty(&entry.path()))
-    })
+/// Whatever is no folder below a folder, from the top. Folders without files are none: git makes room there by itself.
+fn files_below(folder: &Path, name: &Path, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let below = name.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => files_below(&entry.path(), &below, files)?,
+            false => drop(files.insert(below)),
+        }
+    }
+    Ok(())
 }

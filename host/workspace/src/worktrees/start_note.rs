@@ -26,6 +26,8 @@ pub(super) struct StartNote {
     pub(super) ignored: BTreeSet<PathBuf>,
     /// Entries of the index that were not to be in the folder.
     pub(super) left_out: BTreeSet<PathBuf>,
+    /// The commit that was checked out, by which the repository is known again.
+    head: Option<String>,
 }
 
 impl StartNote {
@@ -40,6 +42,7 @@ impl StartNote {
             is_sparse: place.is_sparse(git).await?,
             ignored: records(&ignored).map(path).filter(|path| !place.is_own(path)).collect(),
             left_out: left_out.filter_map(|record| record.get(2..)).map(path).collect(),
+            head: place.head().await?,
         })
     }
 
@@ -49,7 +52,8 @@ impl StartNote {
         let ignored = self.ignored.iter().flat_map(|path| one(b"i", path));
         let left_out = self.left_out.iter().flat_map(|path| one(b"s", path));
         let sparse = self.is_sparse.then_some(b"c\0").into_iter().flatten().copied();
-        sparse.chain(ignored).chain(left_out).collect()
+        let head = self.head.iter().flat_map(|head| one(b"h", Path::new(head)));
+        sparse.chain(ignored).chain(left_out).chain(head).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
@@ -58,6 +62,7 @@ impl StartNote {
             match record.split_first() {
                 Some((b'i', name)) => drop(note.ignored.insert(path(name))),
                 Some((b's', name)) => drop(note.left_out.insert(path(name))),
+                Some((b'h', name)) => note.head = Some(String::from_utf8_lossy(name).into_owned()),
                 _ => note.is_sparse = true,
             }
         }
@@ -98,6 +103,19 @@ impl RunWorktrees {
         }
     }
 
+    /// Refuses a repository that does not have the commit with which the run began: it is another one, which an agent may have put there, or
+    /// one that was made again. Looks once.
+    pub(super) async fn expect_same_history(&self, place: &Worktree) -> Result<(), WorktreeError> {
+        let note = self.start_note()?;
+        let Some(head) = note.as_ref().and_then(|note| note.head.as_ref()) else { return Ok(()) };
+        if self.0.is_same_history.initialized() || place.git.missing_in_repository([head]).await?.is_empty() {
+            drop(self.0.is_same_history.set(()));
+            return Ok(());
+        }
+        let repository = place.repository().common_dir.clone();
+        Err(WorktreeError::OtherHistory { repository, commit: head.clone() })
+    }
+
     /// Keeps files from everything that git makes for this run: agents of a sandbox do not see them, and could read there what it keeps.
     /// Absolute, or from the workspace. Called once.
     pub fn hide_from_git(&self, hidden: Vec<PathBuf>) {
@@ -112,8 +130,12 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_was_written() {
         let set = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
-        let note =
-            StartNote { is_sparse: true, ignored: set(&[".env", "target"]), left_out: set(&["a b\nc"]) };
+        let note = StartNote {
+            is_sparse: true,
+            ignored: set(&[".env", "target"]),
+            left_out: set(&["a b\nc"]),
+            head: Some("ab".repeat(20)),
+        };
         assert_eq!(StartNote::from_bytes(&note.to_bytes()), note);
         assert_eq!(StartNote::from_bytes(b""), StartNote::default());
     }

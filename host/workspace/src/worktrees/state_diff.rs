@@ -1,5 +1,5 @@
 //! States of the workspace that a run passed through, as git trees, and what differs between two of them. Nothing names these
-//! trees in the repository, so that no history has them; git collects what is older than it keeps unnamed things.
+//! trees in the repository, so that no history has them; the host's store of objects keeps them.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ impl RunWorktrees {
     /// What differs between two states, below the workspace; only in these files where any are named.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails; it has collected a state that is too old.
+    /// [`WorktreeError`] where git fails, and [`WorktreeError::Objects`] for a state that is nowhere any more.
     pub async fn between(
         &self,
         from: &str,
@@ -49,6 +49,9 @@ impl RunWorktrees {
         with_patch: bool,
     ) -> Result<StateDiff, WorktreeError> {
         let place = self.place(&WorktreeName::workspace()).await?;
+        for state in [from, to] {
+            place.git.take(state).await?;
+        }
         let safe = ["--no-ext-diff", "--no-textconv", "--no-renames"];
         let root = place.root();
         let below =

@@ -10,6 +10,7 @@ use baton_core::WorktreeName;
 use baton_core::visible::visible_name;
 
 use super::git::{GitRunner, path, records};
+use super::index_additions::add_files;
 use super::index_refresh::look_anew;
 use super::run_refs::RunRefs;
 use super::start_note::StartNote;
@@ -18,6 +19,7 @@ use crate::git_config::filter_of;
 use crate::git_info::GitInfoSnapshot;
 use crate::git_links::AcceptedLinks;
 use crate::isolated_git_dir::{IsolatedGitDir, Repository};
+use crate::user_filters::UserCommandsOff;
 
 /// Git's word for a repository within a tree.
 pub(super) const GITLINK: &str = "160000";
@@ -34,6 +36,8 @@ pub(super) struct Worktree {
     repository: Repository,
     /// Filters that the repository names.
     filters: BTreeSet<String>,
+    /// Commands of the user that do not run.
+    off: UserCommandsOff,
     prefix: PathBuf,
     /// Where the trees of the run lie.
     beside: PathBuf,
@@ -76,6 +80,7 @@ impl Worktree {
             tree: tree.clone(),
             repository: view.repository.clone(),
             filters: view.filters.clone(),
+            off: view.off.clone(),
             git: GitRunner::new(view, repo.identity.clone(), is_ours),
             branch: if is_ours { trees.branch_of(repo, tree) } else { String::new() },
             fork: trees.reference("fork", tree.as_str()),
@@ -131,10 +136,14 @@ impl Worktree {
         self.commit("HEAD").await
     }
 
-    /// The commit that a name stands for.
+    /// The commit that a name stands for. The host has it then, with everything that it names.
     pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, WorktreeError> {
         let Some(name) = self.written_down(name).await? else { return Ok(None) };
-        self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{name}^{{commit}}")).answer().await
+        let commit = self.git.call(&["rev-parse", "-q", "--verify"]).and(name).answer().await?;
+        if let Some(commit) = &commit {
+            self.git.take(commit).await?;
+        }
+        Ok(commit)
     }
 
     /// The full name of the branch that is checked out; nothing where HEAD is detached.
@@ -198,6 +207,7 @@ impl Worktree {
     /// Our branch is checked out, at this commit, and nothing stands to be merged. The files stay as they are.
     pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), WorktreeError> {
         let ours = self.own_branch();
+        self.git.deliver(commit).await?;
         self.git.call(&["update-ref", &ours, commit]).done().await?;
         self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
         self.git.call(&["reset", "-q"]).done().await
@@ -257,13 +267,17 @@ impl Worktree {
         let is_there = |name: &[u8]| self.top().join(path(name)).symlink_metadata().is_ok();
         let (mut shown, absent): (Vec<&[u8]>, Vec<&[u8]>) = left_out.partition(|name| is_there(name));
         let note = self.start_note.as_ref();
-        let is_sparse = note.is_none_or(|note| note.is_sparse) && self.is_sparse(git).await?;
-        if !absent.is_empty() && !is_sparse {
-            let staged = self.staged(git).await?;
+        if !absent.is_empty() {
             let is_new = |name: &[u8]| note.is_some_and(|note| !note.left_out.contains(&path(name)));
-            let is_planted =
-                |name: &&[u8]| !self.tree.is_workspace() || staged.contains(*name) || is_new(name);
-            shown.extend(absent.into_iter().filter(is_planted));
+            if note.is_none_or(|note| note.is_sparse) && self.is_sparse(git).await? {
+                let is_hidden = |name: &&[u8]| self.tree.is_workspace() && is_new(name);
+                shown.extend(absent.into_iter().filter(is_hidden));
+            } else {
+                let staged = self.staged(git).await?;
+                let is_planted =
+                    |name: &&[u8]| !self.tree.is_workspace() || staged.contains(*name) || is_new(name);
+                shown.extend(absent.into_iter().filter(is_planted));
+            }
         }
         for (flag, names) in [("--no-assume-unchanged", unchanged.collect()), ("--no-skip-worktree", shown)] {
             let names: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
@@ -345,10 +359,11 @@ impl Worktree {
         }
     }
 
-    /// Refuses files that go through a filter which the repository names and the user does not. It is not run, since
+    /// Refuses files that go through a filter which the repository names and the user does not, or the user in a way by which it
+    /// could run a file of the tree (`user_filters.rs`). It is not run, since
     /// others may have brought it; and without it git would keep such a file as it lies there, which may be a secret.
     async fn expect_own_filters(&self, git: &GitRunner) -> Result<(), WorktreeError> {
-        if self.filters.is_empty() {
+        if self.filters.is_empty() && self.off.has_no_filter() {
             return Ok(());
         }
         let users = git.call(&["config", "--name-only", "--get-regexp", "^filter\\."]).answer().await?;
@@ -364,6 +379,9 @@ impl Worktree {
         let mut words = attributes.split(|byte| *byte == 0);
         while let (Some(name), Some(_), Some(filter)) = (words.next(), words.next(), words.next()) {
             let filter = String::from_utf8_lossy(filter).into_owned();
+            if self.off.has_filter(&filter) {
+                return Err(WorktreeError::UserFilter { path: self.shown(&path(name)), filter });
+            }
             if self.filters.contains(&filter) && !users.contains(filter.as_str()) {
                 return Err(WorktreeError::Filter { path: self.shown(&path(name)), filter });
             }
@@ -411,7 +429,7 @@ impl Worktree {
         let is_kept = repository.common_dir.starts_with(self.repository.common_dir.join("modules"));
         let links = if is_kept { AcceptedLinks::of(&repository) } else { AcceptedLinks::default() };
         let Ok(info) = GitInfoSnapshot::of(&repository).await else { return Ok(false) };
-        let Ok(view) = IsolatedGitDir::hold(folder.path(), &repository, &links, &info).await else {
+        let Ok(view) = IsolatedGitDir::hold(folder.path(), &repository, &links, &info, None).await else {
             return Ok(false);
         };
         let git = GitRunner::new(view, Arc::default(), false);
@@ -472,22 +490,15 @@ impl Worktree {
             let commit = self.git.call(&["commit", "-q", "--no-verify", "--cleanup=whitespace", "-F", "-"]);
             commit.input(message).done().await?;
         }
-        self.git.call(&["rev-parse", "HEAD"]).text().await
+        self.delivered_head().await
     }
-}
 
-/// Takes files as they are now into an index, or out of it where they are gone. `git add` would look for changes within a submodule by
-/// a call of git in it, which runs what the configuration there names; this does not, whatever becomes of a path meanwhile.
-pub(super) async fn add_files(
-    git: &GitRunner,
-    names: impl IntoIterator<Item = &[u8]>,
-) -> Result<(), WorktreeError> {
-    let names: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
-    if names.is_empty() {
-        return Ok(());
+    /// The commit of HEAD, which the host's git has just made, once the repository has it whole.
+    pub(super) async fn delivered_head(&self) -> Result<String, WorktreeError> {
+        let head = self.git.call(&["rev-parse", "HEAD"]).text().await?;
+        self.git.deliver(&head).await?;
+        Ok(head)
     }
-    let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-    git.call(&update).input(names).done().await
 }
 
 /// Whether a path is one of these, or below one.
@@ -556,6 +567,7 @@ mod tests {
             &repository,
             &AcceptedLinks::of(&repository),
             &GitInfoSnapshot::default(),
+            None,
         )
         .await
         .unwrap();

@@ -71,11 +71,30 @@ pub enum WorktreeError {
         /// Where it was.
         then: PathBuf,
     },
+    /// The repository does not have the commit with which the run began.
+    #[error(
+        "the repository {} does not have commit {} with which this run began, so that it is another one, or was made again: restore the original, or \
+         start a new run with the current one by `baton run --restart`", repository.display(), commit.get(..12).unwrap_or(commit)
+    )]
+    OtherHistory {
+        /// The folder of the repository.
+        repository: PathBuf,
+        /// The commit.
+        commit: String,
+    },
     /// A repository inside the work, which git does not carry along.
     #[error(
         "{path} is a git repository of its own, and git cannot include its contents: remove its .git, or add it to .gitignore"
     )]
     Nested {
+        /// Which.
+        path: String,
+    },
+    /// A name that git takes into no commit.
+    #[error(
+        "git refuses the name {path}, since systems can take it for .git or what git reads: rename it, or add it to .gitignore"
+    )]
+    RefusedName {
         /// Which.
         path: String,
     },
@@ -90,24 +109,33 @@ pub enum WorktreeError {
         /// Its apparent size.
         bytes: u64,
     },
-    /// An object of the repository is not what its name says.
+    /// The repository does not have what a commit or a tree names.
     #[error(
-        "git's object {object} of {path} has another content than its name says ({found}): something wrote it that is not git, and an agent may have \
-         done it. Nothing was changed; remove that object, and let the work be done again"
+        "git's objects of {object} are not all in {}, or another thing than their names say, which git itself does not notice and an agent can \
+         have done: `git fsck` lists them. Nothing was changed; put them back (`git fetch` brings what another repository has), and let the work be done again",
+        repository.display()
     )]
-    ForgedObject {
-        /// The file.
-        path: String,
-        /// Its object.
+    Objects {
+        /// The commit or tree.
         object: String,
-        /// The name that the content has.
-        found: String,
+        /// The folder of the repository.
+        repository: PathBuf,
     },
     /// A file goes through a command that only the repository names.
     #[error(
         "{path} goes through the filter {filter}, which only the repository's own configuration defines, and Baton runs no commands from a repository: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
     )]
     Filter {
+        /// The first such file.
+        path: String,
+        /// The filter.
+        filter: String,
+    },
+    /// A file goes through a command of the user that could run a file of the work tree.
+    #[error(
+        "{path} goes through the filter {filter} of your git settings, and Baton does not run it, since its commands may run or load files of the work tree, which agents write: set filter.{filter}.clean and filter.{filter}.smudge to one program by its absolute path, outside of what agents write, without `-m`, `-c`, relative paths and shell syntax"
+    )]
+    UserFilter {
         /// The first such file.
         path: String,
         /// The filter.

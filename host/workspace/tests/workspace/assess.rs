@@ -7,51 +7,51 @@ use std::path::Path;
 use std::process::Command;
 
 use baton_core::Digest;
-use baton_core::facts::WorkspaceFacts;
+use baton_core::facts::{ChangedFile, WorkspaceFacts};
 use baton_workspace::{Baseline, MAX_CHANGED, MAX_FILES, MAX_HASHED_BYTES, Workspace};
 use tempfile::TempDir;
 
-struct AssessFixture {
+pub(super) struct AssessFixture {
     folder: TempDir,
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
 }
 
 impl AssessFixture {
-    fn plain() -> Self {
+    pub(super) fn plain() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
         Self { folder, workspace }
     }
 
-    fn with_git() -> Self {
+    pub(super) fn with_git() -> Self {
         let place = Self::plain();
         place.git(&["init", "-q", "-b", "main"]);
         place
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn git(&self, arguments: &[&str]) {
+    pub(super) fn git(&self, arguments: &[&str]) {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
         let done =
             Command::new("git").args(identity).args(arguments).current_dir(self.path()).status().unwrap();
         assert!(done.success(), "git {arguments:?}");
     }
 
-    fn commit(&self) {
+    pub(super) fn commit(&self) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-qm", "work"]);
     }
 
-    async fn baseline(&self) -> Baseline {
+    pub(super) async fn baseline(&self) -> Baseline {
         // By way of JSON, as the host keeps it.
         let baseline = self.workspace.baseline(&[]).await.unwrap();
         let back = serde_json::from_str(&serde_json::to_string(&baseline).unwrap()).unwrap();
@@ -59,7 +59,7 @@ impl AssessFixture {
         back
     }
 
-    async fn assess(&self, baseline: &Baseline) -> WorkspaceFacts {
+    pub(super) async fn assess(&self, baseline: &Baseline) -> WorkspaceFacts {
         self.workspace.assess(baseline, &[]).await.unwrap()
     }
 }
@@ -295,6 +295,62 @@ async fn more_files_than_are_listed_are_still_told_where_git_is() {
 }
 
 #[tokio::test]
+async fn what_the_next_run_reads_is_compared_whatever_else_is_there() {
+    // N6: in a folder without git, a file behind the first 10,000 was never looked at; one that git ignores was not either.
+    let names = [
+        "agentd",
+        "conf",
+        "conf/house.toml",
+        "gone.toml",
+        "job.toml",
+        "kept.toml",
+        "new.toml",
+        "real/house.toml",
+    ]
+    .map(str::to_owned);
+    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+        for ordinal in 0..MAX_FILES {
+            place.write(&format!("aaa/{ordinal:05}"), "");
+        }
+        for file in
+            ["agentd/__main__.py", "agentd/lib/x.py", "gone.toml", "job.toml", "kept.toml", "real/house.toml"]
+        {
+            place.write(file, "1");
+        }
+        place.write(".gitignore", "*.toml\n");
+        symlink("real", place.path().join("conf")).unwrap();
+        let baseline = || place.workspace.baseline_with_next_run(&[], &names);
+        let start = baseline().await.unwrap();
+        let same = place.assess(&start).await;
+        assert_eq!((same.next_run_files, same.has_unseen), (Vec::new(), !same.git.present));
+
+        fs::remove_file(place.path().join("conf")).unwrap();
+        symlink("agentd", place.path().join("conf")).unwrap();
+        place.write("agentd/lib/x.py", "2");
+        place.write("agentd/__pycache__/x.pyc", "compiled");
+        place.write("job.toml", "2");
+        place.write("new.toml", "1");
+        fs::remove_file(place.path().join("gone.toml")).unwrap();
+        let expected = ["agentd", "conf", "conf/house.toml", "gone.toml", "job.toml", "new.toml"];
+        assert_eq!(place.assess(&start).await.next_run_files, expected);
+        // A later start of the same phase, as in a loop, hides nothing.
+        let later = baseline().await.unwrap().replacing(start);
+        assert_eq!(place.assess(&later).await.next_run_files, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_with_more_files_than_are_looked_at_is_never_known_to_be_the_same() {
+    // N6
+    let place = AssessFixture::plain();
+    for ordinal in 0..=MAX_FILES {
+        place.write(&format!("agentd/{ordinal:05}"), "");
+    }
+    let start = place.workspace.baseline_with_next_run(&[], &["agentd".to_owned()]).await.unwrap();
+    assert_eq!(place.assess(&start).await.next_run_files, ["agentd"]);
+}
+
+#[tokio::test]
 async fn more_changes_than_are_named_are_counted() {
     let place = AssessFixture::plain();
     let start = place.baseline().await;
@@ -361,4 +417,38 @@ fn only_a_folder_that_exists_is_a_workspace() {
         let error = Workspace::open(&folder.path().join(name)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("name an existing folder"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_link_whose_target_is_the_text_of_a_file_is_another_file() {
+    // N6: the system follows it to another program.
+    let names = ["agent.sh", "tools"].map(str::to_owned);
+    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+        let text = "#!/bin/sh\necho hello\n";
+        let files = ["agent.sh", "tools/x.sh", "work.txt"];
+        for file in files {
+            place.write(file, text);
+        }
+        let start = place.workspace.baseline_with_next_run(&[], &names).await.unwrap();
+        for file in files {
+            fs::remove_file(place.path().join(file)).unwrap();
+            symlink(text, place.path().join(file)).unwrap();
+        }
+        let facts = place.assess(&start).await;
+        assert_eq!(facts.next_run_files, names);
+        assert_eq!(changed_paths(&facts.changed), files);
+        // And the reverse.
+        let start = place.workspace.baseline_with_next_run(&[], &names).await.unwrap();
+        for file in files {
+            fs::remove_file(place.path().join(file)).unwrap();
+            place.write(file, text);
+        }
+        let facts = place.assess(&start).await;
+        assert_eq!(facts.next_run_files, names);
+        assert_eq!(changed_paths(&facts.changed), files);
+    }
+}
+
+pub(super) fn changed_paths(files: &[ChangedFile]) -> Vec<&str> {
+    files.iter().map(|file| file.path.as_str()).collect()
 }

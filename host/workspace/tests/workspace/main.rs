@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod assess;
+mod lost_work;
 mod projection;
 mod trees;
 mod verify;

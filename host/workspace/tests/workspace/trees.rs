@@ -8,5 +8,7 @@ mod ignored;
 mod index;
 mod land;
 mod merge;
+mod objects;
 mod to_branch;
 mod undo;
+mod user_filters;

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, Write as _};
 use serde_json::{Value, json};
 
 use super::WINDOW_TOKENS;
-use super::play::FakeAgent;
+use super::fake_agent::FakeAgent;
 
 /// What is in the window before the first prompt.
 const EMPTY_TOKENS: u64 = 2_000;

@@ -134,7 +134,7 @@ fn failures_come_as_scripted_and_spare_side_requests() {
     let overloaded = ask(&simulator, &prompt("x", 0));
     assert_eq!((overloaded.status, &overloaded.json()["error"]["type"]), (529, &json!("overloaded_error")));
     assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
-    assert_eq!(simulator.requests()[1].answered, AnswerKind::Aside);
+    assert_eq!(simulator.requests()[1].answered, AnswerKind::SideRequest);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_quota_and_an_empty_purse_are_worded_as_the_service_does() {
 fn a_suggestion_is_no_work() {
     let simulator = Simulator::start(two_objectives()).unwrap();
     ask(&simulator, &prompt("[SUGGESTION MODE: what may be typed next after - [a]?]", 0));
-    assert_eq!(simulator.requests()[0].answered, AnswerKind::Aside);
+    assert_eq!(simulator.requests()[0].answered, AnswerKind::SideRequest);
 }
 
 #[test]

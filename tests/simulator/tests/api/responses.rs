@@ -244,5 +244,5 @@ fn what_codex_asks_beside_is_answered() {
     title["tools"] = json!([]);
     assert_eq!(ask(&simulator, &title).status, 200);
     let failed = AnswerKind::Failed;
-    assert_eq!(answers(&simulator), [failed(426), failed(400), failed(404), AnswerKind::Aside]);
+    assert_eq!(answers(&simulator), [failed(426), failed(400), failed(404), AnswerKind::SideRequest]);
 }

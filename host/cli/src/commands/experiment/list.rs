@@ -7,9 +7,9 @@ use clap::{Args, ValueHint};
 
 use super::{at, experiments, said};
 use crate::args::OutputFormatArg;
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::render::experiment::{self as render, ArmRunCounts};
-use crate::{enrolment, out, place};
+use crate::{experiment_assignment, location, stdio};
 
 /// List the experiments
 #[derive(Debug, Args)]
@@ -44,32 +44,32 @@ pub(crate) struct ExperimentShowArgs {
 
 pub(super) fn list(args: ExperimentListArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
-    let root = place::state_root(&at(args.state_dir.as_deref()))?;
+    let root = location::state_root(&at(args.state_dir.as_deref()))?;
     let mut rows = Vec::new();
     for (name, read) in experiments.all() {
         match read {
             Ok(definition) => {
                 let counts = counts(&root, &experiments, &definition)?;
-                let overlaps = enrolment::overlaps(&experiments, &definition);
+                let overlaps = experiment_assignment::overlaps(&experiments, &definition);
                 rows.push((definition, counts, overlaps));
             }
-            Err(error) => out::progress(&format!("experiment {name}: {error}")),
+            Err(error) => stdio::progress(&format!("experiment {name}: {error}")),
         }
     }
     render::list(&rows, args.format.format)?;
     if rows.is_empty() {
-        out::progress("no experiment was started here; `baton experiment start --help` shows how");
+        stdio::progress("no experiment was started here; `baton experiment start --help` shows how");
     }
     Ok(CliExit::Done)
 }
 
 pub(super) fn show(args: ExperimentShowArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
-    let root = place::state_root(&at(args.state_dir.as_deref()))?;
+    let root = location::state_root(&at(args.state_dir.as_deref()))?;
     let definition = experiments.read(&args.name).map_err(said)?;
     let counts = counts(&root, &experiments, &definition)?;
     render::show(&definition, &counts, args.format.format)?;
-    enrolment::overlaps(&experiments, &definition).iter().for_each(|line| out::progress(line));
+    experiment_assignment::overlaps(&experiments, &definition).iter().for_each(|line| stdio::progress(line));
     Ok(CliExit::Done)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use baton_lab::experiment::power::{PastRuns, PowerQuestion, SampleSize, needed, past};
-use baton_lab::measure::{RunMetrics, measure};
+use baton_lab::run_metrics::{RunMetrics, measure};
 use baton_lab::stats::StatsError;
 use baton_lab::stats::power::PowerGoal;
 use baton_runtime::core::RunId;
@@ -14,11 +14,11 @@ use serde_json::json;
 
 use super::at;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::enrolment::percent;
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::place::{self, RunLocation};
-use crate::render::record;
+use crate::exit_status::{CliExit, UsageError};
+use crate::experiment_assignment::percent;
+use crate::location::{self, RunLocation};
+use crate::render::json_record;
+use crate::stdio;
 
 /// Version of the records of `--format json`.
 const SCHEMA: u32 = 1;
@@ -117,9 +117,9 @@ pub(super) fn power(args: ExperimentPowerArgs) -> anyhow::Result<CliExit> {
         }
     };
     match args.format.format {
-        OutputFormat::Text => out::data(&text(&answers, known.as_ref(), goal)),
-        OutputFormat::Json => out::data(&record::pretty(&document(&answers, known.as_ref(), goal))?),
-        OutputFormat::Jsonl => out::data(&record::line(&document(&answers, known.as_ref(), goal))?),
+        OutputFormat::Text => stdio::data(&text(&answers, known.as_ref(), goal)),
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document(&answers, known.as_ref(), goal))?),
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document(&answers, known.as_ref(), goal))?),
     }?;
     Ok(CliExit::Done)
 }
@@ -154,13 +154,13 @@ fn of_past(past: &PastRuns, effect: f64, goal: PowerGoal) -> Vec<PowerEstimate> 
 fn runs(args: &ExperimentPowerArgs) -> anyhow::Result<Vec<RunMetrics>> {
     let mut found = Vec::new();
     if args.all {
-        let root = place::state_root(&at(args.state_dir.as_deref()))?;
+        let root = location::state_root(&at(args.state_dir.as_deref()))?;
         for state in StateDir::all_below(&root)? {
             let journal = Journal::open_read_only(&state)?;
             for run in journal.runs()? {
                 match measure(&journal, &run.run) {
                     Ok(measures) => found.push(measures),
-                    Err(error) => out::progress(&format!("run {} is skipped: {error}", run.run)),
+                    Err(error) => stdio::progress(&format!("run {} is skipped: {error}", run.run)),
                 }
             }
         }
@@ -169,7 +169,7 @@ fn runs(args: &ExperimentPowerArgs) -> anyhow::Result<Vec<RunMetrics>> {
     let place = LocationArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
     for run in &args.from {
         let run = RunId::new(run.as_str());
-        let place = RunLocation::to_read(&place, Some(&run))?;
+        let place = RunLocation::for_reading(&place, Some(&run))?;
         let (journal, run) = journal_of(&place.config, Some(&run))?;
         found.push(measure(&journal, &run)?);
     }

@@ -7,9 +7,9 @@ use baton_lab::experiment::{GuardrailReport, collect, report as compare};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{at, experiments, said};
-use crate::exit::{CliExit, UsageError};
-use crate::render::{comparison, look, record};
-use crate::{out, place};
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::{comparison, json_record, terminal_style};
+use crate::{location, stdio};
 
 /// Report the results of an experiment so far
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ enum ExperimentReportFormat {
 
 pub(super) fn report(args: ExperimentReportArgs) -> anyhow::Result<CliExit> {
     let experiments = experiments(args.state_dir.as_deref())?;
-    let root = place::state_root(&at(args.state_dir.as_deref()))?;
+    let root = location::state_root(&at(args.state_dir.as_deref()))?;
     let definition = experiments.read(&args.name).map_err(said)?;
     let version = match args.version {
         Some(number) => definition.version(number),
@@ -68,14 +68,16 @@ pub(super) fn report(args: ExperimentReportArgs) -> anyhow::Result<CliExit> {
     let collected = collect(&root, &experiments, &definition.name).map_err(said)?;
     let GuardrailReport { comparison, alarms } = compare(&definition, version, &collected);
     match args.format {
-        ExperimentReportFormat::Text => out::data(&comparison::text(&comparison, &look::stdout()))?,
-        ExperimentReportFormat::Json => out::data(&record::pretty(&comparison::json(&comparison))?)?,
-        ExperimentReportFormat::Jsonl => out::data(&record::line(&comparison::json(&comparison))?)?,
-        ExperimentReportFormat::Html => out::data(&comparison::html(&comparison))?,
-        ExperimentReportFormat::Svg => out::data(&comparison::svg(&comparison))?,
+        ExperimentReportFormat::Text => {
+            stdio::data(&comparison::text(&comparison, &terminal_style::stdout()))?
+        }
+        ExperimentReportFormat::Json => stdio::data(&json_record::pretty(&comparison::json(&comparison))?)?,
+        ExperimentReportFormat::Jsonl => stdio::data(&json_record::line(&comparison::json(&comparison))?)?,
+        ExperimentReportFormat::Html => stdio::data(&comparison::html(&comparison))?,
+        ExperimentReportFormat::Svg => stdio::data(&comparison::svg(&comparison))?,
     }
     for alarm in &alarms {
-        out::progress(&format!("alarm: {alarm}"));
+        stdio::progress(&format!("alarm: {alarm}"));
     }
     Ok(if alarms.is_empty() { CliExit::Done } else { CliExit::ExperimentAlarm })
 }

@@ -15,19 +15,20 @@ use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{GivenSetting, Policies};
 use baton_runtime::core::{Digest, UnixMs, Workflow};
 use baton_runtime::engine::CompiledPolicy;
+use baton_runtime::expect_person;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{at, experiments, said};
 use crate::args::{LocationArgs, OutputFormatArg};
-use crate::commands::policy::{CapabilityArg, GrantArg, flags_of, grant, granted, setting};
-use crate::exit::{CliExit, UsageError};
-use crate::fitness::ConformanceArgs;
-use crate::layers::ConfigLayers;
-use crate::place::RunLocation;
+use crate::commands::policy::{CapabilityArg, GrantArg, grant, grant_flags, granted, setting};
+use crate::config_layers::ConfigLayers;
+use crate::conformance_record::ConformanceArgs;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
 use crate::policies::PinMode;
 use crate::registries::RegistryArgs;
-use crate::render::{experiment as render, words};
-use crate::{enrolment, fitness, out, policies};
+use crate::render::{experiment as render, text_format};
+use crate::{conformance_record, experiment_assignment, policies, stdio};
 
 /// Start an experiment: new runs are enrolled from now on
 #[derive(Debug, Args)]
@@ -142,6 +143,7 @@ fn arm_grant(given: &str) -> Result<(String, GrantArg), String> {
 }
 
 pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
+    expect_person("starting an experiment")?;
     let place = at(args.state_dir.as_deref());
     let experiments = experiments(args.state_dir.as_deref())?;
     let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(UsageError)?)
@@ -179,7 +181,7 @@ pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
         let is_running = current.is_running();
         match (other, args.new_version) {
             (None, false) if is_running => {
-                out::progress(&format!("experiment {} is running already, just so", args.name));
+                stdio::progress(&format!("experiment {} is running already, just so", args.name));
                 return render::show(earlier, &BTreeMap::new(), args.format.format).map(|()| CliExit::Done);
             }
             (None, false) => {
@@ -224,9 +226,9 @@ pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
     }
     experiments.write(&definition, &held).map_err(said)?;
     drop(held);
-    tell_alike(&definition);
-    tell_overlaps(&experiments, &definition);
-    tell_set_aside(&definition, &place)?;
+    warn_identical_arms(&definition);
+    warn_overlaps(&experiments, &definition);
+    print_overridden_choices(&definition, &place)?;
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
     Ok(CliExit::Done)
 }
@@ -297,7 +299,15 @@ fn fitted(
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
         let grants = granted_to(&spec.name, configured.policy(), &args.grants)?;
         if !named.built_in {
-            fitness::require(args.fitness, place, &spec.reference, &set, &engine, &configured, &decides)?;
+            conformance_record::require(
+                args.fitness,
+                place,
+                &spec.reference,
+                &set,
+                &engine,
+                &configured,
+                &decides,
+            )?;
         }
         fitted.push(ValidatedArm {
             arm: ExperimentArm {
@@ -329,7 +339,7 @@ fn granted_to(
     if refused.is_empty() {
         return Ok(grants);
     }
-    let (policy, flags) = (policy.name(), flags_of(&refused, &format!("{arm}.")));
+    let (policy, flags) = (policy.name(), grant_flags(&refused, &format!("{arm}.")));
     Err(UsageError(format!(
         "arm {arm}: {policy} asks for {wants}; granted: {grants}; refused: {refused}. To grant it, repeat the command with {flags}"
     ))
@@ -344,7 +354,7 @@ fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Ca
         let found: Vec<Capability> = Capability::ALL.into_iter().filter(|one| asked.contains(one)).collect();
         for capability in &found {
             if let Some(not) = fitted.iter().find(|arm| !arm.decides.contains(capability)) {
-                let able = words::list(&not.decides.iter().collect::<Vec<_>>());
+                let able = text_format::list(&not.decides.iter().collect::<Vec<_>>());
                 return Err(UsageError(format!(
                     "arm {} does not decide {capability}, only {able}",
                     not.arm.name
@@ -358,7 +368,11 @@ fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Ca
         let each: Vec<String> = fitted
             .iter()
             .map(|arm| {
-                format!("{} decides {}", arm.arm.name, words::list(&arm.decides.iter().collect::<Vec<_>>()))
+                format!(
+                    "{} decides {}",
+                    arm.arm.name,
+                    text_format::list(&arm.decides.iter().collect::<Vec<_>>())
+                )
             })
             .collect();
         return Err(UsageError(format!("the arms have no decision in common: {}", each.join("; "))));
@@ -368,9 +382,9 @@ fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Ca
         .filter(|one| !can(one) && fitted[1..].iter().any(|arm| arm.decides.contains(one)))
         .collect();
     if !left.is_empty() {
-        out::progress(&format!(
+        stdio::progress(&format!(
             "not every arm decides {}: the workflow's policies do, and the experiment does not cover it",
-            words::list(&left)
+            text_format::list(&left)
         ));
     }
     Ok(all)
@@ -378,14 +392,14 @@ fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Ca
 
 /// Says where two experiments would decide the same: the one that was started earlier does.
 /// Nobody hinders a trial of the method itself, but it is seldom meant.
-fn tell_alike(definition: &ExperimentDefinition) {
+fn warn_identical_arms(definition: &ExperimentDefinition) {
     let Some(version) = definition.current() else { return };
     let is_alike = |one: &ExperimentArm, other: &ExperimentArm| {
         (&one.component, &one.settings) == (&other.component, &other.settings)
     };
     for (index, arm) in version.arms.iter().enumerate() {
         if let Some(other) = version.arms[..index].iter().find(|other| is_alike(other, arm)) {
-            out::progress(&format!(
+            stdio::progress(&format!(
                 "{} and {} are the same component with the same settings: whatever they differ by will be chance",
                 other.name, arm.name
             ));
@@ -393,18 +407,18 @@ fn tell_alike(definition: &ExperimentDefinition) {
     }
 }
 
-fn tell_overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) {
-    for line in enrolment::overlaps(experiments, definition) {
-        out::progress(&line);
+fn warn_overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) {
+    for line in experiment_assignment::overlaps(experiments, definition) {
+        stdio::progress(&line);
     }
 }
 
 /// Says which runs take part, and what the user's file and the one of the folder say that holds in none of them.
-fn tell_set_aside(definition: &ExperimentDefinition, args: &LocationArgs) -> anyhow::Result<()> {
+fn print_overridden_choices(definition: &ExperimentDefinition, args: &LocationArgs) -> anyhow::Result<()> {
     let Some(version) = definition.current() else { return Ok(()) };
     let RunTargeting { workflow, workspace } = &version.only;
     if workflow.is_none() && workspace.is_none() {
-        out::progress(
+        stdio::progress(
             "new runs of every workflow in every folder take part; --workflow and --workspace limit it to some, with --new-version",
         );
     }
@@ -419,12 +433,12 @@ fn tell_set_aside(definition: &ExperimentDefinition, args: &LocationArgs) -> any
     // What cannot be read here the run says.
     let Ok(bundle) = policies::bundle(&files, &folder, args, PinMode::Leave) else { return Ok(()) };
     for arm in &version.arms {
-        let aside = enrolment::set_aside(&place.config, &files, &bundle, version, arm);
+        let aside = experiment_assignment::set_aside(&place.config, &files, &bundle, version, arm);
         if !aside.is_empty() {
-            out::progress(&format!(
+            stdio::progress(&format!(
                 "arm {} overrides {}: they do not apply in its runs, except where it abstains",
                 arm.name,
-                words::list(&aside)
+                text_format::list(&aside)
             ));
         }
     }
@@ -432,7 +446,7 @@ fn tell_set_aside(definition: &ExperimentDefinition, args: &LocationArgs) -> any
 }
 
 fn now() -> UnixMs {
-    enrolment::now()
+    experiment_assignment::now()
 }
 
 #[cfg(test)]

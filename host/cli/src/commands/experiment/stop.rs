@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use baton_lab::experiment::VersionState;
+use baton_runtime::expect_person;
 use clap::{Args, ValueHint};
 
 use super::{experiments, said};
 use crate::args::OutputFormatArg;
-use crate::enrolment::now;
-use crate::exit::CliExit;
-use crate::out;
+use crate::exit_status::CliExit;
+use crate::experiment_assignment::now;
 use crate::render::experiment as render;
+use crate::stdio;
 
 /// Enrol no more runs; those already enrolled keep their arm
 #[derive(Debug, Args)]
@@ -34,6 +35,7 @@ pub(crate) struct ExperimentStopArgs {
 }
 
 pub(super) fn stop(args: ExperimentStopArgs) -> anyhow::Result<CliExit> {
+    expect_person("ending an experiment")?;
     let experiments = experiments(args.state_dir.as_deref())?;
     // Nothing is made for one that is not there.
     experiments.read(&args.name).map_err(said)?;
@@ -44,7 +46,7 @@ pub(super) fn stop(args: ExperimentStopArgs) -> anyhow::Result<CliExit> {
             last.state = VersionState::Stopped { at: now(), why: args.why };
             experiments.write(&definition, &held).map_err(said)?;
         }
-        _ => out::progress(&format!("experiment {} took no more runs already", args.name)),
+        _ => stdio::progress(&format!("experiment {} took no more runs already", args.name)),
     }
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
     Ok(CliExit::Done)

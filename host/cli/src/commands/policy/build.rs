@@ -9,9 +9,9 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::args::OutputFormatArg;
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::render::{record, words};
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::{json_record, text_format};
+use crate::stdio;
 
 /// Build a policy into a component
 #[derive(Debug, Args)]
@@ -47,12 +47,12 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<CliExit> {
         };
         let folder = c.bindings()?;
         let document = json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "policy-bindings",
             "folder": folder.to_string_lossy(),
         });
-        if !record::write(args.format.format, &document)? {
-            out::progress(&format!("wrote the bindings into {}", folder.display()));
+        if !json_record::write(args.format.format, &document)? {
+            stdio::progress(&format!("wrote the bindings into {}", folder.display()));
         }
         return Ok(CliExit::Done);
     }
@@ -70,16 +70,16 @@ pub(super) fn build(args: BuildArgs) -> anyhow::Result<CliExit> {
     };
     let digest = Digest::of(std::fs::read(&component)?);
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-build",
         "file": component.to_string_lossy(),
         "component": digest,
         "bytes": bytes,
         "built": by,
     });
-    if !record::write(args.format.format, &document)? {
-        let (component, size) = (component.display(), words::bytes(bytes));
-        out::progress(&format!("built {component}  {digest}  {size}, {by}"));
+    if !json_record::write(args.format.format, &document)? {
+        let (component, size) = (component.display(), text_format::bytes(bytes));
+        stdio::progress(&format!("built {component}  {digest}  {size}, {by}"));
     }
     Ok(CliExit::Done)
 }

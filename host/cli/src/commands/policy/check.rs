@@ -12,21 +12,21 @@ use baton_lab::conformance::{self, ConformancePlan, ConformanceReport, FunctionR
 use baton_runtime::core::Digest;
 use baton_runtime::core::grants::RequestedGrants;
 use baton_runtime::core::workflow::GivenSetting;
-use baton_runtime::engine::{ArtifactSource, ComponentGrants, ComponentInterface, Engine, EngineConfig};
+use baton_runtime::engine::{ArtifactSource, ComponentGrants, ComponentInterface};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
+use crate::exit_status::CliExit;
 use crate::policies::{NamedComponent, refused};
 use crate::registries::RegistryArgs;
-use crate::render::asking::QuestionProgress;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::{record, words};
-use crate::{out, policies};
+use crate::render::question_progress::QuestionProgress;
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::render::{json_record, text_format};
+use crate::{policies, stdio};
 
-use super::attempt::setting;
+use super::try_policy::setting;
 use golden::GoldenReplay;
 
 /// Check a policy against the contract with generated questions
@@ -96,15 +96,16 @@ struct PolicyCheckResult {
 
 pub(super) fn check(args: PolicyCheckArgs) -> anyhow::Result<CliExit> {
     let plan = ConformancePlan { seed: args.seed, questions: args.questions };
-    let checked = look_into(&args, plan)?;
+    let checked = run_check(&args, plan)?;
     if let Some(path) = &args.save {
         save(path, &checked.report)?;
     }
-    let document = PolicyCheckRecord { schema: record::SCHEMA, record: "policy-check", checked: &checked };
+    let document =
+        PolicyCheckRecord { schema: json_record::SCHEMA, record: "policy-check", checked: &checked };
     match args.format.format {
-        OutputFormat::Text => out::data(&text(&checked, &look::stdout()))?,
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => stdio::data(&text(&checked, &terminal_style::stdout()))?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(if checked.fit { CliExit::Done } else { CliExit::PolicyRefused })
 }
@@ -130,13 +131,13 @@ impl ArtifactSource for EmptyArtifactSource {
     }
 }
 
-fn look_into(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<PolicyCheckResult> {
+fn run_check(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<PolicyCheckResult> {
     let reference = args.policy.as_str();
     let named = policies::named(reference, &RegistryArgs::default())?;
     let set: BTreeMap<_, _> = args.settings.iter().cloned().collect();
     let asked_with = named.settings(&set);
     let NamedComponent { name, bytes, rules, .. } = named;
-    let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
+    let engine = policies::engine(&LocationArgs::default())?;
     // It is held to what it asks for; the workflow that names it has to grant that.
     let load = |ComponentGrants { artifacts, .. }: ComponentGrants| {
         let grants = ComponentGrants { artifacts, ..ComponentGrants::for_trial(&bytes) };
@@ -156,8 +157,8 @@ fn look_into(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<Po
     let mut asking = QuestionProgress::new(plan.questions, Some("`--questions 500`"));
     let report = conformance::check(&engine, &configured, plan, |asked| asking.at(asked));
     asking.end();
-    let fit = report.is_fit()
-        && goldens.as_ref().is_none_or(GoldenReplay::all_stand)
+    let fit = report.passed()
+        && goldens.as_ref().is_none_or(GoldenReplay::all_match)
         && unseen(&report, goldens.as_ref(), &rules).next().is_none();
     Ok(PolicyCheckResult {
         bytes: bytes.len(),
@@ -177,16 +178,20 @@ fn look_into(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<Po
 fn save(path: &std::path::Path, report: &ConformanceReport) -> anyhow::Result<()> {
     let broken: Vec<&RuleReport> = report.broken().collect();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-counterexamples",
         "component": report.component,
         "engine": report.engine,
         "seed": report.seed,
         "broken": broken,
     });
-    std::fs::write(path, record::pretty(&document)?)
+    std::fs::write(path, json_record::pretty(&document)?)
         .with_context(|| format!("writing the questions that broke a rule to {}", path.display()))?;
-    out::progress(&format!("{} in {}", words::counted(broken.len(), "counterexample"), path.display()));
+    stdio::progress(&format!(
+        "{} in {}",
+        text_format::counted(broken.len(), "counterexample"),
+        path.display()
+    ));
     Ok(())
 }
 
@@ -196,7 +201,7 @@ fn text(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     let mut text = format!("{}\n", verdict(checked, look));
     text.push_str(&abstained(checked, look));
     text.push('\n');
-    text.push_str(&format!("{name}  {}  {}\n", report.component, words::bytes(*bytes as u64)));
+    text.push_str(&format!("{name}  {}  {}\n", report.component, text_format::bytes(*bytes as u64)));
     text.push_str(&format!("decides    {}\n", decides.join(", ")));
     let names = |needs_grant| {
         let wanted = outline.imports.iter().filter(move |import| import.needs_grant == needs_grant);
@@ -211,7 +216,7 @@ fn text(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     }
     if !checked.wants.is_empty() {
         let must = look.paint(Tone::Warn, "must be granted");
-        text.push_str(&format!("asks for   {}  {must}\n", words::grants(&checked.wants)));
+        text.push_str(&format!("asks for   {}  {must}\n", text_format::grants(&checked.wants)));
     }
     text.push_str(&format!("exports    {}\n", look.wrap(&outline.exports.join(", "), 11)));
     let settings = if *settings == 0 { "none".to_owned() } else { settings.to_string() };
@@ -236,7 +241,7 @@ fn text(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
 fn asked_with(checked: &PolicyCheckResult) -> String {
     let values = if checked.rules.is_empty() { "their defaults" } else { "the values of the file" };
     let set: Vec<_> =
-        checked.set.iter().map(|(key, value)| format!("{key} = {}", words::given(value))).collect();
+        checked.set.iter().map(|(key, value)| format!("{key} = {}", text_format::given(value))).collect();
     match set.is_empty() {
         true => values.to_owned(),
         false => format!("{values}, and {}", set.join(", ")),
@@ -251,7 +256,7 @@ fn unseen<'r>(
     rules: &BTreeMap<String, GivenSetting>,
 ) -> impl Iterator<Item = &'r str> {
     let mute = report.mute().filter(|_| rules.is_empty()).map(|function| function.function.as_str());
-    mute.filter(move |function| goldens.is_none_or(|goldens| !goldens.shows(function)))
+    mute.filter(move |function| goldens.is_none_or(|goldens| !goldens.covers(function)))
 }
 
 /// A line for each function of which no generated question got a decision. A golden file shows one decision, and no more.
@@ -282,7 +287,7 @@ fn verdict(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     let are = if broken == 1 { "is" } else { "are" };
     let mut why = Vec::new();
     let is_shown_unfit =
-        !report.is_fit() || checked.golden.as_ref().is_some_and(|golden| !golden.all_stand());
+        !report.passed() || checked.golden.as_ref().is_some_and(|golden| !golden.all_match());
     if broken > 0 {
         why.push(format!("{broken} of {applied} rules {are} broken"));
     }
@@ -293,7 +298,7 @@ fn verdict(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
             unseen.join(" and ")
         ));
     }
-    why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(GoldenReplay::verdict));
+    why.extend(checked.golden.as_ref().filter(|golden| !golden.all_match()).map(GoldenReplay::verdict));
     let head = match is_shown_unfit {
         true => look.paint(Tone::Bad, "not fit to decide"),
         false => look.paint(Tone::Warn, "not shown to be fit"),
@@ -344,7 +349,7 @@ fn functions(report: &ConformanceReport) -> String {
         "function", "asked", "abstained", "worst fuel"
     );
     for function in &report.functions {
-        let percent = words::percent(function.worst_fuel, limit);
+        let percent = text_format::percent(function.worst_fuel, limit);
         let abstained = if function.abstained == 0 { "-".to_owned() } else { function.abstained.to_string() };
         text.push_str(&format!(
             "{:width$}  {:>9}  {:>9}  {:>12}  {percent:>3}%, question {}\n",
@@ -439,7 +444,7 @@ mod tests {
             rules: BTreeMap::new(),
             set: BTreeMap::new(),
             golden: None,
-            fit: report.is_fit(),
+            fit: report.passed(),
             report,
         }
     }

@@ -7,12 +7,12 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::args::{OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::policies::{NamedComponent, refused};
 use crate::registries::RegistryArgs;
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::{record, words};
-use crate::{out, policies};
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::render::{json_record, text_format};
+use crate::{policies, stdio};
 
 /// Show what a policy decides and which settings it has
 #[derive(Debug, Args)]
@@ -41,9 +41,9 @@ struct ComponentInspection {
 }
 
 pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<CliExit> {
-    let found = look_into(&args.policy)?;
+    let found = inspect_component(&args.policy)?;
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy",
         "policy": found.name,
         "component": found.digest,
@@ -53,15 +53,15 @@ pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<CliExit> {
         "settings": found.settings,
     });
     match args.format.format {
-        OutputFormat::Text => out::data(&text(&found, &look::stdout()))?,
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Text => stdio::data(&text(&found, &terminal_style::stdout()))?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     Ok(CliExit::Done)
 }
 
 /// Loads a component exactly as a run does, without a cache: it is looked at once.
-fn look_into(reference: &str) -> anyhow::Result<ComponentInspection> {
+fn inspect_component(reference: &str) -> anyhow::Result<ComponentInspection> {
     let NamedComponent { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     let policy = engine.load(&name, &bytes).map_err(|error| refused(reference, &error))?;
@@ -77,7 +77,7 @@ fn look_into(reference: &str) -> anyhow::Result<ComponentInspection> {
 
 fn text(found: &ComponentInspection, look: &TerminalStyle) -> String {
     let name = look.paint(Tone::Strong, &found.name);
-    let size = words::bytes(found.bytes as u64);
+    let size = text_format::bytes(found.bytes as u64);
     let mut text = format!("{name}  {}  {size}\ndecides    {}\n", found.digest, found.decides.join(", "));
     if !found.asks_next.is_empty() {
         text.push_str(&format!("layer      asks the next policy about {}\n", found.asks_next.join(", ")));
@@ -87,7 +87,7 @@ fn text(found: &ComponentInspection, look: &TerminalStyle) -> String {
     }
     for setting in &found.settings {
         let key = look.paint(Tone::Strong, &setting.key);
-        text.push_str(&format!("\n{key} = {}{}\n", words::setting(&setting.default), allowed(setting)));
+        text.push_str(&format!("\n{key} = {}{}\n", text_format::setting(&setting.default), allowed(setting)));
         text.push_str(&format!("    {}\n", look.wrap(&setting.doc.replace('\n', " "), 4)));
     }
     text

@@ -10,14 +10,14 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::outside::outside;
+use super::component_info::outside;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
-use crate::out;
-use crate::place::RunLocation;
+use crate::exit_status::CliExit;
+use crate::location::RunLocation;
 use crate::registries::{self, RegistryArgs};
-use crate::render::look::{self, TerminalStyle, Tone};
-use crate::render::{record, words};
+use crate::render::terminal_style::{self, TerminalStyle, Tone};
+use crate::render::{json_record, text_format};
+use crate::stdio;
 
 /// List the policies that were pulled, and those that are pinned here
 #[derive(Debug, Args)]
@@ -82,21 +82,21 @@ pub(super) fn list(args: PolicyListArgs) -> anyhow::Result<CliExit> {
     let rows = rows(&args.place, &depot, &PolicyLock::read(&path)?)?;
     match args.format.format {
         OutputFormat::Text => {
-            out::data(&text(&rows, &look::stdout()))?;
+            stdio::data(&text(&rows, &terminal_style::stdout()))?;
             if rows.is_empty() {
-                out::progress(&nothing(&path));
+                stdio::progress(&empty_message(&path));
             }
         }
-        OutputFormat::Json => out::data(&record::pretty(&json!({
-            "schema": record::SCHEMA,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&json!({
+            "schema": json_record::SCHEMA,
             "record": "policies",
             "lock": path,
             "policies": rows,
         }))?)?,
         OutputFormat::Jsonl => {
             for row in &rows {
-                out::data(&record::line(&PolicyListRecord {
-                    schema: record::SCHEMA,
+                stdio::data(&json_record::line(&PolicyListRecord {
+                    schema: json_record::SCHEMA,
                     record: "policy-kept",
                     row,
                 })?)?;
@@ -114,7 +114,7 @@ struct PolicyListRecord<'a> {
     row: &'a PolicyListRow,
 }
 
-fn nothing(lock: &Path) -> String {
+fn empty_message(lock: &Path) -> String {
     format!("no policy was pulled, and none is pinned in {}; `baton policy pull` pulls one", lock.display())
 }
 
@@ -174,7 +174,7 @@ fn text(rows: &[PolicyListRow], look: &TerminalStyle) -> String {
         if let Some(manifest) = &row.manifest {
             text.push_str(&format!("    manifest   {manifest}\n"));
         }
-        let size = row.bytes.map(|bytes| format!("  {}", words::bytes(bytes))).unwrap_or_default();
+        let size = row.bytes.map(|bytes| format!("  {}", text_format::bytes(bytes))).unwrap_or_default();
         text.push_str(&format!("    component  {}{size}\n", row.component));
         if !row.decides.is_empty() {
             text.push_str(&format!("    decides    {}\n", row.decides.join(", ")));

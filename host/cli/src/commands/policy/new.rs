@@ -12,9 +12,9 @@ use include_dir::{Dir, include_dir};
 use serde_json::json;
 
 use crate::args::OutputFormatArg;
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::render::record;
+use crate::exit_status::{CliExit, UsageError};
+use crate::render::json_record;
+use crate::stdio;
 
 use languages::PolicyLanguage;
 
@@ -39,7 +39,7 @@ const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), 
 
 /// The contract as one file: the one that names the package comes first.
 pub(super) fn print_contract() -> anyhow::Result<CliExit> {
-    out::data(&contract())?;
+    stdio::data(&contract())?;
     Ok(CliExit::Done)
 }
 
@@ -54,7 +54,7 @@ fn names_package(wit: &str) -> bool {
 }
 
 /// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
-const TAKEN: &str = "\
+const RESERVED_NAMES: &str = "\
     abstract alloc as async await baton-policy-resilience baton-sdk baton_policy_resilience baton_sdk become box break \
     budgeting compaction completion const continue core crate do dyn else enum exhaustion extern false final fn for gen \
     handoff if impl in let loop macro match mod move mut offloading override priv proc_macro prompting proptest pub recovery \
@@ -185,7 +185,7 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<CliExit> {
     let folder = args.folder.display();
     let next = args.language.next();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-new",
         "policy": name,
         "folder": args.folder.to_string_lossy(),
@@ -193,11 +193,11 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<CliExit> {
         "extends": extends.then_some(BUILT_IN),
         "next": next,
     });
-    if !record::write(args.format.format, &document)? {
+    if !json_record::write(args.format.format, &document)? {
         let next: String = next.iter().map(|command| format!("\n  {command}")).collect();
         let decides = listed(&decides);
         let what = if extends { format!("extends {BUILT_IN} and decides") } else { "decides".to_owned() };
-        out::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
+        stdio::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
     }
     Ok(CliExit::Done)
 }
@@ -233,7 +233,7 @@ fn crate_name(folder: &Path) -> anyhow::Result<String> {
         ))
         .into());
     }
-    if TAKEN.split(' ').any(|taken| taken == name) {
+    if RESERVED_NAMES.split(' ').any(|taken| taken == name) {
         return Err(UsageError(format!(
             "{name:?} is reserved by Rust or by the SDK; add a word, like my-{name}"
         ))

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::outside::{outside, remote};
+use super::component_info::{outside, remote};
 use crate::args::OutputFormatArg;
-use crate::exit::CliExit;
+use crate::exit_status::CliExit;
 use crate::files::write_whole;
-use crate::out;
 use crate::registries::{self, RegistryArgs};
-use crate::render::{record, words};
+use crate::render::{json_record, text_format};
+use crate::stdio;
 
 /// Pull a policy from a registry
 #[derive(Debug, Args)]
@@ -52,8 +52,8 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<CliExit> {
         write_whole(output, &delivered.bytes)?;
     }
     let did = if delivered.fetched { "pulled" } else { "had" };
-    let size = words::bytes(delivered.bytes.len() as u64);
-    out::progress(&format!(
+    let size = text_format::bytes(delivered.bytes.len() as u64);
+    stdio::progress(&format!(
         "{did} {}  {}  {size}, {}; it {}",
         delivered.name,
         delivered.pin.component,
@@ -62,7 +62,7 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<CliExit> {
     ));
     let pulled = reference.at(&delivered.pin.manifest).to_string();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-pull",
         "policy": delivered.name,
         "reference": pulled,
@@ -75,8 +75,8 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<CliExit> {
         "wants": outside.wants(),
         "file": args.output.as_ref().map(|file| file.to_string_lossy()),
     });
-    if !record::write(args.format.format, &document)? {
-        out::data(&format!("{pulled}\n"))?;
+    if !json_record::write(args.format.format, &document)? {
+        stdio::data(&format!("{pulled}\n"))?;
     }
     Ok(CliExit::Done)
 }

@@ -4,14 +4,14 @@ use baton_registry::PolicyArtifact;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::outside::{outside, remote};
+use super::component_info::{outside, remote};
 use crate::args::OutputFormatArg;
-use crate::exit::CliExit;
-use crate::fitness::ConformanceArgs;
+use crate::conformance_record::ConformanceArgs;
+use crate::exit_status::CliExit;
 use crate::policies::NamedComponent;
 use crate::registries::{self, RegistryArgs};
-use crate::render::{record, words};
-use crate::{fitness, out, policies};
+use crate::render::{json_record, text_format};
+use crate::{conformance_record, policies, stdio};
 
 /// Push a policy to a registry, under a tag
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
     let outside = outside(&place, &args.file, &named.name, &named.bytes)?;
     let engine = policies::engine(&place)?;
     let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
-    fitness::require(args.fitness, &place, &args.file, &[], &engine, &policy, &[])?;
+    conformance_record::require(args.fitness, &place, &args.file, &[], &engine, &policy, &[])?;
     let NamedComponent { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = PolicyArtifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
@@ -52,15 +52,19 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
     // Nothing, or nothing that can be read, is there where it is new.
     let before = depot.registry().resolve(&reference).ok();
     let digest = depot.registry().push(&reference, &artifact)?;
-    let size = words::bytes(artifact.component_bytes());
-    out::progress(&format!("pushed {name}  {}  {size}, which {}", artifact.component(), outside.sentence()));
+    let size = text_format::bytes(artifact.component_bytes());
+    stdio::progress(&format!(
+        "pushed {name}  {}  {size}, which {}",
+        artifact.component(),
+        outside.sentence()
+    ));
     let before = before.filter(|before| *before != digest).map(|before| reference.at(&before).to_string());
     if let Some(before) = &before {
-        out::progress(&format!("{reference} was another component before: {before}"));
+        stdio::progress(&format!("{reference} was another component before: {before}"));
     }
     let pushed = reference.at(&digest).to_string();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-push",
         "policy": name,
         "reference": pushed,
@@ -71,8 +75,8 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
         "wants": outside.wants(),
         "before": before,
     });
-    if !record::write(args.format.format, &document)? {
-        out::data(&format!("{pushed}\n"))?;
+    if !json_record::write(args.format.format, &document)? {
+        stdio::data(&format!("{pushed}\n"))?;
     }
     Ok(CliExit::Done)
 }

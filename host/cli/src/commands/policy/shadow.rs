@@ -5,11 +5,11 @@ use baton_runtime::shadows_of;
 use clap::Args;
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::CliExit;
-use crate::out;
-use crate::place::RunLocation;
+use crate::exit_status::CliExit;
+use crate::location::RunLocation;
 use crate::render::shadow::ShadowResults;
-use crate::render::{look, record};
+use crate::render::{json_record, terminal_style};
+use crate::stdio;
 
 /// Show the decisions of a run's shadow policies
 #[derive(Debug, Args)]
@@ -39,13 +39,13 @@ pub(crate) struct ShadowArgs {
 
 pub(super) fn shadow(args: ShadowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::to_read(&args.place, run.as_ref())?;
+    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
     let (run, story) = shadows_of(&place.config, run.as_ref())?;
     let found = ShadowResults { run: &run, story: &story, differences: usize::from(args.differences) };
     match args.format.format {
-        OutputFormat::Text => out::data(&found.text(&look::stdout()))?,
-        OutputFormat::Json => out::data(&record::pretty(&found.json())?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&found.json())?)?,
+        OutputFormat::Text => stdio::data(&found.text(&terminal_style::stdout()))?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&found.json())?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&found.json())?)?,
     }
     Ok(CliExit::Done)
 }

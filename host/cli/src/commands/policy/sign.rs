@@ -10,14 +10,14 @@ use baton_registry::{OciReference, SigningKey};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::outside::{remote, signing_key};
+use super::component_info::{remote, signing_key};
 use crate::args::OutputFormatArg;
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::files::{beside, write_whole};
-use crate::out;
 use crate::policies;
 use crate::registries::{self, RegistryArgs};
-use crate::render::record;
+use crate::render::json_record;
+use crate::stdio;
 
 /// Create a key pair for signing policies
 #[derive(Debug, Args)]
@@ -69,14 +69,14 @@ pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<CliExit> {
         .inspect_err(|_| drop(std::fs::remove_file(&private)))?;
     let id = key.public().id();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-keygen",
         "private": private.to_string_lossy(),
         "public": public.to_string_lossy(),
         "key": id,
     });
-    if !record::write(args.format.format, &document)? {
-        out::progress(&format!(
+    if !json_record::write(args.format.format, &document)? {
+        stdio::progress(&format!(
             "made {} (keep it to yourself) and {} (give it to everybody), key {}",
             private.display(),
             public.display(),
@@ -105,7 +105,7 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<CliExit> {
     let by = key.public().id();
     let signed = |reference: Option<&str>, file: Option<&Path>| {
         json!({
-            "schema": record::SCHEMA,
+            "schema": json_record::SCHEMA,
             "record": "policy-sign",
             "policy": args.policy,
             "key": by,
@@ -117,10 +117,10 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<CliExit> {
         let reference = remote(&args.policy)?;
         let depot = registries::depot(&args.registry)?;
         let (manifest, _) = depot.registry().sign(&reference, &key)?;
-        out::progress(&format!("signed {reference} with key {}", by.short()));
+        stdio::progress(&format!("signed {reference} with key {}", by.short()));
         let reference = reference.at(&manifest).to_string();
-        if !record::write(args.format.format, &signed(Some(&reference), None))? {
-            out::data(&format!("{reference}\n"))?;
+        if !json_record::write(args.format.format, &signed(Some(&reference), None))? {
+            stdio::data(&format!("{reference}\n"))?;
         }
         return Ok(CliExit::Done);
     }
@@ -130,8 +130,8 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<CliExit> {
     }
     let signature = beside(&file_of(&args.policy), "sig");
     write_whole(&signature, format!("{}\n", key.sign(&named.bytes)).as_bytes())?;
-    if !record::write(args.format.format, &signed(None, Some(&signature)))? {
-        out::progress(&format!("signed {} with key {}: {}", args.policy, by.short(), signature.display()));
+    if !json_record::write(args.format.format, &signed(None, Some(&signature)))? {
+        stdio::progress(&format!("signed {} with key {}: {}", args.policy, by.short(), signature.display()));
     }
     Ok(CliExit::Done)
 }

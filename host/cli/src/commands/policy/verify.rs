@@ -8,16 +8,16 @@ use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::outside::remote;
+use super::component_info::remote;
 use super::sign::file_of;
 use crate::args::{OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
+use crate::exit_status::{CliExit, UsageError};
 use crate::files::beside;
-use crate::out;
 use crate::policies::{self, refused};
 use crate::registries::{self, RegistryArgs};
-use crate::render::look::{self, Tone};
-use crate::render::record;
+use crate::render::json_record;
+use crate::render::terminal_style::{self, Tone};
+use crate::stdio;
 
 /// Largest signature of a file: base64 of some seventy bytes.
 const SIGNATURE_BYTES_MAX: u64 = 4 * 1024;
@@ -53,7 +53,7 @@ struct SignatureVerification {
     /// The manifest that `baton.lock` pins, if that is what was verified.
     pinned: Option<Digest>,
     /// If the tag leads elsewhere now: to what, and what is to be said of its signatures.
-    tag_now: Option<String>,
+    moved_tag: Option<String>,
 }
 
 pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<CliExit> {
@@ -64,7 +64,7 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<CliExit> {
     };
     let is_signed = matches!(verified.verdict, TrustResult::Signed { .. });
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "policy-verify",
         "policy": args.policy,
         "component": verified.component,
@@ -72,24 +72,24 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<CliExit> {
         "verified": is_signed,
         "verdict": verified.verdict,
         "pinned": verified.pinned,
-        "tag_now": verified.tag_now,
+        "tag_now": verified.moved_tag,
     });
     match args.format.format {
         OutputFormat::Text => {
-            let look = look::stdout();
+            let look = terminal_style::stdout();
             let (word, tone) = if is_signed { ("verified", Tone::Good) } else { ("not verified", Tone::Bad) };
             let (word, why) = (look.paint(tone, word), registries::verdict(&verified.verdict));
             let digest = verified.manifest.as_ref().unwrap_or(&verified.component);
             let pinned = if verified.pinned.is_some() { "\nthis is what baton.lock pins here" } else { "" };
-            let tag = verified.tag_now.map(|now| format!("\nthe tag leads elsewhere now: {now}"));
+            let tag = verified.moved_tag.map(|now| format!("\nthe tag leads elsewhere now: {now}"));
             let tag = tag.unwrap_or_default();
-            out::data(&format!("{word}: {}  {digest}\n{why}{pinned}{tag}\n", args.policy))?;
+            stdio::data(&format!("{word}: {}  {digest}\n{why}{pinned}{tag}\n", args.policy))?;
         }
-        OutputFormat::Json => out::data(&record::pretty(&document)?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&document)?)?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
     }
     if !is_signed {
-        out::progress(
+        stdio::progress(
             "no rule refuses it, so it would still be used; require a signature with --key PUB.pem, or with a rule in [trust]",
         );
     }
@@ -99,13 +99,13 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<CliExit> {
 fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<SignatureVerification> {
     let reference = remote(&args.policy)?;
     let depot = match key {
-        Some(key) => registries::depot_believing(&args.registry, TrustRules::only(key))?,
+        Some(key) => registries::resolver_with_trust(&args.registry, TrustRules::only(key))?,
         None => registries::depot(&args.registry)?,
     };
     // What this folder agreed to is what is meant here.
     let pin = PolicyLock::read(Path::new(LOCK_FILE))?.oci(&reference);
     let delivered = depot.get(&reference, pin.as_ref())?;
-    let tag_now = pin.as_ref().and_then(|pin| match depot.get(&reference, None) {
+    let moved_tag = pin.as_ref().and_then(|pin| match depot.get(&reference, None) {
         Ok(now) if now.pin.manifest == pin.manifest => None,
         Ok(now) => Some(format!("{} ({})", now.pin.manifest, registries::verdict(&now.verdict))),
         Err(RegistryError::Trust(error)) if error.is_refusal() => Some(error.to_string()),
@@ -114,7 +114,7 @@ fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Sig
     });
     let (manifest, component) = (Some(delivered.pin.manifest), delivered.pin.component);
     let pinned = pin.map(|pin| pin.manifest);
-    Ok(SignatureVerification { component, manifest, verdict: delivered.verdict, pinned, tag_now })
+    Ok(SignatureVerification { component, manifest, verdict: delivered.verdict, pinned, moved_tag })
 }
 
 fn of_file(
@@ -150,5 +150,5 @@ fn of_file(
     }
     let verdict = TrustResult::Signed { by: key.name, key: key.key.id() };
     let component = Digest::of(&named.bytes);
-    Ok(SignatureVerification { component, manifest: None, verdict, pinned: None, tag_now: None })
+    Ok(SignatureVerification { component, manifest: None, verdict, pinned: None, moved_tag: None })
 }

@@ -1,7 +1,7 @@
 //! `baton policy which`: who decides what where, and which file says so. Starts nothing. How it looks is in
 //! `render/which.rs`.
 
-mod gather;
+mod binding_resolver;
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use baton_runtime::core::{PhaseId, RoleName, RunId, Workflow};
 use clap::{Args, ValueHint};
 
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::layers::{ConfigLayers, placed};
-use crate::place::RunLocation;
+use crate::config_layers::{ConfigLayers, placed};
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
 use crate::policies::PinMode;
 use crate::render::which::{WhichReport, WhichSubject};
-use crate::render::{look, record};
+use crate::render::{json_record, terminal_style};
 use crate::task::{Task, folder_of};
-use crate::{enrolment, out, policies};
+use crate::{experiment_assignment, policies, stdio};
 
-use gather::{BindingResolver, effective};
+use binding_resolver::{BindingResolver, effective};
 
 /// Show which policy decides what, and which file configures it
 #[derive(Debug, Args)]
@@ -60,21 +60,21 @@ pub(super) fn which(args: WhichArgs) -> anyhow::Result<CliExit> {
         (None, None) => of_layers(&args)?,
     };
     match args.format.format {
-        OutputFormat::Text => out::data(&which.text(&look::stdout()))?,
-        OutputFormat::Json => out::data(&record::pretty(&which.json())?)?,
-        OutputFormat::Jsonl => out::data(&record::line(&which.json())?)?,
+        OutputFormat::Text => stdio::data(&which.text(&terminal_style::stdout()))?,
+        OutputFormat::Json => stdio::data(&json_record::pretty(&which.json())?)?,
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&which.json())?)?,
     }
     Ok(CliExit::Done)
 }
 
 /// What would decide in a run of a workflow.
 fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<WhichReport> {
-    let (workflow, layers) = Task::of_file(file).over_layers(&args.place)?;
+    let (workflow, layers) = Task::of_file(file).parse_with_layers(&args.place)?;
     let place = RunLocation::for_workflow(&args.place, &workflow, true)?;
     let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
     // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
-    let experiments = enrolment::foresee(&place, &workflow, &bundle);
+    let experiments = experiment_assignment::foresee(&place, &workflow, &bundle);
     let of = WhichSubject::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
     let mut which =
         planned(args, &workflow, &layers, of, &place, BindingResolver::of_bundle(&args.place, bundle)?)?;
@@ -118,11 +118,11 @@ fn planned(
 
 /// What decides in a run now, by its journal.
 fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<WhichReport> {
-    let place = RunLocation::to_read(&args.place, run)?;
+    let place = RunLocation::for_reading(&args.place, run)?;
     let (run, gatherer) = BindingResolver::of_run(&args.place, &place.config, run)?;
     let workflow = run.workflow();
     let scope = scope(args, workflow)?;
-    let seats = effective(gatherer.seats_of(&run)?, scope.as_ref(), workflow);
+    let seats = effective(gatherer.bindings_of_run(&run)?, scope.as_ref(), workflow);
     let of = WhichSubject::Run { run: run.id().clone(), workflow: workflow.name.clone() };
     Ok(WhichReport::new(of, workflow, seats))
 }

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use baton_runtime::core::workflow::RunSource;
 use baton_runtime::core::{RunId, Workflow};
-use baton_runtime::{RunOfFile, newest_of_file, newest_run};
+use baton_runtime::{RunOfFile, SuspectedChange, newest_of_file, newest_run};
 
 use super::has_changed;
 use crate::args::LocationArgs;
-use crate::exit::UsageError;
-use crate::place::{RunLocation, state_root};
-use crate::task::Task;
-use crate::task::boxes::PlanBoxes;
+use crate::config_layers::WORKSPACE_FILE;
+use crate::exit_status::UsageError;
+use crate::location::{RunLocation, state_root};
+use crate::policies::lock_files;
+use crate::task::plan_boxes::PlanBoxes;
+use crate::task::{CommandFiles, Task, path_aliases};
 
 /// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
 /// it leads to.
@@ -42,7 +44,7 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
 /// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with or that it lacks
 /// now, and a workflow file that was changed while a run worked, or one of the files that it names. `base` is the folder that their paths
 /// start from.
-pub(super) fn expect_own(
+pub(super) fn expect_no_agent_changes(
     task: &Task,
     place: &LocationArgs,
     workflow: &Workflow,
@@ -60,20 +62,45 @@ pub(super) fn expect_own(
         (Some(RunSource::File { .. }), Some(RunSource::Plan { .. })) => {
             Some(format!("{name} was a workflow file when run {run} began, and is a plan now"))
         }
-        (_, Some(RunSource::Plan { .. })) => other_checks(run, began, workflow),
+        (_, Some(RunSource::Plan { .. })) => {
+            let whole = task.reopened().map(|task| task.read(place)).transpose()?;
+            let whole = whole.as_ref().map_or(workflow, |whole| whole.reading.workflow());
+            other_checks(run, began, workflow, whole)
+        }
         _ => None,
     };
     let said = match said {
         None => {
             let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
-            let named = named_files(task, place, workflow, base).into_iter().filter(|file| *file != real);
-            let files: Vec<PathBuf> = own.then(|| real.clone()).into_iter().chain(named).collect();
-            earlier.changed_since(&files)?.map(|(run, file)| {
+            let mut named = named_files(task, place, workflow, base);
+            let commands = CommandFiles::of(workflow, earlier.workspace());
+            let folders: Vec<PathBuf> = commands.folders.iter().cloned().collect();
+            named.extend(commands.all());
+            let settings = earlier.workspace().join(WORKSPACE_FILE);
+            let (settings, gone) = match settings.exists() {
+                true => (Some(settings), None),
+                false => (None, Some(settings)),
+            };
+            named.extend(settings);
+            let ways = named.iter().flat_map(|file| path_aliases(file)).collect::<BTreeSet<_>>();
+            let ways = ways.into_iter().filter(|file| *file != real);
+            // A folder by its own name last: it says less.
+            let files = own.then(|| real.clone()).into_iter().chain(ways).chain(folders);
+            let files: Vec<PathBuf> = files.collect();
+            let suspected = match earlier.changed_since(&files)? {
+                None => gone.as_deref().map(|gone| earlier.removed_since(gone)).transpose()?.flatten(),
+                suspected => suspected,
+            };
+            suspected.map(|SuspectedChange { run, file, is_overlooked }| {
                 let name = if file.ends_with(path) { path } else { file };
-                format!(
-                    "{} was changed while run {run} worked, and an agent may have done it",
-                    name.display()
-                )
+                let name = name.display();
+                match is_overlooked {
+                    true => format!(
+                        "{name} may have been changed while run {run} worked, in a folder with more files than Baton compares, and an \
+                         agent may have done it"
+                    ),
+                    false => format!("{name} was changed while run {run} worked, and an agent may have done it"),
+                }
             })
         }
         said => said,
@@ -86,46 +113,39 @@ pub(super) fn expect_own(
     }
 }
 
-/// What decides about a run beside its own file: policies, and files of rules and modes, as absolute paths without links.
-fn named_files(task: &Task, place: &LocationArgs, workflow: &Workflow, base: &Path) -> BTreeSet<PathBuf> {
+/// What decides about a run beside its own file: policies and the locks that pin them, and files of rules and modes.
+fn named_files(task: &Task, place: &LocationArgs, workflow: &Workflow, base: &Path) -> Vec<PathBuf> {
     let read = task.read(place).map(|read| read.named).unwrap_or_default();
     let policies = workflow.policies.references().into_iter().map(str::to_owned);
-    read.into_iter().chain(policies).filter_map(|file| base.join(file).canonicalize().ok()).collect()
+    let files = read.into_iter().chain(policies).map(|file| base.join(file)).filter(|file| file.exists());
+    // A lock that is gone pins nothing.
+    files.chain(lock_files(workflow, base)).collect()
 }
 
-/// Checks that are new in a plan, and checks that phases and objectives of it had and have no more.
-fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String> {
-    let known: BTreeSet<&str> = checks(began).collect();
-    let new: Vec<String> =
-        checks(now).filter(|check| !known.contains(check)).map(|check| format!("`{check}`")).collect();
+/// Checks that are new in a plan, and checks that phases and objectives of it had and have no more. `whole` is the plan with its ticked boxes.
+fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow) -> Option<String> {
+    let known: BTreeSet<&str> = placed_checks(began).map(|(_, _, check)| check).collect();
+    let new = placed_checks(now).map(|(_, _, check)| check).filter(|check| !known.contains(check));
+    let new: Vec<String> = new.map(|check| format!("`{check}`")).collect();
     if !new.is_empty() {
         return Some(format!(
             "the plan has new checks since run {run} began, and an agent may have written them: {}",
             new.join(", ")
         ));
     }
-    let mut left: Vec<&str> = checks(now).collect();
-    let is_lost = |check: &&str| match left.iter().position(|one| one == check) {
+    // One that stands elsewhere now does not look at what it looked at.
+    let mut left: Vec<PlacedCheck<'_>> = placed_checks(whole).collect();
+    let is_lost = |check: &PlacedCheck<'_>| match left.iter().position(|one| one == check) {
         Some(at) => {
             left.swap_remove(at);
             false
         }
         None => true,
     };
-    let mut lost: Vec<&str> = checks(began).filter(is_lost).collect();
-    // One that stands elsewhere now does not look at what it looked at.
-    for before in &began.phases {
-        let Some(phase) = now.phases.iter().find(|phase| phase.title == before.title) else { continue };
-        if phase.verify != before.verify {
-            lost.extend(before.verify.as_deref());
-        }
-        for objective in &before.objectives {
-            let same = phase.objectives.iter().find(|now| now.id == objective.id);
-            if same.is_some_and(|now| now.verify != objective.verify) {
-                lost.extend(objective.verify.as_deref());
-            }
-        }
-    }
+    let lost = placed_checks(began).filter(is_lost).map(|(_, _, check)| check);
+    // What every phase is held to cannot have been taken from one.
+    let holds_all = |check: &&str| whole.phases.iter().all(|phase| phase.verify.as_deref() == Some(*check));
+    let mut lost: Vec<&str> = lost.filter(|check| !holds_all(check)).collect();
     lost.sort_unstable();
     lost.dedup();
     let lost: Vec<String> = lost.into_iter().map(|check| format!("`{check}`")).collect();
@@ -137,20 +157,27 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow) -> Option<String>
     })
 }
 
-/// The commands that a run of it is held to.
-fn checks(workflow: &Workflow) -> impl Iterator<Item = &str> {
+/// A check of a plan, behind the heading and the objective that it is of.
+type PlacedCheck<'w> = (&'w str, Option<&'w str>, &'w str);
+
+/// The commands that a run of it is held to, each where it stands.
+fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedCheck<'_>> {
     workflow.phases.iter().flat_map(|phase| {
-        let of_objectives = phase.objectives.iter().filter_map(|objective| objective.verify.as_deref());
-        phase.verify.as_deref().into_iter().chain(of_objectives)
+        let heading = phase.title.as_str();
+        let of_phase = phase.verify.as_deref().map(|check| (heading, None, check));
+        let of_objectives = phase.objectives.iter().filter_map(move |objective| {
+            Some((heading, Some(objective.description.as_str()), objective.verify.as_deref()?))
+        });
+        of_phase.into_iter().chain(of_objectives)
     })
 }
 
 /// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
-pub(super) fn ticked_undone(
+pub(super) fn explain_ticked_boxes(
     place: &LocationArgs,
     workflow: &Workflow,
 ) -> anyhow::Result<Option<anyhow::Error>> {
-    let mut places = RunLocation::of_earlier(place, workflow)?.into_iter();
+    let mut places = RunLocation::previous_locations(place, workflow)?.into_iter();
     let Some(run) = places.find_map(|place| newest_run(&place.config, workflow).transpose()).transpose()?
     else {
         return Ok(None);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use baton_lab::experiment::enrol;
+use baton_lab::experiment::assignment;
 use baton_lab::simulate::SimulatedArm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
@@ -15,10 +15,10 @@ use baton_runtime::{PolicyBundle, PolicySource, load_policies};
 
 use crate::args::LocationArgs;
 use crate::commands::policy::setting;
-use crate::enrolment::named_in_files;
-use crate::exit::UsageError;
-use crate::layers::placed;
-use crate::place::RunLocation;
+use crate::config_layers::placed;
+use crate::exit_status::UsageError;
+use crate::experiment_assignment::configured_component;
+use crate::location::RunLocation;
 use crate::policies;
 use crate::registries::RegistryArgs;
 
@@ -26,7 +26,7 @@ use crate::registries::RegistryArgs;
 const ARMS_MAX: usize = 16;
 
 /// What is called so where no arm is named.
-const AS_WRITTEN: &str = "workflow";
+const DEFAULT_ARM: &str = "workflow";
 
 /// An arm as it was named.
 struct ArmRequest {
@@ -67,7 +67,7 @@ pub(super) fn arms(
                 UsageError("--set is for the policy of an arm: name one with --arms".to_owned()).into()
             );
         }
-        let arms = vec![load(AS_WRITTEN.to_owned(), workflow.clone(), &bundle)?];
+        let arms = vec![load(DEFAULT_ARM.to_owned(), workflow.clone(), &bundle)?];
         return Ok(LoadedArms { arms, notes: Vec::new() });
     }
     let engine = policies::engine(place)?;
@@ -94,10 +94,11 @@ pub(super) fn arms(
             ..PolicyChoice::default()
         };
         decided.extend(decides.iter().copied());
-        let of_files =
-            |capability| named_in_files(workflow, files, &wanted.reference, policy.digest(), capability);
+        let of_files = |capability| {
+            configured_component(workflow, files, &wanted.reference, policy.digest(), capability)
+        };
         let mut workflow = workflow.clone();
-        lay_over(&mut workflow, &decides, &choice, of_files);
+        apply_arm(&mut workflow, &decides, &choice, of_files);
         arms.push(load(wanted.name, workflow, &bundle)?);
     }
     let decided: Vec<Capability> = decided.into_iter().collect();
@@ -106,7 +107,7 @@ pub(super) fn arms(
 
 /// That arms decide where the workflow chooses a policy itself, if they do.
 fn narrower(workflow: &Workflow, decides: &[Capability]) -> Option<String> {
-    let places = enrol::narrower(workflow, decides);
+    let places = assignment::narrower(workflow, decides);
     let said: Vec<String> =
         places.iter().map(|(place, capability)| format!("{capability} in {place}")).collect();
     (!said.is_empty()).then(|| {
@@ -120,7 +121,7 @@ fn narrower(workflow: &Workflow, decides: &[Capability]) -> Option<String> {
 
 /// An arm decides what it can, everywhere: also where the workflow names another policy for a role or a phase. `of_files` says how the files
 /// name the same component, if it decides this there: the settings of the arm are laid over theirs, as in an experiment.
-fn lay_over(
+fn apply_arm(
     workflow: &mut Workflow,
     decides: &[Capability],
     choice: &PolicyChoice,

@@ -10,11 +10,11 @@ use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 
 use crate::args::{LocationArgs, OutputFormatArg};
-use crate::exit::{CliExit, UsageError};
-use crate::out;
-use crate::place::RunLocation;
-use crate::render::record;
+use crate::exit_status::{CliExit, UsageError};
+use crate::location::RunLocation;
+use crate::render::json_record;
 use crate::render::simulation::numbers;
+use crate::stdio;
 
 /// Estimate a model from recorded runs
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<CliExit> {
         runs => runs.iter().map(|run| Some(RunId::new(run))).collect(),
     };
     for run in named {
-        let place = RunLocation::to_read(&args.place, run.as_ref())?;
+        let place = RunLocation::for_reading(&args.place, run.as_ref())?;
         let (journal, run) = journal_of(&place.config, run.as_ref())?;
         fitter.take(&journal, &run)?;
     }
@@ -66,7 +66,7 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<CliExit> {
         })
         .collect();
     let document = json!({
-        "schema": record::SCHEMA,
+        "schema": json_record::SCHEMA,
         "record": "simulation-fit",
         "runs": fitted.runs,
         "fitted": fitted.fitted(),
@@ -74,15 +74,15 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<CliExit> {
         "model": numbers(&fitted.model),
         "basis": basis,
     });
-    if record::write(args.format.format, &document)? {
+    if json_record::write(args.format.format, &document)? {
         return Ok(CliExit::Done);
     }
     match &args.out {
         Some(path) => {
             let (numbers, runs, s) = (fitted.fitted(), fitted.runs, if fitted.runs == 1 { "" } else { "s" });
-            out::progress(&format!("{numbers} numbers fitted from {runs} run{s}, in {}", path.display()));
+            stdio::progress(&format!("{numbers} numbers fitted from {runs} run{s}, in {}", path.display()));
         }
-        None => out::data(&text)?,
+        None => stdio::data(&text)?,
     }
     Ok(CliExit::Done)
 }

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::{StatsAnswerResult, units};
 use crate::args::OutputFormatArg;
-use crate::exit::UsageError;
+use crate::exit_status::UsageError;
 use crate::render::stats::{StatsAnswer, number};
-use crate::render::words;
+use crate::render::text_format;
 
 /// No experiment has more arms.
 const ARMS_MAX: u16 = 100;
@@ -107,7 +107,7 @@ impl SrmArgs {
         };
         let outside = match u32::try_from(once.outside).unwrap_or(u32::MAX) {
             0 => String::new(),
-            outside => format!("; {} in arms without a weight", words::count(outside, "unit")),
+            outside => format!("; {} in arms without a weight", text_format::count(outside, "unit")),
         };
         Ok(StatsAnswer::new("stats-srm", format!("{verdict}{outside}"))
             .with("e_p", always.p)

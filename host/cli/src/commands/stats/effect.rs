@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::{StatsAnswerResult, numbers, units};
 use crate::args::OutputFormatArg;
-use crate::exit::UsageError;
+use crate::exit_status::UsageError;
 use crate::render::stats::{StatsAnswer, number};
 
 /// Largest list of values on standard input: some millions.
@@ -68,9 +68,14 @@ impl MeanArgs {
         let level = number((1.0 - alpha) * 100.0);
         let interval = format!("{level} % interval {} to {} {holds}", number(lower), number(upper));
         let sentence = match scale {
-            EffectScale::Difference => format!("candidate is {} control; {interval}", beside(value, "")),
+            EffectScale::Difference => {
+                format!("candidate is {} control; {interval}", above_or_below(value, ""))
+            }
             EffectScale::Relative => {
-                format!("candidate is {} control; {interval}, as a share", beside(100.0 * value, " %"))
+                format!(
+                    "candidate is {} control; {interval}, as a share",
+                    above_or_below(100.0 * value, " %")
+                )
             }
         };
         Ok(StatsAnswer::new("stats-mean", sentence)
@@ -262,7 +267,7 @@ impl CupedArgs {
         };
         let sentence = format!(
             "candidate is {} control, with {} % less variance than without the adjustment",
-            beside(effect, ""),
+            above_or_below(effect, ""),
             number((1000.0 * found.saving).round() / 10.0)
         );
         Ok(StatsAnswer::new("stats-cuped", sentence)
@@ -281,7 +286,7 @@ impl CupedArgs {
 }
 
 /// "0.2 above", "12 % below".
-fn beside(value: f64, unit: &str) -> String {
+fn above_or_below(value: f64, unit: &str) -> String {
     let side = if value < 0.0 { "below" } else { "above" };
     format!("{}{unit} {side}", number(value.abs()))
 }

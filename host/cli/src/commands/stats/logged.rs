@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 
 use super::StatsAnswerResult;
 use crate::args::OutputFormatArg;
-use crate::exit::UsageError;
+use crate::exit_status::UsageError;
 use crate::render::stats::{StatsAnswer, number};
 
 /// Largest file: some hundred thousand decisions.

@@ -9,8 +9,8 @@ use baton_lab::compare::{
 };
 use maud::{Markup, PreEscaped, html};
 
-use super::super::page::{COLOURS, DRAWINGS, clean};
-use super::numbers;
+use super::super::html_page::{COLOURS, DRAWINGS, clean};
+use super::number_format;
 
 /// Width of every drawing; the page scales it.
 pub(super) const WIDTH: f64 = 860.0;
@@ -108,7 +108,7 @@ pub(super) fn forest(of: &Comparison, candidate: usize) -> Figure {
     };
     let bottom = 22.0 + ROW * rows.len() as f64;
     let described = rows.iter().map(|(metric, effect)| {
-        let (value, interval) = numbers::effect(metric, effect);
+        let (value, interval) = number_format::effect(metric, effect);
         format!("{}: {value} ({interval}), {}.", metric.name, judged(of, metric, effect).0)
     });
     let body = html! {
@@ -120,7 +120,7 @@ pub(super) fn forest(of: &Comparison, candidate: usize) -> Figure {
             @if let Some(shown) = effect.shown() {
                 @let y = 26.0 + ROW * index as f64;
                 @let (word, class) = judged(of, metric, effect);
-                @let (value, interval) = numbers::effect(metric, effect);
+                @let (value, interval) = number_format::effect(metric, effect);
                 text x="0" y=(at(y + 4.0)) { (clean(&metric.name)) }
                 line class={ "bar " (class) } x1=(at(x(shown.lower))) x2=(at(x(shown.upper))) y1=(at(y)) y2=(at(y)) {}
                 @for (end, side) in [(shown.lower, -1.0), (shown.upper, 1.0)] {
@@ -140,7 +140,7 @@ pub(super) fn forest(of: &Comparison, candidate: usize) -> Figure {
         }
     };
     Figure {
-        title: format!("Effect of {name} on each outcome, with its {}", numbers::interval_name(of)),
+        title: format!("Effect of {name} on each outcome, with its {}", number_format::interval_name(of)),
         described: described.collect::<Vec<_>>().join(" "),
         height: bottom + 24.0,
         body,
@@ -202,14 +202,14 @@ pub(super) fn path(of: &Comparison, metric: &Metric, effect: &Effect) -> Option<
         text class="small" x=(at(LEFT)) y=(at(BOTTOM + 20.0)) { (first.n) " " (of.design.unit()) "s" }
         text class="small" text-anchor="end" x=(at(RIGHT)) y=(at(BOTTOM + 20.0)) { (last.n) " " (of.design.unit()) "s" }
     };
-    let (value, interval) = numbers::effect(metric, effect);
+    let (value, interval) = number_format::effect(metric, effect);
     Some(Figure {
         title: format!(
             "{}: effect of {} as {}s came, with its {}",
             metric.name,
             effect.arm,
             of.design.unit(),
-            numbers::interval_name(of)
+            number_format::interval_name(of)
         ),
         described: format!(
             "From {} to {} {}s; it ends at {value} ({interval}).",
@@ -232,8 +232,8 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
         format!(
             "{} of {} expected, {}",
             observed.get(index).copied().unwrap_or_default(),
-            numbers::trimmed(expected),
-            numbers::share(arm.share)
+            number_format::trimmed(expected),
+            number_format::share(arm.share)
         )
     };
     let body = html! {
@@ -293,5 +293,5 @@ fn nice(value: f64) -> f64 {
 fn percent_tick(share: f64) -> String {
     let hundred = 100.0 * share;
     let sign = if hundred > 0.0 { "+" } else { "" };
-    format!("{sign}{} %", numbers::fixed(hundred, usize::from(hundred.abs() < 5.0 && hundred != 0.0)))
+    format!("{sign}{} %", number_format::fixed(hundred, usize::from(hundred.abs() < 5.0 && hundred != 0.0)))
 }

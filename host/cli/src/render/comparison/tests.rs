@@ -3,16 +3,16 @@
 use baton_lab::compare::{Comparison, MetricScale};
 
 use super::*;
-use crate::render::look::TerminalStyle;
-use crate::render::page::clean;
+use crate::render::html_page::clean;
+use crate::render::terminal_style::TerminalStyle;
 
 fn all() -> [(&'static str, Comparison); 5] {
     [
-        ("trade_off", samples::trade_off()),
-        ("three", samples::three()),
-        ("early", samples::early()),
-        ("broken", samples::broken()),
-        ("simulated", samples::simulated()),
+        ("trade_off", test_samples::trade_off()),
+        ("three", test_samples::three()),
+        ("early", test_samples::early()),
+        ("broken", test_samples::broken()),
+        ("simulated", test_samples::simulated()),
     ]
 }
 
@@ -25,9 +25,9 @@ fn people_read_the_verdict_first() {
 
 #[test]
 fn programs_read_one_document() {
-    let document = json(&samples::early());
+    let document = json(&test_samples::early());
     assert_eq!((&document["schema"], &document["record"]), (&1.into(), &"comparison".into()));
-    insta::assert_snapshot!("comparison_json", record::pretty(&document).unwrap());
+    insta::assert_snapshot!("comparison_json", json_record::pretty(&document).unwrap());
     for (_, comparison) in all() {
         let again: Comparison = serde_json::from_value(json(&comparison)).unwrap();
         assert_eq!(again.verdict, comparison.verdict);
@@ -37,8 +37,8 @@ fn programs_read_one_document() {
 
 #[test]
 fn the_page_and_the_picture_are_whole() {
-    insta::assert_snapshot!("comparison_html", html(&samples::trade_off()));
-    insta::assert_snapshot!("comparison_svg", svg(&samples::trade_off()));
+    insta::assert_snapshot!("comparison_html", html(&test_samples::trade_off()));
+    insta::assert_snapshot!("comparison_svg", svg(&test_samples::trade_off()));
     for (name, comparison) in all() {
         let page = html(&comparison);
         for drawing in [&page, &svg(&comparison)] {
@@ -74,7 +74,7 @@ fn text_and_page_have_the_numbers_of_the_json() {
             (json(&comparison), html(&comparison), text(&comparison, &TerminalStyle::bare(400)));
         for metric in &comparison.metrics {
             for (index, effect) in metric.effects.iter().enumerate() {
-                let (said, interval) = numbers::effect(metric, effect);
+                let (said, interval) = number_format::effect(metric, effect);
                 assert!(
                     page.contains(&clean(&said)) && page.contains(&interval),
                     "{name}: {said} {interval}"
@@ -108,7 +108,7 @@ proptest::proptest! {
     #[test]
     fn no_text_becomes_markup(name in "[ -~\\PC\\x00-\\x1f]{0,40}") {
         let tags = |text: &str| text.matches('<').count();
-        let (hostile, plain) = (samples::named(&name, &name, &name, &name), samples::named("t", "n", "p", "r"));
+        let (hostile, plain) = (test_samples::named(&name, &name, &name, &name), test_samples::named("t", "n", "p", "r"));
         proptest::prop_assert_eq!(tags(&html(&hostile)), tags(&html(&plain)));
     }
 }
@@ -122,10 +122,10 @@ fn no_name_gets_out_of_its_place() {
         "a & b ' c <!-- d",
         "]]><x>\u{0}\u{1b}[31m\u{85}",
     ];
-    let plain = samples::named("t", "n", "p", "r");
+    let plain = test_samples::named("t", "n", "p", "r");
     let tags = |text: &str| text.matches('<').count();
     for name in hostile {
-        let comparison = samples::named(name, name, name, name);
+        let comparison = test_samples::named(name, name, name, name);
         for (bad, good) in [(html(&comparison), html(&plain)), (svg(&comparison), svg(&plain))] {
             // A longer sentence has more lines in the picture; no tag but `text` may come of it.
             let lines = |text: &str| text.matches("<text").count() + text.matches("</text").count();

@@ -4,16 +4,16 @@ use baton_lab::replay::{FirstDivergence, WarningOutcome};
 use maud::{Markup, html};
 
 use super::{PolicyReplayReport, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, share};
+use crate::render::candidate_trial::occasion;
 use crate::render::decision::said;
-use crate::render::page;
-use crate::render::trial::occasion;
+use crate::render::html_page;
 
 impl PolicyReplayReport<'_> {
     /// One page.
     pub(crate) fn html(&self) -> String {
         let title = self.title();
         let body = html! {
-            h1 { (page::clean(&title)) }
+            h1 { (html_page::clean(&title)) }
             div.verdict {
                 @let sentences = self.warnings().into_iter().chain(self.sums(&self.whose()).sentences());
                 @for (index, sentence) in sentences.enumerate() { p.result[index == 0] { (sentence) "." } }
@@ -32,7 +32,7 @@ impl PolicyReplayReport<'_> {
                 }
             }
         };
-        page::page(&title, body)
+        html_page::page(&title, body)
     }
 
     fn warnings_section(&self) -> Markup {
@@ -52,7 +52,7 @@ impl PolicyReplayReport<'_> {
                             @for count in [sums.hits, sums.misses, sums.false_alarms, sums.quiet, sums.censored] {
                                 td.n { (count) }
                             }
-                            td { (share(&sums.warned_of())) }
+                            td { (share(&sums.recall())) }
                             td { (share(&sums.false_alarm_rate())) }
                             td.n { (mean_turns(sums)) }
                         }
@@ -71,7 +71,7 @@ impl PolicyReplayReport<'_> {
                     @let (on, off) = (function.on_course, function.off_course);
                     tr {
                         th { (name) }
-                        @for count in [on.asked(), on.same, on.other_words, on.differs, on.abstained, on.faults, off.asked()] {
+                        @for count in [on.asked(), on.same, on.reason_differs, on.differs, on.abstained, on.faults, off.asked()] {
                             td.n { (count) }
                         }
                     }

@@ -3,9 +3,9 @@
 use baton_lab::replay::FirstDivergence;
 
 use super::{PolicyReplayReport, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, seconds};
-use crate::render::look::TerminalStyle;
-use crate::render::trial::{bare, drawn};
-use crate::render::words;
+use crate::render::candidate_trial::{bare, drawn};
+use crate::render::terminal_style::TerminalStyle;
+use crate::render::text_format;
 
 impl PolicyReplayReport<'_> {
     pub(super) fn alarms_table(&self, look: &TerminalStyle) -> Option<String> {
@@ -31,7 +31,7 @@ impl PolicyReplayReport<'_> {
                 of => say(sum / of),
             };
             row.push(mean_turns(sums));
-            row.push(mean(sums.lead_tokens, sums.hits_with_tokens, words::tokens));
+            row.push(mean(sums.lead_tokens, sums.hits_with_tokens, text_format::tokens));
             row.push(mean(sums.lead_ms, sums.hits, seconds));
             table.add_row(row);
         }

@@ -61,7 +61,7 @@ fn replayed() -> ReplayResult {
         recorded.count(&context.recorded);
         candidate.count(&context.candidate.unwrap());
     }
-    let on_course = MatchCounts { same: 30, other_words: 0, differs: 2, faults: 0, abstained: 0 };
+    let on_course = MatchCounts { same: 30, reason_differs: 0, differs: 2, faults: 0, abstained: 0 };
     let off_course = MatchCounts { same: 5, ..MatchCounts::default() };
     let run = RunId::new("20260212-103000");
     let departure = FirstDivergence {
@@ -138,7 +138,7 @@ fn nobody_misses_what_they_are_not_asked_about() {
 fn programs_get_a_schema_in_each_record() {
     let (document, lines) = with(|found| (found.json(), found.lines()));
     assert_eq!(lines.len(), 1 + 1 + 1 + 3);
-    assert!(lines.iter().chain([&document]).all(|line| line["schema"] == record::SCHEMA));
+    assert!(lines.iter().chain([&document]).all(|line| line["schema"] == json_record::SCHEMA));
     let mut first = document.clone();
     first["contexts"].as_array_mut().unwrap().truncate(1);
     insta::assert_json_snapshot!("replay_json", first);
@@ -172,10 +172,10 @@ fn a_verification_says_what_it_rests_on() {
             ("r2".into(), Ok(VerificationSummary { refold: Ok((40, 20)), decisions: other_engine })),
             ("r3".into(), Ok(VerificationSummary { refold: Ok((9, 4)), decisions: gone.clone() })),
             ("r4".into(), Ok(VerificationSummary { refold: Err(refused), decisions: gone })),
-            ("r5".into(), Err(LabError::NoQuestion { run: "r5".into(), seq: Seq(3) })),
+            ("r5".into(), Err(LabError::QuestionNotFound { run: "r5".into(), seq: Seq(3) })),
         ],
     };
     assert!(!runs.is_complete());
-    assert!(runs.lines().iter().all(|line| line["schema"] == record::SCHEMA));
+    assert!(runs.lines().iter().all(|line| line["schema"] == json_record::SCHEMA));
     insta::assert_snapshot!("verify_text", runs.text(&TerminalStyle::bare(140)));
 }

@@ -100,7 +100,7 @@ fn what_decides_is_shown_with_the_file_that_says_so() {
 #[test]
 fn of_two_pins_for_a_seat_the_later_decides() {
     // M3
-    use crate::render::samples::pin;
+    use crate::render::test_samples::pin;
     let build = || PolicyScope::Phase { phase: "build".into() };
     let pins = [
         pin("resilience", Capability::Handoff, PolicyScope::Run),

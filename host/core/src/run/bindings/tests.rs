@@ -83,7 +83,7 @@ fn every_step_of_a_person_stands_behind_and_the_first_one_stays() {
     assert_eq!(behind(&seats), ["built-in", "a", "b", "c"]);
     for policy in ["c", "b", "a"] {
         assert_eq!(back(&seats).as_deref(), Some(policy));
-        seats.take_back(&pin(policy), &workflow);
+        seats.roll_back(&pin(policy), &workflow);
     }
     assert_eq!(back(&seats), None);
     for n in 0..20 {

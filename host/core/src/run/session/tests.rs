@@ -100,9 +100,9 @@ fn a_window_that_hardly_fills_is_no_news() {
         let source = OccupancySource::Agent;
         let event = AgentEvent::Occupancy { used_tokens: Some(used), window_tokens, source };
         s.observe(Seq(1), UnixMs(0), &event);
-        let is_news = s.has_filled();
+        let is_news = s.occupancy_changed();
         if is_news {
-            s.used_when_asked = s.used_tokens;
+            s.used_at_last_query = s.used_tokens;
         }
         is_news
     };

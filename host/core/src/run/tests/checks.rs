@@ -10,7 +10,7 @@ use crate::progress::ProgressEvent;
 use crate::run::phase::Phase;
 use crate::run::step::PhaseStep;
 use crate::run::tests::splits::wide;
-use crate::run::tests::world::{ScriptedTurn, TestRun, workflow};
+use crate::run::tests::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::workflow::{Acceptance, Workflow};
 
 #[test]
@@ -294,4 +294,35 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     assert_eq!(world.run.changed_earlier(1), BTreeSet::from([path]));
     world.run.phases[0].step = PhaseStep::Pending;
     assert_eq!(world.run.changed_earlier(1), BTreeSet::new(), "it is not over");
+}
+
+#[test]
+fn what_the_next_run_reads_is_known_by_its_name_and_of_the_rest_a_change_may_be_overlooked() {
+    // N6: in a folder with more files than are listed, a workflow file that an agent had changed was used.
+    let mut flow = workflow(&[("1", &["a"])]);
+    flow.next_run_files = ["job.toml", "tools"].map(str::to_owned).to_vec();
+    let mut world = ended(flow, &[]);
+    let next_run_files = world.run.workflow.next_run_files.clone();
+    world.run.phases[0].facts = WorkspaceFacts { next_run_files, ..Default::default() };
+    for file in ["job.toml", "tools"] {
+        assert!(world.run.may_have_changed(file), "{file}");
+    }
+    for file in ["job.toml.orig", "tools/agent.sh", "tools2/agent.sh", "other.toml"] {
+        assert!(!world.run.may_have_changed(file) && !world.run.may_have_overlooked(file), "{file}");
+    }
+    world.run.phases[0].facts = WorkspaceFacts { has_unseen: true, ..Default::default() };
+    for named in ["job.toml", "tools/agent.sh"] {
+        assert!(!world.run.may_have_changed(named) && !world.run.may_have_overlooked(named), "{named}");
+    }
+    assert!(world.run.may_have_overlooked("other.toml") && world.run.may_have_overlooked("tools2/agent.sh"));
+}
+
+#[test]
+fn a_check_that_was_changed_beyond_what_is_listed_is_named() {
+    // D3
+    let mut flow = workflow(&[("1", &["a"])]);
+    flow.phases[0].verify = Some("sh check.sh".into());
+    let mut phase = Phase::new(flow.phases.remove(0));
+    phase.facts.next_run_files = vec!["check.sh".into(), "job.toml".into()];
+    assert_eq!(phase.modified_checks()[0].files, ["check.sh"]);
 }

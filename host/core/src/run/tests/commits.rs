@@ -7,7 +7,7 @@ use crate::progress::ProgressEvent;
 use crate::view::RunStatus;
 use crate::workflow::Workflow;
 
-use super::world::{TestRun, workflow};
+use super::test_run::{TestRun, workflow};
 
 /// Phase "20", split into a part for each of two objectives, which name `o0.txt` and `o1.txt`.
 fn split(change: impl FnOnce(&mut Workflow)) -> TestRun {

@@ -1,13 +1,18 @@
 //! What is reported against an objective whose phase is over (A11).
 
-use super::world::{TestRun, workflow};
+use std::collections::BTreeMap;
+
+use super::test_run::{TestRun, workflow};
 use crate::action::{Action, RunOutcome};
+use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::Digest;
 use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff};
 use crate::observation::{ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
+use crate::run::phase::Phase;
+use crate::time::UnixMs;
 use crate::view::RunStatus;
-use crate::workflow::PhaseLoop;
+use crate::workflow::{PhaseLoop, Workflow};
 
 /// Two phases of one objective each; the session of the second reports these when it has begun.
 fn walked(reports: Vec<AgentReport>) -> TestRun {
@@ -229,4 +234,115 @@ fn what_a_round_of_a_loop_learnt_is_told_to_the_next_one() {
     let again = told.last().unwrap();
     assert!(again.iter().any(|lesson| lesson == "plan.md must name both"), "{told:?}");
     assert!(TOLD.iter().all(|words| again.iter().any(|lesson| lesson == words)), "{told:?}");
+}
+
+/// Once this session works, its host dies, and the next one finds that the work of a phase on these files is lost.
+fn taken_up(flow: Workflow, session: &str, phase: &str, files: &[&str]) -> TestRun {
+    let mut world = TestRun::new(flow);
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == session) {
+        assert!(world.step());
+    }
+    world.forget();
+    let files = files.iter().map(|file| (*file).to_owned()).collect();
+    world.put(Input::WorkLost { phase: phase.into(), files, beyond: 0 });
+    assert!(world.step());
+    world.crash();
+    world.go();
+    world
+}
+
+#[test]
+fn work_that_is_gone_when_a_host_takes_a_run_up_is_not_done() {
+    // A11: the folder was deleted and cloned again.
+    let mut world = taken_up(workflow(&[("1", &["a"]), ("2", &["b"])]), "s2", "1", &["a.txt", "c.txt"]);
+    assert_eq!((world.run.status(), status_of_a(&world)), (RunStatus::Paused, ObjectiveStatus::InProgress));
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert_eq!(
+        text,
+        "The work on objective a is no longer in the folder, as if it had been restored or cloned again, or an agent had changed it \
+         before the host ended: a.txt and 1 more file are missing or as before. Is the work done?"
+    );
+    world.answer(PauseAnswer::Retry);
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
+    // What a person accepts is not asked about again.
+    let mut world = taken_up(workflow(&[("1", &["a"]), ("2", &["b"])]), "s2", "1", &["a.txt"]);
+    world.answer(PauseAnswer::Accept);
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 1));
+    assert!(world.run.changes_in_workspace().iter().all(|of| of.phase.as_str() != "1" || !of.counts));
+}
+
+#[test]
+fn work_that_is_gone_is_done_again_where_its_phase_is_at_work() {
+    // A11
+    let mut flow = workflow(&[("1", &["a", "b", "c"])]);
+    flow.phases[0].objectives[0].files = vec!["a.txt".into()];
+    let mut world = TestRun::new(flow);
+    assert!(world.step());
+    while status_of_a(&world) != ObjectiveStatus::Done {
+        assert!(world.step());
+    }
+    world.forget();
+    world.put(Input::WorkLost { phase: "1".into(), files: vec!["a.txt".into()], beyond: 0 });
+    assert!(world.step());
+    assert_eq!(status_of_a(&world), ObjectiveStatus::InProgress);
+    world.crash();
+    world.go();
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
+}
+
+#[test]
+fn work_that_is_gone_stays_gone_until_a_person_says_otherwise() {
+    // A11: neither a second crash nor what an agent reports of it brings files back.
+    let mut world = TestRun::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+        assert!(world.step());
+    }
+    world.forget();
+    for _ in 0..2 {
+        world.put(Input::WorkLost { phase: "1".into(), files: vec!["a.txt".into()], beyond: 0 });
+    }
+    let done = AgentReport::ObjectiveUpdate {
+        objective: "a".into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+    };
+    world.put(Input::Reported { session: Some("s2".into()), digest: Digest::of("done"), report: done });
+    for _ in 0..3 {
+        assert!(world.step());
+    }
+    world.crash();
+    world.go();
+    assert_eq!((world.run.status(), status_of_a(&world)), (RunStatus::Paused, ObjectiveStatus::InProgress));
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert_eq!(text.matches("no longer in the folder").count(), 1, "{text}");
+}
+
+#[test]
+fn earlier_contents_of_files_are_known() {
+    // A11: what is lost comes back as one of these.
+    let mut phase = Phase::new(workflow(&[("1", &["a"])]).phases.remove(0));
+    let file = |path: &str, content: &str| ChangedFile {
+        path: path.into(),
+        bytes: 1,
+        exists: true,
+        digest: Some(Digest::of(content)),
+        is_new: false,
+    };
+    let mut measure = |at, files: &[(&str, &str)]| {
+        let changed = files.iter().map(|(path, content)| file(path, content)).collect();
+        phase.set_facts(&WorkspaceFacts { changed, ..Default::default() }, UnixMs(at));
+        phase.past_looks.clone()
+    };
+    assert!(measure(1, &[("a", "1"), ("b", "1")]).contents.is_empty());
+    let looks = measure(2, &[("a", "2"), ("b", "1")]);
+    assert_eq!((looks.newest_at, looks.newest_is_whole), (UnixMs(2), true));
+    assert_eq!(looks.contents, BTreeMap::from([("a".to_owned(), vec![Digest::of("1")])]));
+    // As it was at the start of the phase, it is not listed.
+    let looks = measure(3, &[("a", "1")]);
+    assert_eq!(looks.contents["a"], [Digest::of("1"), Digest::of("2")]);
+    assert_eq!(looks.contents["b"], [Digest::of("1")]);
+    for round in 0..40 {
+        measure(4, &[("a", &round.to_string())]);
+    }
+    assert_eq!(phase.past_looks.contents["a"].len(), 16);
 }

@@ -1,6 +1,6 @@
 //! How sessions end that were not stopped by a verdict, and what the view says of objectives meanwhile.
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{RecoveryAction, Verdict};
 use crate::facts::AgentEvent;

@@ -4,7 +4,7 @@ use crate::decision::*;
 use crate::observation::{AssessTrigger, ObjectiveView, PolicyQuery, SplitTrigger, TurnUsage};
 use crate::time::DurationMs;
 
-use super::world::TestRun;
+use super::test_run::TestRun;
 
 /// Why it decides anything.
 pub(super) const REASON: &str = "the test says so";

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::Staleness;
 use crate::facts::AgentEvent;

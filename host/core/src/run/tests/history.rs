@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::observation::QueryFacts;
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 
 /// The facts of every question, in order.
 fn told(world: &TestRun) -> Vec<QueryFacts> {

@@ -1,6 +1,6 @@
 //! One walk a behaviour.
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{QuotaCause, SplitAction, SubPhase, WorkStyle};
 use crate::ids::Digest;
@@ -288,7 +288,7 @@ fn a_quota_wait_is_no_time_no_continuation_and_no_retry() {
 #[test]
 fn phases_of_one_provider_wait_together() {
     // B4–B6
-    let mut workflow = super::world::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
+    let mut workflow = super::test_run::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
     workflow.limits.parallel = 2;
     let mut world = TestRun::new(workflow);
     world.script = [ScriptedTurn::Quota(Some(10))].into();
@@ -311,7 +311,7 @@ fn phases_of_one_provider_wait_together() {
 fn what_counts_as_one_provider_is_what_the_roles_say() {
     // B4
     let waiting_at_once = |agent: AgentKind, providers: [&str; 2]| {
-        let mut workflow = super::world::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
+        let mut workflow = super::test_run::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
         workflow.limits.parallel = 2;
         let role = |agent, provider: &str| Role { provider: Some(provider.to_owned()), ..Role::of(agent) };
         workflow.roles.insert("executor".into(), role(AgentKind::Rehearsal, providers[0]));

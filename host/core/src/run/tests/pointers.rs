@@ -1,6 +1,6 @@
 //! What agents are pointed to: the files of the host, what earlier phases learnt, and where they are after a compaction.
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::ids::{Digest, SessionId};
 use crate::input::{AgentReport, Input};

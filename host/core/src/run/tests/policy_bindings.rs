@@ -1,6 +1,6 @@
 //! Who decides where, other policies put in place on the way, and the breaker (M3).
 
-use super::world::{TestRun, label, workflow};
+use super::test_run::{TestRun, label, workflow};
 use crate::action::Action;
 use crate::decision::{
     AbstentionRecord, Decision, DecisionSource, Fault, FaultRecord, OffloadingDecision, Provenance,
@@ -341,7 +341,7 @@ fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
     // A switch is not taken back for what stands behind it, and what it replaced loses the failing one as well.
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
     for policy in ["house", "rules"] {
-        let put = world.run.with_rest(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        let put = world.run.with_previous_chain(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
         apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     }
     let fault = ("house", DecisionSource::Next);
@@ -410,7 +410,7 @@ fn the_view_says_who_decided_even_if_it_decides_no_more() {
 fn what_is_put_in_place_keeps_the_chain_behind_it() {
     // M3, M4: what it abstains from is decided as before.
     let run = run_of(&[chain("team", &["rules", "built-in"])]);
-    let put = |pin: PolicyBinding| links(&run.with_rest(pin, PolicyChangeCause::Command));
+    let put = |pin: PolicyBinding| links(&run.with_previous_chain(pin, PolicyChangeCause::Command));
     assert_eq!(put(pin("mine", PolicyScope::Run)), ["mine", "team", "rules", "built-in"]);
     assert_eq!(put(pin("mine", in_phase("1"))), ["mine", "team", "rules", "built-in"]);
     // Another build, or other settings, of one that decides takes its place.
@@ -419,12 +419,12 @@ fn what_is_put_in_place_keeps_the_chain_behind_it() {
     let set = PolicyBinding { settings: Digest::of("other"), ..pin("built-in", PolicyScope::Run) };
     assert_eq!(put(set), ["built-in", "team", "rules"]);
     // A file that changed takes its own place, not that of another one.
-    let changed = run.with_rest(newer("rules"), PolicyChangeCause::File);
+    let changed = run.with_previous_chain(newer("rules"), PolicyChangeCause::File);
     assert_eq!(links(&changed), ["team", "rules", "built-in"]);
     assert_eq!(changed.then[0].component, Digest::of("newer"));
     // Where a chain grows too long, the last of all stays.
     let long = run_of(&[chain("a", &["b", "c", "d", "built-in"])]);
-    let longer = long.with_rest(pin("mine", PolicyScope::Run), PolicyChangeCause::Command);
+    let longer = long.with_previous_chain(pin("mine", PolicyScope::Run), PolicyChangeCause::Command);
     assert_eq!(links(&longer), ["mine", "a", "b", "c", "built-in"]);
 }
 
@@ -444,7 +444,7 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     // M3
     let mut run = run_of(&[pin("resilience", PolicyScope::Run)]);
     let put = |run: &mut Run, pin: PolicyBinding| {
-        let pin = run.with_rest(pin, PolicyChangeCause::Command);
+        let pin = run.with_previous_chain(pin, PolicyChangeCause::Command);
         run.change_pins(&[pin], PolicyChangeCause::Command);
     };
     put(&mut run, pin("house", PolicyScope::Run));
@@ -467,7 +467,7 @@ fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
     // M3
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
     for policy in ["good", "bad"] {
-        let put = world.run.with_rest(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        let put = world.run.with_previous_chain(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
         apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     }
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("good", &["bad"]))));
@@ -519,7 +519,7 @@ fn a_phase_follows_the_run_again_after_the_last_step_back() {
     let begins_with = |pins: &[PolicyBinding]| at_work(workflow(&[("1", &["a"])]), pins).run;
     let mut run = begins_with(&[pin("resilience", PolicyScope::Run)]);
     let put = |run: &mut Run, pin: PolicyBinding| {
-        let pin = run.with_rest(pin, PolicyChangeCause::Command);
+        let pin = run.with_previous_chain(pin, PolicyChangeCause::Command);
         run.change_pins(&[pin], PolicyChangeCause::Command);
     };
     let decides = |run: &Run| links(run.pin_for(0, ASKED).unwrap());
@@ -549,7 +549,7 @@ fn a_phase_follows_the_run_again_after_the_last_step_back() {
 fn a_phase_follows_the_run_again_where_its_policy_keeps_failing() {
     // M3
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
-    let put = world.run.with_rest(pin("mine", in_phase("1")), PolicyChangeCause::Command);
+    let put = world.run.with_previous_chain(pin("mine", in_phase("1")), PolicyChangeCause::Command);
     apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("built-in", &["mine"]))));
     assert_eq!(deciding(&world), ["built-in"], "the phase has none of its own");
@@ -561,7 +561,7 @@ fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
     // M3: who stands before it did nothing wrong, and it does not come back in the place of that one.
     let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
     for put in [pin("house", PolicyScope::Run), pin("rules", in_phase("1"))] {
-        let pin = world.run.with_rest(put, PolicyChangeCause::Command);
+        let pin = world.run.with_previous_chain(put, PolicyChangeCause::Command);
         apply(&mut world, Input::PolicyChanged { pins: vec![pin], cause: PolicyChangeCause::Command });
     }
     let fails = || {

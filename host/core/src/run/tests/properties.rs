@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::world::{ScriptedTurn, TestRun, workflow, wrong_answer};
+use super::test_run::{ScriptedTurn, TestRun, workflow, wrong_answer};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{SplitAction, SubPhase, WorkStyle};
 use crate::ids::ObjectiveId;

@@ -1,6 +1,6 @@
 //! What is told of a wait for a provider, and what the prompt after it says (B4–B8).
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::Action;
 use crate::decision::{Assessment, Evidence, QuotaCause, Verdict};
 use crate::facts::{ErrorSignal, SignalSource};
@@ -38,25 +38,25 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     let mut world = at_work();
     let hit = || "You've hit your usage limit.".to_owned();
     let now = world.run.now;
-    world.run.wait_in_place(0, QuotaCause::Usage, None, hit());
+    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, None, hit());
     assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
     let numbers = world.run.actions;
-    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit(), None);
+    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), None);
     let retry_at = now + world.run.backoff(0);
     assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
     assert_eq!(world.run.actions, numbers, "journals of earlier versions fold as they were written");
 
     // Whose judgment it is, if another policy called it a limit.
     let mut world = at_work();
-    world.run.wait_for_quota(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
+    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
     let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(ProgressEvent::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
     assert!(world.run.out.iter().any(is_named));
 
     // A reset that was told already is not told again.
     let mut world = at_work();
     let until = Some(world.run.now + DurationMs::from_mins(5));
-    world.run.wait_in_place(0, QuotaCause::Usage, until, hit());
-    world.run.wait_for_quota(0, QuotaCause::Usage, until, &[0], hit(), None);
+    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, until, hit());
+    world.run.begin_host_quota_wait(0, QuotaCause::Usage, until, &[0], hit(), None);
     assert_eq!(told(&mut world), [(None, false, hit())]);
 }
 
@@ -75,7 +75,7 @@ fn an_agent_that_retries_is_told_from_one_that_does_not() {
     };
     let now = world.run.now;
     world.run.session_mut(0).unwrap().notice(Seq(90), now, retry);
-    world.run.wait_in_place(0, QuotaCause::Rate, None, String::new());
+    world.run.begin_agent_quota_wait(0, QuotaCause::Rate, None, String::new());
     assert_eq!(told(&mut world), [(None, true, String::new())]);
 }
 

@@ -1,7 +1,7 @@
 //! What a policy may do about a session that could go no further, and about a prompt whose objectives are not done.
 
 use super::fake_policy::REASON;
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::{Action, RunOutcome};
 use crate::decision::{
     Assessment, CompletionDecision, Decision, Evidence, RecoveryAction, RecoveryDecision, Verdict,
@@ -81,9 +81,9 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         session.answer_bytes = 20;
         let assessment =
             Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
-        world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
-        let PhaseStep::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
-        world.run.take_recovery(0, &[0], &judgment, &ask());
+        world.run.apply_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
+        let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+        world.run.apply_recovery(0, &[0], &judgment, &ask());
         world.go();
         let question = &world.run.view(world.now).unwrap().questions[0];
         assert_eq!(question.choices[0], first, "{question:?}");
@@ -100,12 +100,12 @@ fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
             assert!(world.step());
         }
         world.run.phases[0].judged_by = judged_by.map(str::to_owned);
-        let asked = world.run.asked_of_ending(
+        let asked = world.run.question_about_ending(
             0,
             SplitTrigger::OutOfContinuations,
             "Two sessions used up their windows.",
         );
-        asked.for_people().to_owned()
+        asked.user_text().to_owned()
     };
     assert_eq!(asked(None), "Two sessions used up their windows.");
     assert!(
@@ -127,7 +127,7 @@ fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker()
         let assessment =
             Assessment { verdict: Verdict::Failed, evidence, warning: None, reason: "so".into() };
         let judgment = Judgment::of(&assessment, by.map(str::to_owned));
-        world.run.take_recovery(0, &[0], &judgment, &ask());
+        world.run.apply_recovery(0, &[0], &judgment, &ask());
         world.go();
         let seq_of = |notice: &ProgressEvent| match notice {
             ProgressEvent::Stopped { evidence, .. } => Some(evidence[0].seq),
@@ -239,14 +239,14 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
         warning: None,
         reason: REASON.into(),
     };
-    world.run.answering = Some("odd".to_owned());
-    world.run.take_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
-    world.run.answering = None;
-    let PhaseStep::Recovering { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
-    world.run.take_recovery(0, &[0], &judgment, &ask());
+    world.run.answering_policy = Some("odd".to_owned());
+    world.run.apply_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
+    world.run.answering_policy = None;
+    let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
+    world.run.apply_recovery(0, &[0], &judgment, &ask());
     world.go();
     let (question, shown) = world.run.questions.iter().next().expect("a person is asked");
-    let shown = shown.cause.for_people();
+    let shown = shown.cause.user_text();
     assert!(shown.ends_with("(The policy odd judged it so.)"), "{shown:?}");
     let answer =
         Input::Answered { question: *question, choice: PauseAnswer::Retry, message: Some("CSV".into()) };
@@ -288,8 +288,8 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         warning: None,
         reason: "it answered".into(),
     };
-    world.run.take_completion(0, AssessTrigger::PromptEnded, &[0, 1, 2], answered, &decision);
-    let PhaseStep::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
+    world.run.apply_completion(0, AssessTrigger::PromptEnded, &[0, 1, 2], answered, &decision);
+    let PhaseStep::DecidingRecovery { focus, judgment, .. } = &world.run.phases[0].step else {
         panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
     };
     assert_eq!(*focus, [1, 2], "what has its evidence is done, and nothing else");
@@ -314,7 +314,7 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
     world.run.judge(0, AssessTrigger::PromptEnded, vec![0]);
     let step = world.run.phases[0].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
-    world.run.take_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
+    world.run.apply_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
     assert_eq!(world.run.phases[0].step, step, "what has ended is judged first");
 }
 

@@ -11,7 +11,7 @@ use crate::time::UnixMs;
 use crate::view::{PhaseOrigin, PhaseStatus, RunStatus};
 use crate::workflow::{ReviewRequirement, Workflow};
 
-use super::world::{ScriptedTurn, TestRun, workflow};
+use super::test_run::{ScriptedTurn, TestRun, workflow};
 
 fn parts(count: usize) -> SplitAction {
     let part = |n: usize| SubPhase {

@@ -1,6 +1,6 @@
 //! The turns of a phase: given again while the work moves, and never without end.
 
-use super::world::*;
+use super::test_run::*;
 use crate::action::Action;
 use crate::facts::{AgentEvent, Refusal, RefusalKind};
 use crate::input::{Input, PauseAnswer};

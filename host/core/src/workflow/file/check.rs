@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::derive::derive;
+use super::derived_values::derive;
 use super::diagnostic::Diagnostics;
 use super::limits::notify;
 use super::policies::PolicyTableReader;
@@ -13,7 +13,7 @@ use super::schema::{LocatedValue, PhaseSchema, WorkflowSchema};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
     AgentKind, AgentSource, CommitSettings, CommitTime, ConfigLayer, EXECUTOR, PolicyLayerFile, Role,
-    RunLimits, TickedPlan, Workflow, WorkspaceChoice, branch_fault,
+    RunLimits, TickedPlan, Workflow, WorkspaceChoice, branch_name_error,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
@@ -47,7 +47,7 @@ pub(super) fn check(
     let paths = checker.paths(&shape.paths);
     let limits = checker.limits(&shape.limits);
     let of_file = shape.limits.continuations;
-    let continuations = mode.continuations.or(of_file).or(mode.continuations_of_org);
+    let continuations = mode.continuations.or(of_file).or(mode.org_continuations);
     let providers = checker.providers(&shape.limits.providers, &roles, &mode.providers);
     let commits = checker.commits(shape.commit, shape.commit_branch.as_ref(), &shape.phases);
     let phases = shape.phases.into_iter().map(|phase| checker.phase(phase.into_inner())).collect();
@@ -76,6 +76,7 @@ pub(super) fn check(
         source: None,
         plan: shape.plan.map(|plan| TickedPlan { path: join(base, plan.get()), boxes: Vec::new() }),
         commits,
+        next_run_files: Vec::new(),
     };
     (workflow, said)
 }
@@ -118,7 +119,7 @@ impl WorkflowChecker<'_, '_> {
     ) -> CommitSettings {
         if let Some(branch) = branch {
             let name = branch.get();
-            if let Some(fault) = branch_fault(name) {
+            if let Some(fault) = branch_name_error(name) {
                 let what = format!("`commit_branch`: \"{}\" {fault}", name.escape_debug());
                 let hint = "a name with the run in it fits every run: commit_branch = \"work/{run}\"";
                 self.problems.at(branch.span(), "commit_branch", what, hint);

@@ -10,7 +10,7 @@ use super::roles::{is_role, role_hint};
 use super::schema::{CONTINUATIONS_MAX, LocatedValue, ModeSchema, ModesSchema, TURNS_MAX};
 use crate::ids::RoleName;
 use crate::workflow::org::{self, ORG_BYTES_MAX, OrgOutline, OrgProperty};
-use crate::workflow::turns::MODES;
+use crate::workflow::turn_table::MODES;
 use crate::workflow::{Mode, Role};
 
 /// Before the name of a role in a property, which has `_` where the role has `-`.
@@ -19,7 +19,7 @@ const CONTINUATIONS: &str = "MAX_CONTINUATIONS";
 /// The property that says which mode the others are about.
 const MODE: &str = "MODE";
 /// Values by which a file says that a role has no budget in its mode, as in the table that people know.
-const NOTHING: [&str; 4] = ["-", "–", "—", "nil"];
+const NO_BUDGET: [&str; 4] = ["-", "–", "—", "nil"];
 
 /// What the mode of the workflow comes to.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(super) struct ActiveMode {
     /// Continuations that the file names for its mode; wins over `[limits]`.
     pub(super) continuations: Option<u32>,
     /// Continuations of an Org file; `[limits]` wins over them.
-    pub(super) continuations_of_org: Option<u32>,
+    pub(super) org_continuations: Option<u32>,
     /// Providers of roles in other modes.
     pub(super) providers: BTreeSet<String>,
 }
@@ -56,8 +56,8 @@ impl WorkflowChecker<'_, '_> {
             for (of, said) in self.mode_file(file, roles) {
                 if of == mode {
                     active.turns.extend(said.turns.into_iter().map(|(role, (turns, _))| (role, turns)));
-                    active.continuations_of_org =
-                        said.continuations.map(|(count, _)| count).or(active.continuations_of_org);
+                    active.org_continuations =
+                        said.continuations.map(|(count, _)| count).or(active.org_continuations);
                 }
             }
         }
@@ -184,7 +184,7 @@ fn take(
         };
     }
     let mode = mode_of(outline, property, path)?;
-    if NOTHING.contains(&property.value.to_ascii_lowercase().as_str()) {
+    if NO_BUDGET.contains(&property.value.to_ascii_lowercase().as_str()) {
         return Ok(());
     }
     let (min, max) = if role.is_some() { (1, TURNS_MAX) } else { (0, CONTINUATIONS_MAX) };

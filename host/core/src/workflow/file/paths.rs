@@ -7,7 +7,7 @@ use super::check::WorkflowChecker;
 use super::diagnostic::suggest;
 use super::schema::{LocatedValue, PathsSchema};
 use super::values::path_fault;
-use crate::workflow::paths::{PathKey, PathTemplates, RESERVED, TemplateError};
+use crate::workflow::paths::{PathKey, PathTemplates, RESERVED_NAMES, TemplateError};
 
 impl WorkflowChecker<'_, '_> {
     /// The templates, each its default where the file does not name it.
@@ -53,7 +53,7 @@ impl WorkflowChecker<'_, '_> {
             |names: &[&str]| names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
         let said = format!("`{name}` in [paths] cannot be \"{}\"", template.escape_debug());
         let (what, hint) = match key.fault(template) {
-            Some(TemplateError::Brace) => {
+            Some(TemplateError::UnbalancedBrace) => {
                 (said, "a brace stands alone: write a placeholder as {phase}, and no other brace".to_owned())
             }
             Some(TemplateError::Unknown(unknown)) => {
@@ -98,7 +98,7 @@ fn shape_fault(key: PathKey, path: &str) -> Option<String> {
         return Some(fault.replace("the workspace", base));
     }
     let first = path.split('/').next().unwrap_or_default();
-    if key != PathKey::Folder && RESERVED.contains(&first) {
+    if key != PathKey::Folder && RESERVED_NAMES.contains(&first) {
         return Some(format!("is `{first}`, which Baton fills itself; choose another name"));
     }
     None

@@ -9,7 +9,9 @@ use super::sandbox;
 use super::schema::{LocatedValue, PhaseSchema, RoleSchema, ServerSchema};
 use super::values::{ID_RULE, is_id, is_variable_name};
 use crate::ids::RoleName;
-use crate::workflow::{AgentError, AgentKind, AgentSource, EXECUTOR, Permission, Role, RoleServer, turns};
+use crate::workflow::{
+    AgentError, AgentKind, AgentSource, EXECUTOR, Permission, Role, RoleServer, turn_table,
+};
 
 /// How agents call Baton's own tools.
 const OWN_SERVER: &str = "baton";
@@ -76,7 +78,7 @@ impl WorkflowChecker<'_, '_> {
             Some(None) => before,
             Some(Some(agent)) => {
                 self.keys_fit(place, &agent, &shape);
-                Role { set_by: AgentSource::Role, ..before.played_by(&agent) }
+                Role { set_by: AgentSource::Role, ..before.reassigned_to(&agent) }
             }
             None => {
                 self.keys_fit(place, &before.agent, &shape);
@@ -280,12 +282,12 @@ impl WorkflowChecker<'_, '_> {
 
 /// Whether a name is one of the file's roles, or of the table of turns.
 pub(super) fn is_role(name: &str, roles: &BTreeMap<RoleName, Role>) -> bool {
-    roles.contains_key(&RoleName::from(name)) || turns::TABLE.iter().any(|(known, _)| *known == name)
+    roles.contains_key(&RoleName::from(name)) || turn_table::TABLE.iter().any(|(known, _)| *known == name)
 }
 
 /// What to do about a name that is no role.
 pub(super) fn role_hint(name: &str, roles: &BTreeMap<RoleName, Role>) -> String {
-    let known = roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
+    let known = roles.keys().map(RoleName::as_str).chain(turn_table::TABLE.iter().map(|(name, _)| *name));
     let known: BTreeSet<&str> = known.collect();
     format!("{} Or declare it: [roles.{}]", suggest(name, known), name.escape_debug())
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::diagnostic::{Diagnostics, WorkflowError};
+use super::parse_document;
 use super::schema::{LocatedValue, RulesSchema};
-use super::shape_of;
 use crate::workflow::rules::{InvalidRuleEntry, wrong_entries};
 use crate::workflow::{GivenSetting, SettingValue};
 
@@ -14,7 +14,7 @@ use crate::workflow::{GivenSetting, SettingValue};
 /// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do. A file without a rule is a mistake too.
 pub fn rules_file(text: &str, origin: &str) -> Result<BTreeMap<String, GivenSetting>, WorkflowError> {
     let mut problems = Diagnostics::new(origin, text);
-    let shape: RulesSchema = shape_of(text, "a file of rules", &rules_schema(), &mut problems)?;
+    let shape: RulesSchema = parse_document(text, "a file of rules", &rules_schema(), &mut problems)?;
     let mut rules: BTreeMap<String, GivenSetting> = BTreeMap::new();
     for (key, entries) in shape.lists().into_iter().filter(|(_, entries)| !entries.is_empty()) {
         let texts: Vec<&str> = entries.iter().map(|entry| entry.get().as_str()).collect();

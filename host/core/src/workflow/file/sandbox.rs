@@ -11,9 +11,9 @@ use crate::workflow::{NetworkTarget, Sandbox};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PathListRule {
     /// Absolute, or from the home.
-    Whole,
+    AbsoluteOnly,
     /// These, or relative to the tree.
-    OrInTree,
+    AbsoluteOrInTree,
 }
 
 /// The model; only good where no problem was added.
@@ -39,19 +39,21 @@ pub(super) fn sandbox(
         });
         targets.collect()
     });
-    let write =
-        table.write.map(|paths| checked(problems, place, span.clone(), "write", paths, PathListRule::Whole));
-    let read =
-        table.read.map(|paths| checked(problems, place, span.clone(), "read", paths, PathListRule::Whole));
+    let write = table
+        .write
+        .map(|paths| checked(problems, place, span.clone(), "write", paths, PathListRule::AbsoluteOnly));
+    let read = table
+        .read
+        .map(|paths| checked(problems, place, span.clone(), "read", paths, PathListRule::AbsoluteOnly));
     let hide = checked(
         problems,
         place,
         span.clone(),
         "hide",
         table.hide.unwrap_or_default(),
-        PathListRule::OrInTree,
+        PathListRule::AbsoluteOrInTree,
     );
-    Sandbox { level: table.level, network, write, read, hide, protect: Vec::new() }
+    Sandbox { level: table.level, network, write, read, hide, ..Sandbox::default() }
 }
 
 fn checked(
@@ -89,7 +91,7 @@ fn fault(path: &str, kind: PathListRule) -> Option<&'static str> {
             Some("is a whole home or a whole system: name what is needed of it")
         }
         Some(_) => None,
-        None if kind == PathListRule::OrInTree
+        None if kind == PathListRule::AbsoluteOrInTree
             && !path.starts_with('~')
             && !path.trim_matches(['/', '.']).is_empty() =>
         {

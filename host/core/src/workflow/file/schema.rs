@@ -29,7 +29,7 @@ pub(super) use value_forms::DurationText;
 use value_forms::{NonEmptyText, ObjectiveForm, OneOrMany, commands, one_or_many, one_or_many_said, texts};
 
 use crate::workflow::{
-    Acceptance, AgentKind, CommitTime, Mode, Permission, PromptDelivery, SplitTime, files_named,
+    Acceptance, AgentKind, CommitTime, Mode, Permission, PromptDelivery, SplitTime, expected_files_in,
 };
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
@@ -99,7 +99,7 @@ impl LocatedValue<String> {
     }
 
     /// Whether the file does not say it. What it says has quotation marks, and so a length.
-    pub(super) fn is_unsaid(&self) -> bool {
+    pub(super) fn is_absent(&self) -> bool {
         self.span().is_empty()
     }
 }
@@ -485,7 +485,7 @@ pub(super) struct ObjectiveSchema {
 impl ObjectiveSchema {
     /// One that is written as its description alone: the paths between its backticks are its files.
     fn of(description: &str) -> Self {
-        let named = files_named(description).into_iter().take(FILES_MAX);
+        let named = expected_files_in(description).into_iter().take(FILES_MAX);
         let files = named.map(|path| LocatedValue::derived(0..0, path)).collect();
         Self { id: LocatedValue::unsaid(), description: description.to_owned(), files, verify: None }
     }

@@ -172,9 +172,9 @@ fn paths_and_setup_arrive_and_the_default_says_nothing() {
 
 #[test]
 fn an_agent_says_where_it_is_named() {
-    let found = parse(&with("", ""), "w.toml", "/").unwrap().with_agent_found(&AgentKind::Claude);
+    let found = parse(&with("", ""), "w.toml", "/").unwrap().with_detected_agent(&AgentKind::Claude);
     assert_eq!(
-        found.agent_place(&found.phases[0]),
+        found.agent_origin(&found.phases[0]),
         "Baton, which chose claude because it is installed; `--agent NAME` takes another"
     );
     assert_eq!(
@@ -183,9 +183,9 @@ fn an_agent_says_where_it_is_named() {
     );
     let place = |top: &str, phase: usize| {
         let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
-        let named = workflow.agent_place(&workflow.phases[phase]);
+        let named = workflow.agent_origin(&workflow.phases[phase]);
         let cast = workflow.with_agent("acp:other".parse().unwrap());
-        assert_eq!(cast.agent_place(&cast.phases[phase]), "`--agent` on the command line");
+        assert_eq!(cast.agent_origin(&cast.phases[phase]), "`--agent` on the command line");
         named
     };
     assert_eq!(place("agent = \"claude\"", 0), "`agent` at the top level of the workflow");
@@ -386,7 +386,7 @@ proptest::proptest! {
     fn no_text_makes_the_reader_panic(text in "[a-z\\[\\]=\"\\.\\n {},0-9é#-]{0,200}") {
         let _ = parse(&text, "w.toml", "/");
         let _ = parse(&with(&text, &text), "w.toml", "/");
-        let _ = policies_file(&text, "baton.toml", "/", crate::workflow::ConfigLayer::Workspace, &mut |_| Err(String::new()));
+        let _ = parse_policies_file(&text, "baton.toml", "/", crate::workflow::ConfigLayer::Workspace, &mut |_| Err(String::new()));
     }
 }
 

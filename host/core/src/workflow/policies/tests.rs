@@ -148,7 +148,7 @@ fn what_holds_once_for_a_run_is_the_closest_word() {
         policies
     };
     assert_ne!(moved(1), moved(2));
-    assert_eq!(moved(1).without_places(), moved(2).without_places());
+    assert_eq!(moved(1).without_sources(), moved(2).without_sources());
 }
 
 #[test]

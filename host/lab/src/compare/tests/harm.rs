@@ -80,7 +80,7 @@ fn what_got_worse_comes_first_and_a_cut_of_the_others_is_told() {
     let work = || work(0.06, 0.01, 0.11, true);
     let price = || price(0.01, -0.05, 0.06, false);
     let said =
-        say(&RecommendationInput { any_time: false, also: also.clone(), ..situation(work(), price()) });
+        recommend(&RecommendationInput { any_time: false, also: also.clone(), ..situation(work(), price()) });
     assert_eq!(said.decision, Advice::Try);
     assert_eq!(
         said.words[1],
@@ -91,12 +91,12 @@ fn what_got_worse_comes_first_and_a_cut_of_the_others_is_told() {
 
     // What is settled is said while everything else is open, harm first, and alarms keep their place.
     let open = self::work(0.02, -0.09, 0.13, false);
-    let said = say(&RecommendationInput { also: also.clone(), ..situation(open, price()) });
+    let said = recommend(&RecommendationInput { also: also.clone(), ..situation(open, price()) });
     assert_eq!(said.decision, Advice::KeepRunning);
     assert!(said.words[1].starts_with("Settled against eager: ") && !said.words[1].contains("Weigh"));
     assert!(said.words.contains(&others.to_owned()));
     let alarms = vec!["Faults: worse by 9 points.".to_owned()];
-    let said = say(&RecommendationInput { alarms, also, ..situation(work(), price()) });
+    let said = recommend(&RecommendationInput { alarms, also, ..situation(work(), price()) });
     assert!(said.words[1].starts_with("Faults") && said.words[2].starts_with("Settled against"));
 }
 

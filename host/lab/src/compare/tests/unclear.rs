@@ -1,7 +1,7 @@
 //! What cannot be judged, or not by the numbers that are shown, is said in words.
 
 use super::*;
-use crate::measure::{PolicyCounts, add_asked};
+use crate::run_metrics::{PolicyCounts, add_asked};
 use baton_core::observation::Capability;
 
 /// The first sentence of the verdict on the outcome of this name that cannot be judged.
@@ -256,7 +256,7 @@ fn what_was_claimed_counts_only_where_nothing_has_a_check() {
 #[test]
 fn an_outcome_that_is_out_of_reach_does_not_hide_one_that_is_settled() {
     let open = |lower| known(0.01, lower, 0.04, false, 0.05, Some(41_234));
-    let second = |objectives, tokens| say(&situation(objectives, tokens)).words.remove(1);
+    let second = |objectives, tokens| recommend(&situation(objectives, tokens)).words.remove(1);
     assert_eq!(
         second(open(-0.12), price(-0.48, -0.6, -0.3, true)),
         "Tokens are settled: eager takes 0.5× those of control. If so many runs are too many, take eager where it may finish up to \

@@ -11,7 +11,7 @@ use baton_core::{
 };
 
 /// Observations of one number that are kept: more change the estimate no more.
-const KEPT: usize = 100_000;
+const SAMPLES_MAX: usize = 100_000;
 /// Reads of a session that are remembered.
 const READS_MAX: usize = 4_096;
 /// Bytes of a token, as everybody guesses.
@@ -38,7 +38,7 @@ impl FitSamples {
 
     fn size(&mut self, key: &'static str, size: f64) {
         let sizes = self.sizes.entry(key).or_default();
-        if sizes.len() < KEPT {
+        if sizes.len() < SAMPLES_MAX {
             sizes.push(size);
         }
     }
@@ -92,7 +92,7 @@ impl RunSamples {
         let at = stamped.at;
         self.last = at;
         match &stamped.input {
-            Input::Agent { session, event } => self.said(all, session, event, at),
+            Input::Agent { session, event } => self.on_agent_event(all, session, event, at),
             Input::SessionEnded { session, exit } => {
                 let of = self.sessions.entry(session.clone()).or_default();
                 of.prompt = None;
@@ -100,7 +100,7 @@ impl RunSamples {
                     all.count("trouble.crashes", 1, 0);
                 }
             }
-            Input::Outcome { action, outcome } => self.came(all, *action, outcome, at),
+            Input::Outcome { action, outcome } => self.on_outcome(all, *action, outcome, at),
             Input::Answered { question, choice, .. } => {
                 if let Some(asked) = self.asked_at.remove(question) {
                     all.size("person.minutes", at.since(asked).0 as f64 / 60_000.0);
@@ -160,12 +160,12 @@ impl RunSamples {
                 self.asked_at.insert(intent.id, at);
                 all.count("person.answers", 0, 1);
             }
-            Action::Notify(notice) => self.told(all, notice),
+            Action::Notify(notice) => self.on_event(all, notice),
             _ => {}
         }
     }
 
-    fn told(&mut self, all: &mut FitSamples, notice: &ProgressEvent) {
+    fn on_event(&mut self, all: &mut FitSamples, notice: &ProgressEvent) {
         match notice {
             ProgressEvent::Stopped { session, verdict, .. } => {
                 let of = self.sessions.entry(session.clone()).or_default();
@@ -191,7 +191,7 @@ impl RunSamples {
         }
     }
 
-    fn came(&mut self, all: &mut FitSamples, action: ActionId, outcome: &ActionOutcome, at: UnixMs) {
+    fn on_outcome(&mut self, all: &mut FitSamples, action: ActionId, outcome: &ActionOutcome, at: UnixMs) {
         if let Some(begun) = self.begun.remove(&action) {
             all.size("verification.seconds", at.since(begun).0 as f64 / 1000.0);
         }
@@ -206,7 +206,7 @@ impl RunSamples {
         }
     }
 
-    fn said(&mut self, all: &mut FitSamples, session: &SessionId, event: &AgentEvent, at: UnixMs) {
+    fn on_agent_event(&mut self, all: &mut FitSamples, session: &SessionId, event: &AgentEvent, at: UnixMs) {
         let of = self.sessions.entry(session.clone()).or_default();
         match event {
             AgentEvent::Ready { .. } => {

@@ -10,7 +10,7 @@ use baton_core::{
 use baton_engine::RoutedDecision;
 
 use super::{SimEvent, SimWorld};
-use crate::simulate::crew::SimAgent;
+use crate::simulate::sim_agent::SimAgent;
 
 /// What a host does on its own machine takes so long.
 const EFFECT_MS: u64 = 20;
@@ -40,9 +40,9 @@ impl SimWorld<'_> {
                                 .map_or(self.model.context.window_tokens, |tokens| tokens as f64);
                             let agent = SimAgent::new(
                                 spec.clone(),
-                                self.manner,
+                                self.profile,
                                 window,
-                                role.is_some_and(offers),
+                                role.is_some_and(proxies_results),
                                 self.model,
                             );
                             let capabilities = agent.capabilities();
@@ -61,21 +61,24 @@ impl SimWorld<'_> {
             }
             Action::Prompt { session, kind, focus, text, .. } => {
                 let phase = self.agents.get(session).map(|agent| agent.spec.phase.clone());
-                self.hold(phase, focus);
+                self.record_focus(phase, focus);
                 let bytes = text.len_bytes();
-                outcome = self.told(session, |agent, around| agent.prompted(*kind, focus, bytes, around));
+                outcome =
+                    self.tell_agent(session, |agent, around| agent.on_prompt(*kind, focus, bytes, around));
             }
             Action::Compact { session, .. } => {
-                outcome = self.told(session, |agent, around| agent.compacts(around))
+                outcome = self.tell_agent(session, |agent, around| agent.compacts(around))
             }
-            Action::Interrupt { session } => outcome = self.told(session, |agent, _| agent.interrupted()),
-            Action::End { session, .. } => outcome = self.told(session, |agent, _| agent.ended()),
+            Action::Interrupt { session } => {
+                outcome = self.tell_agent(session, |agent, _| agent.on_interrupt())
+            }
+            Action::End { session, .. } => outcome = self.tell_agent(session, |agent, _| agent.on_end()),
             Action::Place { item, offload } => {
                 // The item begins with its session's name.
                 if let Some(agent) =
                     item.split(' ').next().and_then(|session| self.agents.get_mut(&SessionId::new(session)))
                 {
-                    agent.placed(item, *offload);
+                    agent.on_tool_result_placed(item, *offload);
                 }
                 return;
             }
@@ -147,7 +150,7 @@ impl SimWorld<'_> {
     }
 
     /// An agent is told something; nothing where it is gone.
-    fn told(
+    fn tell_agent(
         &mut self,
         session: &SessionId,
         does: impl FnOnce(&mut SimAgent, &mut super::SimContext<'_>) -> super::SimAgentStep,
@@ -157,7 +160,7 @@ impl SimWorld<'_> {
     }
 
     /// Remembers what a phase is about: of parts only their prompts say it.
-    fn hold(&mut self, phase: Option<PhaseId>, focus: &[ObjectiveId]) {
+    fn record_focus(&mut self, phase: Option<PhaseId>, focus: &[ObjectiveId]) {
         let Some(phase) = phase else { return };
         let held = self.held.entry(phase).or_default();
         for objective in focus {
@@ -196,7 +199,7 @@ impl SimWorld<'_> {
 }
 
 /// Whether the results of a role's tools go through a proxy that may keep them out of the context.
-fn offers(role: &Role) -> bool {
+fn proxies_results(role: &Role) -> bool {
     role.mcp.values().any(|server| server.offload)
 }
 

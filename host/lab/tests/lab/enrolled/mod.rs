@@ -18,7 +18,7 @@ use baton_core::input::{ActionOutcome, AgentReport, PauseAnswer, PolicyBinding};
 use baton_core::observation::{Capability, ObjectiveStatus, PolicyQuery, PolicyRequest};
 use baton_core::workflow::{ConfigLayer, ConfigSource, PolicyScope, Workflow, file};
 use baton_core::{Digest, Input, JournaledInput, Run, RunId, Seq, SessionId, UnixMs};
-use baton_lab::experiment::enrol::place_of;
+use baton_lab::experiment::assignment::place_of;
 use baton_lab::experiment::{
     AnalysisPlan, ArmAssignment, ExperimentArm, ExperimentDefinition, ExperimentVersion, RunTargeting,
     UnitKind, VersionState, assign,

@@ -44,7 +44,7 @@ description = "Write the linter."
 "#;
 
 /// Changed files that an assessment names here, so that "and so many more" is not rare.
-const NAMED: usize = 12;
+const CHANGED_FILES_SHOWN: usize = 12;
 
 /// What an agent does with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -263,7 +263,7 @@ impl FakeHost {
             }
             Action::Prompt { session, prompt, kind, focus, text } => {
                 if prompt == 1 && kind != PromptKind::First {
-                    self.hand_packet(&session, text.body().unwrap());
+                    self.record_successor_context(&session, text.body().unwrap());
                 }
                 self.act(&session, &focus);
                 ActionOutcome::Delivered
@@ -326,6 +326,8 @@ impl FakeHost {
         let changed = self.changed(phase);
         WorkspaceFacts {
             written: Vec::new(),
+            next_run_files: Vec::new(),
+            has_unseen: false,
             git: GitFacts {
                 present: true,
                 branch: "main".into(),
@@ -333,13 +335,13 @@ impl FakeHost {
                 ..GitFacts::default()
             },
             files: 10,
-            changed: changed.iter().take(NAMED).cloned().collect(),
-            changed_beyond: u32::try_from(changed.len().saturating_sub(NAMED)).unwrap(),
+            changed: changed.iter().take(CHANGED_FILES_SHOWN).cloned().collect(),
+            changed_beyond: u32::try_from(changed.len().saturating_sub(CHANGED_FILES_SHOWN)).unwrap(),
             missing: Vec::new(),
         }
     }
 
-    fn hand_packet(&mut self, session: &SessionId, prompt: &str) {
+    fn record_successor_context(&mut self, session: &SessionId, prompt: &str) {
         let view = self.run.view(self.now).unwrap();
         let of_session = |row: &&PhaseSummary| row.sessions.iter().any(|one| one.id == *session);
         let phase = view.phases.iter().find(of_session).unwrap();
@@ -367,13 +369,13 @@ impl FakeHost {
             open: of(|status| status != ObjectiveStatus::Done),
             done: of(|status| status == ObjectiveStatus::Done),
             changed: self.seen.get(&phase.id).cloned().unwrap_or_default(),
-            attempts: self.attempts_known_to(&view, phase),
+            attempts: self.expected_attempts(&view, phase),
         });
     }
 
     /// What was tried in a phase, in those that it is a part of, and by whom it brings together. What its neighbours try
     /// at the same time is theirs.
-    fn attempts_known_to(&self, view: &RunView, phase: &PhaseSummary) -> Vec<String> {
+    fn expected_attempts(&self, view: &RunView, phase: &PhaseSummary) -> Vec<String> {
         let mut known = vec![phase];
         while let Some(parent) = known.last().and_then(|part| part.parent.as_ref()) {
             known.push(view.phases.iter().find(|row| row.id == *parent).unwrap());

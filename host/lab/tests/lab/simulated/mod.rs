@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use baton_core::observation::Capability;
 use baton_core::{Action, Input};
 use baton_engine::BUILTIN_NAME;
-use baton_lab::measure::RunResult;
+use baton_lab::run_metrics::RunResult;
 use baton_lab::simulate::{Model, SimulatedRun, SimulationBatch, SimulationEnd, fleet, simulate, write};
 use baton_lab::{ask_again, verify};
 use baton_store::{Journal, JournalEntry, StateDir};
@@ -115,7 +115,7 @@ fn every_simulated_run_verifies() {
             let found = verify(&journal, &run.measures.run, ask_again(bench.all(), bench.digest())).unwrap();
             assert!(found.is_exact(), "{policy} {seed}: {:?}", found);
             assert_eq!((found.decisions.unavailable, found.decisions.watchdog), (0, 0));
-            assert_eq!(baton_lab::measure::measure(&journal, &run.measures.run).unwrap(), run.measures);
+            assert_eq!(baton_lab::run_metrics::measure(&journal, &run.measures.run).unwrap(), run.measures);
             checked += found.decisions.same;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dice::CalibrationRng;
+use super::calibration_rng::CalibrationRng;
 
 /// The chance that a gate passes, or a limit is drawn, although it is not so.
 pub(crate) const DOUBT: f64 = 0.001;

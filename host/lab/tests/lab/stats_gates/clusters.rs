@@ -5,8 +5,8 @@ use baton_lab::stats::fixed::WelchTest;
 use baton_lab::stats::sequential::ConfidenceSequence;
 use baton_lab::stats::{ArmSide, Moments, RunningMoments, holm};
 
+use super::calibration_rng::CalibrationRng;
 use super::claim::{AT_MOST_6, CalibrationCheck, RateClaim};
-use super::dice::CalibrationRng;
 use super::shares::alarm;
 
 /// Tasks an arm, runs a task, and the part of the variance that is between tasks.

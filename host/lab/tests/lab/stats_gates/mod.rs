@@ -5,17 +5,17 @@
 //! Every gate runs over the seeds of [`dice::SEEDS`], which nobody chose after the fact, and passes only if the true rate is where
 //! it is claimed to be but for a chance of one in a thousand ([`claim::DOUBT`]), so that no lucky seed passes.
 
+mod calibration_rng;
 mod claim;
 mod clusters;
-mod dice;
 mod shares;
 mod units;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use calibration_rng::{CalibrationRng, SEEDS};
 use claim::{CalibrationCheck, ObservedRate};
-use dice::{CalibrationRng, SEEDS};
 
 /// All of them, in the order of the table.
 fn gates() -> Vec<CalibrationCheck> {

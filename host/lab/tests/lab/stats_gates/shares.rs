@@ -6,8 +6,8 @@ use baton_lab::stats::mixture::bernoulli;
 use baton_lab::stats::sequential::ConfidenceSequence;
 use baton_lab::stats::{DataRequirements, EffectScale, Estimate, MethodResult, Moments, RunningMoments};
 
+use super::calibration_rng::CalibrationRng;
 use super::claim::{AT_MOST_6, CalibrationCheck, RateClaim};
-use super::dice::CalibrationRng;
 
 /// Units an arm.
 const UNITS: u64 = 200;
@@ -21,14 +21,14 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::AtLeast(0.15),
             400,
             8_000,
-            |dice| ever(dice, 0.5, 0.5, |a, b| alarm(WelchTest::default().two_sample(a, b))),
+            |dice| seen_at_any_look(dice, 0.5, 0.5, |a, b| alarm(WelchTest::default().two_sample(a, b))),
         ),
         gate("A/A, confidence sequence at every pair: an alarm", AT_MOST_6, 2_000, 40_000, |dice| {
-            ever(dice, 0.5, 0.5, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
+            seen_at_any_look(dice, 0.5, 0.5, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
         }),
         gate("A/A, betting at every pair: an alarm", AT_MOST_6, 2_000, 40_000, |dice| bets(dice, 0.5, 0.5)),
         gate("A/A of a rare event (5 %), confidence sequence: an alarm", AT_MOST_6, 1_000, 40_000, |dice| {
-            ever(dice, 0.05, 0.05, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
+            seen_at_any_look(dice, 0.05, 0.05, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b)))
         }),
         gate("A/A of a rare event (5 %), betting: an alarm", AT_MOST_6, 1_000, 40_000, |dice| {
             bets(dice, 0.05, 0.05)
@@ -63,7 +63,7 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             2_000,
             40_000,
             |dice| {
-                ever(dice, 0.43, 0.63, |a, b| {
+                seen_at_any_look(dice, 0.43, 0.63, |a, b| {
                     misses(ConfidenceSequence::default().two_sample(a, b), 0.63 - 0.43)
                 })
             },
@@ -71,7 +71,7 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
         gate("the same, relative to control: the truth is ever outside", AT_MOST_6, 4_000, 40_000, |dice| {
             let relative =
                 ConfidenceSequence { scale: EffectScale::Relative, ..ConfidenceSequence::default() };
-            ever(dice, 0.43, 0.63, |a, b| misses(relative.two_sample(a, b), 0.63 / 0.43 - 1.0))
+            seen_at_any_look(dice, 0.43, 0.63, |a, b| misses(relative.two_sample(a, b), 0.63 / 0.43 - 1.0))
         }),
         gate("a mean of 30 %, betting: the truth is ever outside", AT_MOST_6, 2_000, 40_000, |dice| {
             let mut truth = BettingMartingale::new(0.3, ALPHA).unwrap();
@@ -92,7 +92,11 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::Between(0.87, 0.94),
             4_000,
             20_000,
-            |dice| ever(dice, 0.43, 0.63, |a, b| alarm(ConfidenceSequence::default().two_sample(a, b))),
+            |dice| {
+                seen_at_any_look(dice, 0.43, 0.63, |a, b| {
+                    alarm(ConfidenceSequence::default().two_sample(a, b))
+                })
+            },
         ),
         gate("43 % against 63 %, betting: found", RateClaim::Between(0.76, 0.86), 4_000, 20_000, |dice| {
             bets(dice, 0.43, 0.63)
@@ -127,7 +131,7 @@ pub(crate) fn misses(found: MethodResult<Estimate>, truth: f64) -> bool {
 }
 
 /// Whether something is seen at any pair.
-fn ever(
+fn seen_at_any_look(
     dice: &mut CalibrationRng,
     control: f64,
     candidate: f64,

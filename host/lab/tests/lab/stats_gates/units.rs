@@ -2,8 +2,8 @@
 
 use baton_lab::stats::srm::{DEFAULT_ALPHA, chi_square, sequential};
 
+use super::calibration_rng::CalibrationRng;
 use super::claim::{CalibrationCheck, RateClaim};
-use super::dice::CalibrationRng;
 
 /// Units of an experiment.
 const UNITS: u64 = 1_000;

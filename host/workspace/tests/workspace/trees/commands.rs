@@ -152,7 +152,7 @@ async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
     assert!(traps.ran().iter().any(|ran| ran == "pre-commit"), "{:?}", traps.ran());
 }
 
-async fn look(root: &Path) {
+pub(super) async fn look(root: &Path) {
     let workspace = Workspace::open(root).unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
     let facts = workspace.assess(&start, &[]).await.unwrap();
@@ -575,4 +575,19 @@ async fn looking_reads_no_other_repository() {
     .unwrap();
     let seen = workspace.assess(&start, &[]).await.unwrap();
     assert!(!format!("{seen:?}").contains("the secret"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_git_takes_into_no_commit_is_refused_and_not_passed_over() {
+    // A11: git ends as if it had taken it, and the file was lost with the tree of a part, or no diff showed it.
+    for name in ["src/git~1/notes.md", "n/.GIT/notes.md"] {
+        let world = WorktreesFixture::new();
+        world.write(name, "work\n");
+        let refused = world.trees.state().await.unwrap_err();
+        assert!(matches!(&refused, WorktreeError::RefusedName { path } if path == name), "{refused}");
+    }
+    let world = WorktreesFixture::new();
+    std::os::unix::fs::symlink("x", world.root.join(".gitmodules")).unwrap();
+    let refused = world.trees.state().await.unwrap_err();
+    assert!(matches!(&refused, WorktreeError::RefusedName { path } if path == ".gitmodules"), "{refused}");
 }

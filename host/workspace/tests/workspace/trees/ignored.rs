@@ -283,6 +283,22 @@ async fn a_deletion_that_an_agent_hides_from_git_is_seen() {
 }
 
 #[tokio::test]
+async fn a_deletion_is_seen_where_the_user_has_a_sparse_checkout() {
+    // N6: what an agent left out of the checkout as well counted as left out by the user.
+    let world = WorktreesFixture::new();
+    world.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/src/"]);
+    world.trees.note_repository().await.unwrap();
+    let before = world.trees.state().await.unwrap();
+    fs::write(world.root.join(".git/info/sparse-checkout"), "/*\n!/src/\n!/a.txt\n").unwrap();
+    world.git(&["read-tree", "-mu", "HEAD"]);
+    assert_eq!((world.read("a.txt"), world.status()), (None, String::new()));
+    let after = world.trees.state().await.unwrap();
+    let differ = world.trees.between(&before, &after, &[], false).await.unwrap();
+    let names: Vec<&str> = differ.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(names, ["a.txt"]);
+}
+
+#[tokio::test]
 async fn a_replaced_object_is_taken_for_what_it_is() {
     // N6: with `git replace` an agent chose what a diff compared.
     let world = WorktreesFixture::new();

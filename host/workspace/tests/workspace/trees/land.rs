@@ -27,28 +27,6 @@ async fn a_conflict_that_is_gone_from_the_place_is_no_conflict_any_more() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_not_what_its_name_says_does_not_land() {
-    // N6: git takes an object that is there for the one that it wants to write, and does not look at its content.
-    let world = WorktreesFixture::new();
-    let base = world.checkpoint("20").await;
-    let a = world.begin("20a", &base).await;
-    let object = |text: &str, flags: &[&str]| {
-        fs::write(world.dir.path().join("text"), text).unwrap();
-        let file = world.dir.path().join("text").display().to_string();
-        let id = world.git(&[&["hash-object"], flags, &[&file]].concat());
-        world.root.join(".git/objects").join(&id[..2]).join(&id[2..])
-    };
-    let (evil, good) = (object("evil\n", &["-w"]), object("good\n", &[]));
-    fs::create_dir_all(good.parent().unwrap()).unwrap();
-    fs::copy(evil, &good).unwrap();
-    a.write("new.txt", "good\n");
-    let joining = WorktreeName::integration(&PhaseId::new("20"), 1);
-    let error = world.trees.merge(&a.tree, &joining, "merge", None).await.unwrap_err().to_string();
-    assert!(error.contains("another content than its name says"), "{error}");
-    assert_eq!((world.read("new.txt"), world.status()), (None, String::new()));
-}
-
-#[tokio::test]
 async fn a_branch_of_the_run_that_stands_for_one_of_the_users_moves_none() {
     // N6: the commit of the part was made on the branch of the user.
     let world = WorktreesFixture::new();

@@ -272,6 +272,31 @@ async fn what_a_check_makes_is_not_committed_where_it_adds_it_to_the_index() {
 }
 
 #[tokio::test]
+async fn what_a_reviewer_makes_is_not_committed_until_an_agent_changes_it() {
+    // N6, D3
+    let world = WorktreesFixture::new();
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.py", "new");
+    begin(&world, "p-review", None).await.unwrap();
+    for file in ["case.py", "cache/a.pyc"] {
+        world.write(file, "1");
+    }
+    world.trees.after_review(&PhaseId::new("p-review")).await.unwrap();
+    world.write("case.py", "2");
+    world.write("more.py", "1");
+    begin(&world, "p-review-2", None).await.unwrap();
+    world.write("cache/a.pyc", "2");
+    world.write("evil.py", "1");
+    world.git(&["add", "evil.py"]);
+    world.trees.after_review(&PhaseId::new("p-review-2")).await.unwrap();
+    let done = commit(&world, "p", 1).await.unwrap();
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\tcase.py\nA\tmore.py\nA\tnew.py");
+    assert_eq!(done.by_checks, ["cache/a.pyc", "evil.py"]);
+    // Of a phase that has not begun there is nothing to be told.
+    world.trees.after_review(&PhaseId::new("unknown")).await.unwrap();
+}
+
+#[tokio::test]
 async fn only_what_lies_in_the_workspace_is_committed() {
     let world = WorktreesFixture::at("work/sub");
     begin(&world, "p", None).await.unwrap();

@@ -9,8 +9,8 @@ use baton_lab::golden::{GoldenCase, GoldenResult};
 use baton_runtime::engine::{CompiledPolicy, ComponentGrants};
 use serde::Serialize;
 
-use crate::exit::UsageError;
-use crate::render::look::{TerminalStyle, Tone};
+use crate::exit_status::UsageError;
+use crate::render::terminal_style::{TerminalStyle, Tone};
 
 /// A golden file is a question of some KiB; 16 MiB is what `policy try` takes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -37,12 +37,12 @@ struct GoldenMismatch {
 
 impl GoldenReplay {
     /// Whether every decision is the policy's.
-    pub(super) fn all_stand(&self) -> bool {
+    pub(super) fn all_match(&self) -> bool {
         self.parted.is_empty()
     }
 
     /// Whether one that stands shows a decision of this function.
-    pub(super) fn shows(&self, function: &str) -> bool {
+    pub(super) fn covers(&self, function: &str) -> bool {
         self.decided.contains(function)
     }
 
@@ -98,7 +98,7 @@ pub(super) fn replay(
         };
         goldens.files += 1;
         match replayed {
-            Ok(GoldenResult::Stands) => {
+            Ok(GoldenResult::Matches) => {
                 goldens.stand += 1;
                 if matches!(golden.decision, Some(Some(_))) {
                     goldens.decided.insert(golden.question.ask.function());

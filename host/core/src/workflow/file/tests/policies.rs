@@ -4,7 +4,7 @@ use super::{refused, with};
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
-use crate::workflow::file::{parse, policies_file, read};
+use crate::workflow::file::{parse, parse_policies_file, read};
 use crate::workflow::{BUILTIN, ConfigLayer, PolicyChoice, PolicyScope, ResolvedChoice};
 
 /// No file is there.
@@ -14,7 +14,9 @@ fn nothing(_: &str) -> Result<String, String> {
 
 /// What the file of another layer is refused with.
 fn refused_of(layer: ConfigLayer, text: &str) -> String {
-    policies_file(text, "layer.toml", "/home/ada", layer, &mut nothing).expect_err("is refused").to_string()
+    parse_policies_file(text, "layer.toml", "/home/ada", layer, &mut nothing)
+        .expect_err("is refused")
+        .to_string()
 }
 
 fn place(choice: &PolicyChoice) -> (ConfigLayer, &str, u32) {
@@ -75,7 +77,7 @@ fn every_choice_knows_where_it_was_written() {
 fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
     // M4
     let user = "[policies]\nall = \"mine.wasm\"\nbreaker = 7\n[trust]\nanything = { goes = [\"here\"] }";
-    let user = policies_file(
+    let user = parse_policies_file(
         user,
         "/home/ada/.config/baton/config.toml",
         "/home/ada/.config/baton",
@@ -83,7 +85,8 @@ fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
         &mut nothing,
     );
     let workspace = "[policies.splitting]\ncomponent = \"tools/split.wasm\"\nsettings = { parts = 3 }";
-    let workspace = policies_file(workspace, "/w/baton.toml", "/w", ConfigLayer::Workspace, &mut nothing);
+    let workspace =
+        parse_policies_file(workspace, "/w/baton.toml", "/w", ConfigLayer::Workspace, &mut nothing);
     let top = "[policies]\nsplitting = { settings = { parts = 4 } }";
     let reading = read(&with(top, ""), "w.toml", "/home/ada", &mut |_| Err(String::new())).unwrap();
     let policies = reading.over([user.unwrap(), workspace.unwrap()]).policies;
@@ -105,10 +108,17 @@ fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
 
 #[test]
 fn an_empty_file_says_nothing() {
-    let said = policies_file("# later\n", "baton.toml", "/w", ConfigLayer::Workspace, &mut nothing).unwrap();
+    let said =
+        parse_policies_file("# later\n", "baton.toml", "/w", ConfigLayer::Workspace, &mut nothing).unwrap();
     assert_eq!(said, crate::workflow::PolicyLayerFile::default());
-    policies_file("[policies]\nwatch = false", "baton.toml", "/w", ConfigLayer::Workspace, &mut nothing)
-        .unwrap();
+    parse_policies_file(
+        "[policies]\nwatch = false",
+        "baton.toml",
+        "/w",
+        ConfigLayer::Workspace,
+        &mut nothing,
+    )
+    .unwrap();
 }
 
 #[test]
@@ -134,7 +144,7 @@ fn what_a_workspace_may_not_say_is_refused_with_the_reason() {
     let text = "[policies]\nwatch = true\nhandoff = { component = \"a.wasm\", grants = { artifacts = [\"*\"] } }\n\
                 [trust]\nkeys = []";
     insta::assert_snapshot!("policies_of_a_workspace", refused_of(ConfigLayer::Workspace, text));
-    policies_file(text, "config.toml", "/home/ada", ConfigLayer::User, &mut nothing).unwrap();
+    parse_policies_file(text, "config.toml", "/home/ada", ConfigLayer::User, &mut nothing).unwrap();
 }
 
 #[test]

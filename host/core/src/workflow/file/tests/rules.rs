@@ -2,7 +2,7 @@
 
 use super::with;
 use crate::observation::Capability;
-use crate::workflow::file::{policies_file, read, rules_file};
+use crate::workflow::file::{parse_policies_file, read, rules_file};
 use crate::workflow::rules::RULES;
 use crate::workflow::{BUILTIN, ConfigLayer, GivenSetting, PolicyScope, SettingValue};
 
@@ -48,7 +48,7 @@ fn a_file_of_rules_is_the_settings_of_the_policy_rules() {
     );
     let user = "[policies]\nall = \"rules:house.toml\"";
     let said =
-        policies_file(user, "config.toml", "/home/ada", ConfigLayer::User, &mut reader(HOUSE)).unwrap();
+        parse_policies_file(user, "config.toml", "/home/ada", ConfigLayer::User, &mut reader(HOUSE)).unwrap();
     assert_eq!(said.layer.all.unwrap().settings, settings);
     // Each rule is known to come from the file, whatever names it.
     for asked in [Capability::Exhaustion, Capability::Splitting] {

@@ -1,0 +1,495 @@
+//! How a process is known to belong to a session, wherever it put itself: it is below the session's guard, or comes back to the host when
+//! its guard is gone. Everything that a session starts also inherits a mark in its environment, which a process can drop and can invent:
+//! a mark makes a process an agent's, and never one of a session.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use baton_core::Digest;
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+
+use crate::guard_registry::mark_of_guard;
+use crate::procfs::{self, ProcessInfo};
+use crate::token::random_token;
+
+/// The variable. Its value names the session's folder.
+pub(crate) const SESSION_MARK_VARIABLE: &str = "BATON_SESSION_MARK";
+/// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose. Its
+/// value is the mark of the run's folder and, after a dot, what no agent can know before a command of this host has told it.
+const COMMAND_MARK_VARIABLE: &str = "BATON_COMMAND";
+/// The part of it that is this process's.
+static HOST_SECRET: OnceLock<Option<String>> = OnceLock::new();
+/// The name of a process that launches a host and waits for it. Only a process names itself so: a file's name, which a process has from
+/// its start, has no slash.
+const LAUNCHER: &str = "baton/launcher";
+/// How the commands of Baton begin that only Baton starts.
+const INNER_COMMAND: &[u8] = b"__";
+/// Processes above one another; ids that are recycled meanwhile could make a ring.
+const DEPTH_MAX: u32 = 4096;
+/// How often the processes above one are looked at, where some of them end meanwhile.
+const ANCESTRY_ATTEMPTS: u32 = 100;
+/// How often more is looked for that is to be stopped, before what was stopped is ended.
+const SCANS_BEFORE_KILL: u32 = 100;
+/// Hex digits of the mark.
+const DIGITS: usize = 32;
+
+/// The mark of the session with this folder.
+pub fn of(session_dir: &Path) -> String {
+    Digest::of(session_dir.as_os_str().as_encoded_bytes()).hex()[..DIGITS].to_owned()
+}
+
+/// What the commands of a run get as `BATON_COMMAND`. `run_dir` is the folder of its sessions.
+pub fn of_command(run_dir: &Path) -> String {
+    // Without random numbers no daemon can be told from an agent's, and none is spared.
+    let own = HOST_SECRET.get_or_init(|| random_token().ok());
+    format!("{}.{}", of(run_dir), own.as_deref().unwrap_or_default())
+}
+
+/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+#[cfg(target_os = "linux")]
+pub fn adopt_orphans() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+#[cfg(not(target_os = "linux"))]
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+/// Who started a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessOrigin {
+    /// No agent, as far as can be told.
+    NoAgent,
+    /// An agent, with the mark of its session where this host started the guard that is above it and nothing says otherwise.
+    Agent(Option<String>),
+    /// This host: a command of the workflow, which runs what agents wrote, or what it started.
+    Host,
+}
+
+/// Whether a process was started by an agent, of this host or another: it is below a session's guard, it or one above it carries the mark
+/// of a session, or it came to this host from a guard that is gone; or by a command that this host runs. What this host itself was started
+/// in does not count.
+///
+/// A process chooses its own environment, so what stands there can only make it one that may do less: its session is that of the guard
+/// above it, and where it or one between them carries another mark, it has none.
+pub fn process_origin(pid: u32) -> ProcessOrigin {
+    match cfg!(target_os = "linux") {
+        true => origin_of(pid, procfs::look),
+        // Nothing can be told.
+        false => ProcessOrigin::NoAgent,
+    }
+}
+
+/// The same with what is known of processes.
+fn origin_of(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) -> ProcessOrigin {
+    // What ends on the way up leaves its children to a process above it, so the way is another one then. A person's processes wait for
+    // the answer, and do not end.
+    for _ in 0..ANCESTRY_ATTEMPTS {
+        if let Some(known) = origin_from_ancestors(pid, &look) {
+            return known;
+        }
+    }
+    ProcessOrigin::Agent(None)
+}
+
+/// What the processes above this one say; nothing if one of them ended meanwhile.
+fn origin_from_ancestors(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) -> Option<ProcessOrigin> {
+    let own = std::process::id();
+    let above_own = ancestors(own);
+    let mut way = Vec::new();
+    let mut traces = AgentTraces::of_own_environment();
+    let mut next = pid;
+    let origin = loop {
+        if next == own {
+            // A host asks nothing of itself by its socket.
+            break if pid == own { ProcessOrigin::NoAgent } else { ProcessOrigin::Host };
+        }
+        // Whoever started this host may start what asks it.
+        if next <= 1 || above_own.contains(&next) {
+            break traces.origin_without_guard();
+        }
+        if way.len() >= DEPTH_MAX as usize {
+            break ProcessOrigin::Agent(None);
+        }
+        let process = look(next)?;
+        way.push(process);
+        traces.add(next, next != pid);
+        if let Some(mark) = mark_of_guard(&process) {
+            break traces.origin_below(mark);
+        }
+        if is_adopted(&process) {
+            break ProcessOrigin::Agent(None);
+        }
+        next = process.parent;
+    };
+    // Where each still has the parent that it had, each of these was there all the time, and no id was another process's in between.
+    let is_as_it_was = |before: &ProcessInfo| {
+        look(before.pid)
+            .is_some_and(|now| now.parent == before.parent && now.started == before.started && !now.ended)
+    };
+    way.iter().all(is_as_it_was).then_some(origin)
+}
+
+/// What the processes on the way up show of agents and of hosts.
+#[derive(Debug, Default)]
+struct AgentTraces {
+    /// What this host itself was started with, which says nothing.
+    own_mark: Option<Vec<u8>>,
+    own_command: Option<Vec<u8>>,
+    /// Marks of sessions.
+    marks: BTreeSet<Vec<u8>>,
+    /// A command of a host, which runs what agents wrote.
+    is_of_command: bool,
+    /// A host, or another command of Baton that starts what is not Baton's.
+    is_below_host: bool,
+    /// The same without what Baton itself puts between a guard and its agent.
+    is_below_nested_host: bool,
+}
+
+impl AgentTraces {
+    fn of_own_environment() -> Self {
+        let own = |name: &str| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
+        let (own_mark, own_command) = (own(SESSION_MARK_VARIABLE), own(COMMAND_MARK_VARIABLE));
+        Self { own_mark, own_command, ..Self::default() }
+    }
+
+    /// Looks at one more process, which may be `above` the one that is asked about.
+    fn add(&mut self, pid: u32, above: bool) {
+        let command = variable(pid, COMMAND_MARK_VARIABLE);
+        self.is_of_command |= command.is_some() && command != self.own_command;
+        let mark = variable(pid, SESSION_MARK_VARIABLE);
+        self.marks.extend(mark.filter(|mark| Some(mark) != self.own_mark.as_ref()));
+        if above && is_host(pid) {
+            self.is_below_host = true;
+            self.is_below_nested_host |= !is_part_of_session(pid);
+        }
+    }
+
+    /// Of a process below the guard of the session with this mark.
+    fn origin_below(&self, mark: String) -> ProcessOrigin {
+        if self.is_of_command || self.is_below_nested_host {
+            return ProcessOrigin::Host;
+        }
+        let is_of_session = self.marks.iter().all(|carried| carried == mark.as_bytes());
+        ProcessOrigin::Agent(is_of_session.then_some(mark))
+    }
+
+    /// Of a process that is below no guard of this host.
+    fn origin_without_guard(&self) -> ProcessOrigin {
+        if !self.marks.is_empty() {
+            return ProcessOrigin::Agent(None);
+        }
+        // A command of another host runs what agents wrote, too, and so does what another host has adopted.
+        match self.is_of_command || self.is_below_host {
+            true => ProcessOrigin::Host,
+            false => ProcessOrigin::NoAgent,
+        }
+    }
+}
+
+/// The processes above one.
+fn ancestors(pid: u32) -> Vec<u32> {
+    let parent = |pid: &u32| procfs::look(*pid).map(|process| process.parent).filter(|parent| *parent > 1);
+    std::iter::successors(parent(&pid), parent).take(DEPTH_MAX as usize).collect()
+}
+
+/// Whether a process runs this very program.
+fn is_baton(pid: u32) -> bool {
+    let file = |exe: &str| fs::metadata(exe).ok().map(|file| (file.dev(), file.ino()));
+    let own = file("/proc/self/exe");
+    own.is_some() && file(&format!("/proc/{pid}/exe")) == own
+}
+
+/// Whether a process is a host, or another command of Baton that starts what is not Baton's. One that launches a host starts and adopts
+/// nothing else.
+fn is_host(pid: u32) -> bool {
+    is_baton(pid) && !is_launcher(pid)
+}
+
+/// Whether Baton itself put this process between a guard and its agent, or it is the guard: a command of Baton that people do not type.
+fn is_part_of_session(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1).is_some_and(|word| word.starts_with(INNER_COMMAND))
+}
+
+fn is_launcher(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == LAUNCHER)
+}
+
+/// From now on this process only launches a host: what the host finds above itself is no other host.
+///
+/// # Errors
+/// The system does not let a process name itself.
+pub fn become_launcher() -> io::Result<()> {
+    match cfg!(target_os = "linux") {
+        true => fs::write("/proc/self/comm", LAUNCHER),
+        // Nothing can be told of the processes above one.
+        false => Ok(()),
+    }
+}
+
+/// Whether this process was started by one that launches a host, and not by a person or an agent that says so.
+pub fn is_launched() -> bool {
+    let parent = || procfs::look(std::process::id()).map(|own| own.parent);
+    !cfg!(target_os = "linux") || parent().is_some_and(|parent| is_baton(parent) && is_launcher(parent))
+}
+
+/// The marks that this process and those above it carry, of sessions and of the commands of runs.
+pub fn own_marks() -> BTreeSet<String> {
+    let mut marks = BTreeSet::new();
+    let mut next = std::process::id();
+    for _ in 0..DEPTH_MAX {
+        let values = [SESSION_MARK_VARIABLE, COMMAND_MARK_VARIABLE]
+            .into_iter()
+            .filter_map(|name| variable(next, name));
+        // After a dot stands what is of one host alone.
+        marks.extend(values.map(|value| {
+            let mark = value.split(|byte| *byte == b'.').next().unwrap_or_default();
+            String::from_utf8_lossy(mark).into_owned()
+        }));
+        match procfs::look(next).filter(|process| process.parent > 1) {
+            Some(process) => next = process.parent,
+            None => break,
+        }
+    }
+    marks
+}
+
+/// Whether a host is above this process: it started a command from which this process came, or has adopted it.
+pub fn descends_from_host() -> bool {
+    cfg!(target_os = "linux") && ancestors(std::process::id()).into_iter().any(is_host)
+}
+
+/// Ends, by force, what carries one of these marks, with all that is below it. With `adopted`, also what came to this process from a guard
+/// that is gone. Gives how many there were. All of it is stopped before any of it is ended, and looked for again until there is no more:
+/// what is stopped starts nothing in its place.
+pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
+    let own = std::process::id();
+    let carries = |process: &ProcessInfo| {
+        variable(process.pid, SESSION_MARK_VARIABLE)
+            .is_some_and(|mark| marks.iter().any(|known| known.as_bytes() == mark))
+    };
+    let mut stopped = BTreeSet::new();
+    for _ in 0..SCANS_BEFORE_KILL {
+        let before = stopped.len();
+        // Each at once, when it is seen: one that forks all the time is another one a moment later.
+        for process in procfs::children().chain(procfs::iter_processes()) {
+            let is_adopted = || adopted && is_adopted(&process);
+            if process.ended {
+                if is_adopted() {
+                    reap(process.pid);
+                }
+            } else if process.pid != own
+                && !stopped.contains(&process.pid)
+                && (stopped.contains(&process.parent) || is_adopted() || carries(&process))
+            {
+                procfs::signal(process.pid, Signal::STOP);
+                stopped.insert(process.pid);
+            }
+        }
+        if stopped.len() == before {
+            break;
+        }
+    }
+    stopped.iter().for_each(|pid| procfs::signal(*pid, Signal::KILL));
+    stopped.len()
+}
+
+/// A child of this process that it did not start: what it starts stays in its session (of the operating system).
+fn is_adopted(process: &ProcessInfo) -> bool {
+    process.parent == std::process::id()
+        && procfs::look(process.parent).is_some_and(|own| process.session != own.session)
+        && !variable(process.pid, COMMAND_MARK_VARIABLE).is_some_and(|value| is_own_command(&value))
+}
+
+/// Whether this host gave this value to a command.
+fn is_own_command(value: &[u8]) -> bool {
+    let own = value.split(|byte| *byte == b'.').nth(1);
+    HOST_SECRET.get().and_then(Option::as_ref).is_some_and(|known| own == Some(known.as_bytes()))
+}
+
+fn reap(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // Another thread may have been faster.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// A variable of the environment that a process was started with.
+fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(value.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::convert::Infallible;
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::guard_registry::start_registered;
+
+    /// A shell with this mark, and what it starts: so many that sleep.
+    #[cfg(target_os = "linux")]
+    fn family(mark: &str, script: &str, below: usize) -> (Child, Vec<ProcessInfo>) {
+        let mut command = Command::new("sh");
+        let shell = command.args(["-c", script]).env(SESSION_MARK_VARIABLE, mark).spawn().unwrap();
+        let is_up = |process: &ProcessInfo| {
+            fs::read_to_string(format!("/proc/{}/comm", process.pid)).is_ok_and(|name| name == "sleep\n")
+        };
+        let up = loop {
+            let up: Vec<_> = procfs::descendants(shell.id()).into_iter().filter(is_up).collect();
+            if up.len() == below {
+                break up;
+            }
+            std::thread::yield_now();
+        };
+        (shell, up)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_of_the_session_whose_guard_is_above_it_whatever_it_says() {
+        // N6: with the mark of the reviewer's session in its own environment, an agent submitted the review.
+        let (own, other) = (of(Path::new("/run/s1")), of(Path::new("/run/s2")));
+        let script = format!(
+            "{SESSION_MARK_VARIABLE}={other} sleep 601 & env -i sleep 602 & sleep 603 & \
+             {COMMAND_MARK_VARIABLE}=x sleep 604 & wait"
+        );
+        let (mut guard, below) = family(&own, &script, 4);
+        let origins = || {
+            let line = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+            let mut found: Vec<_> =
+                below.iter().map(|process| (line(process.pid), process_origin(process.pid))).collect();
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            found.into_iter().map(|(_, origin)| origin).collect::<Vec<_>>()
+        };
+        // Below no guard: a check, or what has outlived its guard.
+        assert_eq!(origins(), vec![ProcessOrigin::Host; 4]);
+        let Ok(((), known)) = start_registered(own.clone(), || Ok::<_, Infallible>(((), guard.id())));
+        let of_session = ProcessOrigin::Agent(Some(own.clone()));
+        let wanted =
+            [ProcessOrigin::Agent(None), of_session.clone(), of_session, ProcessOrigin::Host].to_vec();
+        assert_eq!(origins(), wanted);
+        drop(known);
+        // Where the environment of the guard itself says otherwise, it is of no session.
+        let Ok(((), known)) = start_registered(other, || Ok::<_, Infallible>(((), guard.id())));
+        assert!(origins().iter().all(|origin| !matches!(origin, ProcessOrigin::Agent(Some(_)))));
+        drop(known);
+        assert_eq!(end(&[own], false), 5);
+        guard.wait().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_above_that_ends_meanwhile_makes_nobody_of_no_agent() {
+        // N6: the parent dies between two looks, and the child belongs to the one above it from then on.
+        let mark = of(Path::new("/a/session"));
+        let mut marked = Command::new("sleep").arg("600").env(SESSION_MARK_VARIABLE, &mark).spawn().unwrap();
+        while variable(marked.id(), SESSION_MARK_VARIABLE).is_none() {
+            std::thread::yield_now();
+        }
+        let guard = procfs::look(marked.id()).unwrap();
+        let (asks, between) = (u32::MAX - 1, u32::MAX - 2);
+        let at = |pid, parent| ProcessInfo { pid, parent, ..guard };
+        let ended = Cell::new(false);
+        let dies = |pid| match pid {
+            _ if pid == asks && ended.get() => Some(at(asks, guard.pid)),
+            _ if pid == asks => Some(at(asks, between)),
+            _ if pid == between => {
+                ended.set(true);
+                None
+            }
+            pid => procfs::look(pid),
+        };
+        let Ok(((), known)) = start_registered(mark.clone(), || Ok::<_, Infallible>(((), guard.pid)));
+        assert_eq!(origin_of(asks, dies), ProcessOrigin::Agent(Some(mark.clone())));
+        drop(known);
+        // One that ends again and again is no person's.
+        let always = |pid| (pid == asks).then(|| at(asks, between));
+        assert_eq!(origin_of(asks, always), ProcessOrigin::Agent(None));
+        assert_eq!(end(&[mark], false), 1);
+        assert!(!marked.wait().unwrap().success());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_starts_another_in_the_place_of_one_that_ends_is_ended_with_it() {
+        // N6: below what carries the mark is what has dropped it.
+        let mark = of(Path::new("/a/family"));
+        let family = "(trap '' TERM; while :; do env -i sleep 1000; done) & wait";
+        let mut marked =
+            Command::new("sh").args(["-c", family]).env(SESSION_MARK_VARIABLE, &mark).spawn().unwrap();
+        let below = || procfs::descendants(marked.id());
+        while !below().iter().any(|process| variable(process.pid, SESSION_MARK_VARIABLE).is_none()) {
+            std::thread::yield_now();
+        }
+        let family = below();
+        assert_eq!(end(&[mark], false), 1 + family.len());
+        assert!(!marked.wait().unwrap().success());
+        let lives = |process: &ProcessInfo| {
+            procfs::look(process.pid).is_some_and(|now| now.started == process.started && !now.ended)
+        };
+        while family.iter().any(lives) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_launches_a_host_is_none_and_no_other_process_says_so() {
+        // N6: whatever leads its session once passed for a host in the background, and what is above it for its launcher.
+        let own = std::process::id();
+        let name = fs::read_to_string("/proc/self/comm").unwrap();
+        assert!(is_baton(own) && is_host(own) && !is_launched());
+        become_launcher().unwrap();
+        let (is_marked, still_host) = (is_launcher(own), is_host(own));
+        fs::write("/proc/self/comm", name.trim_end()).unwrap();
+        assert!(is_marked && !still_host && is_host(own));
+        // A program has the name of its file, which has no slash.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(LAUNCHER);
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/bin/sleep", &file).unwrap();
+        let mut named = Command::new(&file).arg("600").spawn().unwrap();
+        while fs::read_to_string(format!("/proc/{}/comm", named.id())).unwrap() != "launcher\n" {
+            std::thread::yield_now();
+        }
+        assert!(!is_launcher(named.id()));
+        named.kill().unwrap();
+        named.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_mark_and_ended() {
+        let mark = of(Path::new("/a/known/session"));
+        let mut child = Command::new("sleep").arg("600").env(SESSION_MARK_VARIABLE, &mark).spawn().unwrap();
+        if cfg!(target_os = "linux") {
+            // Its environment is there a moment after it has begun.
+            while variable(child.id(), SESSION_MARK_VARIABLE).is_none() {
+                std::thread::yield_now();
+            }
+            assert_eq!(process_origin(child.id()), ProcessOrigin::Host, "it is below no guard");
+            let Ok(((), known)) = start_registered(mark.clone(), || Ok::<_, Infallible>(((), child.id())));
+            assert_eq!(process_origin(child.id()), ProcessOrigin::Agent(Some(mark.clone())));
+            drop(known);
+            assert_eq!(process_origin(std::process::id()), ProcessOrigin::NoAgent);
+            assert_eq!(end(&[of(Path::new("/another"))], false), 0);
+            assert_eq!(end(&[mark], false), 1);
+        } else {
+            child.kill().unwrap();
+        }
+        assert!(!child.wait().unwrap().success());
+    }
+}

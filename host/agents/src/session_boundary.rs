@@ -1,0 +1,589 @@
+//! What a boundary needs to know of an agent: its program, its settings, what of its tree must stay as it is. And what is
+//! refused in a boundary, among the agent's other events.
+
+mod git_settings;
+mod made_paths;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use baton_core::SessionId;
+use baton_core::action::SpawnSpec;
+use baton_core::facts::AgentEvent;
+use baton_core::git_link;
+use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox, SandboxLevel};
+use baton_sandbox::{
+    Boundary, BoundaryRequest, ExternalMount, LinkWalk, PACKAGES, RefusalReceiver, RemainingPaths,
+    SettingsFolder, WatchedPaths, found_on, listed_paths,
+};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use self::git_settings::{named_by_settings, settings_of_user, within};
+use self::made_paths::{make_file, make_folder};
+use crate::launch::{DriverEvent, SpawnError};
+use crate::program_lookup;
+use crate::session_files::text_of;
+
+/// Folders and files by which others are made to run commands: git's, Mercurial's, Baton's, and those of agents. By an edit in one of
+/// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
+/// capitals, since there are file systems that have none.
+pub(crate) const COMMAND_SETTINGS: [&str; 47] = [
+    ".aider.conf.yml",
+    ".amp",
+    ".augment",
+    ".baton",
+    ".claude",
+    ".claude.json",
+    ".cline",
+    ".codebuddy",
+    ".codex",
+    ".continue",
+    ".copilot",
+    ".crush",
+    ".crush.json",
+    ".cursor",
+    ".factory",
+    ".gemini",
+    ".git",
+    // Agents of Copilot name MCP servers. The rest of the folder is the work's.
+    ".github/agents",
+    ".github/copilot",
+    ".github/hooks",
+    ".github/mcp.json",
+    ".goose",
+    ".goosehints",
+    // Mercurial's own hooks. Every commit changes the rest of the folder.
+    ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".hg/sharedpath",
+    ".iflow",
+    ".junie",
+    ".kilo",
+    ".kilocode",
+    ".kiro",
+    ".mcp.json",
+    ".opencode",
+    // Of the older OpenCode: it names MCP servers.
+    ".opencode.json",
+    ".openhands",
+    ".pi",
+    ".qoder",
+    ".qwen",
+    ".roo",
+    ".vibe",
+    ".vscode/mcp.json",
+    ".windsurf",
+    "baton.toml",
+    "crush.json",
+    "kilo.jsonc",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+/// Whether a path leads to one of these, or into one, at any depth.
+pub(crate) fn is_command_setting(path: &Path) -> bool {
+    let parts: Vec<_> = path.components().map(Component::as_os_str).collect();
+    COMMAND_SETTINGS.iter().any(|settings| {
+        let named: Vec<_> = settings.split('/').collect();
+        let is_it =
+            |parts: &[&OsStr]| parts.iter().zip(&named).all(|(part, name)| part.eq_ignore_ascii_case(name));
+        parts.windows(named.len()).any(is_it)
+    })
+}
+
+/// Of a repository: its settings, what makes it another one, and what git runs when the user goes on with a rebase. Its objects, its
+/// index and its branches are the work's.
+const PROTECTED_GIT_PATHS: [&str; 9] = [
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks",
+    ".git/info",
+    ".git/modules",
+    ".git/worktrees",
+    ".git/commondir",
+    ".git/rebase-merge/git-rebase-todo",
+    ".git/sequencer/todo",
+];
+/// Of its objects: where git finds more of them, and what it believes about commits without a look at them. All work trees share it.
+const PROTECTED_OBJECT_PATHS: [&str; 4] = [
+    ".git/objects/info/alternates",
+    ".git/objects/info/commit-graph",
+    ".git/objects/info/commit-graphs",
+    ".git/objects/info/http-alternates",
+];
+/// Refs and branches of runs, and their reflogs. The host writes them while an agent works, so they are kept and never taken away.
+const RUN_REFS: [&str; 4] = ["refs/baton", "refs/heads/baton", "logs/refs/baton", "logs/refs/heads/baton"];
+/// Folders that are made before a boundary opens, so that they can be mounted: one that appeared later would be the user's or the
+/// host's as well as an agent's. Git removes the folder of its work trees when it is empty, so it gets an entry that git takes for a
+/// locked work tree without a folder; no work tree has a name that begins with a dot.
+const GIT_FOLDERS_TO_CREATE: [&str; 4] = ["hooks", "info", "modules", "worktrees/.baton"];
+/// What can be written, and is not exchanged: the host reads and writes through it while agents work.
+const PINNED_GIT_PATHS: [&str; 6] =
+    [".git/logs", ".git/logs/HEAD", ".git/objects", ".git/refs", ".git/refs/heads", ".git/reftable"];
+/// What git replaces itself, or may have to make. The user may have links there; an agent makes none.
+const LINK_FREE_GIT_PATHS: [&str; 12] = [
+    ".git/HEAD",
+    ".git/index",
+    ".git/lfs",
+    ".git/logs",
+    ".git/logs/HEAD",
+    ".git/objects",
+    ".git/objects/info",
+    ".git/objects/pack",
+    ".git/packed-refs",
+    ".git/refs",
+    ".git/reftable",
+    ".git/shallow",
+];
+/// Of these, what work trees share.
+const LINK_FREE_OBJECT_PATHS: [&str; 2] = [".git/objects/info", ".git/objects/pack"];
+/// A file by which a repository or a branch is named is not longer.
+const LINK_BYTES_MAX: u64 = 8 << 10;
+/// The folder of Baton's, in which agents report.
+const BATON_FOLDER: &str = ".baton";
+/// The folder for reports, in the task folder.
+const INBOX: &str = "inbox";
+/// By this file a folder is a bare repository.
+const HEAD: &str = "HEAD";
+/// What Claude Code reads of its folder.
+const CLAUDE_HOME_FILES: [&str; 9] = [
+    ".credentials.json",
+    "settings.json",
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "skills",
+    "plugins",
+    "output-styles",
+    "rules",
+];
+/// What Codex reads of its folder.
+const CODEX_HOME_FILES: [&str; 7] =
+    ["auth.json", "config.toml", "AGENTS.md", "prompts", "rules", "skills", "managed_config.toml"];
+/// What is taken over of Claude Code's own file: who has logged in, and that nobody is to be welcomed.
+const CLAUDE_JSON_KEYS: [&str; 5] =
+    ["oauthAccount", "userID", "hasCompletedOnboarding", "customApiKeyResponses", "hasAvailableSubscription"];
+
+/// A boundary, and what is heard from it.
+#[derive(Debug)]
+pub struct ActiveBoundary {
+    /// Ends with the agent.
+    pub boundary: Boundary,
+    /// What is refused in it.
+    pub refused: RefusalReceiver,
+}
+
+/// Where a boundary is made, and for what.
+#[derive(Clone, Debug)]
+pub struct BoundaryContext<'a> {
+    /// The folder that is worked in.
+    pub tree: &'a Path,
+    /// The workspace of the run, of which the tree may be a copy.
+    pub workspace: &'a Path,
+    /// A folder for this boundary alone.
+    pub folder: PathBuf,
+    /// Where an agent keeps its conversations, which outlive the session; nowhere where absent.
+    pub conversations: Option<PathBuf>,
+    /// This program.
+    pub own_exe: &'a Path,
+    /// The environment of the host.
+    pub environment: &'a BTreeMap<OsString, OsString>,
+    /// Folders of the host's that nobody inside sees.
+    pub hidden: Vec<PathBuf>,
+    /// Gets what could not be taken away after the session.
+    pub remaining: RemainingPaths,
+    /// The task folder of the run, from the tree; nothing where there is no run.
+    pub task_folder: Option<&'a Path>,
+    /// What any role of the run hides.
+    pub hide: &'a [String],
+    /// What any role of the run may write beyond its tree.
+    pub writable: &'a [String],
+}
+
+impl<'a> BoundaryContext<'a> {
+    fn variable(&self, name: &str) -> Option<&'a OsStr> {
+        self.environment.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    fn home(&self) -> Option<&'a Path> {
+        self.variable("HOME").map(Path::new).filter(|home| home.is_absolute() && home.parent().is_some())
+    }
+
+    /// What a command of the workflow needs to be confined. It is no agent, has no settings, and reports nothing.
+    pub fn for_command(self, sandbox: &'a Sandbox) -> BoundaryRequest<'a> {
+        let targets = sandbox.network.clone().unwrap_or_default();
+        let inbox = self
+            .task_folder
+            .filter(|folder| !folder.starts_with(BATON_FOLDER))
+            .map(|folder| folder.join(INBOX));
+        let mut wanted = self.wanted(sandbox, targets);
+        wanted.protect.extend(inbox);
+        wanted
+    }
+
+    /// What an agent needs.
+    ///
+    /// # Errors
+    /// As for [`spawn`](crate::spawn), where its program is not there.
+    pub fn for_agent(self, spec: &SpawnSpec, role: &'a Role) -> Result<BoundaryRequest<'a>, SpawnError> {
+        let path = self.variable("PATH");
+        let mut programs = vec![program_lookup::resolve(spec, role, self.own_exe, path)?];
+        let of_agent = spec.agent.command().map(|command| command.args()).unwrap_or_default();
+        programs.extend(of_agent.iter().chain(&role.args).filter(|word| is_package(word)).map(PathBuf::from));
+        programs.extend(role.mcp.values().flat_map(|server| of_server(server, path, self.tree)));
+        let settings = self.settings(&spec.agent);
+        let mounts = runs_agent(&spec.agent, "codex");
+        // Of Baton's own folder, what belongs to other runs stays as it is.
+        let open = self.task_folder.filter(|folder| folder.starts_with(BATON_FOLDER)).map(Path::to_owned);
+        let wanted = self.wanted(&role.sandbox, role.sandbox.targets(&spec.agent));
+        let scripts = role.script.iter().map(PathBuf::from).collect();
+        Ok(BoundaryRequest {
+            programs,
+            scripts,
+            settings,
+            mounts,
+            open: open.into_iter().collect(),
+            ..wanted
+        })
+    }
+
+    /// What nobody who is confined makes or changes, from the tree.
+    pub fn kept(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
+        let mut kept = self.protected(sandbox);
+        kept.push(PathBuf::from(HEAD));
+        kept
+    }
+
+    fn wanted(
+        self,
+        sandbox: &'a Sandbox,
+        targets: Vec<baton_core::workflow::NetworkTarget>,
+    ) -> BoundaryRequest<'a> {
+        let (home, path) = (self.home(), self.variable("PATH"));
+        self.make_ready(sandbox);
+        let mut protect = self.protected(sandbox);
+        let mut planted = protect.clone();
+        protect.extend(RUN_REFS.map(|path| Path::new(".git").join(path)));
+        protect.push(PathBuf::from(BATON_FOLDER));
+        let of_repository = |paths: &[&str]| match self.tree.join(".git").is_dir() {
+            true => paths.iter().map(PathBuf::from).collect(),
+            false => Vec::new(),
+        };
+        let (mut anchors, plain) = (of_repository(&PINNED_GIT_PATHS), of_repository(&LINK_FREE_GIT_PATHS));
+        let link_free = of_repository(&[".git"]);
+        anchors.extend(self.reflog());
+        // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
+        planted.push(PathBuf::from(HEAD));
+        if !self.tree.join(".git").exists() {
+            planted.push(PathBuf::from(".git"));
+        }
+        let beside = self.repository();
+        // Git is asked only if a list could hold something of it.
+        let has_list = sandbox.write.as_ref().is_some_and(|paths| !paths.is_empty());
+        let own_settings = if has_list { self.settings_of_host() } else { Vec::new() };
+        let watched_beside = match self.own_of_tree() {
+            Some(_) => WatchedPaths {
+                planted: PROTECTED_OBJECT_PATHS.map(PathBuf::from).to_vec(),
+                plain: LINK_FREE_OBJECT_PATHS.map(PathBuf::from).to_vec(),
+                link_free: vec![PathBuf::from(".git/objects")],
+            },
+            None => WatchedPaths::default(),
+        };
+        BoundaryRequest {
+            targets,
+            home,
+            workspace: self.workspace,
+            path,
+            writable: self.writable,
+            protect,
+            anchors,
+            watched: WatchedPaths { planted, plain, link_free },
+            watched_beside,
+            beside,
+            own_settings,
+            hidden: self.hidden,
+            remaining: self.remaining,
+            ..BoundaryRequest::of(sandbox, self.tree, self.folder, self.own_exe)
+        }
+    }
+
+    /// Makes what is mounted in the tree, and in the repository of the workspace, if it is one. What cannot be made is taken away if it appears.
+    fn make_ready(&self, sandbox: &Sandbox) {
+        if let Some(folder) = self.task_folder.filter(|_| sandbox.level == SandboxLevel::Strict) {
+            make_folder(self.tree, &folder.join(INBOX));
+        }
+        let dot_git = self.workspace.join(".git");
+        if !dot_git.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            return;
+        }
+        let below = |folder: &Path| make_folder(self.workspace, &Path::new(".git").join(folder));
+        GIT_FOLDERS_TO_CREATE.map(Path::new).into_iter().for_each(below);
+        make_file(self.workspace, Path::new(".git/worktrees/.baton/locked"));
+        if let Some(own) = self.own_of_tree() {
+            // Git's settings for this work tree alone: one that the agent made would be the user's as well.
+            make_file(self.workspace, &own.join("config.worktree"));
+        }
+        if !dot_git.join("reftable").exists() {
+            RUN_REFS.map(Path::new).into_iter().for_each(below);
+            self.branches().iter().flatten().for_each(|folder| below(folder));
+        }
+    }
+
+    /// The reflog of the branch that is checked out in the tree, which the host writes as well when it commits there.
+    fn reflog(&self) -> Option<PathBuf> {
+        let head = text_of(&self.tree.join(".git/HEAD"), LINK_BYTES_MAX)?;
+        let branch = Path::new(head.strip_prefix("ref: ")?.trim_end());
+        let is_plain = branch.components().all(|part| matches!(part, Component::Normal(_)));
+        is_plain.then(|| Path::new(".git/logs").join(branch))
+    }
+
+    /// The folders with the reflogs of the branches of the run, and with these, if the tree is one of the run.
+    fn branches(&self) -> Option<[PathBuf; 2]> {
+        let own = self.own_of_tree()?;
+        let run = self.tree.parent().and_then(Path::file_name)?;
+        let head = text_of(&self.workspace.join(own).join("HEAD"), LINK_BYTES_MAX).unwrap_or_default();
+        // Another name, if the user has a branch of the first.
+        let all = ["refs/heads/baton-runs", "refs/heads/baton"].map(Path::new);
+        let is_its = |all: &&&Path| Path::new(head.trim_start_matches("ref: ")).starts_with(all);
+        let of_run = all.iter().find(is_its).unwrap_or(&all[1]).join(run);
+        Some([Path::new("logs").join(&of_run), of_run])
+    }
+
+    /// What stays as it is in the tree: what others would run or be judged by.
+    fn protected(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
+        let is_repository = self.tree.join(".git").is_dir();
+        let of_agents = COMMAND_SETTINGS
+            .iter()
+            .filter(|name| **name != BATON_FOLDER && !(is_repository && **name == ".git"));
+        let of_repository = PROTECTED_GIT_PATHS
+            .iter()
+            .chain(&PROTECTED_OBJECT_PATHS)
+            .filter(|path| is_repository || !path.starts_with(".git/"));
+        let files = sandbox.protect.iter().map(PathBuf::from).chain(self.settings_of_agents());
+        let of_files = files.flat_map(|file| {
+            let of_tree = within(self.tree, &file);
+            if of_tree.is_empty() { within(self.workspace, &file) } else { of_tree }
+        });
+        let mut paths: Vec<PathBuf> =
+            of_agents.chain(of_repository).map(PathBuf::from).chain(of_files).collect();
+        paths.extend(named_by_settings(self.tree, self.environment));
+        // Those of a home that is kept in a repository, and a program of Baton that was built here.
+        let of_host = self.own_settings().into_iter().chain([self.own_exe.to_owned()]);
+        paths.extend(of_host.flat_map(|path| within(self.tree, &path)));
+        // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
+        let real = |path: &PathBuf| {
+            let real = self.tree.join(path).canonicalize().ok()?;
+            Some(real.strip_prefix(self.tree).ok()?.to_owned()).filter(|real| !real.as_os_str().is_empty())
+        };
+        let real: Vec<PathBuf> = paths.iter().filter_map(real).collect();
+        paths.extend(real);
+        // What is hidden by a link is hidden from the next run only if the link is still there.
+        let hidden = listed_paths(Some(self.hide), self.home(), self.tree);
+        let links = hidden.iter().flat_map(|path| LinkWalk::of(path).links);
+        paths.extend(links.filter_map(|link| Some(link.strip_prefix(self.tree).ok()?.to_owned())));
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// What agents read of the user's own settings, which a link may lead into the tree.
+    fn settings_of_agents(&self) -> Vec<PathBuf> {
+        let Some(home) = self.home() else { return Vec::new() };
+        let (claude, codex) = (home.join(".claude"), self.folder_of_codex(home));
+        let of_claude = CLAUDE_HOME_FILES.iter().map(|name| claude.join(name));
+        let of_codex = CODEX_HOME_FILES.iter().map(|name| codex.join(name));
+        of_claude.chain(of_codex).chain([home.join(".claude.json")]).collect()
+    }
+
+    fn folder_of_codex(&self, home: &Path) -> PathBuf {
+        let moved = self.variable("CODEX_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        moved.unwrap_or_else(|| home.join(".codex"))
+    }
+
+    fn config_folder(&self) -> Option<PathBuf> {
+        let absolute = |name: &str| self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
+    }
+
+    /// The user's own settings of Baton.
+    fn own_settings(&self) -> Option<PathBuf> {
+        Some(self.config_folder()?.join("baton/config.toml"))
+    }
+
+    /// What the host and its git read of the user and run by, whether it is there or not.
+    fn settings_of_host(&self) -> Vec<PathBuf> {
+        let folders = self.config_folder().map(|folder| ["baton", "git"].map(|name| folder.join(name)));
+        let file = self.home().map(|home| home.join(".gitconfig"));
+        let of_git = settings_of_user(self.environment);
+        folders.into_iter().flatten().chain(file).chain(of_git).collect()
+    }
+
+    /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.
+    fn own_of_tree(&self) -> Option<PathBuf> {
+        // The host has just written it, where it was changed.
+        let link = text_of(&self.tree.join(".git"), LINK_BYTES_MAX)?;
+        let own = git_link::named_by(link.as_bytes())?.strip_prefix(self.workspace).ok()?;
+        (own.parent() == Some(Path::new(".git/worktrees"))).then(|| own.to_owned())
+    }
+
+    /// The repository of a work tree, which lies in the workspace: what a commit on a branch of the run writes can be written,
+    /// and the rest only be read.
+    fn repository(&self) -> Vec<ExternalMount> {
+        let Some(own) = self.own_of_tree() else { return Vec::new() };
+        let beside = |path: PathBuf, writable| {
+            let root = self.workspace.to_owned();
+            ExternalMount { root, path, writable, fresh: false }
+        };
+        let in_git = |path: &Path| beside(Path::new(".git").join(path), true);
+        let mut written = vec![in_git(Path::new("objects"))];
+        written.extend(PROTECTED_OBJECT_PATHS.map(|path| beside(PathBuf::from(path), false)));
+        if let Some([reflogs, branches]) = self.branches() {
+            // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
+            // the host writes for all of them: its git appends to whatever is there.
+            written.push(ExternalMount { fresh: true, ..in_git(&reflogs) });
+            written.push(in_git(&branches));
+        }
+        let fixed = ["gitdir", "commondir", "config.worktree", "locked"];
+        std::iter::once(beside(PathBuf::from(".git"), false))
+            .chain(written)
+            .chain([beside(own.to_owned(), true)])
+            .chain(fixed.map(|name| beside(own.join(name), false)))
+            .collect()
+    }
+
+    fn settings(&self, agent: &AgentKind) -> Vec<SettingsFolder> {
+        let Some(home) = self.home() else { return Vec::new() };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        if runs_agent(agent, "claude") {
+            let file = home.join(".claude.json");
+            let text = std::fs::read(&file).unwrap_or_default();
+            let made = Some((file, ".claude.json".to_owned(), filtered_claude_json(&text)));
+            let folder = home.join(".claude");
+            let kept = self.conversations.clone().map(|folder| ("projects", folder));
+            let (files, variable) = (names(&CLAUDE_HOME_FILES), "CLAUDE_CONFIG_DIR");
+            return vec![SettingsFolder { folder, files, variable, kept, made }];
+        }
+        if runs_agent(agent, "codex") {
+            let folder = self.folder_of_codex(home);
+            let kept = self.conversations.clone().map(|folder| ("sessions", folder));
+            let (files, variable) = (names(&CODEX_HOME_FILES), "CODEX_HOME");
+            return vec![SettingsFolder { folder, files, variable, kept, made: None }];
+        }
+        Vec::new()
+    }
+}
+
+/// Whether it is this agent, or its adapter.
+pub(crate) fn runs_agent(agent: &AgentKind, name: &str) -> bool {
+    match agent {
+        AgentKind::Claude => name == "claude",
+        AgentKind::Codex => name == "codex",
+        AgentKind::Acp { command } => {
+            let words = std::iter::once(command.program()).chain(command.args().iter().map(String::as_str));
+            words.flat_map(|word| word.rsplit('/').take(4)).any(|part| part.contains(name))
+        }
+        AgentKind::Process { .. } | AgentKind::Rehearsal => false,
+    }
+}
+
+/// What of Claude Code's file the session gets: nothing of other projects, and no servers that start programs.
+fn filtered_claude_json(text: &[u8]) -> String {
+    let whole: Map<String, Value> = serde_json::from_slice(text).unwrap_or_default();
+    let kept = whole.into_iter().filter(|(key, _)| CLAUDE_JSON_KEYS.contains(&key.as_str()));
+    Value::Object(kept.collect()).to_string()
+}
+
+fn of_server(server: &RoleServer, path: Option<&OsStr>, tree: &Path) -> Vec<PathBuf> {
+    let Some((program, args)) = server.command.split_first() else { return Vec::new() };
+    // The agent starts it in the tree.
+    let program = found_on(path, program).map(|program| tree.join(program));
+    program.into_iter().chain(args.iter().filter(|word| is_package(word)).map(PathBuf::from)).collect()
+}
+
+/// A whole path of a program's packages. Other arguments are no program, and a workflow could name any file by them.
+fn is_package(word: &str) -> bool {
+    let path = Path::new(word);
+    path.is_absolute() && path.components().any(|part| part.as_os_str() == PACKAGES)
+}
+
+/// Puts what is refused among the agent's events. Gives where its driver sends those; its end comes last, and the boundary
+/// ends with it.
+pub(crate) fn join(
+    confined: ActiveBoundary,
+    session: SessionId,
+    to: mpsc::Sender<(SessionId, DriverEvent)>,
+) -> mpsc::Sender<(SessionId, DriverEvent)> {
+    let (events, mut taken) = mpsc::channel::<(SessionId, DriverEvent)>(1);
+    tokio::spawn(async move {
+        let ActiveBoundary { boundary, mut refused } = confined;
+        let event = |refusal| (session.clone(), DriverEvent::Event(AgentEvent::Refused(refusal)));
+        loop {
+            tokio::select! {
+                biased;
+                Some(refusal) = refused.recv() => drop(to.send(event(refusal)).await),
+                told = taken.recv() => {
+                    let Some(told) = told else { break };
+                    if matches!(told.1, DriverEvent::Exited(_)) {
+                        // What was asked for before the end is told before it.
+                        while let Ok(refusal) = refused.try_recv() {
+                            let _ = to.send(event(refusal)).await;
+                        }
+                        for refusal in boundary.sweep() {
+                            let _ = to.send(event(refusal)).await;
+                        }
+                        drop(boundary);
+                        let _ = to.send(told).await;
+                        break;
+                    }
+                    if to.send(told).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    });
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn settings_of_agents_stay_where_a_link_leads_them_into_the_tree() {
+        // N6: an agent gave the next one any file of the user by a link in the place of `CLAUDE.md`.
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, home, copy) = (root.join("dotfiles"), root.join("home"), root.join("copy"));
+        for folder in [&tree.join("claude"), &home.join(".codex"), &copy.join("claude")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(tree.join("codex.toml"), "").unwrap();
+        std::os::unix::fs::symlink(tree.join("claude"), home.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(tree.join("codex.toml"), home.join(".codex/config.toml")).unwrap();
+        let environment = [("HOME".into(), home.into())].into();
+        for tree_of_session in [&tree, &copy] {
+            let context = BoundaryContext {
+                tree: tree_of_session,
+                workspace: &tree,
+                folder: root.join("session"),
+                conversations: None,
+                own_exe: Path::new("/baton"),
+                environment: &environment,
+                hidden: Vec::new(),
+                remaining: RemainingPaths::default(),
+                task_folder: None,
+                hide: &[],
+                writable: &[],
+            };
+            let kept = context.kept(&Sandbox::default());
+            for expected in ["claude/settings.json", "claude/CLAUDE.md", "codex.toml"].map(PathBuf::from) {
+                assert!(kept.contains(&expected), "{}: {kept:?}", expected.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What the settings of git name in a work tree, and git runs or reads: the folder of hooks, more settings, and the `.git` of each
+//! submodule. Git itself is asked for the settings, so that whatever it follows (includes of includes, continued lines, settings of the
+//! user) is followed here.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use baton_core::git_link;
+use baton_sandbox::{find_trusted, trusted_path};
+
+use crate::session_files::open_plain;
+
+/// The environment of the host.
+type HostEnvironment = BTreeMap<OsString, OsString>;
+
+/// Git reads its settings in milliseconds. One that does not end by then waits for a pipe.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Settings that are longer are not read to their end.
+const MAX_SETTINGS_BYTES: u64 = 4 << 20;
+/// Names the repository for git. What is none has it read the settings of the user alone.
+const REPOSITORY: &str = "GIT_DIR";
+/// Names a folder for git above which it looks for no repository, and in which neither.
+const LOOKS_BELOW: &str = "GIT_CEILING_DIRECTORIES";
+
+/// Repositories that are asked for their submodules, and files that are included on a condition.
+const REPOSITORIES_MAX: usize = 256;
+
+/// A setting, and the file that it stands in.
+#[derive(Debug)]
+struct GitSetting {
+    file: PathBuf,
+    /// In small letters, but for its middle part.
+    key: String,
+    value: PathBuf,
+}
+
+/// A path in a setting, which may begin in the home of the user.
+fn path_of_setting(folder: &Path, value: &Path, environment: &HostEnvironment) -> PathBuf {
+    match (value.strip_prefix("~"), environment.get(OsStr::new("HOME"))) {
+        (Ok(rest), Some(home)) => Path::new(home).join(rest),
+        _ => folder.join(value),
+    }
+}
+
+/// Paths from the tree, also of what is not there: who makes it has others run it.
+pub(super) fn named_by_settings(tree: &Path, environment: &HostEnvironment) -> Vec<PathBuf> {
+    let at = |folder: &Path, value: &Path| path_of_setting(folder, value, environment);
+    let settings = list_git_settings(tree, environment, &[OsStr::new("--includes")]);
+    let hooks = settings.iter().filter(|setting| setting.key == "core.hookspath").flat_map(|setting| {
+        let folder = &at(tree, &setting.value);
+        // Husky keeps there what runs the hooks above it.
+        let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
+        [Some(folder.clone()), above].into_iter().flatten()
+    });
+    // Some that are included only on another branch are read as well.
+    let conditional = settings.iter().filter(|setting| {
+        setting.key == "include.path"
+            || setting.key.starts_with("includeif.") && setting.key.ends_with(".path")
+    });
+    let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(tree), &setting.value));
+    let included = settings.iter().map(|setting| setting.file.clone());
+    let submodules = submodules(tree, environment).into_iter().map(|folder| folder.join(".git"));
+    let files = hooks.chain(conditional).chain(included).chain(submodules);
+    files.flat_map(|path| within(tree, &path)).collect()
+}
+
+/// What git reads and runs for the user in every repository: the files of their settings, with those that these include, and the programs that
+/// filters and merge drivers name by a path. What is included on a condition is read as well, whether it holds here or not.
+pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
+    let root = Path::new("/");
+    let at = |folder: &Path, value: &Path| path_of_setting(folder, value, environment);
+    let (mut found, mut conditional) = (Vec::new(), VecDeque::new());
+    let mut seen = BTreeSet::new();
+    let mut settings = list_git_settings(root, environment, &[OsStr::new("--includes")]);
+    loop {
+        for setting in settings {
+            let (key, value) = (&setting.key, &setting.value);
+            let is_driver = key.starts_with("merge.") && key.ends_with(".driver");
+            if key == "include.path" || key.starts_with("includeif.") {
+                let included = at(setting.file.parent().unwrap_or(root), value);
+                conditional.extend(key.starts_with("includeif.").then(|| included.clone()));
+                found.push(included);
+            } else if key.starts_with("filter.") || is_driver {
+                found.extend(paths_in_command(&value.to_string_lossy(), environment));
+            }
+            found.push(setting.file);
+        }
+        let is_new =
+            |file: &PathBuf| file.is_file() && seen.len() < REPOSITORIES_MAX && seen.insert(file.clone());
+        let Some(file) = std::iter::from_fn(|| conditional.pop_front()).find(is_new) else { return found };
+        let of_file = [OsStr::new("--includes"), OsStr::new("--file"), file.as_os_str()];
+        settings = list_git_settings(root, environment, &of_file);
+    }
+}
+
+/// Files and folders that a command names by an absolute path, or from the home, which a shell knows as `~` and as `$HOME`. A folder that
+/// holds the home is none: `cd ~` says nothing of what is run there.
+fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf> {
+    let home = environment.get(OsStr::new("HOME")).map(Path::new);
+    let text = command.replace("${HOME}", "~").replace("$HOME", "~");
+    let words = text.split(|c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c));
+    let paths = words.filter(|word| word.starts_with(['/', '~']));
+    let paths = paths.map(|word| path_of_setting(Path::new("/"), Path::new(word), environment));
+    let holds_home = |path: &Path| home.is_some_and(|home| home.starts_with(path));
+    paths.filter(|path| path.exists() && !holds_home(path)).collect()
+}
+
+/// The folders of submodules, and of submodules within them.
+fn submodules(tree: &Path, environment: &HostEnvironment) -> BTreeSet<PathBuf> {
+    let is_place =
+        |setting: &GitSetting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
+    let mut found = BTreeSet::new();
+    let mut left = VecDeque::from([tree.to_owned()]);
+    let mut asked = 0;
+    while let Some(folder) = left.pop_front().filter(|_| asked < REPOSITORIES_MAX) {
+        // Most have none, and git is not started for these.
+        let file = folder.join(".gitmodules");
+        if !file.metadata().is_ok_and(|file| file.is_file()) {
+            continue;
+        }
+        asked += 1;
+        // From the tree: git does not answer in a submodule whose repository is not there.
+        for setting in list_git_settings(tree, environment, &[OsStr::new("--file"), file.as_os_str()]) {
+            let submodule = folder.join(&setting.value);
+            let is_plain = setting.value.components().all(|part| matches!(part, Component::Normal(_)));
+            if is_place(&setting) && is_plain && found.insert(submodule.clone()) {
+                left.push_back(submodule);
+            }
+        }
+    }
+    found
+}
+
+/// Where a file is in the tree, from there: at the path as it is written, whose folders may be links, at its own place, and where it
+/// really is if it is a link, as in a home whose settings are kept in a repository.
+pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
+    let place = || {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name))
+    };
+    let below = |path: PathBuf| {
+        let within = path.strip_prefix(tree).ok()?;
+        let is_plain = within.components().all(|part| matches!(part, Component::Normal(_)));
+        (is_plain && !within.as_os_str().is_empty()).then(|| within.to_owned())
+    };
+    let written = std::iter::once(path.to_owned());
+    let mut found: Vec<PathBuf> =
+        written.chain(place()).chain(path.canonicalize()).filter_map(below).collect();
+    found.dedup();
+    found
+}
+
+/// A variable that keeps git from what it would read for ever, since anybody may have written the repository: none is read, or none above
+/// the first one.
+fn limit_of_repository(tree: &Path) -> (&'static str, PathBuf) {
+    let none = || (REPOSITORY, PathBuf::from("/dev/null"));
+    let is_one = |at: &Path| at.join("HEAD").symlink_metadata().is_ok();
+    for folder in tree.ancestors() {
+        let repository = repository_in(folder);
+        if is_one(&repository) {
+            let above = folder.parent().unwrap_or(Path::new(""));
+            return if has_end(&repository) { (LOOKS_BELOW, above.to_owned()) } else { none() };
+        }
+        // Git asks then whether the folder itself is one.
+        if is_one(folder) && !has_end(folder) {
+            return none();
+        }
+    }
+    (LOOKS_BELOW, PathBuf::new())
+}
+
+/// Where git looks for the repository of a folder: a file in its place names another folder.
+fn repository_in(folder: &Path) -> PathBuf {
+    let dot_git = folder.join(".git");
+    let link = bytes_of(&dot_git).unwrap_or_default();
+    git_link::named_by(&link).map_or(dot_git, |named| folder.join(named))
+}
+
+/// Whether what git reads of a repository before it says anything has an end. What is not there is not read, and neither is a folder.
+fn has_end(repository: &Path) -> bool {
+    let is_absent = |file: &Path| file.metadata().map_or(true, |found| found.is_dir());
+    let is_bounded = |file: &Path| is_absent(file) || bytes_of(file).is_some();
+    let (head, link) = (repository.join("HEAD"), repository.join("commondir"));
+    let common = bytes_of(&link).map(|link| repository.join(OsStr::from_bytes(link.trim_ascii_end())));
+    let mut settings =
+        [Some(repository), common.as_deref()].into_iter().flatten().map(|at| at.join("config"));
+    // Of the head, git reads no more than a name.
+    (is_absent(&head) || open_plain(&head).is_ok())
+        && is_bounded(&link)
+        && settings.all(|file| is_bounded(&file))
+}
+
+/// A regular file of no great length. A link may lead to a device, or into `/proc`, where files have an end only when they are read.
+fn bytes_of(file: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = open_plain(file).ok()?.take(MAX_SETTINGS_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (read as u64 <= MAX_SETTINGS_BYTES).then_some(bytes)
+}
+
+/// What git says that its settings are; nothing where it is not installed, or does not answer.
+fn list_git_settings(tree: &Path, environment: &HostEnvironment, of: &[&OsStr]) -> Vec<GitSetting> {
+    let inherited = ["HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
+    let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let Some(git) = find_trusted("git", path) else { return Vec::new() };
+    let (limit, at) = limit_of_repository(tree);
+    let git = Command::new(git)
+        .args(["config", "--null", "--list", "--show-origin"])
+        .args(of)
+        .current_dir(tree)
+        .env_clear()
+        .envs(inherited)
+        .env(limit, at)
+        .env("PATH", trusted_path(path))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut git) = git else { return Vec::new() };
+    let (said, says) = mpsc::channel();
+    let answer = git.stdout.take();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was read until then is taken.
+        let _ = answer.map(|answer| answer.take(MAX_SETTINGS_BYTES).read_to_end(&mut text));
+        let _ = said.send(text);
+    });
+    let text = says.recv_timeout(LIMIT).unwrap_or_default();
+    // It has ended, or waits for what will not come.
+    let _ = git.kill();
+    let _ = git.wait();
+    settings(tree, &text)
+}
+
+/// Records of a place, a null byte, a name, a line feed, a value, a null byte; a name alone is a yes.
+fn settings(tree: &Path, text: &[u8]) -> Vec<GitSetting> {
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let mut fields = text.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(origin), Some(setting)) = (fields.next(), fields.next()) {
+        let mut parts = setting.splitn(2, |byte| *byte == b'\n');
+        let key = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+        if let (Some(file), Some(value)) = (origin.strip_prefix(b"file:"), parts.next()) {
+            found.push(GitSetting { file: tree.join(path(file)), key, value: path(value) });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// What is done to a folder.
+    type FolderChange = dyn Fn(&Path);
+
+    #[test]
+    fn whatever_git_follows_is_found() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        let made = Command::new("git").args(["init", "-q"]).current_dir(&tree).status();
+        assert!(made.unwrap().success());
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(tree.join(name).parent().unwrap()).unwrap();
+            fs::write(tree.join(name), text).unwrap();
+        };
+        let config = fs::read_to_string(tree.join(".git/config")).unwrap();
+        write(
+            ".git/config",
+            &format!(
+                "{config}[include]\n\tpath = ../team/one.ini ; of the team\n[includeIf \"onbranch:other\"] path = \\\n../other.ini\n"
+            ),
+        );
+        write("team/one.ini", "[include]\n\tpath = \"two.ini\"\n");
+        write("team/two.ini", "[core]\n\thooksPath = .husky/_ # hooks\n");
+        write(".husky/_/pre-commit", "");
+        write(".gitmodules", "[submodule \"s\"]\n\tpath = \"vendor/s\" ; here\n");
+        write("vendor/s/.git", "gitdir: ../../.git/modules/s\n");
+        // Submodules within it, the second of them not checked out.
+        write(
+            "vendor/s/.gitmodules",
+            "[submodule \"d\"]\n\tpath = deep\n[submodule \"n\"]\n\tpath = lib/none\n",
+        );
+        write(
+            "vendor/s/deep/.gitmodules",
+            "[submodule \"e\"]\n\tpath = end\n[submodule \"o\"]\n\tpath = ../../..\n",
+        );
+        let named = named_by_settings(&tree, &std::env::vars_os().collect());
+        for expected in [
+            ".husky/_",
+            ".husky",
+            "team/one.ini",
+            "team/two.ini",
+            "other.ini",
+            "vendor/s/.git",
+            "vendor/s/deep/.git",
+            "vendor/s/lib/none/.git",
+            "vendor/s/deep/end/.git",
+            ".git/config",
+        ] {
+            assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_git_reads_and_runs_for_the_user_is_found() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path().canonicalize().unwrap();
+        let text = "[include]\n\tpath = dot/one\n[includeIf \"gitdir:~/work/\"]\n\tpath = ~/dot/two\n\
+                    [filter \"x\"]\n\tclean = sed 's|/|~|' | ~/bin/clean --file=/absent\n\
+                    \tsmudge = \\\"$HOME/by-home/x\\\"\n\tprocess = cd ${HOME}/by-cd && ./x\n";
+        fs::create_dir_all(home.join("bin")).unwrap();
+        fs::create_dir(home.join("dot")).unwrap();
+        fs::write(home.join(".gitconfig"), text).unwrap();
+        fs::write(home.join("dot/one"), "[user]\n\tname = x\n").unwrap();
+        fs::write(home.join("bin/clean"), "").unwrap();
+        // Included on a condition that does not hold here, and so is what this includes.
+        let two = "[filter \"y\"]\n\tclean = python3 ~/by-folder\n\
+                   [includeIf \"onbranch:x\"]\n\tpath = three\n";
+        fs::write(home.join("dot/two"), two).unwrap();
+        fs::write(home.join("dot/three"), "[merge \"z\"]\n\tdriver = ~/by-three %A\n").unwrap();
+        for folder in ["by-home", "by-cd", "by-folder"] {
+            fs::create_dir(home.join(folder)).unwrap();
+        }
+        fs::write(home.join("by-home/x"), "").unwrap();
+        fs::write(home.join("by-three"), "").unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let environment = [("HOME".into(), home.clone().into()), ("PATH".into(), path)].into();
+        let mut found = settings_of_user(&environment);
+        found.retain(|path| path.starts_with(&home));
+        found.sort();
+        found.dedup();
+        let expected = [
+            ".gitconfig",
+            "bin/clean",
+            "by-cd",
+            "by-folder",
+            "by-home/x",
+            "by-three",
+            "dot/one",
+            "dot/three",
+            "dot/two",
+        ];
+        assert_eq!(found, expected.map(|name| home.join(name)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_repository_that_has_no_end_is_not_read() {
+        // N6: by a link to a device, git grew by gigabytes.
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let environment = std::env::vars_os().collect();
+        let cases: [(&str, &FolderChange); 6] = [
+            (".git/commondir", &|file| std::os::unix::fs::symlink("/dev/zero", file).unwrap()),
+            (".git/HEAD", &|file| std::os::unix::fs::symlink("/dev/zero", file).unwrap()),
+            // It tells no length.
+            (".git/config", &|file| std::os::unix::fs::symlink("/proc/self/pagemap", file).unwrap()),
+            (".git/commondir", &|file| {
+                assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
+            }),
+            (".git/config", &|file| {
+                fs::File::create(file).unwrap().set_len(MAX_SETTINGS_BYTES + 1).unwrap();
+            }),
+            ("elsewhere/commondir", &|file| std::os::unix::fs::symlink("/dev/zero", file).unwrap()),
+        ];
+        for (number, (name, make)) in cases.iter().enumerate() {
+            let tree = root.join(number.to_string());
+            fs::create_dir_all(tree.join("below")).unwrap();
+            let made = Command::new("git").args(["init", "-q"]).current_dir(&tree).status();
+            assert!(made.unwrap().success(), "{name}");
+            assert_eq!(limit_of_repository(&tree.join("below")), (LOOKS_BELOW, root.clone()), "{name}");
+            fs::write(tree.join("below/.gitmodules"), "[submodule \"s\"]\n\tpath = s\n").unwrap();
+            if name.starts_with("elsewhere") {
+                fs::rename(tree.join(".git"), tree.join("elsewhere")).unwrap();
+                fs::write(tree.join(".git"), "gitdir: elsewhere\n").unwrap();
+            }
+            let _ = fs::remove_file(tree.join(name));
+            make(&tree.join(name));
+            for folder in [tree.clone(), tree.join("below")] {
+                assert_eq!(limit_of_repository(&folder).0, REPOSITORY, "{name}");
+            }
+            let began = std::time::Instant::now();
+            let named = named_by_settings(&tree.join("below"), &environment);
+            assert!(began.elapsed() < LIMIT / 2, "{name}");
+            // What is no repository's is found all the same.
+            assert!(named.contains(&PathBuf::from("s/.git")), "{name}: {named:?}");
+        }
+    }
+
+    // N6
+    #[test]
+    fn settings_of_a_home_that_is_kept_in_the_tree_are_found_there() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, home) = (root.join("dotfiles"), root.join("home"));
+        fs::create_dir_all(tree.join("baton")).unwrap();
+        fs::create_dir_all(home.join(".config")).unwrap();
+        fs::write(tree.join("gitconfig"), "[user]\n\tname = Me\n").unwrap();
+        fs::write(tree.join("baton/config.toml"), "").unwrap();
+        std::os::unix::fs::symlink(tree.join("gitconfig"), home.join(".gitconfig")).unwrap();
+        std::os::unix::fs::symlink(tree.join("baton"), home.join(".config/baton")).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let environment = [("PATH".into(), path), ("HOME".into(), home.clone().into())].into();
+        let named = named_by_settings(&tree, &environment);
+        assert!(named.contains(&PathBuf::from("gitconfig")), "{named:?}");
+        assert_eq!(
+            within(&tree, &home.join(".config/baton/config.toml")),
+            ["baton/config.toml"].map(PathBuf::from)
+        );
+        std::os::unix::fs::symlink("baton", tree.join("linked")).unwrap();
+        let both = ["linked/hooks", "baton/hooks"].map(PathBuf::from);
+        assert_eq!(within(&tree, &tree.join("linked/hooks")), both);
+        assert!(within(&tree, &root.join("elsewhere")).is_empty());
+    }
+}

@@ -1,0 +1,340 @@
+//! What a new run has to do with experiments: which of them it takes part in, what their arms lay over its workflow, and what a
+//! person is told of it. An experiment never keeps a run from beginning: what is wrong with one is said, and the run goes with the
+//! policies of its own files.
+
+mod configured_choices;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use baton_lab::experiment::assignment::{layer, reference, strip_arms};
+use baton_lab::experiment::{
+    ArmAssignment, AssignmentContext, ExperimentDefinition, ExperimentError, ExperimentStore,
+    ExperimentVersion, IneligibilityReason, UnitKind, VersionState, collect, enrol, guard,
+};
+use baton_runtime::core::experiment::Assignment;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::{Digest, UnixMs, Workflow};
+use baton_runtime::store::{Journal, StateDir};
+use baton_runtime::{PolicyBundle, PolicySource, view_of};
+
+use crate::args::LocationArgs;
+use crate::location::{self, RunLocation};
+use crate::render::text_format;
+use crate::stdio;
+
+pub(crate) use configured_choices::{configured_component, set_aside};
+
+/// Bytes of chance in the id of a unit: no two runs of a user ever share one.
+const UNIT_BYTES: usize = 12;
+
+/// Digits of the workspace's digest in the id of a unit, for whoever looks for it.
+const WORKSPACE_DIGITS: usize = 8;
+
+/// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
+/// run's first input.
+pub(crate) fn assign_arms(
+    place: &RunLocation,
+    workflow: &mut Workflow,
+    policies: &mut PolicyBundle,
+    inherited: &[Assignment],
+) -> anyhow::Result<Vec<Assignment>> {
+    let experiments = ExperimentStore::below(&place.config.state_root);
+    let unit = fresh_unit(place)?;
+    let mut taken: Vec<(String, Capability)> = Vec::new();
+    let mut assignments = Vec::new();
+    for mut definition in in_order(&experiments) {
+        if let Some(why) = tripped(place, &experiments, &mut definition, workflow) {
+            stdio::progress(&format!(
+                "experiment {} enrols no more runs: {why} This run uses the workflow's own policy",
+                definition.name
+            ));
+            continue;
+        }
+        let files = strip_arms(workflow.clone());
+        let workspace = workspace_of(place);
+        let work =
+            AssignmentContext { workflow: &files, workspace: &workspace, fresh_unit: &unit, inherited };
+        match enrol(&definition, &work, &taken) {
+            Ok(enrolled) => match components(&experiments, &definition, enrolled.version) {
+                Ok(mut components) => {
+                    print_assignment(&definition, &enrolled);
+                    let (version, arm) = (enrolled.version, enrolled.arm);
+                    let aside = set_aside(&place.config, &files, policies, version, arm);
+                    if !aside.is_empty() {
+                        stdio::progress(&format!(
+                            "in this run arm {} decides {} and overrides {}; `--no-experiment` leaves the run out",
+                            arm.name,
+                            text_format::list(&version.decides.iter().collect::<Vec<_>>()),
+                            text_format::list(&aside)
+                        ));
+                    }
+                    let named = |capability| {
+                        configured_component(&files, policies, &arm.reference, &arm.component, capability)
+                    };
+                    workflow.policies.layers.push(layer(&definition, version, arm, named));
+                    taken.extend(
+                        enrolled.version.decides.iter().map(|one| (definition.name.to_string(), *one)),
+                    );
+                    let source =
+                        PolicySource { name: arm.policy.clone(), bytes: components.remove(&arm.component) };
+                    policies.components.insert(reference(&definition, arm), source);
+                    assignments.push(enrolled.assignment);
+                }
+                Err(error) => stdio::progress(&format!("not in experiment {}: {error}", definition.name)),
+            },
+            Err(unfit) if unfit.should_notify() => {
+                stdio::progress(&format!("not in experiment {}: {unfit}", definition.name));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(assignments)
+}
+
+/// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
+pub(crate) fn foresee(place: &RunLocation, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
+    let experiments = ExperimentStore::below(&place.config.state_root);
+    let mut taken: Vec<(String, Capability)> = Vec::new();
+    let mut lines = Vec::new();
+    for definition in in_order(&experiments) {
+        let name = &definition.name;
+        let workspace = workspace_of(place);
+        let work = AssignmentContext { workflow, workspace: &workspace, fresh_unit: "", inherited: &[] };
+        match enrol(&definition, &work, &taken) {
+            Ok(enrolled) => {
+                taken.extend(enrolled.version.decides.iter().map(|one| (name.to_string(), *one)));
+                lines.push(match definition.unit {
+                    UnitKind::Task => {
+                        format!("experiment {name}: this task always gets arm {}", enrolled.arm.name)
+                    }
+                    UnitKind::Run => {
+                        format!("experiment {name}: a run gets one of {}", arm_shares(enrolled.version))
+                    }
+                });
+                let version = enrolled.version;
+                let drawn = version.arms.iter().filter(|arm| match definition.unit {
+                    UnitKind::Task => arm.name == enrolled.arm.name,
+                    UnitKind::Run => true,
+                });
+                for arm in drawn {
+                    let aside = set_aside(&place.config, workflow, policies, version, arm);
+                    if !aside.is_empty() {
+                        let aside = text_format::list(&aside);
+                        lines.push(format!("experiment {name}: arm {} overrides {aside}", arm.name));
+                    }
+                }
+            }
+            Err(IneligibilityReason::NotCovered) if definition.unit == UnitKind::Run => {
+                if let Some(version) = definition.current() {
+                    lines.push(format!(
+                        "experiment {name}: {} of all runs get one of {}",
+                        percent(version.coverage),
+                        arm_shares(version)
+                    ));
+                }
+            }
+            Err(unfit) if unfit.should_notify() => {
+                lines.push(format!("experiment {name}: not enrolled, {unfit}"))
+            }
+            Err(_) => {}
+        }
+    }
+    lines
+}
+
+/// "control 50 %, eager 50 %".
+pub(crate) fn arm_shares(version: &ExperimentVersion) -> String {
+    let of = |(name, weight): (String, f64)| format!("{name} {}", percent(weight));
+    version.arms.iter().map(|arm| of((arm.name.to_string(), arm.weight))).collect::<Vec<_>>().join(", ")
+}
+
+/// "50 %", "12.5 %".
+pub(crate) fn percent(share: f64) -> String {
+    let tenths = (share * 1_000.0).round() / 10.0;
+    format!("{tenths} %")
+}
+
+/// Where an experiment would decide the same as one that runs already, in lines.
+pub(crate) fn overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) -> Vec<String> {
+    let Some(version) = definition.current().filter(|version| version.is_running()) else {
+        return Vec::new();
+    };
+    let earlier = in_order(experiments).into_iter().take_while(|other| other.name != definition.name);
+    let mut lines = Vec::new();
+    for other in earlier {
+        let Some(running) = other.current().filter(|version| version.is_running()) else { continue };
+        let apart = |one: &Option<String>, two: &Option<String>| one.is_some() && two.is_some() && one != two;
+        if apart(&version.only.workflow, &running.only.workflow) {
+            continue;
+        }
+        let both: Vec<&str> = Capability::ALL
+            .iter()
+            .filter(|one| version.decides.contains(one) && running.decides.contains(one))
+            .map(|one| one.name())
+            .collect();
+        if !both.is_empty() {
+            lines.push(format!(
+                "experiment {} gets no runs that are enrolled in {}, which was started earlier and also decides {}",
+                definition.name,
+                other.name,
+                both.join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// What the run that a new one is begun in place of takes part in: the newest of the workflow, where it was set aside. It is still
+/// the same task, and nobody draws twice.
+///
+/// What cannot be read hands nothing on: a broken journal is told elsewhere, and keeps nobody from beginning anew.
+pub(crate) fn inherited(place: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
+    if ExperimentStore::below(&location::state_root(place)?).all().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut newest: Option<(UnixMs, Vec<Assignment>)> = None;
+    for place in RunLocation::previous_locations(place, workflow)? {
+        let found = StateDir::find(&place.config.state_root, &place.config.workspace);
+        let Ok(Some(state)) = found else { continue };
+        let Ok(runs) = Journal::open_read_only(&state).and_then(|journal| journal.runs()) else { continue };
+        let Some(run) = runs.into_iter().rev().find(|run| run.workflow == workflow.name) else { continue };
+        if newest.as_ref().is_some_and(|(at, _)| *at >= run.started_at) {
+            continue;
+        }
+        let before = match run.ended {
+            true => None,
+            false => view_of(&place.config, Some(&run.run)).ok().filter(|view| view.set_aside),
+        };
+        newest = Some((run.started_at, before.map(|view| view.assignments).unwrap_or_default()));
+    }
+    Ok(newest.map(|(_, assignments)| assignments).unwrap_or_default())
+}
+
+/// The time.
+pub(crate) fn now() -> UnixMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Those that can be read, the one that was started first comes first: of two that decide the same it has the run.
+fn in_order(experiments: &ExperimentStore) -> Vec<ExperimentDefinition> {
+    let mut found = Vec::new();
+    for (name, read) in experiments.all() {
+        match read {
+            Ok(definition) => found.push(definition),
+            Err(error) => stdio::progress(&format!("experiment {name} is skipped: {error}")),
+        }
+    }
+    found.sort_by_key(|definition| definition.current().map(|version| version.started_at));
+    found
+}
+
+/// Why an experiment that is about this run takes no more of them, if a guardrail has said so, now or earlier.
+fn tripped(
+    place: &RunLocation,
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
+    workflow: &Workflow,
+) -> Option<String> {
+    let version = definition.current()?;
+    let about = |only: &baton_lab::experiment::RunTargeting| {
+        only.workflow.as_ref().is_none_or(|name| *name == workflow.name)
+            && only.workspace.as_ref().is_none_or(|folder| *folder == workspace_of(place))
+    };
+    if !about(&version.only) {
+        return None;
+    }
+    match &version.state {
+        VersionState::Tripped { why, .. } => return Some(why.clone()),
+        VersionState::Stopped { .. } => return None,
+        VersionState::Running => {}
+    }
+    match check_guardrails(place, experiments, definition) {
+        Ok(why) => why,
+        Err(error) => {
+            stdio::progress(&format!(
+                "cannot check the guardrails of experiment {}: {error}",
+                definition.name
+            ));
+            None
+        }
+    }
+}
+
+/// Looks at the guardrails, and writes down what they say.
+fn check_guardrails(
+    place: &RunLocation,
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
+) -> Result<Option<String>, ExperimentError> {
+    let collected = collect(&place.config.state_root, experiments, &definition.name)?;
+    let Some(version) = definition.current() else { return Ok(None) };
+    let alarms = guard(definition, version, &collected);
+    if alarms.is_empty() {
+        return Ok(None);
+    }
+    let (why, number) = (alarms.join(" "), version.version);
+    trip(experiments, definition, number, &why)?;
+    Ok(Some(why))
+}
+
+/// Writes down that a guardrail ended a version, where nobody has ended it yet.
+pub(crate) fn trip(
+    experiments: &ExperimentStore,
+    definition: &mut ExperimentDefinition,
+    number: u32,
+    why: &str,
+) -> Result<(), ExperimentError> {
+    let held = experiments.hold()?;
+    *definition = experiments.read(definition.name.as_str())?;
+    if let Some(last) =
+        definition.versions.last_mut().filter(|last| last.version == number && last.is_running())
+    {
+        last.state = VersionState::Tripped { at: now(), why: why.to_owned() };
+        experiments.write(definition, &held)?;
+    }
+    Ok(())
+}
+
+/// The components of all arms. All of them or none: were only the one of the drawn arm looked at, what is broken would take units
+/// from that arm alone.
+fn components(
+    experiments: &ExperimentStore,
+    definition: &ExperimentDefinition,
+    version: &ExperimentVersion,
+) -> Result<BTreeMap<Digest, Vec<u8>>, ExperimentError> {
+    let read = |arm: &baton_lab::experiment::ExperimentArm| {
+        Ok((arm.component.clone(), experiments.component(&definition.name, &arm.component)?))
+    };
+    version.arms.iter().map(read).collect()
+}
+
+fn print_assignment(definition: &ExperimentDefinition, enrolled: &ArmAssignment<'_>) {
+    let (name, arm) = (&definition.name, &enrolled.arm.name);
+    let why = match enrolled.inherited {
+        true => "as the run that it is begun in place of".to_owned(),
+        false => format!("one of {}", arm_shares(enrolled.version)),
+    };
+    stdio::progress(&format!("enrolled in experiment {name}: arm {arm}, {why}"));
+}
+
+/// An id that nobody else has.
+fn fresh_unit(place: &RunLocation) -> anyhow::Result<String> {
+    let mut chance = [0_u8; UNIT_BYTES];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut chance))
+        .context("drawing the id of a unit from /dev/urandom")?;
+    let key = Digest::of(workspace_of(place).to_string_lossy().as_bytes());
+    let chance: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}-{chance}", &key.hex()[..WORKSPACE_DIGITS]))
+}
+
+/// Canonical, as experiments keep it.
+fn workspace_of(place: &RunLocation) -> std::path::PathBuf {
+    let folder = &place.config.workspace;
+    folder.canonicalize().unwrap_or_else(|_| folder.clone())
+}

@@ -1,0 +1,240 @@
+//! Runs a host, or looks on while another one works, and shows what is told: the one loop behind `run`, `resume`,
+//! `answer --resume` and `attach`. Judges nothing.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use baton_runtime::core::RunId;
+use baton_runtime::core::view::RunView;
+use baton_runtime::engine::{is_compiling, stop_compiling};
+use baton_runtime::store::secrets::mask;
+use baton_runtime::{AttachResult, END_GRACE, RunStart, attach, run_folder, workflow_of};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+use crate::args::{OutputFormat, ViewArgs};
+use crate::exit_status::CliExit;
+use crate::host_launch::ReadyNotifier;
+use crate::location::RunLocation;
+use crate::progress_view::RunProgressView;
+use crate::render::{json_record, report, terminal_style};
+use crate::report_context::collect_report_context;
+use crate::stdio;
+use crate::task::plan_boxes::PlanBoxes;
+
+/// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
+const UPDATE_QUEUE_SIZE: usize = 64;
+/// Silence at the start after which it is said what is being prepared.
+pub(crate) const PREPARE_NOTICE_DELAY: Duration = Duration::from_millis(1200);
+/// How often the ages in the live table move.
+const REDRAW: Duration = Duration::from_secs(1);
+/// The file of a run that says which boxes of its plan are ticked.
+const TICKED: &str = "ticked";
+
+/// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
+/// says so to whoever waits for it, once the run is in the journal.
+pub(crate) fn follow(
+    place: &RunLocation,
+    start: RunStart,
+    args: ViewArgs,
+    announcement: Option<ReadyNotifier>,
+) -> anyhow::Result<CliExit> {
+    let is_launched = announcement.is_some();
+    let runtime = multi_threaded()?;
+    let result = runtime.block_on(host_and_view(place, start, args, announcement));
+    // A thread that still reads from somewhere must not hold the process: the host has ended what it started.
+    runtime.shutdown_background();
+    let view = result?;
+    if is_launched {
+        let text = report::report(
+            &terminal_style::stdout(),
+            &report::found(&view, Some(false)),
+            place,
+            &collect_report_context(place, &view),
+        );
+        stdio::data(&format!("\n{}", mask(&text)))?;
+        return Ok(CliExit::of_view(&view));
+    }
+    conclude(place, &view, args)
+}
+
+/// The boxes of the plan that a run was made from, as far as they were ticked already.
+fn boxes_of(place: &RunLocation, run: &RunId) -> Option<PlanBoxes> {
+    let boxes = PlanBoxes::of(workflow_of(&place.config, run).ok().flatten()?)?;
+    Some(boxes.with_state_file(run_folder(&place.config, run).map(|folder| folder.join(TICKED))))
+}
+
+/// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
+pub(crate) fn watch_run(place: &RunLocation, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<CliExit> {
+    let runtime = multi_threaded()?;
+    let result = runtime.block_on(attached_view(place, run, args));
+    runtime.shutdown_background();
+    let AttachResult { view, live } = result?;
+    if !live {
+        return conclude(place, &view, args);
+    }
+    let (run, flags) = (&view.run, &place.flags);
+    stdio::progress(&format!("left run {run}, which continues: `baton attach {run}{flags}` shows it again"));
+    if args.format.format != OutputFormat::Text {
+        write_document(place, &view, Some(true), args.format.format)?;
+    }
+    Ok(CliExit::Done)
+}
+
+fn multi_threaded() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("starting the asynchronous runtime")
+}
+
+/// The report of a run that nobody works on now, and the exit code that says how it stands.
+pub(crate) fn conclude(place: &RunLocation, view: &RunView, args: ViewArgs) -> anyhow::Result<CliExit> {
+    let found = report::found(view, Some(false));
+    match args.format.format {
+        OutputFormat::Text => stdio::data(&format!(
+            "\n{}",
+            report::report(&terminal_style::stdout(), &found, place, &collect_report_context(place, view))
+        ))?,
+        format => write_document(place, view, None, format)?,
+    }
+    Ok(CliExit::of_view(&found))
+}
+
+fn write_document(
+    place: &RunLocation,
+    view: &RunView,
+    live: Option<bool>,
+    format: OutputFormat,
+) -> anyhow::Result<()> {
+    let document = json_record::RunDocument { place, view, live };
+    match format {
+        OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?),
+        _ => stdio::data(&json_record::pretty(&document)?),
+    }
+}
+
+async fn host_and_view(
+    place: &RunLocation,
+    start: RunStart,
+    args: ViewArgs,
+    mut announcement: Option<ReadyNotifier>,
+) -> anyhow::Result<RunView> {
+    let (sender, mut updates) = mpsc::channel(UPDATE_QUEUE_SIZE);
+    let (stop, stopped) = watch::channel(false);
+    let mut interrupt = InterruptSignals::new(stop)?;
+    let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
+    let is_host_of_its_own = announcement.is_some();
+    let mut screen = RunProgressView::new(args, is_host_of_its_own);
+    let mut redraw = tokio::time::interval(REDRAW);
+    let mut has_begun = false;
+    let mut prepares = tokio::time::interval_at(
+        tokio::time::Instant::now() + PREPARE_NOTICE_DELAY,
+        PREPARE_NOTICE_DELAY / 4,
+    );
+    let mut is_silent = !is_host_of_its_own;
+    // Nothing where the run is made from no plan; unknown before the run is.
+    let mut boxes: Option<Option<PlanBoxes>> = None;
+    loop {
+        tokio::select! {
+            update = updates.recv() => match update {
+                Some(update) => {
+                    has_begun = true;
+                    is_silent = false;
+                    // The first one comes after the first commit, when the control socket answers already.
+                    if let Some(announcement) = announcement.take() {
+                        announcement.make(place, &update.view.run)?;
+                    }
+                    screen.show(&update, place)?;
+                    let boxes = boxes.get_or_insert_with(|| {
+                        boxes_of(place, &update.view.run)
+                    });
+                    for line in boxes.iter_mut().flat_map(|boxes| boxes.sync_with_view(&update.view)) {
+                        screen.say(&line);
+                    }
+                }
+                None => break,
+            },
+            // What comes from the cache needs no word.
+            _ = prepares.tick(), if is_silent => if is_compiling() {
+                is_silent = false;
+                screen.say("preparing: the policies are compiled, which takes some seconds the first time");
+            },
+            _ = redraw.tick() => screen.redraw(),
+            () = interrupt.next_interrupt() => interrupt.pass_on(&screen, has_begun),
+        }
+    }
+    screen.leave();
+    stop_compiling();
+    let view = host.await.context("the host crashed")??;
+    if let Some(Some(boxes)) = &mut boxes {
+        boxes.sync_with_view(&view).iter().for_each(|line| stdio::progress(line));
+    }
+    Ok(view)
+}
+
+async fn attached_view(
+    place: &RunLocation,
+    run: Option<RunId>,
+    args: ViewArgs,
+) -> anyhow::Result<AttachResult> {
+    let (sender, mut updates) = mpsc::channel(UPDATE_QUEUE_SIZE);
+    let (leave, left) = watch::channel(false);
+    let mut interrupt = InterruptSignals::new(leave)?;
+    let watcher = tokio::spawn(attach(place.config.clone(), run, sender, left));
+    let mut screen = RunProgressView::new(args, false);
+    let mut redraw = tokio::time::interval(REDRAW);
+    loop {
+        tokio::select! {
+            update = updates.recv() => match update {
+                Some(update) => screen.show(&update, place)?,
+                None => break,
+            },
+            _ = redraw.tick() => screen.redraw(),
+            () = interrupt.next_interrupt() => drop(interrupt.stop.send_replace(true)),
+        }
+    }
+    screen.leave();
+    Ok(watcher.await.context("the display crashed")??)
+}
+
+/// The first interruption asks to stop; a second one of a host leaves at once.
+struct InterruptSignals {
+    keyboard: Signal,
+    request: Signal,
+    stop: watch::Sender<bool>,
+}
+
+impl InterruptSignals {
+    fn new(stop: watch::Sender<bool>) -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("listening for signals");
+        Ok(Self {
+            keyboard: listen(SignalKind::interrupt())?,
+            request: listen(SignalKind::terminate())?,
+            stop,
+        })
+    }
+
+    async fn next_interrupt(&mut self) {
+        tokio::select! {
+            _ = self.keyboard.recv() => {}
+            _ = self.request.recv() => {}
+        }
+    }
+
+    /// Before the first commit nothing waits to be ended in order: policies may still be compiled.
+    fn pass_on(&self, screen: &RunProgressView, has_begun: bool) {
+        if self.stop.send_replace(true) || !has_begun {
+            screen.leave();
+            // The guards see the pipe close and end the agents; the journal is whole after every row.
+            std::process::exit(i32::from(CliExit::Interrupted.code()));
+        }
+        stop_compiling();
+        let seconds = END_GRACE.as_secs();
+        screen.say(&format!(
+            "stopping: the agents get up to {seconds}s to finish, and everything is kept (interrupt again to leave at once)"
+        ));
+    }
+}

@@ -1,0 +1,379 @@
+//! Files of a workspace that the commands of agents and of their MCP servers run: each is a program of a role, or may be one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use baton_runtime::core::Workflow;
+use baton_runtime::core::workflow::Role;
+use baton_runtime::sandbox::found_on;
+
+/// What runners of tasks read in the folder that they start in.
+const TASK_FILES: [(&str, &[&str]); 8] = [
+    ("bun", &["package.json"]),
+    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("make", &["GNUmakefile", "makefile", "Makefile"]),
+    ("npm", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
+    ("yarn", &["package.json"]),
+];
+/// Programs that start what their arguments name.
+const LAUNCHERS: [&str; 6] = ["bash", "dash", "env", "sh", "uv", "zsh"];
+/// Beginnings of the names of programs that run a file or a folder that is named without its ending.
+const INTERPRETERS: [&str; 6] = ["bun", "deno", "node", "pypy", "python", "tsx"];
+/// By one of these files, an interpreter runs a folder.
+const ENTRIES: [&str; 5] = ["__main__.py", "index.cjs", "index.js", "index.mjs", "package.json"];
+/// What an interpreter adds to the name of a file.
+const ENDINGS: [&str; 5] = ["py", "js", "mjs", "cjs", "ts"];
+/// By one of these files, Python runs a folder or a package.
+const PACKAGE_FILES: [&str; 4] = ["__init__.py", "__init__.pyc", "__main__.py", "__main__.pyc"];
+/// What stands before the folder that the rest of a command starts in.
+const FOLDER_CHANGES: [&str; 7] = ["-C", "--chdir", "--cwd", "--directory", "--prefix", "cd", "pushd"];
+/// Words between a program that starts another and the name of that.
+const STARTS: [&str; 5] = ["exec", "nice", "nohup", "run", "time"];
+/// Words by which a runner looks for its `package.json`: without them it may start a file or a package of another place.
+const PACKAGE_SCRIPTS: [&str; 4] = ["run", "run-script", "start", "test"];
+/// Folders that a command may start in, of which more are not followed.
+const PLACES_MAX: usize = 32;
+/// Python writes what it compiled there.
+const CACHE: &str = "__pycache__";
+/// Entries of folders that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
+/// What commands run of a workspace, by whole paths.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct CommandFiles {
+    /// Files.
+    pub(crate) files: BTreeSet<PathBuf>,
+    /// Folders of which an interpreter runs one file, which may load the others.
+    pub(crate) folders: BTreeSet<PathBuf>,
+    /// Files that a command would run before or instead of these, and that are not there.
+    absent: BTreeSet<PathBuf>,
+}
+
+impl CommandFiles {
+    /// Of all roles. A command starts in the tree of its agent, which is the workspace or a copy of it.
+    pub(crate) fn of(workflow: &Workflow, workspace: &Path) -> Self {
+        let mut found = Self::default();
+        for role in workflow.roles.values() {
+            commands_of(role).iter().for_each(|command| found.add_command(command, workspace));
+        }
+        found
+    }
+
+    /// What stays as it is while agents work: the files, and the folders as they are. Also what is not there, and must not appear.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = String> {
+        self.files
+            .iter()
+            .chain(&self.folders)
+            .chain(&self.absent)
+            .filter_map(|path| Some(path.to_str()?.to_owned()))
+    }
+
+    /// All files, also those in the folders, but for what an interpreter keeps there.
+    pub(crate) fn all(mut self) -> BTreeSet<PathBuf> {
+        let mut left: Vec<PathBuf> = self.folders.into_iter().collect();
+        let mut seen = 0;
+        while let Some(folder) = left.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                seen += 1;
+                if seen > ENTRIES_MAX {
+                    return self.files;
+                }
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && entry.file_name() != CACHE => left.push(entry.path()),
+                    Ok(kind) if !kind.is_dir() => drop(self.files.insert(entry.path())),
+                    _ => {}
+                }
+            }
+        }
+        self.files
+    }
+
+    fn add_command(&mut self, command: &[String], workspace: &Path) {
+        let Some((program, arguments)) = command.split_first() else { return };
+        let path = std::env::var_os("PATH");
+        if let Some(program) = found_on(path.as_deref(), program) {
+            self.add_file(workspace.join(program), workspace);
+        }
+        // Also those of a command in one word (`sh -c "sh other.sh"`), and behind the name of an option.
+        let is_between = |c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c);
+        let parts = |word: &String| word.split(is_between).map(str::to_owned).collect::<Vec<_>>();
+        let mut all: Vec<String> = arguments.iter().flat_map(parts).collect();
+        let mut places = places_of(&all, workspace);
+        places.extend(places_of(arguments, workspace));
+        places.sort();
+        places.dedup();
+        all.extend_from_slice(arguments);
+        let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut called = vec![name(program)];
+        if LAUNCHERS.contains(&called[0].as_str()) {
+            called.extend(all.iter().map(|part| name(part)));
+        }
+        let runners = TASK_FILES.iter().filter(|(runner, _)| called.iter().any(|name| name == runner));
+        let runs_script = all.iter().any(|word| PACKAGE_SCRIPTS.contains(&word.as_str()));
+        for file in runners.flat_map(|(_, files)| *files) {
+            for at in places.iter().map(|place| place.join(file)) {
+                match runs_script || *file != "package.json" {
+                    true => self.add_candidate(at, workspace),
+                    false => self.add_file(at, workspace),
+                };
+            }
+        }
+        let is_interpreter = |name: &String| INTERPRETERS.iter().any(|known| name.starts_with(known));
+        // What comes behind the program of an interpreter is for that program.
+        let mut is_open = called.iter().any(is_interpreter);
+        let mut before = "";
+        // The last word that is no option.
+        let mut starter = name(program);
+        for part in all.iter().map(String::as_str).filter(|part| !part.is_empty()) {
+            // `python3 -m agent.main`
+            let module = if before == "-m" { Some(part) } else { part.strip_prefix("-m") };
+            let starts = LAUNCHERS.contains(&starter.as_str()) || is_interpreter(&starter);
+            let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+            let is_path = !part.starts_with('-') && part.contains(['.', '/']) && part.chars().all(is_plain);
+            let is_script = starts && is_path && module.is_none();
+            let mut is_found = false;
+            for place in &places {
+                let at = normalized(&place.join(part));
+                if FOLDER_CHANGES.contains(&before) && at.is_dir() {
+                    continue;
+                }
+                let is_module =
+                    is_open && module.is_some_and(|module| self.add_module(module, place, workspace));
+                let is_program = is_open && self.add_program(&at, place, workspace);
+                let is_file = match is_script && !at.is_dir() {
+                    true => self.add_candidate(at, workspace),
+                    false => self.add_file(at, workspace),
+                };
+                is_found |= is_file || is_module || is_program;
+            }
+            is_open &= !is_found;
+            before = part;
+            if !part.starts_with('-') && !STARTS.contains(&part) {
+                starter = name(part);
+            }
+        }
+    }
+
+    /// Whether it is a module of Python in a folder that a command starts in. With it goes the outermost package around it.
+    fn add_module(&mut self, module: &str, place: &Path, workspace: &Path) -> bool {
+        let Some(first) = module.split('.').next().filter(|first| !first.is_empty()) else { return false };
+        let package = place.join(first);
+        let is_package = ["__init__.py", "__main__.py"].iter().any(|file| package.join(file).is_file());
+        if is_package && package.starts_with(workspace) {
+            self.folders.insert(package.clone());
+        } else {
+            let inner = place.join(module.replace('.', "/"));
+            let of_inner = [inner.with_added_extension("py"), inner.join("__main__.py")];
+            let of_package = PACKAGE_FILES.iter().map(|file| package.join(file));
+            for file in of_package.chain(of_inner).chain([package.with_added_extension("pyc")]) {
+                self.add_candidate(file, workspace);
+            }
+        }
+        self.add_candidate(package.with_added_extension("py"), workspace) || is_package
+    }
+
+    /// Whether an interpreter runs something of the workspace by this name, which is not that of a file. The workspace itself is the work, and
+    /// so is a folder in which the command starts: only the files by which it is run count.
+    fn add_program(&mut self, path: &Path, place: &Path, workspace: &Path) -> bool {
+        let endings = ENDINGS.iter().map(|ending| path.with_added_extension(ending));
+        let entries: Vec<PathBuf> =
+            ENTRIES.iter().map(|entry| path.join(entry)).filter(|entry| entry.is_file()).collect();
+        let is_around = path.canonicalize().is_ok_and(|real| place.starts_with(real));
+        let is_folder = !entries.is_empty() && !is_around && path.starts_with(workspace);
+        if is_folder {
+            self.folders.insert(path.to_owned());
+        }
+        let own = entries.into_iter().filter(|_| !is_folder);
+        let files: Vec<PathBuf> = endings.chain(own).collect();
+        let mut is_one = false;
+        for file in &files {
+            is_one |= self.add_file(file.clone(), workspace);
+        }
+        if is_one && !path.is_dir() {
+            let of_folder = ENTRIES.iter().map(|entry| path.join(entry));
+            for file in of_folder.chain(files).chain([path.to_owned()]) {
+                self.add_candidate(file, workspace);
+            }
+        }
+        is_folder || is_one
+    }
+
+    /// Whether it is a file of the workspace. One that is not there is kept as well: a command would run it.
+    fn add_candidate(&mut self, path: PathBuf, workspace: &Path) -> bool {
+        let is_absent =
+            |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+        if path.starts_with(workspace) && path.symlink_metadata().is_err_and(is_absent) {
+            self.absent.insert(path);
+            return false;
+        }
+        self.add_file(path, workspace)
+    }
+
+    /// Whether it is a file of the workspace.
+    fn add_file(&mut self, path: PathBuf, workspace: &Path) -> bool {
+        let is_it = path.starts_with(workspace) && path.is_file();
+        if is_it {
+            self.files.insert(path);
+        }
+        is_it
+    }
+}
+
+/// The folders that parts of a command start in: the workspace, and those that its words lead to.
+fn places_of(words: &[String], workspace: &Path) -> Vec<PathBuf> {
+    let mut places = vec![workspace.to_owned()];
+    let mut before = "";
+    for word in words.iter().map(String::as_str).filter(|word| !word.is_empty()) {
+        let glued = word.strip_prefix("-C").filter(|folder| !folder.is_empty());
+        let behind = (FOLDER_CHANGES.contains(&before) && !word.starts_with('-')).then_some(word);
+        if let Some(folder) = glued.or(behind) {
+            for place in places.clone() {
+                let at = place.join(folder);
+                let real = at.canonicalize().ok();
+                for to in [Some(normalized(&at)), real].into_iter().flatten() {
+                    if places.len() < PLACES_MAX && !places.contains(&to) {
+                        places.push(to);
+                    }
+                }
+            }
+        }
+        // `cd -P folder`, `cd -- folder`
+        if !(word.starts_with('-') && matches!(before, "cd" | "pushd")) {
+            before = word;
+        }
+    }
+    places
+}
+
+/// A path without `.` and `..`.
+fn normalized(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The commands of a role: that of its agent, and those of its servers.
+fn commands_of(role: &Role) -> Vec<Vec<String>> {
+    let of_agent = role.agent.command();
+    let program = of_agent.map(|command| command.program()).or(role.program.as_deref()).unwrap_or_default();
+    let words = of_agent.map(|command| command.args()).unwrap_or_default().iter().chain(&role.args);
+    let mut commands = vec![[program.to_owned()].into_iter().chain(words.cloned()).collect()];
+    commands.extend(role.mcp.values().map(|server| server.command.clone()));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_runtime::core::workflow::{AgentKind, RoleServer};
+
+    use super::*;
+
+    /// A workspace with these files, and a workflow whose roles have these agents.
+    fn workspace(files: &[&str], agents: &[&str]) -> (tempfile::TempDir, PathBuf, Workflow) {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for name in files {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "").unwrap();
+        }
+        let mut workflow = Workflow::default();
+        for (at, agent) in agents.iter().enumerate() {
+            let role = Role::of(agent.parse::<AgentKind>().unwrap());
+            workflow.roles.insert(format!("role-{at}").as_str().into(), role);
+        }
+        (place, root, workflow)
+    }
+
+    fn names(paths: &BTreeSet<PathBuf>, root: &Path) -> Vec<String> {
+        paths.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
+    }
+
+    // N6
+    #[test]
+    fn files_that_a_command_of_any_role_names_are_found() {
+        let files =
+            ["agent.py", "other.sh", "nested.sh", "server", "tools/config.json", "README.md", "claude"];
+        let agents =
+            ["acp:python3 agent.py tools --config=tools/config.json", "process:sh -c 'sh nested.sh; true'"];
+        let (_place, root, mut workflow) = workspace(&files, &agents);
+        let command = ["./server", "missing", "/etc/passwd", "../other.sh"].map(str::to_owned).to_vec();
+        let server = RoleServer { command, env: Default::default(), offload: false };
+        let role = workflow.roles.entry("third".into()).or_insert_with(|| Role::of(AgentKind::Claude));
+        role.mcp.insert("one".into(), server);
+        role.args = vec!["other.sh".to_owned()];
+        role.program = Some(root.join("claude").display().to_string());
+        let found = CommandFiles::of(&workflow, &root);
+        let expected = ["agent.py", "claude", "nested.sh", "other.sh", "server", "tools/config.json"];
+        assert_eq!(names(&found.files, &root), expected);
+        assert_eq!(found.folders, BTreeSet::new());
+    }
+
+    // N6
+    #[test]
+    fn what_an_interpreter_runs_by_another_name_is_found() {
+        let files = [
+            "agentd/__main__.py",
+            "agentd/lib/x.py",
+            "agentd/__pycache__/x.pyc",
+            "pack/__init__.py",
+            "app/package.json",
+            "one.py",
+            "two.mjs",
+            "Makefile",
+            "package.json",
+            "src/__main__.py",
+            "src/index.js",
+        ];
+        let of = |agent: &str| {
+            let (_place, root, workflow) = workspace(&files, &[agent]);
+            let found = CommandFiles::of(&workflow, &root);
+            let (files, folders) = (names(&found.files, &root), names(&found.folders, &root));
+            (files, folders, names(&found.all(), &root))
+        };
+        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let all = texts(&["agentd/__main__.py", "agentd/lib/x.py"]);
+        assert_eq!(of("process:python3 agentd"), (Vec::new(), texts(&["agentd"]), all));
+        assert_eq!(of("process:sh -c 'cat | python3.12 -u ./agentd'").1, ["agentd"]);
+        assert_eq!(of("acp:python3 -m pack.main src").1, ["pack"]);
+        assert_eq!(of("process:python3 -m one").0, ["one.py"]);
+        assert_eq!(of("process:node ./two").0, ["two.mjs"]);
+        assert_eq!(of("process:node app").1, ["app"]);
+        assert_eq!(of("process:node .").0, ["package.json"]);
+        assert_eq!(of("process:make -s agent").0, ["Makefile"]);
+        // N6: in another folder, and what is preferred to what is there.
+        assert_eq!(of("process:sh -c 'cd agentd && sh lib/x.py'").0, ["agentd/lib/x.py"]);
+        assert_eq!(of("process:env -C agentd/lib sh x.py").0, ["agentd/lib/x.py"]);
+        assert_eq!(of("process:node --cwd=app/../src ./index").0, ["src/index.js"]);
+        assert_eq!(of("process:npm --prefix app run agent").0, ["app/package.json", "package.json"]);
+        let absent = |agent: &str| {
+            let (_place, root, workflow) = workspace(&files, &[agent]);
+            let found = CommandFiles::of(&workflow, &root);
+            assert!(found.absent.iter().all(|file| found.kept().any(|kept| Path::new(&kept) == file)));
+            names(&found.absent, &root)
+        };
+        assert_eq!(
+            absent("process:make -C app"),
+            ["GNUmakefile", "app/GNUmakefile", "app/Makefile", "app/makefile", "makefile"]
+        );
+        assert!(absent("process:python3 -m one").contains(&"one/__main__.py".to_owned()));
+        assert!(absent("process:node ./two").contains(&"two".to_owned()));
+        assert_eq!(absent("process:sh tools/new.sh out.txt"), ["tools/new.sh"]);
+        assert_eq!(absent("process:tool --out report.md"), [""; 0]);
+        // What a program works on is the work.
+        for agent in ["process:python3 one.py src", "process:tool --dir src make", "process:tool two"] {
+            assert_eq!(of(agent).1, [] as [&str; 0], "{agent}");
+            assert!(!of(agent).0.iter().any(|file| file == "Makefile" || file == "two.mjs"), "{agent}");
+        }
+    }
+}

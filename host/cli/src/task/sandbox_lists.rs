@@ -1,0 +1,61 @@
+//! What lists allow beyond the level of a sandbox, and which file says so.
+
+use baton_runtime::core::Workflow;
+use baton_runtime::core::visible::visible_name;
+use baton_runtime::core::workflow::Sandbox;
+
+use super::Task;
+use crate::args::LocationArgs;
+use crate::config_layers::ConfigLayers;
+use crate::location::RunLocation;
+use crate::render::text_format;
+
+/// Of a list, this much is told when a run begins.
+const LISTED_SHOWN_MAX: usize = 12;
+
+/// What a list of a sandbox names, if it is written.
+type ListOfSandbox = fn(&Sandbox) -> Option<Vec<String>>;
+
+/// The lists that give something, by what an agent can do with it.
+const SANDBOX_LISTS: [(&str, ListOfSandbox); 3] = [
+    ("connect to", |sandbox| {
+        sandbox.network.as_ref().map(|targets| targets.iter().map(ToString::to_string).collect())
+    }),
+    ("read", |sandbox| sandbox.read.clone()),
+    ("write", |sandbox| sandbox.write.clone()),
+];
+
+impl Task {
+    /// "sandbox: by lists, executor can connect to github.com:443 (job.toml); read ~/.cargo (/h/.config/baton/config.toml)"; nothing
+    /// where no list gives anything to a role that is confined.
+    pub(crate) fn lists_notice(
+        &self,
+        workflow: &Workflow,
+        place: &LocationArgs,
+    ) -> anyhow::Result<Option<String>> {
+        let read = self.read(place)?;
+        let own = read.reading.workflow();
+        let layers = ConfigLayers::read(RunLocation::folder(place, own)?.as_deref())?;
+        let mut said: Vec<String> = Vec::new();
+        for (name, role) in workflow.roles.iter().filter(|(_, role)| role.sandbox.is_on()) {
+            let given = SANDBOX_LISTS.iter().filter_map(|(does, list)| {
+                let named = list(&role.sandbox).filter(|named| !named.is_empty())?;
+                let is_own = own.roles.get(name).is_some_and(|role| list(&role.sandbox).is_some());
+                let file = match self {
+                    Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) if is_own => {
+                        Some(path.as_path())
+                    }
+                    _ => layers.source_of_list(|said| list(said).is_some()),
+                };
+                let file = file.map(|file| format!(" ({})", visible_name(&file.to_string_lossy())));
+                let named = text_format::first_of(&named, LISTED_SHOWN_MAX);
+                Some(format!("{does} {named}{}", file.unwrap_or_default()))
+            });
+            let given = given.collect::<Vec<_>>().join("; ");
+            if !given.is_empty() {
+                said.push(format!("{name} can {given}"));
+            }
+        }
+        Ok((!said.is_empty()).then(|| format!("sandbox: by lists, {}", said.join(". "))))
+    }
+}

@@ -1,0 +1,226 @@
+//! What agents report, through files or tools. A report counts once, and outlives the session that made it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::ids::{Digest, ObjectiveId, SessionId};
+use crate::input::{AgentReport, ReportedHandoff, SplitGroupReport};
+use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequestView};
+use crate::view::PhaseOrigin;
+
+use super::Run;
+use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::review_score::ReviewScore;
+use super::text_format::cut;
+
+/// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
+/// repeats after a reconnect (D1).
+const MAX_SEEN_REPORTS: usize = 10_000;
+
+/// Bytes of what was wrong with the reports of a prompt, in a question or a prompt.
+const REFUSAL_BYTES: usize = 600;
+/// So many requests of one session are looked at, where the first is declined: whoever asks for ever does no work.
+const SPLITS_DECLINED: u32 = 2;
+
+/// The addresses of the newest reports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeenReports {
+    known: BTreeSet<Digest>,
+    oldest_first: VecDeque<Digest>,
+}
+
+impl SeenReports {
+    /// False where it was known.
+    fn note(&mut self, digest: &Digest) -> bool {
+        if !self.known.insert(digest.clone()) {
+            return false;
+        }
+        if self.oldest_first.len() == MAX_SEEN_REPORTS
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.oldest_first.push_back(digest.clone());
+        true
+    }
+}
+
+impl Phase {
+    /// A report of its session was not taken. Several of one prompt are all told.
+    fn refuse(&mut self, why: &str) {
+        let mut all = match &self.refused {
+            Some(before) => format!("{before}; {why}"),
+            None => why.to_owned(),
+        };
+        cut(&mut all, REFUSAL_BYTES);
+        self.report_rejection = Some(all.clone());
+        self.refused = Some(all);
+    }
+}
+
+impl Run {
+    /// An agent that asks for smaller scopes has not done what it names there, whatever was reported of it before: its last word
+    /// counts (A11).
+    fn reopen_split_objectives(&mut self, p: usize, groups: &[SplitGroupReport]) {
+        let session = self.phases[p].session.clone();
+        if session.is_some() {
+            let named =
+                |goal: &ObjectiveState| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
+            self.reopen_reported(p, session.as_ref(), named, "its agent asks for smaller scopes");
+        }
+    }
+
+    /// A handoff behind a report of done is the later word: what its next action names by an id or a file is not done, unless that
+    /// names something that is open (A11, C23).
+    fn reopen_next_objectives(&mut self, p: usize, from: Option<&SessionId>, next: &str) {
+        let goals = &self.phases[p].goals;
+        if goals.iter().any(|goal| !goal.is_done() && goal.is_named_in(next)) {
+            return;
+        }
+        let named = |goal: &ObjectiveState| goal.is_named_in(next);
+        self.reopen_reported(p, from, named, "the handoff of its agent names it as what comes next");
+    }
+
+    /// What a session, or whichever where nobody says, reported as done is not, where it is meant.
+    fn reopen_reported(
+        &mut self,
+        p: usize,
+        by: Option<&SessionId>,
+        is_meant: impl Fn(&ObjectiveState) -> bool,
+        because: &str,
+    ) {
+        for g in 0..self.phases[p].goals.len() {
+            let goal = &self.phases[p].goals[g];
+            let is_its = by.is_none() || goal.by.as_ref() == by;
+            if is_its && goal.done_by == Some(EvidenceKind::Reported) && is_meant(goal) {
+                self.reopen(p, g, ObjectiveStatus::InProgress, because);
+            }
+        }
+    }
+
+    /// The phase in which a report of a session counts for an objective. Sub-phases stand after their parent and hold the objective
+    /// too: the newest holder counts. Once that is over, a session of the parent mends it where the parts came together.
+    fn phase_holding(&self, objective: &ObjectiveId, from: Option<&SessionId>) -> Option<usize> {
+        let holds = |p: &Phase| p.goals.iter().any(|g| &g.spec.id == objective);
+        let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
+        let newest = self.phases.iter().rposition(holds);
+        let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
+        let own = self.phases.iter().position(is_own).filter(|_| !is_open);
+        own.or(newest)
+    }
+
+    /// What a handoff lists as open is not done, whatever was reported of it (A11). An id that is none is left to its words.
+    fn reopen_handoff_objectives(&mut self, from: Option<&SessionId>, handoff: &ReportedHandoff) {
+        let status = ObjectiveStatus::InProgress;
+        for id in &handoff.open {
+            let Some(p) = self.phase_holding(id, from) else { continue };
+            let phase = &self.phases[p];
+            let goal = phase.goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
+            let Some(g) = goal else { continue };
+            let note = format!("a handoff lists it as open: {}", handoff.current_state);
+            if phase.is_over() {
+                let reported = ObjectiveReport { status, note, by: from.cloned(), before_prompt: None };
+                self.dispute(p, g, reported, Some(handoff));
+            } else {
+                self.objective_reported(p, g, from, status, &note);
+            }
+        }
+    }
+
+    /// Whether a report with this address was taken: once more it counts no more.
+    pub fn has_report(&self, digest: &Digest) -> bool {
+        self.reports.known.contains(digest)
+    }
+
+    pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &AgentReport) {
+        // An objective may go to and fro, and an update that comes again changes nothing by itself.
+        let again = !self.reports.note(digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. });
+        if self.ending.is_some() || again {
+            return;
+        }
+        let phase = match report {
+            AgentReport::ObjectiveUpdate { objective, .. } => self.phase_holding(objective, from),
+            _ => from
+                .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
+                .or_else(|| self.phases.iter().position(Phase::is_active)),
+        };
+        let Some(p) = phase else { return };
+        if let AgentReport::Refused { why } = report {
+            // Nobody knows which of those at work in one folder it was.
+            for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
+                let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
+                if is_its {
+                    phase.refuse(why);
+                }
+            }
+            return;
+        }
+        self.phases[p].has_unrecorded_progress = true;
+        self.phases[p].refused = None;
+        self.phases[p].report_rejection = None;
+        match report {
+            AgentReport::ObjectiveUpdate { objective, status, note } => {
+                let phase = &mut self.phases[p];
+                phase.handoff_is_latest_report &= *status != ObjectiveStatus::Done;
+                if *status == ObjectiveStatus::Failed && !note.is_empty() {
+                    let outcome = format!("objective {objective} was reported as failed");
+                    let attempt = Attempt { approach: note.clone(), outcome, by_person: false };
+                    Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
+                }
+                if let Some(g) = phase.goals.iter().position(|g| &g.spec.id == objective) {
+                    self.objective_reported(p, g, from, *status, note);
+                }
+            }
+            AgentReport::DecisionRecord { .. } | AgentReport::AttemptRecord { .. } => {
+                if let Some(entry) = Option::from(report) {
+                    let phase = &mut self.phases[p];
+                    let list = match report {
+                        AgentReport::DecisionRecord { .. } => &mut phase.decisions,
+                        _ => &mut phase.attempts,
+                    };
+                    Phase::record(list, entry, &mut phase.dropped);
+                }
+            }
+            AgentReport::GotchaRecord { gotcha } => {
+                let phase = &mut self.phases[p];
+                Phase::record(&mut phase.gotchas, gotcha.clone(), &mut phase.dropped);
+            }
+            AgentReport::PatternRecord { pattern } => {
+                let phase = &mut self.phases[p];
+                Phase::record(&mut phase.patterns, pattern.clone(), &mut phase.dropped);
+            }
+            AgentReport::Refused { .. } => {}
+            AgentReport::HandoffWrite(handoff) => {
+                if !self.phases[p].is_over() {
+                    self.reopen_next_objectives(p, from, &handoff.immediate_next_action);
+                }
+                self.reopen_handoff_objectives(from, handoff);
+                self.phases[p].handoff_is_latest_report = true;
+                self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
+            }
+            AgentReport::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
+            AgentReport::ReviewSubmit { score, summary, findings } => {
+                if self.phases[p].origin == PhaseOrigin::Review {
+                    let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
+                    self.phases[p].submitted = Some(ReviewScore { score, summary, findings });
+                    self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
+                }
+            }
+            AgentReport::SplitRequest { groups, .. }
+                if self.session(p).is_some_and(|session| session.declined >= SPLITS_DECLINED) =>
+            {
+                let why = format!(
+                    "{SPLITS_DECLINED} requests to split were declined, and another one is not looked at"
+                );
+                self.reopen_split_objectives(p, groups);
+                self.phases[p].refuse(&why);
+            }
+            AgentReport::SplitRequest { groups, rationale } => {
+                self.reopen_split_objectives(p, groups);
+                self.phases[p].requested = Some(SplitRequestView {
+                    groups: groups.iter().cloned().map(Into::into).collect(),
+                    rationale: rationale.clone(),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! When a phase was last measured, and what of its files earlier measurements found: work that is lost comes back as one of these.
+
+use std::collections::BTreeMap;
+
+use crate::facts::WorkspaceFacts;
+use crate::ids::Digest;
+use crate::time::UnixMs;
+
+use super::phase::Phase;
+
+/// Files whose earlier contents are known, and contents of each: more than a phase changes over and over.
+const FILES: usize = 2_000;
+const CONTENTS: usize = 16;
+
+/// The measurements of a phase so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PastLooks {
+    /// When the newest was taken; 0 before the first.
+    pub(super) newest_at: UnixMs,
+    /// It looked at the workspace itself, and names every file that differs.
+    pub(super) newest_is_whole: bool,
+    /// What earlier ones found in files that differ by now, the newest last.
+    pub(super) contents: BTreeMap<String, Vec<Digest>>,
+}
+
+impl Phase {
+    /// Takes what a measurement found.
+    pub(super) fn set_facts(&mut self, facts: &WorkspaceFacts, at: UnixMs) {
+        let before = std::mem::replace(&mut self.facts, facts.clone());
+        let looks = &mut self.past_looks;
+        (looks.newest_at, looks.newest_is_whole) =
+            (at, facts.changed_beyond == 0 && self.tree.is_workspace());
+        let by_now: BTreeMap<&str, Option<&Digest>> =
+            facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
+        for file in before.changed {
+            let now = by_now.get(file.path.as_str()).copied().flatten();
+            let Some(digest) = file.digest.filter(|digest| Some(digest) != now) else { continue };
+            if looks.contents.len() >= FILES && !looks.contents.contains_key(&file.path) {
+                continue;
+            }
+            let known = looks.contents.entry(file.path).or_default();
+            known.retain(|known| *known != digest);
+            known.push(digest);
+            if known.len() > CONTENTS {
+                known.remove(0);
+            }
+        }
+    }
+}

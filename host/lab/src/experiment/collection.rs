@@ -1,0 +1,191 @@
+//! What became of the runs of an experiment: the journals of every workspace of the state root are looked through, by the first entry
+//! of each run, and those that take part are measured. What was measured is remembered beside the definition, since a journal only
+//! grows: a run whose last entry is the same came to the same. The memory may be lost, broken or thrown away at any time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use baton_core::experiment::Assignment;
+use baton_core::ids::ExperimentId;
+use baton_core::input::PolicyBinding;
+use baton_core::{Input, RunId, Seq, UnixMs};
+use baton_store::{Journal, JournalEntry, RunSummary, StateDir};
+use serde::{Deserialize, Serialize};
+
+use super::definition::ExperimentError;
+use super::store::ExperimentStore;
+use crate::run_metrics::{RunMetrics, measure};
+
+/// Of the remembered measures. It grows when a measure changes its meaning; older ones are then measured anew.
+const MEMORY_SCHEMA: u32 = 4;
+
+/// A run that takes part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentRun {
+    /// Where.
+    pub workspace: PathBuf,
+    /// Which.
+    pub run: RunId,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// What it was given.
+    pub assignment: Assignment,
+    /// Who decided what when it began.
+    pub pins: Vec<PolicyBinding>,
+    /// What it came to so far; why that cannot be told.
+    pub measures: Result<RunMetrics, String>,
+}
+
+/// Everything that is known of an experiment's runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectedRuns {
+    /// Its runs, all versions, in the order in which they began.
+    pub records: Vec<ExperimentRun>,
+    /// Journals, and runs of them, that cannot be read: whether they take part nobody knows.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
+
+/// What is remembered.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MetricsCache {
+    schema: u32,
+    /// By folder of the workspace's state, and run.
+    runs: BTreeMap<String, BTreeMap<RunId, CachedRun>>,
+}
+
+/// What is remembered of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CachedRun {
+    started_at: UnixMs,
+    /// Nothing of a run that takes no part: that never changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    takes_part: Option<CachedParticipation>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CachedParticipation {
+    assignment: Assignment,
+    pins: Vec<PolicyBinding>,
+    last_seq: Seq,
+    measures: RunMetrics,
+}
+
+/// Looks through the journals below a state root.
+pub fn collect(
+    state_root: &Path,
+    experiments: &ExperimentStore,
+    name: &ExperimentId,
+) -> Result<CollectedRuns, ExperimentError> {
+    let mut memory = experiments
+        .read_cache(name)
+        .and_then(|bytes| serde_json::from_slice::<MetricsCache>(&bytes).ok())
+        .filter(|memory| memory.schema == MEMORY_SCHEMA)
+        .unwrap_or_default();
+    let mut now = MetricsCache { schema: MEMORY_SCHEMA, runs: BTreeMap::new() };
+    let (mut found, mut has_changed) = (CollectedRuns::default(), false);
+    for state in StateDir::all_below(state_root)? {
+        let key = state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut known = memory.runs.remove(&key).unwrap_or_default();
+        let opened = Journal::open_read_only(&state).and_then(|journal| Ok((journal.runs()?, journal)));
+        let (runs, journal) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                found.unreadable.push((state.workspace().to_owned(), error.to_string()));
+                continue;
+            }
+        };
+        let kept = now.runs.entry(key).or_default();
+        for run in runs {
+            let remembered = known.remove(&run.run).filter(|known| known.started_at == run.started_at);
+            let looked = scan_run(&journal, &run, name, remembered);
+            has_changed |= looked.is_new;
+            found.unreadable.extend(looked.unreadable.map(|why| (state.workspace().to_owned(), why)));
+            if let Some(remembered) = looked.remember {
+                kept.insert(run.run.clone(), remembered);
+            }
+            if let Some((assignment, pins, measures)) = looked.takes_part {
+                let (workspace, started_at) = (state.workspace().to_owned(), run.started_at);
+                found.records.push(ExperimentRun {
+                    workspace,
+                    run: run.run,
+                    started_at,
+                    assignment,
+                    pins,
+                    measures,
+                });
+            }
+        }
+    }
+    found
+        .records
+        .sort_by(|a, b| (a.started_at, &a.workspace, &a.run).cmp(&(b.started_at, &b.workspace, &b.run)));
+    if has_changed && let Ok(bytes) = serde_json::to_vec(&now) {
+        // Only the next look takes longer without it.
+        let _ = experiments.write_cache(name, &bytes);
+    }
+    Ok(found)
+}
+
+/// What was found of one run.
+#[derive(Default)]
+struct RunScan {
+    takes_part: Option<(Assignment, Vec<PolicyBinding>, Result<RunMetrics, String>)>,
+    remember: Option<CachedRun>,
+    is_new: bool,
+    unreadable: Option<String>,
+}
+
+fn scan_run(journal: &Journal, run: &RunSummary, name: &ExperimentId, known: Option<CachedRun>) -> RunScan {
+    let started_at = run.started_at;
+    let (assignment, pins) = match known {
+        Some(CachedRun { takes_part: None, .. }) => return RunScan { remember: known, ..RunScan::default() },
+        Some(CachedRun { takes_part: Some(part), started_at }) => {
+            if part.last_seq == run.last_seq {
+                let takes_part =
+                    Some((part.assignment.clone(), part.pins.clone(), Ok(part.measures.clone())));
+                let remember = Some(CachedRun { started_at, takes_part: Some(part) });
+                return RunScan { takes_part, remember, ..RunScan::default() };
+            }
+            (part.assignment, part.pins)
+        }
+        None => match began(journal, &run.run, name) {
+            Ok(Some(began)) => began,
+            Ok(None) => {
+                let remember = Some(CachedRun { started_at, takes_part: None });
+                return RunScan { remember, is_new: true, ..RunScan::default() };
+            }
+            Err(error) => {
+                return RunScan {
+                    unreadable: Some(format!("run {}: {error}", run.run)),
+                    ..RunScan::default()
+                };
+            }
+        },
+    };
+    let measures = measure(journal, &run.run).map_err(|error| error.to_string());
+    let remember = measures.as_ref().ok().map(|measures| CachedRun {
+        started_at,
+        takes_part: Some(CachedParticipation {
+            assignment: assignment.clone(),
+            pins: pins.clone(),
+            last_seq: run.last_seq,
+            measures: measures.clone(),
+        }),
+    });
+    RunScan { takes_part: Some((assignment, pins, measures)), remember, is_new: true, unreadable: None }
+}
+
+/// What the first entry of a run says of an experiment.
+fn began(
+    journal: &Journal,
+    run: &RunId,
+    name: &ExperimentId,
+) -> Result<Option<(Assignment, Vec<PolicyBinding>)>, baton_store::StoreError> {
+    let Some(JournalEntry::Input(stamped)) = journal.first(run)? else { return Ok(None) };
+    let Input::Started { assignments, pins, .. } = stamped.input else { return Ok(None) };
+    let of = assignments.into_iter().find(|assignment| assignment.experiment == *name);
+    Ok(of.map(|assignment| (assignment, pins)))
+}

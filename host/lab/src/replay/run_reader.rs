@@ -1,0 +1,133 @@
+//! A recorded run from its first entry to its last: what was asked and answered, and what became of each context. Keeps the
+//! state of the run and what is under way, however long the run was. Asks nobody. The questions come out of the fold: a
+//! recorded one that has the same bytes is the same, and need not be decoded.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use baton_core::action::Action;
+use baton_core::observation::PolicyQuery;
+use baton_core::{Input, Intent, JournaledInput, Run, RunId};
+use baton_store::{EncodedEntry, EncodedIntent, Journal, JournalEntries};
+
+use super::on_policy::{QueryContext, RecordedQuery};
+use crate::LabError;
+use crate::context_outcome::{ClosedContext, ContextId, ContextTracker, SessionMoment};
+use crate::request_matching::RequestMatcher;
+
+/// What comes next in a run.
+pub(crate) enum RunEvent {
+    /// A question with its recorded answer; where it was about a context that is not over, with that and the moment at which it
+    /// was put.
+    Query(Box<RecordedQuery>, Option<(ContextId, SessionMoment)>),
+    /// A context is over.
+    Over(ClosedContext),
+}
+
+/// Where a question was put.
+#[derive(Default)]
+struct PendingQuery {
+    about: QueryContext,
+    context: Option<(ContextId, SessionMoment)>,
+}
+
+struct RunReader {
+    pairing: RequestMatcher<PendingQuery>,
+    run: Run,
+    /// What core wanted after the last input, as far as the journal has not come to it.
+    wanted: VecDeque<Intent>,
+    context_tracker: ContextTracker,
+}
+
+/// Walks through a run and tells what it comes by, until whoever is told has had enough.
+///
+/// # Errors
+/// Those of reading; that there is no such run; a decision without a question; an input that core refuses.
+pub(crate) fn walk(
+    journal: &Journal,
+    run: &RunId,
+    mut tell: impl FnMut(RunEvent) -> ControlFlow<()>,
+) -> Result<(), LabError> {
+    let mut entries = journal.read(run)?;
+    let mut walk = RunReader::new(run.clone());
+    let mut is_empty = true;
+    while let Some(sealed) = entries.next_sealed() {
+        is_empty = false;
+        match sealed? {
+            EncodedEntry::Intent(sealed) => walk.intent(&sealed, &mut entries)?,
+            EncodedEntry::Input(stamped) => {
+                if let Some(met) = walk.input(stamped)?
+                    && tell(met).is_break()
+                {
+                    return Ok(());
+                }
+                if walk.context_tracker.over().try_for_each(|over| tell(RunEvent::Over(over))).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    if is_empty {
+        return Err(LabError::RunNotFound { run: run.clone(), journal: journal.path().to_owned() });
+    }
+    // Nobody is asked after this: it makes no difference who has had enough.
+    let _ = walk.context_tracker.end().try_for_each(|over| tell(RunEvent::Over(over)));
+    Ok(())
+}
+
+impl RunReader {
+    fn new(run: RunId) -> Self {
+        Self {
+            pairing: RequestMatcher::new(run),
+            run: Run::new(),
+            wanted: VecDeque::new(),
+            context_tracker: ContextTracker::default(),
+        }
+    }
+
+    fn intent(&mut self, sealed: &EncodedIntent, entries: &mut JournalEntries) -> Result<(), LabError> {
+        let intent = match self.wanted.pop_front().filter(|wanted| sealed.is_written_as(wanted)) {
+            Some(wanted) => wanted,
+            // An earlier version wrote it, or wanted something else: the journal has the word.
+            None => entries.open(sealed)?,
+        };
+        let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
+        let about = QueryContext::of(&self.run, request);
+        let context = match question.ask {
+            PolicyQuery::Assess(_) => {
+                about.phases.first().and_then(|phase| self.context_tracker.of_phase(phase))
+            }
+            _ => None,
+        };
+        self.pairing.put(request, question, PendingQuery { about, context });
+        Ok(())
+    }
+
+    /// Gives back the question that it answers.
+    fn input(&mut self, stamped: JournaledInput) -> Result<Option<RunEvent>, LabError> {
+        let intents = self.run.apply(&stamped).map_err(|why| LabError::Refused {
+            run: self.pairing.run().clone(),
+            seq: stamped.seq,
+            why: why.to_string(),
+        });
+        let answered = match &stamped.input {
+            // An answer without a question is the plainer reason for which core refuses it.
+            Input::Decided { request, .. } => Some(self.pairing.answered(*request, stamped.seq)?),
+            _ => None,
+        };
+        let intents = intents?;
+        let answered = answered.map(|(question, PendingQuery { about, context })| {
+            (question, about, context.filter(|(context, _)| self.context_tracker.is_open(context)))
+        });
+        self.context_tracker.take(&stamped, &intents);
+        // What only people are told is not in the journal.
+        self.wanted = intents.into_iter().filter(|i| !matches!(i.action, Action::Notify(_))).collect();
+        let seq = stamped.seq;
+        let (Some((question, about, context)), Input::Decided { result: recorded, label, .. }) =
+            (answered, stamped.input)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(RunEvent::Query(Box::new(RecordedQuery { seq, about, question, recorded, label }), context)))
+    }
+}

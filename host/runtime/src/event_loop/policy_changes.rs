@@ -1,0 +1,139 @@
+//! Other policies, put in place while the run goes on (M3): loaded beside the loop, journaled, and in place before the next
+//! question is put. Those that are asked already finish on the old one.
+
+use baton_core::input::PolicyChangeCause;
+use baton_core::observation::Capability;
+use baton_core::workflow::PolicyScope;
+use baton_core::{Input, RunId};
+use baton_store::Journal;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::control::message::ControlReply;
+use crate::error::RuntimeError;
+use crate::policies::PolicyRegistry;
+use crate::policies::policy_swap::{self, PolicyChange, PolicyUseRequest, ScopeBindings};
+use crate::policies::policy_watcher::ChangedPolicyFile;
+
+use super::{EventLoop, RESULTS};
+
+/// A component that was loaded, or refused, with the way back to whoever wants it.
+pub(super) struct PolicyLoadResult {
+    reference: String,
+    cause: PolicyChangeCause,
+    result: Result<policy_swap::LoadedPins, RuntimeError>,
+    reply: Option<oneshot::Sender<ControlReply>>,
+}
+
+/// What is being loaded.
+pub(super) struct Swaps {
+    pub(super) loaded: (mpsc::Sender<Box<PolicyLoadResult>>, mpsc::Receiver<Box<PolicyLoadResult>>),
+    pub(super) under_way: u32,
+    /// The changes of pins that the router has followed.
+    followed: u64,
+}
+
+impl Swaps {
+    pub(super) fn new(followed: u64) -> Self {
+        Self { loaded: mpsc::channel(RESULTS), under_way: 0, followed }
+    }
+}
+
+impl EventLoop {
+    /// A person wants another policy in place.
+    pub(super) fn on_use_policy(&mut self, wanted: PolicyUseRequest, reply: oneshot::Sender<ControlReply>) {
+        match wanted.check(self.scribe.run()) {
+            Ok(()) => {
+                let deciding = ScopeBindings::of(self.scribe.run(), &wanted.scope);
+                self.load(
+                    PolicyChangeCause::Command,
+                    Some(reply),
+                    wanted.reference.clone(),
+                    move |bench, journal| {
+                        policy_swap::load_with_current_settings(bench, journal, &deciding, wanted)
+                    },
+                );
+            }
+            Err(why) => self.replies.push((reply, ControlReply::Refused { why })),
+        }
+    }
+
+    /// Files that are watched have changed.
+    pub(super) fn on_changed_files(&mut self) {
+        for changed in self.watch.look(self.scribe.run()) {
+            let ChangedPolicyFile { reference, wanted } = changed;
+            self.load(PolicyChangeCause::File, None, reference, move |bench, journal| {
+                Ok(policy_swap::LoadedPins {
+                    pins: policy_swap::load(bench, journal, &wanted?)?,
+                    ..Default::default()
+                })
+            });
+        }
+    }
+
+    fn load(
+        &mut self,
+        cause: PolicyChangeCause,
+        reply: Option<oneshot::Sender<ControlReply>>,
+        reference: String,
+        load: impl FnOnce(&PolicyRegistry, &Journal) -> Result<policy_swap::LoadedPins, RuntimeError>
+        + Send
+        + 'static,
+    ) {
+        self.swaps.under_way += 1;
+        let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
+        let journal = self.scribe.journal();
+        self.actuator.spawn_blocking_task(move || {
+            let result = load(&bench, &journal);
+            // Nobody listens only where the host is ending; whoever asked then hears so.
+            let _ = loaded.blocking_send(Box::new(PolicyLoadResult { reference, cause, result, reply }));
+        });
+    }
+
+    pub(super) fn on_policy_loaded(&mut self, loaded: PolicyLoadResult) -> Result<(), RuntimeError> {
+        self.swaps.under_way -= 1;
+        let PolicyLoadResult { reference, cause, result, reply } = loaded;
+        let answer = match result {
+            Ok(loaded) => {
+                let change = PolicyChange::of(self.scribe.run(), loaded, cause);
+                if let Some(input) = change.input(cause) {
+                    self.record_input(input)?;
+                }
+                ControlReply::Changed(change.with_reach(self.scribe.run()))
+            }
+            Err(error) => {
+                let (policy, why) = match error {
+                    RuntimeError::PolicyRefused { policy, why } => (policy, why),
+                    other => (reference, other.to_string()),
+                };
+                self.record_input(Input::PolicyRefused { policy: policy.clone(), why: why.clone() })?;
+                ControlReply::PolicyRefused { policy, why }
+            }
+        };
+        self.replies.extend(reply.map(|reply| (reply, answer)));
+        Ok(())
+    }
+
+    /// A person wants back what decided before.
+    pub(super) fn roll_back(
+        &mut self,
+        run: Option<&RunId>,
+        scope: &PolicyScope,
+        decides: &[Capability],
+    ) -> Result<ControlReply, String> {
+        let pins = policy_swap::rollback_targets(self.scribe.run(), run, scope, decides)?;
+        let input = Input::PolicyChanged { pins: pins.clone(), cause: PolicyChangeCause::Rollback };
+        self.scribe.record(input).map_err(|illegal| illegal.to_string())?;
+        let change = PolicyChange { pins, ..PolicyChange::default() };
+        Ok(ControlReply::Changed(change.with_reach(self.scribe.run())))
+    }
+
+    /// After the commit, before anything is asked that follows from it.
+    pub(super) fn apply_pin_changes(&mut self) {
+        let changes = self.scribe.run().pin_changes();
+        if self.swaps.followed != changes {
+            self.swaps.followed = changes;
+            self.bench.follow(self.scribe.run());
+            self.shadows.follow(self.scribe.run());
+        }
+    }
+}

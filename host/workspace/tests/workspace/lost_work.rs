@@ -1,0 +1,180 @@
+//! What is left of work when a run is resumed: files that are gone, as before, or as git has them.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use baton_core::facts::ChangedFile;
+use baton_core::{Digest, UnixMs};
+use baton_workspace::{CurrentFile, MAX_HASHED_BYTES, Workspace};
+
+use super::assess::{AssessFixture, changed_paths};
+
+#[tokio::test]
+async fn work_that_is_gone_or_as_before_is_undone() {
+    // A11
+    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+        for name in ["kept.txt", "back.txt", "deleted.txt", "other.txt"] {
+            place.write(name, "before\n");
+        }
+        let baseline = place.baseline().await;
+        for name in ["kept.txt", "back.txt", "other.txt", "new.txt", "gone.txt", "new \u{1b}.txt"] {
+            place.write(name, "work\n");
+        }
+        fs::remove_file(place.path().join("deleted.txt")).unwrap();
+        let left = place.workspace.assess(&baseline, &[]).await.unwrap().changed;
+        assert_eq!(left.len(), 7);
+        let nothing = place.workspace.differing(left.clone()).await.unwrap();
+        assert!(nothing.is_empty(), "{nothing:?}");
+        place.write("back.txt", "before\n");
+        place.write("deleted.txt", "before\n");
+        place.write("other.txt", "by the user\n");
+        fs::remove_file(place.path().join("gone.txt")).unwrap();
+        let differing = place.workspace.differing(left.clone()).await.unwrap();
+        let names = |files: &[CurrentFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&differing), ["back.txt", "deleted.txt", "gone.txt", "other.txt"]);
+        assert!(
+            differing
+                .iter()
+                .all(|file| file.differs && file.touched_ns > Some(baseline.taken_ns() - 10_000_000))
+        );
+        let undone: Vec<_> = differing.into_iter().filter(|now| !now.exists || baseline.has(now)).collect();
+        assert_eq!(names(&undone), ["back.txt", "deleted.txt", "gone.txt"]);
+        assert!(!baseline.is_of_other_folder(&place.workspace));
+    }
+}
+
+#[tokio::test]
+async fn a_large_file_that_is_as_before_is_seen() {
+    // A11: one byte in the middle, and the size that it had.
+    let place = AssessFixture::plain();
+    let large = |letter: &str| letter.repeat(3 << 19);
+    place.write("large", &large("a"));
+    let baseline = place.baseline().await;
+    place.write("large", &large("b"));
+    let left = place.assess(&baseline).await.changed;
+    assert_eq!(changed_paths(&left), ["large"]);
+    assert_eq!(place.workspace.differing(left.clone()).await.unwrap(), []);
+    place.write("large", &large("a"));
+    let now = place.workspace.differing(left).await.unwrap();
+    assert!(now.len() == 1 && now[0].differs && baseline.has(&now[0]), "{now:?}");
+}
+
+#[tokio::test]
+async fn a_file_too_large_to_hash_that_is_as_before_is_told_by_size_and_time() {
+    // A11
+    let place = AssessFixture::plain();
+    let file = place.path().join("large");
+    let resize = |bytes: u64| {
+        File::options().write(true).create(true).truncate(false).open(&file).unwrap().set_len(bytes).unwrap()
+    };
+    resize(MAX_HASHED_BYTES + 1);
+    let before = fs::metadata(&file).unwrap().modified().unwrap();
+    let baseline = place.baseline().await;
+    resize(MAX_HASHED_BYTES);
+    resize(MAX_HASHED_BYTES + 1);
+    File::options().write(true).open(&file).unwrap().set_modified(before + Duration::from_secs(9)).unwrap();
+    let left = place.assess(&baseline).await.changed;
+    assert_eq!(changed_paths(&left), ["large"]);
+    let now = place.workspace.differing(left.clone()).await.unwrap();
+    assert!(now.len() == 1 && !now[0].differs && !baseline.has(&now[0]), "{now:?}");
+    File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
+    let now = place.workspace.differing(left).await.unwrap();
+    assert!(now.len() == 1 && baseline.has(&now[0]), "{now:?}");
+}
+
+#[tokio::test]
+async fn a_baseline_that_replaces_another_knows_what_files_were_before() {
+    // A11: every round of a loop has a baseline of its own.
+    let place = AssessFixture::plain();
+    place.write("a", "first");
+    place.write("b", "gone later");
+    let mut baseline = place.baseline().await;
+    for round in 0..40 {
+        place.write("a", &format!("round {round}"));
+        let _ = fs::remove_file(place.path().join("b"));
+        baseline = place.baseline().await.replacing(baseline);
+    }
+    let left = place.assess(&baseline).await.changed;
+    assert_eq!(left, []);
+    let file = |path: &str, content: &str| ChangedFile {
+        path: path.to_owned(),
+        bytes: content.len() as u64,
+        exists: true,
+        digest: Some(Digest::of(content)),
+        is_new: false,
+    };
+    for (path, content, is_known) in [
+        ("a", "first", true),
+        ("b", "gone later", true),
+        ("a", "round 38", true),
+        ("a", "by the user", false),
+    ] {
+        place.write(path, content);
+        let now = place.workspace.differing(vec![file(path, "other")]).await.unwrap();
+        assert_eq!((now.len(), baseline.had_earlier(&now[0])), (1, is_known), "{path}: {content}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_was_made_again_is_another_one() {
+    // A11
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("work");
+    fs::create_dir(&folder).unwrap();
+    let open = || Workspace::open(&folder).unwrap();
+    let baseline = open().baseline(&[]).await.unwrap();
+    assert!(!baseline.is_of_other_folder(&open()));
+    fs::remove_dir(&folder).unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    fs::create_dir(&folder).unwrap();
+    let tells = fs::metadata(&folder).unwrap().created().is_ok();
+    assert_eq!(baseline.is_of_other_folder(&open()), tells);
+}
+
+#[tokio::test]
+async fn what_git_has_restored_is_as_a_commit_has_it() {
+    // A11: no baseline knows what was committed if it was changed when the run began.
+    let place = AssessFixture::with_git();
+    let names = [":a*", "edited", "link", "longer", "part/new \u{1b}"];
+    for name in names.into_iter().filter(|name| *name != "link") {
+        place.write(name, "committed\n");
+    }
+    symlink("committed", place.path().join("link")).unwrap();
+    place.commit();
+    fs::remove_file(place.path().join("link")).unwrap();
+    for name in names {
+        place.write(name, "by user\n");
+    }
+    let start = place.baseline().await;
+    for name in names {
+        place.write(name, "work\n");
+    }
+    let left = place.assess(&start).await.changed;
+    place.git(&["checkout", "-q", "."]);
+    place.write("edited", "own edit!\n");
+    place.write("longer", "committed\nand more\n");
+    let now = place.workspace.differing(left.clone()).await.unwrap();
+    assert_eq!(now.len(), names.len());
+    let same = place.workspace.as_committed(start.head(), &now).await.unwrap();
+    let mut expected = changed_paths(&left);
+    expected.retain(|path| !["edited", "longer"].contains(path));
+    assert_eq!(same.iter().collect::<Vec<_>>(), expected);
+    assert!(place.workspace.as_committed("--help", &now).await.unwrap().is_empty());
+
+    // A folder of the repository, and what a commit has that is not the newest.
+    let inner = Workspace::open(&place.path().join("part")).unwrap();
+    let left = ChangedFile { path: "new \u{1b}".to_owned(), ..left[4].clone() };
+    let now = inner.differing(vec![left]).await.unwrap();
+    assert_eq!(inner.as_committed(start.head(), &now).await.unwrap().len(), 1);
+    place.commit();
+    assert!(!place.workspace.has_left(start.head()).await.unwrap());
+    let newer = place.baseline().await;
+    assert_ne!(newer.head(), start.head());
+    place.git(&["reset", "-q", "--hard", start.head()]);
+    assert!(place.workspace.has_left(newer.head()).await.unwrap());
+    let by_now = UnixMs(newer.taken_ns().unsigned_abs() / 1_000_000);
+    assert_eq!(place.workspace.head_by(by_now).await.unwrap().as_deref(), Some(start.head()));
+    assert_eq!(place.workspace.head_by(UnixMs(9_000)).await.unwrap(), None);
+    assert!(!AssessFixture::plain().workspace.has_left(start.head()).await.unwrap());
+}
