@@ -114,12 +114,16 @@ impl SchemaCheck {
     /// Version of the file, none where it is empty. Refuses what is not ours and what is newer.
     fn version_of(&self, conn: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
         let sql = |e| StoreError::sql("read the version", path)(e);
-        let version: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sql)?;
-        let application: i32 =
-            conn.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(sql)?;
-        let tables: u32 = conn
-            .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
+        // In one statement, so that it sees one state of the file: another process may be making its tables.
+        let row: (u32, i32, u32) = conn
+            .query_row(
+                "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema WHERE type = 'table') \
+                 FROM pragma_user_version, pragma_application_id",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
             .map_err(sql)?;
+        let (version, application, tables) = row;
         if application == self.application_id && version > 0 {
             if version > self.version {
                 let (what, path) = (self.what, path.to_owned());

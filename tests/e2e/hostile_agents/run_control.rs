@@ -87,7 +87,7 @@ fn a_check_that_an_agent_wrote_changes_nothing_of_a_run() {
         r#"'{baton}' stop {place} > stop.out 2>&1
 '{baton}' policy use builtin:resilience --decides exhaustion {place} > use.out 2>&1
 env -i PATH="$PATH" HOME="$HOME" '{baton}' answer accept {place} > bare.out 2>&1
-setsid sh -c "touch away; while [ ! -e gone ]; do sleep 0.1; done; '{baton}' answer accept {place} > left.tmp 2>&1; mv left.tmp left.out" > /dev/null 2>&1 &
+setsid sh -c "touch away; while [ ! -e gone ]; do sleep 0.1; done; '{baton}' answer accept {place} > left.tmp.\$\$ 2>&1; mv left.tmp.\$\$ left.out" > /dev/null 2>&1 &
 until [ -e away ]; do sleep 0.05; done
 exit 1
 "#

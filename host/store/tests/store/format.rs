@@ -197,6 +197,21 @@ fn a_file_of_another_program_is_left_alone() {
 }
 
 #[test]
+fn a_journal_that_is_being_made_is_read_as_an_empty_one() {
+    // A11: a reader that came at that moment took the file for one of another program.
+    for _ in 0..100 {
+        let place = StoreFixture::new();
+        std::fs::File::create(place.state.journal()).unwrap();
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| drop(place.journal()));
+            while !made.is_finished() {
+                assert_eq!(Journal::open_read_only(&place.state).unwrap().latest().unwrap(), None);
+            }
+        });
+    }
+}
+
+#[test]
 fn a_damaged_journal_is_left_alone() {
     // Bad input: a corrupt journal. No database at all, a damaged page in the middle, a file cut short.
     let garbage = StoreFixture::new();
