@@ -5,8 +5,6 @@
 mod configured_choices;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
@@ -325,9 +323,7 @@ fn print_assignment(definition: &ExperimentDefinition, enrolled: &ArmAssignment<
 /// An id that nobody else has.
 fn fresh_unit(place: &RunLocation) -> anyhow::Result<String> {
     let mut chance = [0_u8; UNIT_BYTES];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut chance))
-        .context("drawing the id of a unit from /dev/urandom")?;
+    getrandom::fill(&mut chance).context("drawing the id of a unit")?;
     let key = Digest::of(workspace_of(place).to_string_lossy().as_bytes());
     let chance: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{}-{chance}", &key.hex()[..WORKSPACE_DIGITS]))

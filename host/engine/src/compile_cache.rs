@@ -7,7 +7,7 @@
 //! them at each start would cost as much as everything else a warm start does. What is kept has passed its trial,
 //! so a warm start makes no instance either. Nothing here makes a load fail: without a cache it is slower.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -228,7 +228,7 @@ fn read_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
 /// wins, and what was kept under the other key is compiled once more.
 fn make_key(folder: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?; // Mode 0600.
     file.write_all(&key)?;
     file.persist(folder.join(KEY_FILE))?;

@@ -51,7 +51,7 @@ impl HostSocket {
         let socket = openat(CWD, path, flags, Mode::empty())?;
         fs::remove_file(path)?;
         let mut key = SocketKey::default();
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
         let mut kept = File::from(memfd_create("baton-key", MemfdFlags::CLOEXEC)?);
         kept.write_all(&key)?;
         Ok((Self { socket, key: kept.into() }, key))
