@@ -2,10 +2,12 @@
 //! together; what the agent tells is decoded in `baton-streams`, from the very lines, so that live and recorded streams
 //! say the same.
 
+mod edit_path;
 mod line_handler;
 mod permission;
 mod request_input;
 mod session_setup;
+mod told_calls;
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, RequestPermissionRequest,
-    RequestPermissionResponse, SessionId as AcpSession, TextContent,
+    SessionId as AcpSession, TextContent,
 };
 use agent_client_protocol::{Agent, Client, Lines};
 use baton_core::SessionId;
@@ -22,7 +24,7 @@ use baton_core::workflow::{CommandLine, Role};
 use futures::{Sink, Stream};
 use tokio::sync::{mpsc, watch};
 
-pub(crate) use self::permission::real_path;
+pub(crate) use self::edit_path::real_path;
 
 use self::line_handler::{AcpLineHandler, AcpProtocolState, CompactionSupport};
 use self::session_setup::{AcpSessionOptions, OpenedAcpSession, open};
@@ -71,10 +73,7 @@ pub(crate) fn drive(
     let events = wiring.events;
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
-    let protocol = SharedDecoder::new(AcpProtocolState::new(
-        capabilities,
-        launch.tools.as_ref().map(|tools| tools.command.name.clone()),
-    ));
+    let protocol = SharedDecoder::new(AcpProtocolState::new(capabilities));
 
     let feed = AcpLineHandler(protocol.clone());
     let outgoing = outgoing(lines, protocol.clone(), events.clone());
@@ -134,8 +133,7 @@ async fn talk(
         .name("baton")
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _connection| {
-                let outcome = allowed.answer(&request);
-                responder.respond(RequestPermissionResponse::new(outcome))
+                responder.respond(allowed.answer(&request))
             },
             agent_client_protocol::on_receive_request!(),
         )

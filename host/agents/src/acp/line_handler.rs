@@ -1,19 +1,13 @@
 //! Decodes an agent's lines, passes on those that the protocol crate has to see, and learns from them what the agent
 //! can do. Answers nothing.
 
-use std::collections::VecDeque;
-
 use baton_core::facts::{AgentEvent, Capabilities, TokenUsage};
 use baton_streams::{AcpDecoder, Decoder as _};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
-use super::permission::is_of_server;
+use super::told_calls::ToldCalls;
 use crate::driver::{LineHandler, SharedDecoder};
-
-/// Calls of Baton's own tools that are remembered. An agent asks about a call right after it has told of it.
-const OWN_CALLS: usize = 64;
 
 /// How an agent takes the wish to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +27,8 @@ pub(super) struct AcpProtocolState {
     pub(super) compaction: Option<CompactionSupport>,
     /// A session is open.
     open: bool,
-    /// Name of the server of Baton's own tools, and the newest calls of them.
-    own_server: Option<String>,
-    own_calls: VecDeque<String>,
+    /// What the agent has told of its calls.
+    pub(super) calls: ToldCalls,
 }
 
 /// What the decoder calls an answer by which the agent wants a login first: by its words, or by its number alone.
@@ -43,32 +36,10 @@ const AUTH_REQUIRED: [&str; 2] = ["authentication_failed", "-32000"];
 
 impl AcpProtocolState {
     /// With what is known before the agent has told anything.
-    pub(super) fn new(capabilities: Capabilities, own_server: Option<String>) -> Self {
+    pub(super) fn new(capabilities: Capabilities) -> Self {
         let compaction = capabilities.compacts.then_some(CompactionSupport::WithInstructions);
         let decoder = AcpDecoder::new();
-        Self { decoder, capabilities, compaction, open: false, own_server, own_calls: VecDeque::new() }
-    }
-
-    /// Whether the agent has told that this call is one of Baton's own tools.
-    pub(super) fn is_own_call(&self, id: &str) -> bool {
-        self.own_calls.iter().any(|known| known == id)
-    }
-
-    /// Remembers a call of Baton's own tools. Lines that do not name the server are not read.
-    fn note_own_call(&mut self, line: &[u8]) {
-        let Some(own) = &self.own_server else { return };
-        let names = |word: &str| line.windows(word.len()).any(|at| at == word.as_bytes());
-        if !(names(own) && names("\"tool_call")) {
-            return;
-        }
-        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
-        let update = &message["params"]["update"];
-        if let Some(id) = update["toolCallId"].as_str()
-            && is_of_server(update, own)
-        {
-            self.own_calls.push_back(id.to_owned());
-            self.own_calls.drain(..self.own_calls.len().saturating_sub(OWN_CALLS));
-        }
+        Self { decoder, capabilities, compaction, open: false, calls: ToldCalls::default() }
     }
 
     /// Takes a line that the host sends.
@@ -81,7 +52,7 @@ impl AcpProtocolState {
         let before = out.len();
         self.decoder.line(line, out);
         self.learn(line, before, out);
-        self.note_own_call(line);
+        self.calls.take(line);
         if !self.open {
             self.open = out[before..].iter().any(|event| matches!(event, AgentEvent::Ready { .. }));
             // Part of saying hello: it is answered with a login, and told only where that fails.
@@ -162,7 +133,9 @@ impl LineHandler for AcpLineHandler {
     }
 
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
-        self.0.lock().decoder.long_line(beginning, out);
+        let mut state = self.0.lock();
+        state.calls.take_beginning(beginning);
+        state.decoder.long_line(beginning, out);
     }
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
@@ -187,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_agent_can_do_what_it_has_told_and_nothing_before() {
-        let mut protocol = AcpProtocolState::new(CAPABILITIES, None);
+        let mut protocol = AcpProtocolState::new(CAPABILITIES);
         assert_eq!(protocol.compaction, None);
         let list = |input: &str| {
             format!(
@@ -214,7 +187,7 @@ mod tests {
     #[test]
     fn the_rehearsal_needs_not_tell() {
         assert_eq!(
-            AcpProtocolState::new(REHEARSAL_CAPABILITIES, None).compaction,
+            AcpProtocolState::new(REHEARSAL_CAPABILITIES).compaction,
             Some(CompactionSupport::WithInstructions)
         );
     }

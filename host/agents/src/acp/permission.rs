@@ -1,20 +1,26 @@
 //! Answers an agent's permission requests from what its role may do. Asks nobody.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    SelectedPermissionOutcome, ToolCallContent, ToolCallUpdateFields, ToolKind,
+    RequestPermissionResponse, SelectedPermissionOutcome, ToolKind,
 };
 use baton_core::workflow::Permission;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::edit_path::{is_inside, real_path};
 use super::line_handler::AcpProtocolState;
-use super::request_input::{folders_of, has_command, is_command_alone, paths_of};
+use super::request_input::{InputUse, folders_of, has_command, key_beside_command, names_shell, paths_of};
+use super::told_calls::{CallRecord, CallTelling};
 use crate::command_allowlist::CommandAllowlist;
 use crate::driver::SharedDecoder;
-use crate::session_boundary::is_command_setting;
+
+/// Names of files that are looked for at one request.
+const PATHS_MAX: usize = 2000;
+/// A reason is not longer. It has words of the agent in it.
+const REASON_CHARS: usize = 400;
 
 /// What an agent may do without asking.
 pub(super) struct AcpPermissions {
@@ -28,136 +34,214 @@ pub(super) struct AcpPermissions {
     pub(super) protocol_state: SharedDecoder<AcpProtocolState>,
 }
 
+/// How long what is allowed may stay allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AllowedUse {
+    Once,
+    Always,
+}
+
 impl AcpPermissions {
-    /// Answers a permission request from the role, never by asking somebody who is not there.
-    pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
-        let fields = &request.tool_call.fields;
-        let kind = fields.kind.unwrap_or_default();
-        let input = fields.raw_input.as_ref();
-        // What its kind says is the agent's reading of it: a command that only reads may start anything.
-        let is_command = kind == ToolKind::Execute
-            || input.is_some_and(has_command)
-            || fields.content.iter().flatten().any(|shown| matches!(shown, ToolCallContent::Terminal(_)));
-        let allowed = match (self.permission, kind) {
-            (Permission::Full, _) => true,
-            _ if is_command => input.is_some_and(|input| self.allows_command(input)),
-            (_, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
-            (Permission::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
-                self.allows_edit(fields, kind)
-            }
-            // What they change is the run's own journal: no role forbids that.
-            _ => self.is_own_tool(request),
-        };
-        // Once rather than for ever: the next request is answered by the same rule.
-        let wanted = if allowed {
-            [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
-        } else {
-            [PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways]
+    /// Answers a permission request from the role, never by asking somebody who is not there. A refusal has its reason in `_meta`.
+    pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionResponse {
+        let judged = self.judge(request);
+        // Once rather than always: the next request is answered by the same rule.
+        let wanted: &[PermissionOptionKind] = match judged {
+            Ok(AllowedUse::Once) => &[PermissionOptionKind::AllowOnce],
+            Ok(AllowedUse::Always) => &[PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways],
+            Err(_) => &[PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways],
         };
         let find = |kind: &PermissionOptionKind| {
             request.options.iter().find(|option: &&PermissionOption| option.kind == *kind)
         };
-        match wanted.iter().find_map(find) {
+        let outcome = match wanted.iter().find_map(find) {
             Some(option) => {
                 RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone()))
             }
             None => RequestPermissionOutcome::Cancelled,
-        }
+        };
+        let reason = |reason: String| {
+            let reason: String = reason.chars().take(REASON_CHARS).collect();
+            serde_json::Map::from_iter([("baton".to_owned(), json!({ "reason": reason }))])
+        };
+        RequestPermissionResponse::new(outcome).meta(judged.err().map(reason))
     }
 
-    /// Whether a call is a command that may be run, in the workspace, and nothing beside it.
-    fn allows_command(&self, input: &Value) -> bool {
+    /// Judges a call by all that was told of it, in the request and before. The error says why it is refused.
+    fn judge(&self, request: &RequestPermissionRequest) -> Result<AllowedUse, String> {
+        if self.permission == Permission::Full {
+            return Ok(AllowedUse::Always);
+        }
+        let mut call = self.protocol_state.lock().calls.of(&request.tool_call.tool_call_id.0);
+        let told = serde_json::to_value(&request.tool_call).and_then(serde_json::from_value::<CallTelling>);
+        call.add(&told.map_err(|error| format!("the request cannot be read: {error}"))?);
+        if call.is_incomplete {
+            return Err("a part of what was told of this call is too long or too old to be judged".to_owned());
+        }
+        let inputs = call.inputs();
+        let kinds = kinds_of(&call);
+        // What its kind says is the agent's reading of it: a command that only reads may start anything.
+        let is_command = kinds.contains(&ToolKind::Execute)
+            || call.has_terminal
+            || call.names.iter().any(|name| names_shell(name) && !self.is_own_name(name))
+            || inputs.iter().any(has_command);
+        if is_command {
+            return self.judge_command(&inputs).map(|()| AllowedUse::Once);
+        }
+        if kinds == [ToolKind::Other] {
+            // What they change is the run's own journal: no role forbids that.
+            let is_own = self.own_server.as_ref().is_some_and(|own| is_of_server(&call, &inputs, own));
+            let other =
+                || "the call is of none of Baton's own tools, and what it does is not known".to_owned();
+            return is_own.then_some(AllowedUse::Always).ok_or_else(other);
+        }
+        let looks = |kind: &ToolKind| matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
+        let removes = |kind: &ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
+        if kinds.iter().all(looks) {
+            let known =
+                inputs.iter().try_for_each(|input| expect_known(&paths_of(input, InputUse::Look).unknown));
+            return known.map(|()| AllowedUse::Once);
+        }
+        let edits = |kind: &ToolKind| *kind == ToolKind::Edit || removes(kind) || looks(kind);
+        if self.permission != Permission::Edit || !kinds.iter().all(edits) {
+            return Err("the role's permission does not allow calls of this kind".to_owned());
+        }
+        let input_use = if kinds.iter().any(removes) { InputUse::Remove } else { InputUse::Write };
+        let files = if kinds.contains(&ToolKind::Move) { 2 } else { 1 };
+        self.judge_edit(&call, &inputs, input_use, files).map(|()| AllowedUse::Once)
+    }
+
+    /// Whether a call is a command that may be run, in the workspace, and nothing beside it. Told twice, it may be run as told each time.
+    fn judge_command(&self, inputs: &[Value]) -> Result<(), String> {
         let is_in_work = |folder: &str| real_path(Path::new(folder), &self.workspace).is_some();
-        folders_of(input).all(|folder| folder.is_some_and(is_in_work))
-            && is_command_alone(input)
-            && self.commands.allow_call(input)
-    }
-
-    /// Whether an edit names what it is of, and nothing that it names is elsewhere.
-    fn allows_edit(&self, fields: &ToolCallUpdateFields, kind: ToolKind) -> bool {
-        let located = fields.locations.iter().flatten().map(|location| &location.path);
-        let shown = fields.content.iter().flatten().filter_map(|content| match content {
-            ToolCallContent::Diff(diff) => Some(&diff.path),
-            _ => None,
-        });
-        let input = fields.raw_input.as_ref();
-        let named = input.map(|input| paths_of(input, kind == ToolKind::Edit)).unwrap_or_default();
-        let told: Vec<&Path> = located.chain(shown).map(PathBuf::as_path).collect();
-        let certain: BTreeSet<&Path> =
-            told.iter().copied().chain(named.certain.iter().map(Path::new)).collect();
-        // What names no file could be any, and so could the end of a move.
-        let wanted = if kind == ToolKind::Move { 2 } else { 1 };
-        let mut all = told.iter().copied().chain(named.possible.iter().map(Path::new));
-        certain.len() >= wanted && all.all(|path| is_inside(path, &self.workspace))
-    }
-
-    /// Whether a call is one of Baton's own tools.
-    fn is_own_tool(&self, request: &RequestPermissionRequest) -> bool {
-        let Some(own) = &self.own_server else { return false };
-        if !matches!(request.tool_call.fields.kind, None | Some(ToolKind::Other)) {
-            return false;
+        let mut has_one = false;
+        for input in inputs {
+            if !folders_of(input).all(|folder| folder.is_some_and(is_in_work)) {
+                return Err("the command is to run outside of the work tree".to_owned());
+            }
+            if let Some(key) = key_beside_command(input) {
+                return Err(format!("`{key}` beside the command could make another one of it"));
+            }
+            if input.get("command").is_some_and(|command| !command.is_null()) {
+                if !self.commands.allow_call(input) {
+                    return Err("the role does not allow this command".to_owned());
+                }
+                has_one = true;
+            }
         }
-        let asked = serde_json::to_value(&request.tool_call).unwrap_or_default();
-        is_of_server(&asked, own) || self.protocol_state.lock().is_own_call(&request.tool_call.tool_call_id.0)
+        has_one
+            .then_some(())
+            .ok_or_else(|| "the call is a command, and `rawInput.command` does not name it".to_owned())
+    }
+
+    /// Whether an edit names `files` that it is of, and nothing that it names is elsewhere.
+    fn judge_edit(
+        &self,
+        call: &CallRecord,
+        inputs: &[Value],
+        input_use: InputUse,
+        files: usize,
+    ) -> Result<(), String> {
+        let mut certain: BTreeSet<&str> = call.paths.iter().map(String::as_str).collect();
+        let (mut possible, mut folders) = (certain.clone(), BTreeSet::new());
+        for input in inputs {
+            let named = paths_of(input, input_use);
+            expect_known(&named.unknown)?;
+            certain.extend(named.certain);
+            possible.extend(named.possible);
+            folders.extend(named.folders);
+        }
+        // Each is looked for among the files.
+        if possible.len() + folders.len() > PATHS_MAX {
+            return Err(format!("the call names more than {PATHS_MAX} files"));
+        }
+        let is_root = |folder: &&str| {
+            real_path(Path::new(folder), &self.workspace).is_some_and(|within| within.as_os_str().is_empty())
+        };
+        if !folders.iter().all(is_root) {
+            return Err("the edit is to be made in another folder than the work tree".to_owned());
+        }
+        let removes = input_use == InputUse::Remove;
+        if let Some(path) = possible.iter().find(|path| !is_inside(path, &self.workspace, removes)) {
+            return Err(format!(
+                "{path:?} is not a plain path of a file in the work tree that an agent may change"
+            ));
+        }
+        // What names no file could be any, and so could the end of a move.
+        let found: BTreeSet<PathBuf> =
+            certain.iter().filter_map(|path| real_path(Path::new(path), &self.workspace)).collect();
+        match found.len() >= files {
+            true => Ok(()),
+            false => Err("the call does not name the files that it changes".to_owned()),
+        }
+    }
+
+    fn is_own_name(&self, name: &str) -> bool {
+        self.own_server.as_ref().is_some_and(|own| is_tool_of(name, own))
     }
 }
 
-/// Whether what an agent tells of a call says that it goes to this MCP server. Each agent says it in its own way; what is
-/// a command or an edit by its kind is none, whatever its title says.
-pub(super) fn is_of_server(call: &Value, server: &str) -> bool {
-    if !matches!(call["kind"].as_str(), None | Some("other")) {
+/// Refuses what could be a command.
+fn expect_known(unknown: &[&str]) -> Result<(), String> {
+    match unknown.first() {
+        None => Ok(()),
+        Some(key) => Err(format!("what `{key}` of the input says could be a command or an address")),
+    }
+}
+
+/// The kinds that were told of a call, each once.
+fn kinds_of(call: &CallRecord) -> Vec<ToolKind> {
+    let kind = |told: &String| serde_json::from_value(json!(told)).unwrap_or_default();
+    let mut kinds: Vec<ToolKind> = Vec::new();
+    for kind in call.kinds.iter().map(kind) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() { vec![ToolKind::Other] } else { kinds }
+}
+
+/// Whether what was told of a call says that it goes to this MCP server, and nothing of it says another. Each agent says it in its own way.
+fn is_of_server(call: &CallRecord, inputs: &[Value], server: &str) -> bool {
+    // The adapter of Claude Code names the server.
+    if !call.servers.is_empty() {
+        return call.servers.iter().all(|named| named == server);
+    }
+    let is_foreign = |name: &String| !is_tool_of(name, server) && !is_tool_name(name);
+    if call.names.iter().any(is_foreign) {
         return false;
     }
-    let text = |pointer: &str| call.pointer(pointer).and_then(Value::as_str);
-    // The adapters of Claude Code and of Codex name the server.
-    if let Some(named) = text("/_meta/claudeCode/mcpServer/name").or_else(|| text("/rawInput/server")) {
-        return named == server;
+    // And so does that of Codex. In another form, the words are the model's own.
+    let codex = |input: &&Value| {
+        input["tool"].is_string()
+            && input
+                .as_object()
+                .is_some_and(|fields| fields.keys().all(|key| CODEX_CALL_KEYS.contains(&&**key)))
+    };
+    let mut servers = inputs.iter().filter(codex).filter_map(|input| input["server"].as_str()).peekable();
+    if servers.peek().is_some() {
+        return servers.all(|named| named == server);
     }
-    // Others name the tool by its server: `mcp__baton__x`, `mcp.baton.x`, `baton.x`, `baton/x`, `baton: x`, or
-    // `x (baton MCP Server)`.
-    let named = text("/_meta/claudeCode/toolName").or_else(|| text("/name")).or_else(|| text("/title"));
-    let Some(named) = named else { return false };
-    let named = named.strip_prefix("mcp__").or_else(|| named.strip_prefix("mcp.")).unwrap_or(named);
-    let is_tool =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    // Others name the tool by its server.
+    let names = if call.names.is_empty() { &call.titles } else { &call.names };
+    !names.is_empty() && names.iter().all(|name| is_tool_of(name, server))
+}
+
+/// What the adapter of Codex tells of a call of an MCP server.
+const CODEX_CALL_KEYS: [&str; 3] = ["arguments", "server", "tool"];
+
+/// Whether a name is that of a tool of this server: `mcp__baton__x`, `mcp.baton.x`, `baton.x`, `baton/x`, `baton: x`, or
+/// `x (baton MCP Server)`.
+fn is_tool_of(name: &str, server: &str) -> bool {
+    let named = name.strip_prefix("mcp__").or_else(|| name.strip_prefix("mcp.")).unwrap_or(name);
     let behind = named.strip_prefix(server).is_some_and(|rest| {
-        ["__", ".", "/", ": "].iter().any(|between| rest.strip_prefix(between).is_some_and(is_tool))
+        ["__", ".", "/", ": "].iter().any(|between| rest.strip_prefix(between).is_some_and(is_tool_name))
     });
-    behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool)
+    behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool_name)
 }
 
-/// Whether an edit of this path is within the work, by its name and by what it leads to. The agent may exchange a link a moment later: only
-/// a sandbox holds that.
-fn is_inside(path: &Path, workspace: &Path) -> bool {
-    let is_work = |within: &Path| !is_command_setting(in_inbox(within).unwrap_or(within));
-    let named = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
-    named.is_some_and(is_work) && real_path(path, workspace).is_some_and(|within| is_work(&within))
-}
-
-/// Where a path leads, from the workspace; nothing where that is outside of it, or where the path is one of a shell or an address.
-pub(crate) fn real_path(path: &Path, workspace: &Path) -> Option<PathBuf> {
-    let begins = path.components().next().map(Component::as_os_str).unwrap_or_default();
-    let is_shorthand = begins.as_encoded_bytes().starts_with(b"~") || begins.eq_ignore_ascii_case("file:");
-    if is_shorthand || path.components().any(|part| part == Component::ParentDir) {
-        return None;
-    }
-    let path = workspace.join(path);
-    // What is not there yet will be made below what is.
-    let (there, real) = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)))?;
-    // A link without a target would be written through.
-    if path.ancestors().take_while(|above| *above != there).any(|above| above.is_symlink()) {
-        return None;
-    }
-    let whole = real.join(path.strip_prefix(there).ok()?);
-    let root = workspace.canonicalize();
-    whole.strip_prefix(root.as_deref().unwrap_or(workspace)).ok().map(Path::to_owned)
-}
-
-/// What of a path is below the inbox of a run, to which an agent without tools reports by files.
-fn in_inbox(path: &Path) -> Option<&Path> {
-    let mut parts = path.strip_prefix(".baton").ok()?.components();
-    let (Some(Component::Normal(_)), Some(inbox)) = (parts.next(), parts.next()) else { return None };
-    (inbox.as_os_str() == "inbox").then_some(parts.as_path()).filter(|file| !file.as_os_str().is_empty())
+fn is_tool_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains("__") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -166,23 +250,158 @@ mod tests {
     use baton_core::facts::Capabilities;
     use serde_json::json;
 
-    /// Whether each of these requests, a kind and an input, is allowed in this folder.
-    fn answers(permission: Permission, workspace: &Path, asked: &[(&str, Value)]) -> Vec<bool> {
+    fn permissions(permission: Permission, workspace: &Path) -> AcpPermissions {
         let commands = CommandAllowlist { patterns: vec!["make x*".to_owned()], ..Default::default() };
         let own_server = Some("baton".to_owned());
-        let state = AcpProtocolState::new(Capabilities::default(), own_server.clone());
-        let protocol_state = SharedDecoder::new(state);
+        let protocol_state = SharedDecoder::new(AcpProtocolState::new(Capabilities::default()));
         let workspace = workspace.to_owned();
-        let permissions = AcpPermissions { permission, workspace, own_server, commands, protocol_state };
-        let is_allowed = |(kind, input): &(&str, Value)| {
-            let call =
-                json!({ "toolCallId": "c", "title": "mcp__baton__x", "kind": kind, "rawInput": input });
-            let options = json!([{ "optionId": "y", "name": "Yes", "kind": "allow_once" }]);
-            let request = json!({ "sessionId": "a", "toolCall": call, "options": options });
-            let request = serde_json::from_value(request).unwrap();
-            matches!(permissions.answer(&request), RequestPermissionOutcome::Selected(_))
+        AcpPermissions { permission, workspace, own_server, commands, protocol_state }
+    }
+
+    fn is_allowed(permissions: &AcpPermissions, call: &Value) -> bool {
+        let options = json!([{ "optionId": "y", "name": "Yes", "kind": "allow_once" }]);
+        let request = json!({ "sessionId": "a", "toolCall": call, "options": options });
+        let answer = permissions.answer(&serde_json::from_value(request).unwrap());
+        let is_allowed = matches!(answer.outcome, RequestPermissionOutcome::Selected(_));
+        let reason = serde_json::to_value(&answer).unwrap()["_meta"]["baton"]["reason"].is_string();
+        assert_eq!(is_allowed, !reason, "a refusal has a reason: {answer:?}");
+        is_allowed
+    }
+
+    /// Whether each of these requests, a kind and an input, is allowed in this folder.
+    fn answers(permission: Permission, workspace: &Path, asked: &[(&str, Value)]) -> Vec<bool> {
+        let permissions = permissions(permission, workspace);
+        let call = |kind: &str, input: &Value| json!({ "toolCallId": "c", "title": "mcp__baton__x", "kind": kind, "rawInput": input });
+        asked.iter().map(|(kind, input)| is_allowed(&permissions, &call(kind, input))).collect()
+    }
+
+    /// Whether the last of these messages about a call, a request, is allowed after the others.
+    fn is_allowed_after(permissions: &AcpPermissions, told: &[Value], id: &str) -> bool {
+        let with_id = |call: &Value, what: &str| {
+            let mut call = call.clone();
+            call["toolCallId"] = json!(id);
+            call["sessionUpdate"] = json!(what);
+            call
         };
-        asked.iter().map(is_allowed).collect()
+        let (request, before) = told.split_last().unwrap();
+        for (at, call) in before.iter().enumerate() {
+            let what = if at == 0 { "tool_call" } else { "tool_call_update" };
+            let message = json!({ "method": "session/update", "params": { "update": with_id(call, what) } });
+            permissions.protocol_state.lock().calls.take(message.to_string().as_bytes());
+        }
+        is_allowed(permissions, &with_id(request, ""))
+    }
+
+    #[test]
+    fn a_request_is_judged_by_all_that_was_told_of_its_call() {
+        // N6: a request that named its call by the id alone was judged by less than what the agent would run.
+        let permissions = permissions(Permission::Edit, Path::new("/w/work"));
+        let edit = || json!({ "kind": "edit", "rawInput": { "path": "a.txt" } });
+        let allowed = [
+            vec![
+                json!({ "kind": "execute", "rawInput": {} }),
+                json!({ "rawInput": { "command": "make x" } }),
+                json!({}),
+            ],
+            vec![
+                json!({ "kind": "execute", "rawInput": { "command": "make x" } }),
+                json!({ "rawInput": { "command": ["bash", "-lc", "make x"] } }),
+            ],
+            vec![edit(), json!({})],
+            vec![json!({ "title": "Preparing", "kind": "edit", "locations": [{ "path": "a.txt" }] }), edit()],
+            vec![
+                json!({ "title": "mcp__baton__x", "kind": "other", "rawInput": {} }),
+                json!({ "rawInput": { "text": "rm x" } }),
+            ],
+            vec![
+                json!({ "_meta": { "claudeCode": { "toolName": "mcp__baton__x" } } }),
+                json!({ "title": "X" }),
+            ],
+            vec![json!({ "rawInput": { "server": "baton", "tool": "x", "arguments": {} } }), json!({})],
+        ];
+        let refused = [
+            vec![
+                json!({ "kind": "execute", "rawInput": { "command": "touch /x" } }),
+                json!({ "kind": "read" }),
+            ],
+            vec![
+                json!({ "kind": "read", "rawInput": { "command": "touch /x" } }),
+                json!({ "kind": "read", "rawInput": {} }),
+            ],
+            vec![
+                json!({ "kind": "execute", "rawInput": { "command": "touch /x" } }),
+                json!({ "rawInput": { "command": "make x" } }),
+            ],
+            vec![
+                json!({ "kind": "execute", "rawInput": { "command": "make x" } }),
+                json!({ "rawInput": { "cwd": "/" } }),
+            ],
+            vec![
+                json!({ "kind": "execute", "rawInput": { "command": "make x" } }),
+                json!({ "rawInput": { "flags": ["-f", "/m"] } }),
+            ],
+            vec![json!({ "kind": "execute", "title": "make x" }), json!({})],
+            vec![json!({ "kind": "read", "content": [{ "type": "terminal" }] }), json!({ "kind": "read" })],
+            vec![json!({ "kind": "read", "name": "run_shell_command" }), json!({ "kind": "read" })],
+            vec![json!({ "kind": "read", "rawInput": { "do": "touch /x" } }), json!({ "kind": "think" })],
+            vec![json!({ "kind": "edit", "locations": [{ "path": "/etc/passwd" }] }), edit()],
+            vec![
+                json!({ "kind": "edit", "content": [{ "type": "diff", "path": ".git/config", "newText": 5 }] }),
+                edit(),
+            ],
+            vec![edit(), json!({ "kind": "delete", "rawInput": { "path": "*" } })],
+            vec![edit(), json!({ "kind": "fetch" })],
+            vec![edit(), json!({ "kind": "edit", "rawInput": { "do": "make" } })],
+            vec![edit(), json!({ "kind": "edit", "rawInput": { "cwd": "/w/work/sub" } })],
+            vec![
+                json!({ "kind": "move", "locations": [{ "path": "/w/work/a.txt" }] }),
+                json!({ "rawInput": { "path": "a.txt" } }),
+            ],
+            // The words of a model, in the input of a tool of another server.
+            vec![
+                json!({ "_meta": { "claudeCode": { "toolName": "mcp__x__y" } } }),
+                json!({ "title": "mcp__baton__x", "rawInput": { "server": "baton", "tool": "x" } }),
+            ],
+            vec![json!({ "title": "mcp__x__y" }), json!({ "title": "mcp__baton__x" })],
+            vec![
+                json!({ "kind": "other", "rawInput": { "server": "baton", "tool": "x", "url": "y" } }),
+                json!({}),
+            ],
+        ];
+        for (at, told) in allowed.iter().enumerate() {
+            assert!(is_allowed_after(&permissions, told, &format!("a{at}")), "{told:?}");
+        }
+        for (at, told) in refused.iter().enumerate() {
+            assert!(!is_allowed_after(&permissions, told, &format!("r{at}")), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn what_known_agents_ask_for_is_allowed_as_before() {
+        // N6: the recordings of every adapter that asks.
+        let streams = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams");
+        let mut asked = 0;
+        for folder in std::fs::read_dir(streams).unwrap().map(|folder| folder.unwrap().path()) {
+            if !folder.file_name().unwrap().to_string_lossy().starts_with("acp-") {
+                continue;
+            }
+            for stream in std::fs::read_dir(folder).unwrap().map(|stream| stream.unwrap().path()) {
+                let mut permissions = permissions(Permission::Edit, Path::new("/workspace"));
+                permissions.own_server = Some("host".to_owned());
+                for line in std::fs::read_to_string(&stream).unwrap().lines() {
+                    permissions.protocol_state.lock().calls.take(line.as_bytes());
+                    let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
+                    if message["method"] == "session/request_permission" {
+                        let request = serde_json::from_value(message["params"].clone()).unwrap();
+                        let answer = permissions.answer(&request);
+                        let is_allowed = matches!(answer.outcome, RequestPermissionOutcome::Selected(_));
+                        assert!(is_allowed && answer.meta.is_none(), "{}: {answer:?}", stream.display());
+                        asked += 1;
+                    }
+                }
+            }
+        }
+        assert!(asked > 5, "{asked}");
     }
 
     #[test]
@@ -236,10 +455,17 @@ mod tests {
             ),
             ("move", json!({ "source": "a.txt", "destination": "b.txt" })),
             ("delete", json!({ "path": "/w/work/a.txt", "description": "Remove it" })),
+            ("delete", json!({ "changes": { "/w/work/a.txt": { "delete": { "content": "*\n~/x\n" } } } })),
+            (
+                "edit",
+                json!({ "filepath": "app/[id].tsx", "diff": "--- a/app/[id].tsx\n+++ b/app/[id].tsx\n", "cwd": "/w/work" }),
+            ),
         ];
-        assert_eq!(answers(Permission::Edit, root, &inside), [true; 7]);
-        assert_eq!(answers(Permission::ReadOnly, root, &inside), [false; 7]);
+        assert_eq!(answers(Permission::Edit, root, &inside), [true; 9]);
+        assert_eq!(answers(Permission::ReadOnly, root, &inside), [false; 9]);
+        let many: String = (0..=PATHS_MAX).map(|n| format!("--- a/{n}\n")).collect();
         let outside = [
+            ("edit", json!({ "path": "/w/work/a.txt", "diff": many })),
             ("edit", json!({ "mode": "replace", "content": "x" })),
             ("edit", json!({ "file_path": "/w/work/a.txt", "files": [{ "path": "/etc/passwd" }] })),
             ("edit", json!({ "file_path": "/w/work/a.txt", "edits": [{ "file": "/etc/passwd" }] })),
@@ -256,19 +482,31 @@ mod tests {
             ("move", json!({ "path": "/w/work/a.txt", "text": "~/x" })),
             ("move", json!({ "path": "/w/work/a.txt" })),
             ("delete", json!({ "path": "/w/work/a.txt", "also": ["/etc/passwd"] })),
+            ("delete", json!({ "path": "." })),
+            ("delete", json!({ "path": "/w/work" })),
+            ("delete", json!({ "path": "src/*" })),
+            ("move", json!({ "source": "/w/work", "destination": "/w/work/sub" })),
+            ("move", json!({ "source": "a.txt", "path": "./a.txt" })),
         ];
         let found = answers(Permission::Edit, root, &outside);
-        assert_eq!(found, [false; 13]);
+        assert_eq!(found, [false; 19]);
     }
 
     #[test]
     fn a_call_is_of_the_server_that_it_names_and_of_no_other() {
+        let is_own = |call: &Value, server: &str| {
+            let mut permissions = permissions(Permission::ReadOnly, Path::new("/w"));
+            permissions.own_server = Some(server.to_owned());
+            let mut call = call.clone();
+            call["toolCallId"] = json!("c");
+            is_allowed(&permissions, &call)
+        };
         let claude = |server: &str| {
             let meta = json!({ "claudeCode": { "toolName": "mcp__x__y", "mcpServer": { "name": server } } });
             json!({ "kind": "other", "title": "anything", "_meta": meta })
         };
-        assert!(is_of_server(&claude("baton"), "baton"));
-        assert!(!is_of_server(&claude("other"), "baton"));
+        assert!(is_own(&claude("baton"), "baton"));
+        assert!(!is_own(&claude("other"), "baton"));
         for title in [
             "mcp__baton__gotcha_record",
             "mcp.baton.x",
@@ -277,101 +515,30 @@ mod tests {
             "baton: x",
             "x (baton MCP Server)",
         ] {
-            assert!(is_of_server(&json!({ "title": title }), "baton"), "{title}");
-            assert!(!is_of_server(&json!({ "title": title }), "bat"), "{title}");
+            assert!(is_own(&json!({ "title": title }), "baton"), "{title}");
+            assert!(!is_own(&json!({ "title": title }), "bat"), "{title}");
             let command = json!({ "kind": "execute", "title": title });
-            assert!(!is_of_server(&command, "baton"), "a command is a command");
+            assert!(!is_own(&command, "baton"), "a command is a command");
         }
         for title in ["mcp__batons__x", "baton.x; rm -rf /", "baton", "baton.", "rm (baton MCP Server) x"] {
-            assert!(!is_of_server(&json!({ "title": title }), "baton"), "{title}");
+            assert!(!is_own(&json!({ "title": title }), "baton"), "{title}");
         }
     }
 
     #[test]
-    fn an_edit_is_inside_where_it_makes_nobody_run_a_command() {
-        // N6
-        let root = Path::new("/w/work");
-        let work = [".github/workflows/hooks", ".vscode/settings.json", "hooks/.github", ".hgignore"];
-        let plain = [
-            "a.txt",
-            "/w/work/src/a.rs",
-            "src/.gitignore",
-            ".gitattributes",
-            ".github/x.yml",
-            ".",
-            "/w/work",
-        ];
-        for inside in plain.into_iter().chain(work) {
-            assert!(is_inside(Path::new(inside), root), "{inside}");
-        }
-        let settings = [
-            ".git",
-            ".git/config",
-            "sub/.git/hooks/x",
-            ".GIT/config",
-            "/w/work/.git",
-            ".baton/r1/x",
-            ".baton/inbox/x",
-            ".baton/r1/inbox",
-            "sub/.baton/r1/inbox/x",
-        ];
-        let of_agents =
-            [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", "a/.mcp.json"];
-        let nested = [
-            ".github/hooks",
-            ".GitHub/Hooks/a.json",
-            "a/.vscode/mcp.json",
-            ".hg/hgrc",
-            "/w/work/.windsurf/hooks.json",
-        ];
-        let outside = [
-            "../a",
-            "/w/work/../x",
-            "/w/workshop/a",
-            "/etc/passwd",
-            "~/.bashrc",
-            "~root/x",
-            "file:///etc/passwd",
-        ];
-        for path in settings.iter().chain(&of_agents).chain(&nested).chain(&outside) {
-            assert!(!is_inside(Path::new(path), root), "{path}");
-        }
-    }
-
-    #[test]
-    fn an_edit_through_a_link_is_of_what_it_leads_to() {
-        // N6
-        use std::os::unix::fs::symlink;
-
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("work");
-        for folder in [".git/hooks", "src", "d"] {
-            std::fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        symlink("work", place.path().join("alias")).unwrap();
-        for (to, name) in [
-            ("..", "home"),
-            (".git", "lnk"),
-            ("../.git", "d/g"),
-            ("src", "sources"),
-            ("/nowhere/x", "dangling"),
-            ("../.git/description", "d/file"),
-        ] {
-            symlink(to, root.join(name)).unwrap();
-        }
-        for inside in ["sources/a.rs", "sources/new/b.rs", "src/a.rs", "d/x"] {
-            assert!(is_inside(Path::new(inside), &root), "{inside}");
-            assert!(is_inside(&root.join(inside), &root), "{inside}");
-        }
-        for outside in
-            ["home/.bashrc", "lnk/config", "d/g/hooks/pre-commit", "dangling", "d/file", "home/new/a"]
-        {
-            assert!(!is_inside(Path::new(outside), &root), "{outside}");
-            assert!(!is_inside(&root.join(outside), &root), "{outside}");
-        }
-        // A workspace that is reached by a link is itself.
-        let alias = place.path().join("alias");
-        assert!(is_inside(&alias.join("src/a.rs"), &alias) && is_inside(Path::new("a.rs"), &alias));
-        assert!(!is_inside(&alias.join("lnk/config"), &alias));
+    fn nothing_but_baton_s_own_tools_is_allowed_always() {
+        // N6: what an agent may always do it asks for no more.
+        let answer = |permission: Permission, call: Value| {
+            let options = json!([{ "optionId": "y", "name": "Always", "kind": "allow_always" }]);
+            let request = json!({ "sessionId": "a", "toolCall": call, "options": options });
+            let answer = permissions(permission, Path::new("/w/work"))
+                .answer(&serde_json::from_value(request).unwrap());
+            matches!(answer.outcome, RequestPermissionOutcome::Selected(_))
+        };
+        let edit = json!({ "toolCallId": "c", "kind": "edit", "rawInput": { "path": "a.txt" } });
+        assert!(!answer(Permission::Edit, edit.clone()) && answer(Permission::Full, edit));
+        let command = json!({ "toolCallId": "c", "kind": "execute", "rawInput": { "command": "make x" } });
+        assert!(!answer(Permission::Edit, command));
+        assert!(answer(Permission::ReadOnly, json!({ "toolCallId": "c", "title": "mcp__baton__x" })));
     }
 }

@@ -37,6 +37,14 @@ while :; do
         *'"session/prompt"'*edit*) prompt=$id; ask edit "$PWD/a.txt" ;;
         *'"session/prompt"'*execute*) prompt=$id; ask execute "$PWD" ;;
         *'"session/prompt"'*hang*) prompt=$id ;;
+        *'"session/prompt"'*by-host*) prompt=$id
+            say '"id":"h1","method":"fs/read_text_file","params":{"sessionId":"a1","path":"'$PWD'/../secret"}'
+            say '"id":"h2","method":"fs/write_text_file","params":{"sessionId":"other","path":"'$PWD'/made.txt","content":"x"}'
+            say '"id":"h3","method":"terminal/create","params":{"sessionId":"a1","command":"touch","args":["'$PWD'/made.txt"]}' ;;
+        *'"h3"'*|*'"h2"'*|*'"h1"'*)
+            case $line in *'"error"'*-32601*) word='refused ' ;; *) word='answered ' ;; esac
+            update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$word"'"}}'
+            case $line in *'"h3"'*) say '"id":'$prompt',"result":{"stopReason":"end_turn"}'; prompt= ;; esac ;;
         *'"session/cancel"'*) [ -n "$prompt" ] && say '"id":'$prompt',"result":{"stopReason":"cancelled"}'; prompt= ;;
         *'"q1"'*)
             case $line in *'"y"'*) word=allowed ;; *) word=refused ;; esac
@@ -104,6 +112,36 @@ pub(crate) fn a_request_is_answered_from_the_roles_permission() {
             }
             assert_eq!(answers, [edits, edits_outside, executes], "{permission:?}");
             end_now(&mut session).await;
+        }
+    });
+}
+
+pub(crate) fn a_refusal_has_its_reason() {
+    run(async {
+        let place = AgentTestDir::new();
+        let mut session = AgentTestSession::start(adapter(&place, "", "", Permission::Edit)).await;
+        session.ready().await;
+        session.prompt("edit-outside").await;
+        end_now(&mut session).await;
+        let told = told(&place);
+        let answer = told.iter().find(|message| message["id"] == "q1").unwrap();
+        let reason = answer["result"]["_meta"]["baton"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("/etc/passwd"), "{answer}");
+    });
+}
+
+pub(crate) fn the_host_reads_writes_and_runs_nothing_for_an_agent() {
+    // N6: neither files nor terminals are offered, whatever a role may do.
+    run(async {
+        for permission in [Permission::ReadOnly, Permission::Full] {
+            let place = AgentTestDir::new();
+            place.write("secret", "key");
+            let mut session = AgentTestSession::start(adapter(&place, "", "", permission)).await;
+            session.ready().await;
+            let events = session.prompt("by-host").await;
+            assert_eq!(text(&events), "refused refused refused ", "{permission:?}");
+            end_now(&mut session).await;
+            assert!(!place.workspace().join("made.txt").exists());
         }
     });
 }

@@ -54,6 +54,8 @@ fn tests() -> Vec<Trial> {
         acp:
             an_adapter_that_stays_after_its_stdin_is_ended,
             a_request_is_answered_from_the_roles_permission,
+            a_refusal_has_its_reason,
+            the_host_reads_writes_and_runs_nothing_for_an_agent,
             the_mode_that_fits_the_role_is_set_before_the_first_prompt,
             an_agent_that_would_not_even_ask_is_not_worked_with,
             a_key_from_the_environment_logs_in,
