@@ -1,12 +1,13 @@
 //! Words of others as they may be shown: nothing in them moves a cursor, sets a title or a clipboard, turns the direction of a
-//! text, or spells words that only a model reads. Everything that is printed, projected or put into a prompt goes through [`visible`].
+//! text, makes two names look like one, or spells words that only a model reads. Everything that is printed, projected or put into a
+//! prompt goes through [`visible`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with its control characters (but line breaks and tabs), the marks that turn the direction of writing, and the characters that
-/// nothing is seen of and that no script needs (tags above all, which spell a hidden text) made visible. Joiners and variation selectors
-/// stay where a script or an emoji has them: a selector behind a character that takes it, and no more than two of all of these in a row.
+/// The text with its control characters (but line breaks and tabs), the marks that turn the direction of writing, and all characters that
+/// nothing is seen of made visible: spaces without a width, soft hyphens, fillers, tags. Joiners and variation selectors stay where a script or
+/// an emoji has them: a selector behind a character that takes it, a joiner behind one that joins, and no more than two in a row.
 ///
 /// ```
 /// use baton_core::visible::visible;
@@ -14,6 +15,7 @@ use std::fmt::Write as _;
 /// assert_eq!(visible("gpj.\u{202e}exe"), "gpj.<U+202E>exe");
 /// assert_eq!(visible("a\u{e0068}\u{e0069}"), "a<U+E0068><U+E0069>");
 /// assert_eq!(visible("a\u{e0158}"), "a<U+E0158>");
+/// assert_eq!(visible("READ\u{200b}ME\u{ad}.md"), "READ<U+200B>ME<U+00AD>.md");
 /// assert_eq!(visible("\u{2764}\u{fe0f}\u{200d}\u{1f525}"), "\u{2764}\u{fe0f}\u{200d}\u{1f525}");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
@@ -22,7 +24,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// The same of a name, which has one line.
 pub fn visible_name(name: &str) -> Cow<'_, str> {
-    shown(name, |c| obeys(c) || matches!(c, '\u{2028}' | '\u{2029}'))
+    shown(name, obeys)
 }
 
 /// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
@@ -32,20 +34,41 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
 /// assert!(has_visible_text("\u{200b}a") && !has_visible_text(" \n\u{200b}\u{feff}\t"));
 /// ```
 pub fn has_visible_text(text: &str) -> bool {
-    let has_width =
-        |c: char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    text.chars().any(|c| !c.is_whitespace() && !obeys(c) && has_width(c))
+    text.chars().any(|c| !c.is_whitespace() && !c.is_control() && !is_blank(c))
 }
 
-/// Whether a terminal or a viewer obeys this character instead of showing it, or shows nothing of it. What scripts and emoji need to join
-/// or to part letters stays: joiners, spaces without a width, variation selectors.
+/// Of the characters that nothing is seen of, those that make no text. The SDK has the same list (`sdk/src/rules/sense.rs`), and what a policy
+/// may answer hangs on it.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}')
+        || matches!(c, '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Whether a terminal or a viewer obeys this character instead of showing it, or shows nothing of it. What scripts and emoji need is
+/// judged by what stands before it: joiners and variation selectors.
 fn obeys(c: char) -> bool {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let hides = |c| {
-        matches!(c, '\u{180e}' | '\u{2061}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
-            || matches!(c, '\u{e0000}'..='\u{e007f}')
-    };
-    c.is_control() || turns(c) || hides(c)
+    let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
+    // Interlinear annotations: a viewer may show only the text that they are about.
+    let annotates = matches!(c, '\u{fff9}'..='\u{fffb}');
+    c.is_control() || breaks_lines || annotates || is_ignorable(c) && !is_joiner(c) && !is_selector(c)
+}
+
+/// Whether a viewer shows nothing for it: the property Default_Ignorable_Code_Point of Unicode 17 (`DerivedCoreProperties.txt`), which has the
+/// marks of direction, invisible operators, fillers of Hangul, shorthand and musical controls, and tags in it.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// What stands before a character, of what it needs to be seen.
@@ -60,14 +83,13 @@ struct PrecedingText {
 impl PrecedingText {
     /// Whether the next character spells something that nobody sees: 256 variation selectors are an alphabet, and so are runs of joiners.
     fn hides(&mut self, c: char) -> bool {
-        let is_selector = matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
-        if is_selector {
+        if is_selector(c) {
             let is_taken = self.behind == 0 && self.base.is_some_and(|base| takes(base, c));
             self.behind += 1;
             !is_taken
-        } else if matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}') {
+        } else if is_joiner(c) {
             self.behind += 1;
-            self.behind > INVISIBLE_IN_A_ROW
+            self.behind > INVISIBLE_IN_A_ROW || !self.base.is_some_and(joins)
         } else {
             *self = Self { base: Some(c), behind: 0 };
             false
@@ -77,6 +99,15 @@ impl PrecedingText {
 
 /// As in an emoji of several: a selector and a joiner.
 const INVISIBLE_IN_A_ROW: u32 = 2;
+
+/// Whether a joiner can have a meaning behind a character: a letter or mark of a script whose letters join (Arabic to Mongolian, and those of
+/// South and Southeast Asia elsewhere), or what an emoji is made of. Latin, Greek, Cyrillic and Chinese text has none.
+fn joins(base: char) -> bool {
+    let is_emoji = matches!(base, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
+    let is_joined = matches!(base, '\u{600}'..='\u{109f}' | '\u{1700}'..='\u{1cff}' | '\u{a840}'..='\u{abff}')
+        || matches!(base, '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10a00}'..='\u{11fff}' | '\u{1e900}'..='\u{1e95f}');
+    is_emoji || is_joined
+}
 
 /// Whether a variation selector has a meaning behind a character, by the blocks in which Unicode's lists of variation sequences have any.
 fn takes(base: char, selector: char) -> bool {
@@ -139,9 +170,23 @@ mod tests {
         }
         let keycap = "1\u{fe0f}\u{20e3}";
         let family = "\u{1f469}\u{1f3fd}\u{200d}\u{1f91d}\u{200d}\u{1f468}";
-        for fine in [keycap, family, "葛\u{e0100}城", "می\u{200c}خواهم", "क\u{94d}\u{200d}ष", "\u{feff}a"]
+        let heart = "\u{2764}\u{fe0f}\u{200d}\u{1f525}";
+        for fine in [keycap, family, heart, "葛\u{e0100}城", "می\u{200c}خواهم", "क\u{94d}\u{200d}ष"]
         {
             assert_eq!(visible(fine), fine);
+            assert_eq!(visible_name(fine), fine);
+        }
+    }
+
+    #[test]
+    fn what_nothing_is_seen_of_is_made_visible() {
+        // N6: two names that look like one, and words that a person does not see.
+        let unseen = "\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180e}\u{200b}\u{200c}\u{200d}\u{2028}\u{2029}\u{2060}\u{2065}\u{3164}\
+            \u{feff}\u{ffa0}\u{fff9}\u{fffa}\u{fffb}\u{1d173}\u{e0001}\u{e0041}\u{e0fff}";
+        for c in unseen.chars() {
+            let expected = format!("a<U+{:04X}>b", u32::from(c));
+            assert_eq!(visible(&format!("a{c}b")), expected);
+            assert_eq!(visible_name(&format!("a{c}b")), expected);
         }
     }
 
