@@ -40,6 +40,27 @@ fn sh(folder: &Path, command: &str) {
 
 impl InterruptedRun {
     fn new(kind: FolderKind, work: &[(&str, &str)], is_killed: bool) -> Self {
+        let run = Self::prepared(kind, work, "");
+        run.interrupt(&["run", "job.toml"], is_killed);
+        run
+    }
+
+    /// The agent does the work and says that it is not done, and a person accepts it as it is.
+    fn accepted(kind: FolderKind, work: (&str, &str), is_killed: bool) -> Self {
+        let (id, does) = work;
+        let denies =
+            format!("if [ -e ../denies ]; then {does}; echo 'Not done: {id}: there is no key'; exit 0; fi");
+        let run = Self::prepared(kind, &[work], &denies);
+        let mark = run.stage.write("denies", "");
+        run.stage.baton(&["run", "job.toml"]).expect(5);
+        fs::remove_file(mark).unwrap();
+        run.stage.baton(&["answer", "accept"]).expect(0);
+        run.interrupt(&["resume"], is_killed);
+        run
+    }
+
+    /// `before` comes before everything else that an agent does.
+    fn prepared(kind: FolderKind, work: &[(&str, &str)], before: &str) -> Self {
         let mut stage = TestWorkspace::new();
         let top = stage.workspace.clone();
         if kind == FolderKind::PartOfRepository {
@@ -85,12 +106,18 @@ impl InterruptedRun {
         let program = stage.write(
             "agent.sh",
             format!(
-                "#!/bin/sh\nprompt=$(cat)\ncase \"$prompt\" in\n{cases}*) while [ ! -e '{go}' ]; do sleep 0.1; done; \
+                "#!/bin/sh\nprompt=$(cat)\n{before}\ncase \"$prompt\" in\n{cases}*) while [ ! -e '{go}' ]; do sleep 0.1; done; \
                  echo printed > printer.txt; echo 'Done: printer' ;; esac\n"
             ),
         );
         fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut host = stage.start(&["run", "job.toml"]);
+        Self { stage, kind }
+    }
+
+    /// Goes on until the agent of the last phase is at work, and ends the host.
+    fn interrupt(&self, command: &[&str], is_killed: bool) {
+        let stage = &self.stage;
+        let mut host = stage.start(command);
         until("the last phase works", || stage.has_sessions_of("p-printer"));
         match is_killed {
             true => host.kill().unwrap(),
@@ -98,7 +125,6 @@ impl InterruptedRun {
         }
         host.wait().unwrap();
         until("the host is gone", || stage.processes().is_empty() && stage.state().lock().is_ok());
-        Self { stage, kind }
     }
 
     /// Deletes the folder, and makes it again as it was when the run began.
@@ -265,4 +291,28 @@ fn what_the_user_edits_or_leaves_as_it_is_is_not_asked_about() {
         sh(&run.stage.path("."), "cp -a work copy; rm -rf work; mv copy work");
         run.asks_nothing();
     }
+}
+
+// A11
+#[test]
+fn what_a_person_accepted_and_is_gone_is_put_to_them_once_more() {
+    const ASKED: &str = "The work on objective first, which a person accepted, is no longer in the folder";
+    let work = ("first", "printf 'old\\ntwo\\n' > a.txt");
+    for is_killed in [false, true] {
+        let run = InterruptedRun::accepted(FolderKind::Repository, work, is_killed);
+        assert_eq!(run.stage.read("a.txt"), "old\ntwo\n");
+        run.stage.git(&["checkout", "-q", "a.txt"]);
+        let resumed = run.resume().expect(5);
+        assert!(resumed.stderr.contains(ASKED), "{}", resumed.stderr);
+        assert_eq!(run.stage.read("a.txt"), "old\n", "no agent does it again by itself");
+        // Nothing is asked a second time about the same loss.
+        run.stage.baton(&["answer", "accept"]).expect(0);
+        run.asks_nothing();
+        assert_eq!(run.stage.read("a.txt"), "old\n");
+    }
+    // What is there, and what was accepted without any work.
+    InterruptedRun::accepted(FolderKind::Repository, work, true).asks_nothing();
+    let run = InterruptedRun::accepted(FolderKind::Repository, ("first", ":"), true);
+    run.make_folder_again();
+    run.asks_nothing();
 }

@@ -3,7 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/stopwatch.rs` | the state |
-//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/large_text.rs` | parts of the state of a phase |
+//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs` | parts of the state of a phase |
 //! | `run/run_index.rs` | where in it something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
@@ -37,6 +37,7 @@
 //! | `run/next_run_files.rs` | what may have changed of the files that the next run reads or runs |
 //! | `run/run_view.rs` | the state for people and programs |
 
+mod accepted_files;
 mod active_split;
 mod agent_reports;
 mod agent_retries;
@@ -234,7 +235,9 @@ impl Run {
                 self.start(run, workflow, pins, task_folder);
             }
             Input::Resumed => self.resume(),
-            Input::WorkLost { phase, files, beyond } => self.on_work_lost(phase, files, *beyond),
+            Input::WorkLost { phase, files, beyond, includes_accepted } => {
+                self.on_work_lost(phase, files, *beyond, *includes_accepted);
+            }
             Input::Tick => self.tick(),
             Input::Outcome { action, outcome } => self.on_action_outcome(*action, outcome),
             Input::Agent { session, event } => self.on_agent_event(session, event),

@@ -21,7 +21,7 @@ pub(crate) async fn lost_work(
     state: &StateDir,
 ) -> Result<Vec<Input>, WorkspaceError> {
     let mut changes = run.changes_in_workspace();
-    if !changes.iter().any(|changes| changes.counts) {
+    if run.ending().is_some() || !changes.iter().any(PhaseChanges::has_done_work) {
         return Ok(Vec::new());
     }
     // The newest first.
@@ -112,6 +112,7 @@ impl WorkHistory<'_> {
             phase: self.phases[index].changes.phase.clone(),
             beyond: u32::try_from(files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
             files: files.into_iter().take(LOST_FILES_NAMED).map(|file| file.path.clone()).collect(),
+            includes_accepted: true,
         });
         lost.collect()
     }
@@ -134,7 +135,7 @@ impl WorkHistory<'_> {
         let earlier = changed.take_while(|(_, _, left)| !now.is_as_left(left));
         let losing =
             std::iter::once((last, changes)).chain(earlier.map(|(index, changes, _)| (index, changes)));
-        losing.filter(|(_, changes)| changes.counts).map(|(index, _)| index).collect()
+        losing.filter(|(_, changes)| changes.is_done_by(&now.path)).map(|(index, _)| index).collect()
     }
 
     /// Whether a file is gone, or as it was before its last measurement, also in git: what was changed but not committed when the run

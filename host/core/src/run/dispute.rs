@@ -43,6 +43,7 @@ impl Run {
                 words,
                 reported: Some(reported),
                 is_from_last_measurement: false,
+                is_of_accepted_work: false,
                 handoff: handoff.cloned(),
             });
         }
@@ -148,7 +149,14 @@ impl Run {
                 format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
             Some((
                 q,
-                Dispute { goal: g, words, reported: None, is_from_last_measurement: true, handoff: None },
+                Dispute {
+                    goal: g,
+                    words,
+                    reported: None,
+                    is_from_last_measurement: true,
+                    is_of_accepted_work: false,
+                    handoff: None,
+                },
             ))
         });
         for (q, dispute) in gone.collect::<Vec<_>>() {

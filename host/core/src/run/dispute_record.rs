@@ -15,6 +15,8 @@ pub(super) struct Dispute {
     pub(super) reported: Option<ObjectiveReport>,
     /// A look at the end of the run found it: it holds until the next look.
     pub(super) is_from_last_measurement: bool,
+    /// A person had accepted it, and what they accepted is gone: no agent does it again until they say so.
+    pub(super) is_of_accepted_work: bool,
     /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
     pub(super) handoff: Option<ReportedHandoff>,
 }

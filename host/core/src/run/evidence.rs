@@ -206,6 +206,8 @@ impl Run {
         goal.set_status(status, now);
         goal.done_by = None;
         goal.is_unassessed = false;
+        self.phases[p].disputes.retain(|dispute| dispute.goal != g || !dispute.is_of_accepted_work);
+        let goal = &mut self.phases[p].goals[g];
         let (objective, by) = (goal.spec.id.clone(), goal.by.take());
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done = session.done.saturating_sub(1);
@@ -219,7 +221,8 @@ impl Run {
     pub(super) fn measure_before_checks(&mut self, p: usize) {
         let names_files = |goal: &ObjectiveState| !goal.spec.files.is_empty() && !goal.is_accepted();
         let of_others = self.files_of_other_phases(p);
-        if of_others.is_empty() && !self.phases[p].goals.iter().any(names_files) {
+        let is_looked_at = |goal: &ObjectiveState| names_files(goal) || goal.is_accepted_unseen();
+        if of_others.is_empty() && !self.phases[p].goals.iter().any(is_looked_at) {
             return self.verify(p);
         }
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();

@@ -7,10 +7,13 @@ impl Run {
     /// Whether a file of the workspace was changed while its agents worked, as far as is known: beyond the files that are listed only
     /// their number is.
     pub fn may_have_changed(&self, file: &str) -> bool {
-        let may = |phase: &Phase| {
-            phase.facts.changed_beyond > 0 || phase.changed_files().any(|changed| changed.path == file)
-        };
-        self.phases.iter().any(may) || self.has_changed_named(file)
+        self.phases.iter().any(|phase| phase.facts.changed_beyond > 0) || self.has_changed(file)
+    }
+
+    /// Whether a file of the workspace is known to have been changed, or removed, while its agents worked.
+    pub fn has_changed(&self, file: &str) -> bool {
+        let has = |phase: &Phase| phase.changed_files().any(|changed| changed.path == file);
+        self.phases.iter().any(has) || self.has_changed_named(file)
     }
 
     /// Whether a file that is compared by its name was changed while its agents worked, as far as is known.

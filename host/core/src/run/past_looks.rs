@@ -6,6 +6,7 @@ use crate::facts::WorkspaceFacts;
 use crate::ids::Digest;
 use crate::time::UnixMs;
 
+use super::accepted_files::LostFiles;
 use super::phase::Phase;
 
 /// Files whose earlier contents are known, and contents of each: more than a phase changes over and over.
@@ -21,13 +22,17 @@ pub(super) struct PastLooks {
     pub(super) newest_is_whole: bool,
     /// What earlier ones found in files that differ by now, the newest last.
     pub(super) contents: BTreeMap<String, Vec<Digest>>,
+    /// What a host found lost since the newest.
+    pub(super) lost_since: LostFiles,
 }
 
 impl Phase {
     /// Takes what a measurement found.
     pub(super) fn set_facts(&mut self, facts: &WorkspaceFacts, at: UnixMs) {
         let before = std::mem::replace(&mut self.facts, facts.clone());
+        self.restore_accepted_files(facts);
         let looks = &mut self.past_looks;
+        looks.lost_since = LostFiles::default();
         (looks.newest_at, looks.newest_is_whole) =
             (at, facts.changed_beyond == 0 && self.tree.is_workspace());
         let by_now: BTreeMap<&str, Option<&Digest>> =

@@ -87,6 +87,7 @@ impl Run {
                 }
                 for g in std::mem::take(&mut self.phases[p].unproven_objectives) {
                     self.objective_done(p, g, None, EvidenceKind::Accepted);
+                    self.phases[p].record_accepted_files(g);
                 }
                 self.continue_at_next_tick(p);
             }
@@ -153,6 +154,7 @@ impl Run {
             let is_unchecked = goal.spec.verify.is_some() && goal.check_passed != Some(true);
             is_unchecked.then(|| "its check has not passed".to_owned())
         });
+        self.reopen_lost_accepted(p);
         self.phases[p].step = PhaseStep::Skipped;
         self.notify_unmerged_parts(p);
     }

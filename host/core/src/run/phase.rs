@@ -14,6 +14,7 @@ use crate::view::{HandoffSummary, PhaseOrigin};
 use crate::workflow::{Objective, PhaseSpec as Spec};
 use crate::worktree::WorktreeName;
 
+use super::accepted_files::AcceptedFiles;
 use super::active_split::ActiveSplit;
 use super::committed_work::CommittedWork;
 use super::dispute_record::Dispute;
@@ -55,6 +56,8 @@ pub(super) struct ObjectiveState {
     pub(super) is_unassessed: bool,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<EvidenceKind>,
+    /// What its phase had changed for it when a person accepted it as it was.
+    pub(super) accepted_files: AcceptedFiles,
     /// The policy that judged it to be done, if that is not Baton's.
     pub(super) judged_by: Option<String>,
     /// Whether the last run of a check of it passed.
@@ -74,6 +77,7 @@ impl ObjectiveState {
             reported: None,
             is_unassessed: false,
             done_by: None,
+            accepted_files: AcceptedFiles::default(),
             judged_by: None,
             check_passed: None,
             times: ObjectiveTimes::default(),

@@ -4,7 +4,7 @@ use crate::action::RunOutcome;
 use crate::facts::TokenUsage;
 use crate::ids::PhaseId;
 use crate::input::ArtifactRef;
-use crate::observation::{Attempt, Capability, SessionState};
+use crate::observation::{Attempt, Capability, ObjectiveStatus, SessionState};
 use crate::time::UnixMs;
 use crate::view::{
     HandoffSummary, ObjectiveSummary, PhaseStatus, PhaseSummary, QuestionSummary, QuotaSummary, RunStatus,
@@ -241,20 +241,22 @@ impl Run {
 fn objective_summary(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSummary {
     let mut note = goal.remark.clone();
     cut(&mut note, NOTE_BYTES);
+    // A person is still to be asked: until then it is not said to be accepted as it is.
+    let is_lost = phase.has_lost_accepted(g);
     ObjectiveSummary {
         id: goal.spec.id.clone(),
         description: goal.spec.description.clone(),
-        status: goal.status,
+        status: if is_lost { ObjectiveStatus::InProgress } else { goal.status },
         by: goal.by.clone(),
-        done_by: goal.done_by,
-        judged_by: goal.judged_by.clone().filter(|_| goal.is_done()),
+        done_by: goal.done_by.filter(|_| !is_lost),
+        judged_by: goal.judged_by.clone().filter(|_| goal.is_done() && !is_lost),
         note,
         has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
         check_passed: goal.check_passed,
         passed_before: phase.passed_before(g),
         started_at: goal.times.started,
         updated_at: goal.times.updated,
-        completed_at: goal.times.completed,
+        completed_at: goal.times.completed.filter(|_| !is_lost),
     }
 }
 

@@ -124,7 +124,12 @@ fn inputs() -> Vec<Input> {
             item: ContextItem { id: "s3-1".into(), kind: ContextItemKind::ToolResult, tokens: 30_000 },
         },
         Input::SetAside,
-        Input::WorkLost { phase: "1".into(), files: vec!["src/a.rs".into()], beyond: 2 },
+        Input::WorkLost {
+            phase: "1".into(),
+            files: vec!["src/a.rs".into()],
+            beyond: 2,
+            includes_accepted: false,
+        },
     ]
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::test_run::{TestRun, workflow};
 use crate::action::{Action, RunOutcome};
+use crate::decision::{RecoveryAction, Verdict};
 use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::Digest;
 use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff};
@@ -244,7 +245,7 @@ fn taken_up(flow: Workflow, session: &str, phase: &str, files: &[&str]) -> TestR
     }
     world.forget();
     let files = files.iter().map(|file| (*file).to_owned()).collect();
-    world.put(Input::WorkLost { phase: phase.into(), files, beyond: 0 });
+    world.put(Input::WorkLost { phase: phase.into(), files, beyond: 0, includes_accepted: true });
     assert!(world.step());
     world.crash();
     world.go();
@@ -271,6 +272,99 @@ fn work_that_is_gone_when_a_host_takes_a_run_up_is_not_done() {
     assert!(world.run.changes_in_workspace().iter().all(|of| of.phase.as_str() != "1" || !of.counts));
 }
 
+/// Another host takes the run up, and finds that files of a phase are lost if work of it counts on them, as a host does that asks so.
+fn take_up_without(world: &mut TestRun, phase: &str, file: &str) -> bool {
+    let changes = world.run.changes_in_workspace();
+    let counts = changes.iter().any(|of| of.phase.as_str() == phase && of.is_done_by(file));
+    world.forget();
+    if counts {
+        let files = vec![file.to_owned()];
+        world.put(Input::WorkLost { phase: phase.into(), files, beyond: 0, includes_accepted: true });
+        assert!(world.step());
+    }
+    world.crash();
+    world.go();
+    counts
+}
+
+/// Phase 1 says nothing of its objective, and a person accepts it with the files that it has changed; then the session of phase 2 works.
+fn accepted(changes: bool) -> TestRun {
+    let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+    flow.phases[1].depends_on = vec!["1".into()];
+    if changes {
+        flow.phases[0].objectives[0].files = vec!["a.txt".into()];
+    }
+    let mut world = TestRun::new(flow);
+    world.unfinished.set(1);
+    world.recovery = Some((Verdict::Answered, RecoveryAction::AskPerson { question: "Done?".into() }));
+    world.go();
+    let question = world.run.view(world.now).unwrap().questions[0].id;
+    world.put(Input::Answered { question, choice: PauseAnswer::Accept, message: None });
+    let at_work = |world: &TestRun| {
+        let live = world.run.live_sessions();
+        world.run.view(world.now).unwrap().phases[1]
+            .sessions
+            .iter()
+            .any(|session| live.contains(&&session.id))
+    };
+    while !at_work(&world) {
+        assert!(world.step());
+    }
+    world
+}
+
+#[test]
+fn what_a_person_accepted_and_is_gone_is_put_to_them_once() {
+    // A11: they accepted it as it was then.
+    for choice in [PauseAnswer::Accept, PauseAnswer::Retry] {
+        let mut world = accepted(true);
+        let before = world.worked[&"a".into()];
+        assert!(take_up_without(&mut world, "1", "a.txt"));
+        assert_eq!(
+            (world.run.status(), status_of_a(&world)),
+            (RunStatus::Paused, ObjectiveStatus::InProgress)
+        );
+        let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+        assert!(text.contains("objective a, which a person accepted, is no longer in the folder"), "{text}");
+        assert_eq!(world.worked[&"a".into()], before, "no agent does it before they say so");
+        // They say it while no host is there, and the next one finds the same.
+        let question = world.run.view(world.now).unwrap().questions[0].id;
+        world.put(Input::Answered { question, choice, message: None });
+        assert!(world.step());
+        world.absent = if choice == PauseAnswer::Accept { vec!["a.txt".into()] } else { Vec::new() };
+        assert!(!take_up_without(&mut world, "1", "a.txt"), "the same loss is not asked about again");
+        assert_eq!((world.ending(), status_of_a(&world)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
+        assert_eq!(world.worked[&"a".into()] > before, choice == PauseAnswer::Retry);
+    }
+}
+
+#[test]
+fn what_is_back_when_a_person_accepts_it_can_be_lost_again() {
+    // A11
+    let mut world = accepted(true);
+    assert!(take_up_without(&mut world, "1", "a.txt"));
+    world.answer(PauseAnswer::Accept);
+    let of_a = |world: &TestRun| world.run.changes_in_workspace()[0].is_done_by("a.txt");
+    assert!(of_a(&world), "it was measured, and is there");
+}
+
+#[test]
+fn what_a_person_accepted_without_any_work_is_not_asked_about() {
+    // A11: nothing of it can be lost.
+    let mut world = accepted(false);
+    assert!(!take_up_without(&mut world, "1", "a.txt"));
+    assert_eq!((world.ending(), status_of_a(&world)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
+    // A journal of a host that did not look at what was accepted.
+    let mut world = accepted(true);
+    world.forget();
+    let files = vec!["a.txt".to_owned()];
+    world.put(Input::WorkLost { phase: "1".into(), files, beyond: 0, includes_accepted: false });
+    assert!(world.step());
+    world.crash();
+    world.go();
+    assert_eq!((world.ending(), status_of_a(&world)), (Some(RunOutcome::Done), ObjectiveStatus::Done));
+}
+
 #[test]
 fn work_that_is_gone_is_done_again_where_its_phase_is_at_work() {
     // A11
@@ -282,7 +376,12 @@ fn work_that_is_gone_is_done_again_where_its_phase_is_at_work() {
         assert!(world.step());
     }
     world.forget();
-    world.put(Input::WorkLost { phase: "1".into(), files: vec!["a.txt".into()], beyond: 0 });
+    world.put(Input::WorkLost {
+        phase: "1".into(),
+        files: vec!["a.txt".into()],
+        beyond: 0,
+        includes_accepted: true,
+    });
     assert!(world.step());
     assert_eq!(status_of_a(&world), ObjectiveStatus::InProgress);
     world.crash();
@@ -299,7 +398,12 @@ fn work_that_is_gone_stays_gone_until_a_person_says_otherwise() {
     }
     world.forget();
     for _ in 0..2 {
-        world.put(Input::WorkLost { phase: "1".into(), files: vec!["a.txt".into()], beyond: 0 });
+        world.put(Input::WorkLost {
+            phase: "1".into(),
+            files: vec!["a.txt".into()],
+            beyond: 0,
+            includes_accepted: true,
+        });
     }
     let done = AgentReport::ObjectiveUpdate {
         objective: "a".into(),

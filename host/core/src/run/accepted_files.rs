@@ -1,0 +1,107 @@
+//! What a person accepted as it was: the files that the phase of an objective had changed when they did. If these are lost, they are asked
+//! again (A11).
+
+use std::collections::BTreeSet;
+
+use crate::facts::WorkspaceFacts;
+
+use super::phase::{ObjectiveState, Phase};
+
+/// Files that a phase had changed when a person accepted an objective of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct AcceptedFiles {
+    /// Workspace-relative.
+    named: BTreeSet<String>,
+    /// There were more, which are only counted.
+    has_more: bool,
+    /// Those that were lost by then, as far as the host knew. The next measurement tells which of them are back.
+    lost: BTreeSet<String>,
+    /// The host knew of a loss, and has not measured the phase since.
+    is_unseen: bool,
+}
+
+impl AcceptedFiles {
+    /// Whether nothing that could be lost was accepted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.named.is_empty() && !self.has_more
+    }
+
+    /// Whether this file was accepted as it was. Of files that were only counted, each may be one.
+    pub(super) fn may_include(&self, path: &str) -> bool {
+        self.has_more || self.named.contains(path)
+    }
+}
+
+/// Files of a phase that the host has not found since it was last measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LostFiles {
+    named: BTreeSet<String>,
+    has_more: bool,
+    /// A host said it that has the phase measured once a person has accepted the loss.
+    is_measured_later: bool,
+}
+
+impl LostFiles {
+    pub(super) fn add(&mut self, files: &[String], beyond: u32, is_measured_later: bool) {
+        self.named.extend(files.iter().cloned());
+        self.has_more |= beyond > 0;
+        self.is_measured_later |= is_measured_later;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.named.is_empty() && !self.has_more
+    }
+
+    fn may_include(&self, path: &str) -> bool {
+        self.has_more || self.named.contains(path)
+    }
+}
+
+impl ObjectiveState {
+    /// A person accepted it after a loss, and the folder has not been measured since.
+    pub(super) fn is_accepted_unseen(&self) -> bool {
+        self.is_accepted() && self.accepted_files.is_unseen
+    }
+}
+
+impl Phase {
+    /// A person has accepted an objective as it is: with the files that the phase has changed for it, without those that are lost.
+    pub(super) fn record_accepted_files(&mut self, g: usize) {
+        let lost = &self.past_looks.lost_since;
+        let of_goal = self.changed_files().map(|file| &file.path).filter(|path| self.is_about(g, path));
+        let (gone, named) = of_goal.cloned().partition(|path| lost.may_include(path));
+        let takes_unnamed = self.goals[g].spec.files.is_empty();
+        let accepted = AcceptedFiles {
+            named,
+            has_more: takes_unnamed && self.facts.changed_beyond > 0 && lost.is_empty(),
+            lost: gone,
+            is_unseen: lost.is_measured_later,
+        };
+        self.goals[g].accepted_files = accepted;
+    }
+
+    /// A measurement tells which of the lost files are back.
+    pub(super) fn restore_accepted_files(&mut self, facts: &WorkspaceFacts) {
+        for goal in &mut self.goals {
+            let accepted = &mut goal.accepted_files;
+            let lost = std::mem::take(&mut accepted.lost);
+            let is_back = |path: &String| facts.changed.iter().any(|file| file.path == *path);
+            accepted.named.extend(lost.into_iter().filter(is_back));
+            accepted.is_unseen = false;
+        }
+    }
+
+    /// Whether a file that it changed is work on this objective: it names the file, or no objective does.
+    fn is_about(&self, g: usize, path: &String) -> bool {
+        let names = |goal: &ObjectiveState| goal.spec.files.contains(path);
+        let names_nothing = |goal: &ObjectiveState| goal.spec.files.is_empty();
+        let goal = &self.goals[g];
+        let takes_unnamed = names_nothing(goal) || !self.goals.iter().any(names_nothing);
+        names(goal) || takes_unnamed && !self.goals.iter().any(names)
+    }
+
+    /// Whether what a person accepted is lost, and they have not been asked about it yet.
+    pub(super) fn has_lost_accepted(&self, g: usize) -> bool {
+        self.disputes.iter().any(|dispute| dispute.goal == g && dispute.is_of_accepted_work)
+    }
+}
