@@ -32,6 +32,8 @@ const OBJECTS: &str = "objects";
 pub(crate) const WORK_TREES: &str = "worktrees";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
 const SHALLOW: &str = "shallow";
+/// The folder in that of the host that has the objects and neither files nor attributes.
+const BARE: &str = "bare";
 /// A repository has fewer of them.
 const MAX_SHALLOW_BYTES: u64 = 4 << 20;
 
@@ -201,6 +203,11 @@ impl IsolatedGitDir {
         settings.exclude_by(info.hold(folder, repository)?.as_deref());
         hold_file(&folder.join("config"), &settings.file())?;
         hold_file(&folder.join("HEAD"), NO_HEAD)?;
+        let bare = folder.join(BARE);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(bare.join("refs"))?;
+        hold_file(&bare.join("config"), &[&settings.file()[..], b"\n[core]\n\tbare = true\n"].concat())?;
+        hold_file(&bare.join("HEAD"), NO_HEAD)?;
+        hold_link(&bare.join(OBJECTS), &found)?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
         let filters = settings.filters().clone();
         let off = UserCommandsOff::read().await?;
@@ -224,6 +231,15 @@ impl IsolatedGitDir {
         let mut git = base(&self.repository.top);
         git.envs(self.off.environment());
         git.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.repository.top);
+        git
+    }
+
+    /// Git for what needs objects alone. It knows no attributes, of the tree (`.gitattributes`), of the repository or of the user: so it tells
+    /// by its content whether a file is text.
+    pub(crate) fn git_of_objects(&self) -> Command {
+        let mut git = base(&self.repository.top);
+        git.args(["-c", "core.attributesFile=/dev/null"]).envs(self.off.environment());
+        git.env("GIT_DIR", self.folder.join(BARE)).env("GIT_ATTR_NOSYSTEM", "1");
         git
     }
 

@@ -259,7 +259,7 @@ async fn follow(place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
 async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, WorktreeError> {
     let before = before(place, commit).await?;
     let numbers = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv", "--no-renames"];
-    let listed = place.git.call(&numbers).and(&before).and(commit).bytes().await?;
+    let listed = place.git.call(&numbers).and(&before).and(commit).without_attributes().bytes().await?;
     let files: Vec<_> = listed.split(|byte| *byte == 0).filter_map(numbered).collect();
     let branch = place.checked_out().await?.unwrap_or_default();
     Ok(CommitSummary {

@@ -91,6 +91,8 @@ pub(super) struct GitCall<'g> {
     arguments: Vec<OsString>,
     input: Vec<u8>,
     objects: ObjectFolder,
+    /// It looks at objects alone, and at no attributes of files.
+    is_without_attributes: bool,
     /// Where its answer goes.
     file: Option<PathBuf>,
 }
@@ -119,7 +121,8 @@ impl GitRunner {
 
     pub(super) fn call(&self, arguments: &[&str]) -> GitCall<'_> {
         let arguments = arguments.iter().map(OsString::from).collect();
-        GitCall { git: self, arguments, input: Vec::new(), objects: ObjectFolder::Own, file: None }
+        let objects = ObjectFolder::Own;
+        GitCall { git: self, arguments, input: Vec::new(), objects, is_without_attributes: false, file: None }
     }
 
     /// The host's own objects; absent where it uses those of the repository.
@@ -158,11 +161,16 @@ impl GitRunner {
         published.map_err(|source| self.file("write objects of git to", source))
     }
 
-    fn command(&self, arguments: &[OsString], objects: &ObjectFolder) -> Command {
+    fn command(&self, call: &GitCall<'_>) -> Command {
+        let (arguments, objects) = (&call.arguments, &call.objects);
         let writes_refs = arguments.first().is_some_and(|call| WRITES_REFS.iter().any(|name| call == name));
         // What has a message is written into the reflogs as well, that of HEAD among them.
         let is_of_refs = writes_refs && !arguments.iter().any(|argument| argument == "-m");
-        let mut git = Command::from(if is_of_refs { self.view.git_of_refs() } else { self.view.git() });
+        let mut git = Command::from(match call.is_without_attributes {
+            true => self.view.git_of_objects(),
+            false if is_of_refs => self.view.git_of_refs(),
+            false => self.view.git(),
+        });
         for setting in SETTINGS.iter().copied().chain(self.identity.iter().map(String::as_str)) {
             git.args(["-c", setting]);
         }
@@ -192,6 +200,12 @@ impl GitCall<'_> {
 
     pub(super) fn and_all<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// By objects alone: an agent may have written attributes (`* -diff`, `*.rs binary`) by which git would show no lines.
+    pub(super) fn without_attributes(mut self) -> Self {
+        self.is_without_attributes = true;
         self
     }
 
@@ -244,7 +258,7 @@ impl GitCall<'_> {
         let failed = |source| WorktreeError::NoGit { at: self.git.at.clone(), source };
         let unmoved = self.git.view.repository.expect_unmoved();
         unmoved.map_err(|source| WorktreeError::Link { source })?;
-        let mut command = self.git.command(&self.arguments, &self.objects);
+        let mut command = self.git.command(self);
         if let Some(file) = &self.file {
             command.stdout(std::fs::File::create(file).map_err(failed)?);
         }

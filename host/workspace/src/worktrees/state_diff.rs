@@ -37,7 +37,8 @@ impl RunWorktrees {
         Ok(self.snapshot(&place, &[]).await?.tree.clone())
     }
 
-    /// What differs between two states, below the workspace; only in these files where any are named.
+    /// What differs between two states, below the workspace; only in these files where any are named. Whether a file is text is told by its
+    /// content, whatever attributes say.
     ///
     /// # Errors
     /// [`WorktreeError`] where git fails, and [`WorktreeError::Objects`] for a state that is nowhere any more.
@@ -62,11 +63,13 @@ impl RunWorktrees {
         }
         let numbers = ["--literal-pathspecs", "diff-tree", "-r", "-z", "--numstat"];
         let call = place.git.call(&numbers).and_all(safe).and(from).and(to).and("--").and_all(&paths);
-        let files = call.bytes().await?.split(|byte| *byte == 0).filter_map(numbered).collect();
+        let files =
+            call.without_attributes().bytes().await?.split(|byte| *byte == 0).filter_map(numbered).collect();
         let mut patch = Vec::new();
         if with_patch {
             let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
-            patch = call.and_all(safe).and(from).and(to).and("--").and_all(&paths).bytes().await?;
+            let call = call.and_all(safe).and(from).and(to).and("--").and_all(&paths);
+            patch = call.without_attributes().bytes().await?;
         }
         Ok(StateDiff { files, patch })
     }

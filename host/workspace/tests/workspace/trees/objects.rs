@@ -1,6 +1,7 @@
 //! Objects of the repository that agents wrote or removed: the host reads what it knows by its content.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::{PhaseId, RunId, WorktreeName};
@@ -62,6 +63,35 @@ async fn a_difference_is_told_by_what_was_there() {
     let differ = world.trees.between(&before, &after, &[], true).await.unwrap();
     let patch = String::from_utf8(differ.patch).unwrap();
     assert!(patch.contains("src/new.txt") && patch.contains("+evil"), "{patch}");
+}
+
+#[tokio::test]
+async fn a_difference_shows_every_text_whatever_attributes_say() {
+    // N6: with `.gitattributes` an agent had its changes shown as "Binary files differ".
+    let world = WorktreesFixture::new();
+    for at in [".gitattributes", "src/.gitattributes", ".git/info/attributes"] {
+        fs::create_dir_all(world.root.join(".git/info")).unwrap();
+        world.write("picture.png", "");
+        let before = world.trees.state().await.unwrap();
+        world.write(at, "* -diff linguist-generated\n*.txt binary\n*.png diff\n");
+        world.write("src/new.txt", "one\ntwo\n");
+        world.write("picture.png", "\0\u{1}\n\0\u{2}\n");
+        let after = world.trees.state().await.unwrap();
+        let differ = world.trees.between(&before, &after, &[], true).await.unwrap();
+        let patch = String::from_utf8(differ.patch).unwrap();
+        assert!(patch.contains("+one\n+two\n"), "{at}: {patch}");
+        assert_eq!(patch.matches("Binary files").count(), 1, "{at}: {patch}");
+        assert!(patch.contains("Binary files a/picture.png and b/picture.png differ"), "{at}: {patch}");
+        let lines = |path: &str| {
+            let file = differ.files.iter().find(|file| file.path == path).unwrap();
+            (file.added, file.removed)
+        };
+        assert_eq!(lines("src/new.txt"), (Some(2), Some(0)), "{at}");
+        assert_eq!(lines("picture.png"), (None, None), "{at}");
+        for file in [at, "src/new.txt"] {
+            fs::remove_file(world.root.join(file)).unwrap();
+        }
+    }
 }
 
 #[tokio::test]
@@ -260,4 +290,37 @@ async fn state_and_repository_may_lie_on_two_file_systems() {
     world.write("src/new.txt", "new\n");
     commit(&trees).await;
     assert_eq!(world.git(&["fsck", "--strict"]), "");
+}
+
+/// The files below a folder that have more than one name.
+fn with_several_names(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let about = entry.metadata().unwrap();
+        match about.is_dir() {
+            true => found.extend(with_several_names(&entry.path())),
+            false => found.extend((about.is_file() && about.nlink() > 1).then(|| entry.path())),
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn no_tree_and_no_store_of_the_host_has_a_file_in_common_with_the_repository() {
+    // N6: what an agent writes into a file with two names changes at both.
+    let world = WorktreesFixture::new();
+    world.git(&["gc", "-q"]);
+    let landing = world
+        .split("20", |a, b| {
+            a.write("new.txt", "new\n");
+            b.write("src/b.txt", "changed\n");
+            assert_eq!(with_several_names(world.dir.path()), [] as [PathBuf; 0]);
+        })
+        .await;
+    assert!(matches!(landing, LandResult::Landed { committed: true, .. }), "{landing:?}");
+    assert_eq!(with_several_names(world.dir.path()), [] as [PathBuf; 0]);
+    // The control.
+    let other = world.dir.path().join("other");
+    world.git(&["clone", "-q", "--local", ".", &other.display().to_string()]);
+    assert_ne!(with_several_names(&other), [] as [PathBuf; 0]);
 }
