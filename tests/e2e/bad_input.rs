@@ -2,6 +2,7 @@
 //! crate's own tests show in full is shown here once, from the outside.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use crate::guests::GuestBuilder;
@@ -9,6 +10,7 @@ use crate::support::{TestWorkspace, until};
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::progress::ProgressEvent;
 use baton_runtime::core::view::RunStatus;
+use baton_runtime::store::StateDir;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// An agent that does what it is asked.
@@ -238,6 +240,55 @@ fn a_corrupt_journal() {
         ended.says(&["journal.sqlite", "--state-dir"]);
     }
     assert_eq!(fs::read(&journal).unwrap(), bytes, "it was left as it is");
+}
+
+#[test]
+fn a_corrupt_journal_of_one_folder_hides_no_other_runs() {
+    // N3: `baton runs --all` failed while any one folder of the state could not be read.
+    let stage = TestWorkspace::new();
+    let stream = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/streams/codex/success.jsonl");
+    let state = stage.path("state").display().to_string();
+    let baton = |arguments: &[&str]| {
+        // With the state folder of this test alone: `command` adds the shared one.
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_baton"));
+        command.args(arguments).args(["--state-dir", &state]).current_dir(stage.path(""));
+        command
+            .env_clear()
+            .env("HOME", stage.path(""))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        crate::support::CommandOutput::from(command.output().unwrap())
+    };
+    for folder in ["one", "two", "three"] {
+        fs::create_dir(stage.path(folder)).unwrap();
+        let workspace = stage.path(folder).display().to_string();
+        baton(&["import", stream, "--workspace", &workspace]).expect(0);
+    }
+    let state_of = |folder: &str| {
+        StateDir::find(&stage.path("state"), &stage.path(folder)).unwrap().expect("there is a run")
+    };
+    let damaged = state_of("two");
+    for name in ["journal.sqlite-wal", "journal.sqlite-shm"] {
+        let _ = fs::remove_file(damaged.path().join(name));
+    }
+    fs::write(damaged.journal(), "no database".repeat(1000)).unwrap();
+    let exposed = state_of("three");
+    fs::set_permissions(exposed.path(), fs::Permissions::from_mode(0o777)).unwrap();
+
+    let two = damaged.workspace().display().to_string();
+    let left_out = [format!("the runs of {two} are left out: "), exposed.path().display().to_string()];
+    let left_out = left_out.each_ref().map(String::as_str);
+    let table = baton(&["runs", "--all"]).expect(0).says(&left_out).stdout;
+    assert_eq!(table.lines().count(), 2, "{table}");
+    let lines = baton(&["runs", "--all", "--format", "jsonl"]).expect(0).says(&left_out).stdout;
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    let all = baton(&["runs", "--all", "--format", "json"]).expect(0).stdout;
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    let one = stage.path("one").canonicalize().unwrap();
+    assert_eq!(all["runs"][0]["workspace"], *one.to_string_lossy(), "{all}");
+    let unreadable = all["unreadable"].as_array().unwrap();
+    assert_eq!((all["runs"].as_array().unwrap().len(), unreadable.len()), (1, 2), "{all}");
+    let reason = unreadable.iter().find(|folder| folder["workspace"] == *two).unwrap()["reason"].as_str();
+    assert!(reason.is_some_and(|reason| !reason.is_empty()), "{all}");
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod readme_picture;
 mod registry;
 mod replay;
 mod rules;
+mod runs_above;
 mod sandbox;
 mod simulate;
 mod split;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use baton_core::workflow::{AgentKind, Role};
+use baton_sandbox::PYTHON_CACHE_VARIABLE;
 
-/// What every program needs to find its files, its language and its user.
-const EVERY_AGENT: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "TZ"];
+/// What every program needs to find its files, its language and its user; and where the host has Python keep what it compiles.
+const EVERY_AGENT: &[&str] =
+    &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "TZ", PYTHON_CACHE_VARIABLE];
 
 /// The parts of the locale that `LANG` does not decide.
 const EVERY_AGENT_PREFIXES: &[&str] = &["LC_"];

@@ -14,17 +14,26 @@ use crate::session_boundary::runs_agent;
 use crate::session_files::text_of;
 
 /// Settings of Claude Code by which it runs a command without a model asking for it, or talks to another server (its documentation of
-/// settings, hooks and plugins).
-const CLAUDE_COMMAND_KEYS: [&str; 9] = [
+/// settings, hooks and plugins, and its own list of such keys, seen with 2.1.330). What a folder allows without asking (`permissions.allow`) counts
+/// for Claude Code only in a folder that the user has accepted.
+const CLAUDE_COMMAND_KEYS: [&str; 17] = [
     "apiKeyHelper",
     "awsAuthRefresh",
     "awsCredentialExport",
     "enabledPlugins",
     "env",
     "extraKnownMarketplaces",
+    "fileSuggestion",
+    "gcpAuthRefresh",
     "hooks",
     "otelHeadersHelper",
+    "processWrapper",
+    "proxyAuthHelper",
+    "sandbox.bwrapPath",
+    "sandbox.ripgrep",
+    "sandbox.socatPath",
     "statusLine",
+    "subagentStatusLine",
 ];
 /// The servers that a folder has for Claude Code.
 const CLAUDE_SERVERS_FILE: &str = ".mcp.json";
@@ -111,7 +120,11 @@ fn brought_by(file: &Path, tree: &Path, keys: &[&str]) -> Vec<String> {
     let name = file.strip_prefix(tree).unwrap_or(file).display();
     match object(file) {
         Some(settings) => {
-            let is_there = |key: &&&str| settings.get(**key).is_some_and(is_something);
+            let value = |key: &str| match key.split_once('.') {
+                Some((outer, key)) => settings.get(outer)?.get(key),
+                None => settings.get(key),
+            };
+            let is_there = |key: &&&str| value(key).is_some_and(is_something);
             keys.iter().filter(is_there).map(|key| format!("{name}: {key}")).collect()
         }
         None => Vec::from_iter(file.symlink_metadata().is_ok().then(|| format!("{name}: cannot be read"))),
@@ -217,6 +230,9 @@ mod tests {
         write(".claude/settings.json", r#"{"permissions": {"allow": []}, "hooks": {}}"#);
         write(".mcp.json", r#"{"mcpServers": {}}"#);
         assert!(trusted(&role).is_ok(), "nothing in it runs anything");
+        write(".claude/settings.json", r#"{"sandbox": {"enabled": true, "bwrapPath": "./b"}}"#);
+        let error = trusted(&role).unwrap_err().to_string();
+        assert!(error.contains("(.claude/settings.json: sandbox.bwrapPath)"), "{error}");
         write(".claude/settings.json", r#"{"hooks": {"SessionStart": [{}]}}"#);
         write(".mcp.json", r#"{"mcpServers": {"x": {"command": "sh"}}}"#);
         let error = trusted(&role).unwrap_err().to_string();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use baton_sandbox::trusted_path;
+use baton_sandbox::{PYTHON_CACHE_VARIABLE, trusted_path};
 use rustix::process::Signal;
 use tokio::io::AsyncReadExt as _;
 
@@ -51,6 +51,8 @@ async fn answer(
         .envs(environment)
         // What a script begins with (`/usr/bin/env node`) is looked for there.
         .env("PATH", trusted_path(environment.get(OsStr::new("PATH")).map(OsString::as_os_str)))
+        // Nothing can be kept there, nor found: an agent may have left compiled modules beside those of the program.
+        .env(PYTHON_CACHE_VARIABLE, "/dev/null")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -3,6 +3,7 @@
 
 mod git_settings;
 mod made_paths;
+mod shared_packs;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,6 +23,7 @@ use tokio::sync::mpsc;
 
 use self::git_settings::{named_by_settings, settings_of_user, within};
 use self::made_paths::{make_file, make_folder};
+use self::shared_packs::shared_packs;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program_lookup;
 use crate::session_files::text_of;
@@ -267,6 +269,7 @@ impl<'a> BoundaryContext<'a> {
         let mut planted = protect.clone();
         protect.extend(RUN_REFS.map(|path| Path::new(".git").join(path)));
         protect.push(PathBuf::from(BATON_FOLDER));
+        protect.extend(shared_packs(self.tree));
         let of_repository = |paths: &[&str]| match self.tree.join(".git").is_dir() {
             true => paths.iter().map(PathBuf::from).collect(),
             false => Vec::new(),
@@ -439,6 +442,7 @@ impl<'a> BoundaryContext<'a> {
         let in_git = |path: &Path| beside(Path::new(".git").join(path), true);
         let mut written = vec![in_git(Path::new("objects"))];
         written.extend(PROTECTED_OBJECT_PATHS.map(|path| beside(PathBuf::from(path), false)));
+        written.extend(shared_packs(self.workspace).into_iter().map(|path| beside(path, false)));
         if let Some([reflogs, branches]) = self.branches() {
             // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
             // the host writes for all of them: its git appends to whatever is there.

@@ -26,6 +26,8 @@ pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> Rep
         let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
         of_phases || workflow.limits.cost_microusd.is_some()
     });
+    let shared_files =
+        workflow.as_ref().and_then(|workflow| Some(workflow.shared_files.as_ref()?.to_string()));
     let boxes = workflow.and_then(PlanBoxes::of);
     let plan = boxes.and_then(|boxes| {
         let path = boxes.path();
@@ -57,6 +59,7 @@ pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> Rep
         changed_by,
         is_undone: is_undone(place, &view.run),
         has_cost_ceiling,
+        shared_files,
         is_stopping: false,
     }
 }

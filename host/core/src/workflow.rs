@@ -12,6 +12,7 @@ mod role;
 pub mod rules;
 mod run_source;
 mod sandbox;
+mod shared_files;
 pub mod turn_table;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
@@ -27,6 +28,7 @@ pub use policies::{
 pub use role::{AgentSource, Permission, PromptDelivery, Role, RoleServer};
 pub use run_source::{PlanBox, RunSource, TickedPlan};
 pub use sandbox::{NetworkTarget, NetworkTargetError, Sandbox, SandboxError, SandboxLevel, is_public};
+pub use shared_files::SharedFiles;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +104,9 @@ pub struct Workflow {
     /// compares them by their names, however many other files there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_run_files: Vec<String>,
+    /// What confined agents can write and what has names elsewhere as well, if there was any when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_files: Option<SharedFiles>,
 }
 
 /// The weakest evidence that makes an objective done (A11).

@@ -54,8 +54,8 @@ pub(crate) struct BoundaryParts {
     pub(crate) ordinal: AtomicU64,
     /// What agents have left in a tree and could not be taken away.
     pub(crate) remaining: RemainingPaths,
-    /// The settings of agents in its trees; absent where a role may do everything that the user may, and change them.
-    pub(crate) settings: Option<HeldSettings>,
+    /// The settings of agents in its trees.
+    pub(crate) settings: HeldSettings,
 }
 
 impl BoundaryParts {
@@ -172,12 +172,11 @@ impl Boundaries {
         };
         if role.sandbox.level != SandboxLevel::Strict {
             let (workspace, environment) = (&self.0.workspace, &self.0.environment);
-            if let Some(settings) = &self.0.settings {
-                settings.expect_same(tree, &spec.phase, &spec.session).map_err(|error| AgentStartError {
-                    needs_a_person: error.needs_a_person(),
-                    error: error.to_string(),
-                })?;
-            }
+            let same = self.0.settings.expect_same(tree, &spec.phase, &spec.session);
+            same.map_err(|error| AgentStartError {
+                needs_a_person: error.needs_a_person(),
+                error: error.to_string(),
+            })?;
             baton_agents::expect_trusted(&spec.agent, role, tree, workspace, environment)
                 .map_err(not_started)?;
         }
@@ -221,6 +220,14 @@ impl Boundaries {
         let home = parts.environment.get(OsStr::new("HOME")).map(Path::new);
         let roots = state_roots(parts.state.root(), |name| parts.variable(name));
         note_lists(&roots, &[tree, &parts.workspace], &listed_paths(sandbox.write.as_deref(), home, tree))
+    }
+
+    /// Notes that no agent of the run is at work any more. Blocking.
+    pub(crate) fn note_end(&self) {
+        if let Err(error) = self.0.settings.note_end() {
+            // The next run takes every change for one of these agents'.
+            tracing::warn!("the settings of agents were not recorded: {error}");
+        }
     }
 
     /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.

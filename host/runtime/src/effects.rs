@@ -37,6 +37,7 @@ use crate::crash_injection::CrashInjection;
 use crate::diff::save_snapshot;
 use crate::error::BoxedError;
 use crate::projection::Restorer;
+use crate::python_cache;
 use crate::sessions::{self, AgentStartError, Sessions};
 use crate::tools::InProcessTools;
 use crate::tools::result_offload;
@@ -279,11 +280,14 @@ impl EffectContext {
         let own_exe = self.program_for_agents(confined.as_ref());
         let door = tools.as_ref().and_then(|tools| tools.command.args.last());
         let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-        let mcp_servers = role
+        let mut mcp_servers: Vec<McpServer> = role
             .mcp
             .iter()
             .map(|(name, server)| result_offload::server(name, server, &own_exe, door, path))
             .collect();
+        let mut inherit = self.environment.clone();
+        let cache = python_cache::of_agent(&self.state, &self.run, &spec.role, confined.as_ref());
+        python_cache::hand_over(&cache, &role, &mut inherit, &mut mcp_servers);
         let launch = AgentLaunch {
             role,
             workspace: workspace.root().to_owned(),
@@ -291,7 +295,7 @@ impl EffectContext {
             own_exe: self.own_exe.clone(),
             session_dir: sessions::folder(&self.state, &self.run, &spec.session),
             mask: mask_line,
-            inherit: self.environment.clone(),
+            inherit,
             tools,
             mcp_servers,
             spec,

@@ -258,10 +258,10 @@ fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> Strin
 /// What is kept of a run whose journal stopped, and what to do.
 fn journal_stop_hint(run: &RunId, intact: Seq) -> String {
     match intact {
-        Seq(0) => "Nothing of the run is kept, and no agent was started. Make room or repair the disk, then start it again"
+        Seq(0) => "Nothing of the run is kept, and no agent was started. Make room, repair the disk or end what holds the lock, then start it again"
             .to_owned(),
         _ => format!(
-            "It is intact up to entry {intact}; the agents were ended. Make room or repair the disk, then `baton resume {run}`"
+            "It is intact up to entry {intact}; the agents were ended. Make room, repair the disk or end what holds the lock, then `baton resume {run}`"
         ),
     }
 }

@@ -12,7 +12,7 @@ use baton_core::facts::AgentEvent;
 use baton_core::input::BindingLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
-use baton_core::workflow::{AgentKind, Permission};
+use baton_core::workflow::{AgentKind, Permission, Role, SandboxLevel};
 use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow, WorktreeName};
 use baton_sandbox::{RemainingPaths, SandboxSupport, exclude_listed};
 use baton_store::secrets;
@@ -297,9 +297,11 @@ impl WorkspaceHost {
             ordinal: AtomicU64::new(1),
             remaining: RemainingPaths::kept(&sessions::remaining_paths_file(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
-            settings: self
-                .are_restrained(begun.scribe.run().workflow())
-                .then(|| HeldSettings::of(&self.state, &run)),
+            settings: HeldSettings::of(
+                &self.state,
+                &run,
+                self.are_settings_held(begun.scribe.run().workflow()),
+            ),
         });
         boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
         trees.hide_from_git(self.hidden_from_agents(begun.scribe.run().workflow()));
@@ -331,7 +333,7 @@ impl WorkspaceHost {
         });
         let outbox = UpdateQueue::new(updates);
         let notify = &begun.scribe.run().workflow().notify;
-        let herald = Notifier::new(notify, run.clone(), workspace.clone(), boundaries);
+        let herald = Notifier::new(notify, run.clone(), workspace.clone(), boundaries.clone());
         let PreparedRun { scribe, bench, post, repeat, .. } = begun;
         let parts = event_loop::EventLoopParts {
             scribe,
@@ -345,7 +347,13 @@ impl WorkspaceHost {
             herald,
             inlets,
         };
-        EventLoop::new(parts).run(repeat).await
+        let ended = EventLoop::new(parts).run(repeat).await;
+        blocking(move || {
+            boundaries.note_end();
+            Ok(())
+        })
+        .await?;
+        ended
     }
 
     /// What roles hand to their agents by name is masked wherever it is said.
@@ -355,13 +363,21 @@ impl WorkspaceHost {
         secrets::register_known(names.filter_map(value).map(str::to_owned));
     }
 
-    /// Whether each role may do less than its user: no agent has all rights by its role, or because it knows no others.
-    fn are_restrained(&self, workflow: &Workflow) -> bool {
-        workflow.roles.values().all(|role| {
+    /// Whether agents of a run change no settings of agents: each role may do less than its user, by its sandbox, by its permission, or because it
+    /// knows no others; or one of them is confined where it can change these files.
+    fn are_settings_held(&self, workflow: &Workflow) -> bool {
+        let applied = |role: &Role| {
             let mut role = role.clone();
             self.config.overrides.apply(&mut role);
-            role.permission != Permission::Full && !matches!(role.agent, AgentKind::Process { .. })
-        })
+            role
+        };
+        let roles: Vec<Role> = workflow.roles.values().map(applied).collect();
+        let is_restrained = |role: &Role| {
+            let is_process = matches!(role.agent, AgentKind::Process { .. });
+            role.sandbox.is_on() || role.permission != Permission::Full && !is_process
+        };
+        let can_change = |role: &Role| role.sandbox.level == SandboxLevel::Write;
+        roles.iter().any(can_change) || roles.iter().all(is_restrained)
     }
 
     fn trees(&self, run: &RunId, task_folder: &str) -> RunWorktrees {

@@ -40,6 +40,7 @@ mod lost_work;
 mod policies;
 mod private_file;
 mod projection;
+mod python_cache;
 mod query;
 mod recorder;
 mod recovery;

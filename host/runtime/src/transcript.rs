@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use baton_core::facts::{AgentEvent, ProcessExit, Refusal, SignalSource, WorkspaceFacts};
 use baton_core::observation::PromptKind;
 use baton_core::progress::ProgressEvent;
-use baton_core::workflow::{ConfigLayer, PolicyChoice};
+use baton_core::workflow::{ConfigLayer, PolicyChoice, SharedFiles};
 use baton_core::{
     Action, ActionId, ActionOutcome, Digest, Input, Intent, JournaledInput, ObjectiveId, PhaseId, Run, RunId,
     Seq, SessionId, UnixMs,
@@ -143,6 +143,11 @@ pub enum TranscriptEvent {
     Chosen {
         /// Components and settings, as the file gives them.
         by_folder: Vec<PolicyChoice>,
+    },
+    /// The run began where files that its confined agents can write have names elsewhere.
+    Shared {
+        /// What was found.
+        found: SharedFiles,
     },
     /// Who decides has changed, or a policy failed.
     Policies {
@@ -318,6 +323,10 @@ impl Transcript {
                     workflow.policies.choices_of(ConfigLayer::Workspace).cloned().collect();
                 if !by_folder.is_empty() {
                     let what = TranscriptEvent::Chosen { by_folder };
+                    lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
+                }
+                if let Some(found) = workflow.shared_files {
+                    let what = TranscriptEvent::Shared { found };
                     lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
                 }
             }

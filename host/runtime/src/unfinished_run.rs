@@ -8,7 +8,7 @@ use baton_core::action::RunOutcome;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::workflow::RunSource;
 use baton_core::{Input, Run, RunId, UnixMs, Workflow};
-use baton_store::{Journal, RunSummary, StateDir};
+use baton_store::{Journal, RunSummary, StateDir, StoreError};
 
 use crate::config::HostConfig;
 use crate::control::client::{HostStatus, host_status};
@@ -90,16 +90,22 @@ pub struct RunOfFile {
 }
 
 /// The newest run that was made from the plan or the workflow file at this path, without links; in whatever workspace, since the file itself
-/// may name one. Runs that agents began do not count: an agent would accept its own changes by one.
+/// may name one. Runs that agents began do not count: an agent would accept its own changes by one. A folder whose runs cannot be read is
+/// passed over.
 ///
 /// # Errors
-/// Those of reading the list of runs.
+/// [`RuntimeError::State`] for a state root that cannot be named.
 pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile>, RuntimeError> {
     let mut newest: Option<RunOfFile> = None;
-    for state in StateDir::all_below(state_root).unwrap_or_default() {
+    let failed = |source: StoreError| RuntimeError::State {
+        what: "cannot look for runs",
+        dir: state_root.to_owned(),
+        source: source.into(),
+    };
+    for state in StateDir::all_below(state_root).map_err(failed)? {
         // What is wrong with a journal is told where its runs are meant.
         let Ok(journal) = query::open_read_only(&state) else { continue };
-        let runs = journal.runs().map_err(query::cannot_read(&state))?;
+        let Ok(runs) = journal.runs() else { continue };
         for summary in runs.into_iter().rev() {
             if newest.as_ref().is_some_and(|newest| newest.started_at >= summary.started_at) {
                 break;
@@ -122,10 +128,25 @@ pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile
 pub struct SuspectedChange<'f> {
     /// The run.
     pub run: RunId,
+    /// The folder above the file in which the run worked; absent for the workspace of the earlier run.
+    pub folder: Option<PathBuf>,
     /// The file.
     pub file: &'f Path,
-    /// The run did not look at it, since there were too many files, and it was touched since the run began.
+    /// The run did not compare it, since there were too many files or it belongs to another repository or is ignored there, and it was
+    /// touched while the run worked, or since it began.
     pub is_overlooked: bool,
+}
+
+/// A run that worked in a folder above a file since an earlier run began.
+struct LaterRun<'r> {
+    run: &'r Run,
+    /// The folder in which it worked.
+    workspace: &'r Path,
+    /// It worked in another folder than the earlier run.
+    is_of_other_folder: bool,
+    /// From then on, what it changed was changed since the earlier run began.
+    from: UnixMs,
+    last_at: UnixMs,
 }
 
 fn is_from(began: &Workflow, file: &Path) -> bool {
@@ -142,9 +163,9 @@ impl RunOfFile {
         self.state.workspace()
     }
 
-    /// The newest run of its workspace, from this one on, that may have changed a file, and which of these that is. Also one whose host died
-    /// while an agent worked: nobody looked at the files after that. The files are absolute and without links above them; those of other folders are not
-    /// looked at. A run that cannot be read is passed over.
+    /// The newest run, from this one on, that may have changed a file, and which of these that is: of its workspace, then of every other folder
+    /// above the file in which a run has worked since this one began. Also one whose host died while an agent worked: nobody looked at the
+    /// files after that. The files are absolute and without links above them. A run that cannot be read is passed over.
     ///
     /// # Errors
     /// Those of reading the list of runs.
@@ -152,62 +173,116 @@ impl RunOfFile {
         &self,
         files: &'f [PathBuf],
     ) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
-        let inside: Vec<(&Path, &str)> = files.iter().filter_map(|file| self.in_workspace(file)).collect();
-        self.find_since(&inside, |run, file, name, began| {
-            let is_known = !run.live_sessions().is_empty() || run.may_have_changed(name);
-            let is_overlooked = || run.may_have_overlooked(name) && self.was_touched_since(file, began);
-            (is_known || is_overlooked()).then_some(!is_known)
-        })
+        let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        self.find_since(&files, |later, file, name| later.may_have_changed(file, name))
     }
 
-    /// The newest run of its workspace, from this one on, that removed this file, as far as that is known.
+    /// The newest run, from this one on, that removed this file, as far as that is known.
     ///
     /// # Errors
     /// Those of reading the list of runs.
     pub fn removed_since<'f>(&self, file: &'f Path) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
-        let inside: Vec<(&Path, &str)> = self.in_workspace(file).into_iter().collect();
-        self.find_since(&inside, |run, _, name, _| run.has_changed_named(name).then_some(false))
+        self.find_since(&[file], |later, _, name| {
+            let has_removed = match later.is_of_other_folder {
+                true => later.run.has_changed(name),
+                false => later.run.has_changed_named(name),
+            };
+            has_removed.then_some(false)
+        })
     }
 
     /// The newest run from this one on of which this says that it may have changed one of these files, and whether that is because it was
-    /// overlooked. It is given the name of the file in the workspace, and when the run began.
+    /// overlooked. It is given the file and its name in the folder of that run.
     fn find_since<'f>(
         &self,
-        files: &[(&'f Path, &str)],
-        says: impl Fn(&Run, &Path, &str, UnixMs) -> Option<bool>,
+        files: &[&'f Path],
+        says: impl Fn(&LaterRun<'_>, &Path, &str) -> Option<bool>,
     ) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
+        let own = self.find_since_in(&self.state, files, &says)?;
+        if own.is_some() {
+            return Ok(own);
+        }
+        let states = StateDir::all_below(self.state.root()).unwrap_or_default();
+        // What is wrong with the journal of another folder is told where its runs are meant.
+        let others = states.iter().filter(|state| state.path() != self.state.path());
+        Ok(others.filter_map(|state| self.find_since_in(state, files, &says).ok()?).next())
+    }
+
+    /// The same among the runs of one folder.
+    fn find_since_in<'f>(
+        &self,
+        state: &StateDir,
+        files: &[&'f Path],
+        says: impl Fn(&LaterRun<'_>, &Path, &str) -> Option<bool>,
+    ) -> Result<Option<SuspectedChange<'f>>, RuntimeError> {
+        let workspace = state.workspace();
+        let name_in = |file: &'f Path| Some((file, file.strip_prefix(workspace).ok()?.to_str()?));
+        let files: Vec<(&Path, &str)> = files.iter().copied().filter_map(name_in).collect();
         if files.is_empty() {
             return Ok(None);
         }
-        let journal = query::open_read_only(&self.state)?;
-        let runs = journal.runs().map_err(query::cannot_read(&self.state))?;
-        let since: Vec<RunSummary> = runs.into_iter().skip_while(|run| run.run != self.run).collect();
+        let is_of_other_folder = state.path() != self.state.path();
+        let journal = query::open_read_only(state)?;
+        let runs = journal.runs().map_err(query::cannot_read(state))?;
+        let since: Vec<RunSummary> = match is_of_other_folder {
+            true => runs.into_iter().filter(|run| run.last_at >= self.started_at).collect(),
+            false => runs.into_iter().skip_while(|run| run.run != self.run).collect(),
+        };
         Ok(since.into_iter().rev().find_map(|summary| {
             let folded = recovery::fold_run(&journal, &summary.run).ok()?.run;
+            let later = LaterRun {
+                run: &folded,
+                workspace,
+                is_of_other_folder,
+                from: summary.started_at.max(self.started_at),
+                last_at: summary.last_at,
+            };
             files.iter().find_map(|(file, name)| {
-                let is_overlooked = says(&folded, file, name, summary.started_at)?;
-                Some(SuspectedChange { run: summary.run.clone(), file, is_overlooked })
+                let is_overlooked = says(&later, file, name)?;
+                let folder = is_of_other_folder.then(|| workspace.to_owned());
+                Some(SuspectedChange { run: summary.run.clone(), folder, file, is_overlooked })
             })
         }))
     }
+}
 
-    /// A file of its workspace, and its name there.
-    fn in_workspace<'f>(&self, file: &'f Path) -> Option<(&'f Path, &'f str)> {
-        Some((file, file.strip_prefix(self.workspace()).ok()?.to_str()?))
+impl LaterRun<'_> {
+    /// Whether it may have changed a file, and if so, whether it did not compare it.
+    fn may_have_changed(&self, file: &Path, name: &str) -> Option<bool> {
+        let run = self.run;
+        let is_known = match self.is_of_other_folder {
+            true => run.may_have_changed(name) && self.was_touched(file),
+            false => !run.live_sessions().is_empty() || run.may_have_changed(name),
+        };
+        let is_overlooked = || {
+            run.may_have_overlooked(name) && self.was_touched(file)
+                || self.is_of_other_folder && self.was_touched_at_work(file)
+        };
+        (is_known || is_overlooked()).then_some(!is_known)
     }
 
     /// Whether a file, or a folder of the workspace above it, was written, moved to its place or removed since then. No program can set back
     /// the time that says so.
-    fn was_touched_since(&self, file: &Path, then: UnixMs) -> bool {
-        let mut parts = file.ancestors().take_while(|part| *part != self.workspace());
+    fn was_touched(&self, file: &Path) -> bool {
+        let mut parts = file.ancestors().take_while(|part| *part != self.workspace);
         parts.any(|part| {
-            let changed = part.symlink_metadata().ok().and_then(|meta| {
-                u64::try_from(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000))
-                    .ok()
-            });
-            changed.is_none_or(|changed| changed.saturating_add(CLOCK_TICK_MS) >= then.0)
+            touched_at(part).is_none_or(|touched| touched.saturating_add(CLOCK_TICK_MS) >= self.from.0)
         })
     }
+
+    /// Whether a file was last written or moved while this run worked. It may be one that the folder of the run does not list: of another
+    /// repository in it, or one that git ignores there.
+    fn was_touched_at_work(&self, file: &Path) -> bool {
+        let Some(touched) = touched_at(file) else { return false };
+        let is_before_end = !self.run.live_sessions().is_empty() || touched <= self.last_at.0;
+        touched >= self.from.0 && is_before_end
+    }
+}
+
+/// When a file was last written, moved to its place or changed otherwise, in milliseconds since the epoch. Absent where there is none.
+fn touched_at(file: &Path) -> Option<u64> {
+    let meta = file.symlink_metadata().ok()?;
+    u64::try_from(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000)).ok()
 }
 
 /// The newest run of this workflow that no agent began, with the journal that has it.
@@ -342,6 +417,51 @@ mod tests {
         let mut scribe = RunRecorder::new(folded, "r2".into(), place.journal.clone());
         scribe.record(Input::Resumed).unwrap();
         assert!(scribe.run().is_set_aside(), "to go on with it once does not call it back");
+    }
+
+    // N6
+    #[tokio::test]
+    async fn what_a_run_in_a_folder_above_may_have_changed_is_found() {
+        let place = TestFixture::new(JournalOptions::default());
+        let top = place.workspace.canonicalize().unwrap();
+        let below = top.join("flows");
+        std::fs::create_dir(&below).unwrap();
+        let files = ["job.toml", "other.toml"].map(|name| below.join(name));
+        files.iter().for_each(|file| std::fs::write(file, "").unwrap());
+        let pause = || tokio::time::sleep(std::time::Duration::from_millis(50));
+        pause().await;
+        let state = StateDir::open(place.state.root(), &below).unwrap();
+        let journal = Journal::open_with(&state, JournalOptions::default()).unwrap();
+        let mut own = RunRecorder::new(RecoveredRun::default(), RunId::new("r1"), journal);
+        let Input::Started { mut workflow, .. } = started(&RunId::new("r1")) else { panic!() };
+        workflow.source = Some(RunSource::File { path: files[0].to_str().unwrap().to_owned() });
+        let input = Input::Started {
+            run: RunId::new("r1"),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".baton/r1".to_owned(),
+            utc_offset_minutes: 0,
+            assignments: Vec::new(),
+        };
+        own.record(input).unwrap();
+        own.commit().await.unwrap();
+        own.flush().unwrap();
+        let earlier = newest_of_file(place.state.root(), &files[0]).unwrap().unwrap();
+
+        let mut above = begin(&place, "r2").await;
+        assert_eq!(earlier.changed_since(&files).unwrap(), None);
+        pause().await;
+        std::fs::write(&files[0], "more").unwrap();
+        pause().await;
+        above.record(Input::Tick).unwrap();
+        above.commit().await.unwrap();
+        above.flush().unwrap();
+        let found = earlier.changed_since(&files).unwrap().unwrap();
+        assert_eq!((found.run.as_str(), found.file, found.folder), ("r2", files[0].as_path(), Some(top)));
+        // What is written after that run is not its work.
+        pause().await;
+        std::fs::write(&files[0], "by a person").unwrap();
+        assert_eq!(earlier.changed_since(&files).unwrap(), None);
     }
 
     #[tokio::test]

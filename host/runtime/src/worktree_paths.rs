@@ -7,6 +7,8 @@ use baton_core::{Digest, PhaseId, RunId};
 use baton_store::StateDir;
 use baton_workspace::{Baseline, RunWorktrees, Workspace};
 
+use crate::python_cache;
+
 /// The work trees of a run lie in the state directory, where no agent of another phase looks.
 pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> RunWorktrees {
     let hidden = [state.path().to_owned(), state.aot_cache()];
@@ -15,10 +17,10 @@ pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> 
     RunWorktrees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
 }
 
-/// The workspace as a run works in it: what its commands leave behind is known.
+/// The workspace as a run works in it: what its commands leave behind is known, and Python runs nothing there that agents have compiled.
 pub(crate) fn of_run(workspace: &Workspace, state: &StateDir, run: &RunId) -> Workspace {
     let mark = baton_agents::mark_of_command(&state.sessions().join(run.as_str()));
-    workspace.clone().with_command_mark(mark)
+    workspace.clone().with_command_mark(mark).with_python_cache(python_cache::of_commands(state, run))
 }
 
 /// The file that has how the workspace was when a phase began. Phase ids are the user's words; a digest is a file name everywhere.

@@ -244,6 +244,7 @@ pub struct Boundary {
     own_exe: PathBuf,
     level: SandboxLevel,
     folder: PathBuf,
+    temporary: PathBuf,
     #[cfg(target_os = "linux")]
     proxy: Option<ProxySocket>,
     #[cfg(target_os = "linux")]
@@ -348,6 +349,7 @@ impl Boundary {
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
         let digest = write_spec(&path, &spec).map_err(failed("writing what is there", &path))?;
+        let temporary = spec.temporary();
         let (teller, refused) = RefusalSender::new();
         #[cfg(not(target_os = "linux"))]
         drop(teller);
@@ -374,6 +376,7 @@ impl Boundary {
             own_exe,
             level,
             folder,
+            temporary,
             #[cfg(target_os = "linux")]
             proxy,
             #[cfg(target_os = "linux")]
@@ -414,6 +417,11 @@ impl Boundary {
     /// The private folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Where temporary files go, as whoever is inside sees it. They are gone with the boundary.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
     }
 
     /// The private folder, as whoever is inside sees it.

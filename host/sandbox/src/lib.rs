@@ -26,6 +26,7 @@ mod proxy;
 mod refusals;
 mod remove_tree;
 mod sandbox_support;
+mod shared_files;
 mod spec;
 mod stages;
 #[cfg(target_os = "linux")]
@@ -39,13 +40,15 @@ pub use lists::listed_paths;
 pub use planted_paths::{RemainingPaths, WatchedPaths, clear};
 pub use programs::{
     distrust_links, exclude_from_path, exclude_listed, exclude_writable, find_confined, find_trusted,
-    is_executable, is_work_of_agents, note_this_program, own_trusted_path, own_trusted_program,
-    program_of_this_process, running_program, runs_no_work_of_agents, this_program, trusted_path,
+    is_executable, is_work_of_agents, link_of_agents, note_this_program, own_trusted_path,
+    own_trusted_program, program_of_this_process, running_program, runs_no_work_of_agents, this_program,
+    trusted_path,
 };
 pub use refusals::RefusalReceiver;
 pub use remove_tree::remove_tree;
 pub use sandbox_support::{SandboxSupport, UnsupportedLevel};
-pub use spec::{ExternalMount, INSIDE};
+pub use shared_files::shared_files;
+pub use spec::{ExternalMount, INSIDE, PYTHON_CACHE_VARIABLE};
 pub use stages::sandbox_main;
 #[cfg(target_os = "linux")]
 pub use sys::peer_process;

@@ -114,6 +114,15 @@ pub(crate) fn is_where_others_link(link: &Path) -> bool {
     places.linked.iter().chain(&places.trees).any(|place| link != place && link.starts_with(place))
 }
 
+/// The first link on the way to a path that lies in what agents of earlier runs have written, as noted by [`exclude_writable`] and
+/// [`distrust_links`]: an agent may have chosen where the path leads. Links in a tree that no agent has worked in are the user's.
+pub fn link_of_agents(path: &Path) -> Option<PathBuf> {
+    let places = places();
+    let is_of_agents =
+        |link: &PathBuf| places.linked.iter().any(|place| link != place && link.starts_with(place));
+    LinkWalk::of(path).links.into_iter().find(is_of_agents)
+}
+
 fn home_of_user() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok())
 }

@@ -21,6 +21,9 @@ pub(crate) const PROXY_SOCKET: &str = "net.sock";
 pub(crate) const WATCH_SOCKET: &str = "watch.sock";
 /// Temporary files of whoever is confined by `write`.
 pub(crate) const TEMPORARY: &str = "tmp";
+/// Names the folder in which Python keeps what it compiles, in place of `__pycache__` beside a source. There, an agent could plant what another
+/// program reads in place of that source.
+pub const PYTHON_CACHE_VARIABLE: &str = "PYTHONPYCACHEPREFIX";
 
 /// Everything that the stages have to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +145,18 @@ impl BoundarySpec {
         match self.level {
             SandboxLevel::Strict => Path::new(INSIDE),
             SandboxLevel::Off | SandboxLevel::Write => &self.folder,
+        }
+    }
+
+    /// Temporary files of whoever is inside, as seen from there.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        match self.level {
+            // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.
+            SandboxLevel::Strict if self.home.as_ref().is_some_and(|home| home.starts_with("/tmp")) => {
+                PathBuf::from("/var/tmp")
+            }
+            SandboxLevel::Strict => PathBuf::from("/tmp"),
+            SandboxLevel::Off | SandboxLevel::Write => self.folder.join(TEMPORARY),
         }
     }
 

@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use baton_core::workflow::SandboxLevel;
 
 use crate::programs::RUNNING;
-use crate::spec::{BoundarySpec, TEMPORARY};
+use crate::spec::BoundarySpec;
 use crate::{enter, landlock_rules};
 
 /// The word that makes this program a stage.
@@ -130,14 +130,7 @@ fn become_program(
     let (name, arguments) = program.split_first().context("no program")?;
     let mut command = Command::new(name);
     command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
-    let temporary = match spec.level {
-        // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.
-        SandboxLevel::Strict if spec.home.as_ref().is_some_and(|home| home.starts_with("/tmp")) => {
-            PathBuf::from("/var/tmp")
-        }
-        SandboxLevel::Strict => PathBuf::from("/tmp"),
-        SandboxLevel::Off | SandboxLevel::Write => spec.folder.join(TEMPORARY),
-    };
+    let temporary = spec.temporary();
     // Claude Code has its own idea of where temporary files go.
     command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
     landlock_rules::land(&spec).context("confining itself")?;

@@ -119,6 +119,18 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Another program holds a lock of the file, and longer than a host does.
+    #[error(
+        "cannot {doing} in {path}: another program keeps it locked. Find the programs that have it open (`fuser -v {path}*`), and end the one that \
+         is not Baton; everything that was committed is kept",
+        path = path.display()
+    )]
+    Busy {
+        /// What was tried, as an infinitive ("append").
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
     /// Any other answer of SQLite.
     #[error("cannot {doing} in {}: {source}", path.display())]
     Sql {
@@ -251,12 +263,38 @@ impl StoreError {
 
     /// The same for SQLite, where damage and a full disk have answers of their own.
     pub(crate) fn sql(doing: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase};
         let path = path.to_owned();
         move |source| match source.sqlite_error_code() {
             Some(DatabaseCorrupt | NotADatabase) => StoreError::Corrupt { path, detail: source.to_string() },
             Some(DiskFull) => StoreError::Full { path },
+            Some(DatabaseBusy) => StoreError::Busy { doing, path },
             _ => StoreError::Sql { doing, path, source },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rusqlite::{Connection, TransactionBehavior};
+
+    use super::*;
+
+    #[test]
+    fn a_lock_of_another_program_is_named_as_one() {
+        // N6: an agent that locked the journal ended its host, which did not say why.
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("journal.sqlite");
+        let mut other = Connection::open(&path).unwrap();
+        let held = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        let mut own = Connection::open(&path).unwrap();
+        own.busy_timeout(Duration::ZERO).unwrap();
+        let error = own.transaction_with_behavior(TransactionBehavior::Immediate).unwrap_err();
+        let said = StoreError::sql("append", &path)(error).to_string();
+        assert!(said.contains("keeps it locked") && said.contains("fuser -v"), "{said}");
+        drop(held);
+        own.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     }
 }

@@ -39,4 +39,4 @@ pub use gc::{RetainedRun, Retention};
 pub use journal::{CommitHook, Journal, JournalOptions, JournalStats};
 pub use reader::{JournalEntries, RunSummary};
 pub use schema::JOURNAL_VERSION;
-pub use state_dir::{HostLock, StateDir};
+pub use state_dir::{FoundStates, HostLock, StateDir};

@@ -2,7 +2,7 @@
 //! a time work there. Nothing here is inside the workspace: an agent may `git clean -fdx` it.
 
 use std::fs::{DirBuilder, DirEntry, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,15 @@ pub struct StateDir {
     root: PathBuf,
     path: PathBuf,
     workspace: PathBuf,
+}
+
+/// What a state root holds.
+#[derive(Debug, Default)]
+pub struct FoundStates {
+    /// By the path of the folder.
+    pub states: Vec<StateDir>,
+    /// Folders that cannot be read or trusted, and why.
+    pub unreadable: Vec<(PathBuf, StoreError)>,
 }
 
 impl StateDir {
@@ -63,24 +72,54 @@ impl StateDir {
     }
 
     /// The state of every workspace below a state root in which a host has worked, by the path of its folder there. Empty where
-    /// this is no state root. Makes nothing.
+    /// this is no state root. One that cannot be read is left out. Makes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] for a path that has no absolute form.
     pub fn all_below(state_root: &Path) -> Result<Vec<Self>, StoreError> {
+        Ok(Self::find_all(state_root)?.states)
+    }
+
+    /// The same, with those that cannot be read. A folder that is gone before it is looked at is in neither list.
+    ///
+    /// # Errors
+    /// As for [`StateDir::all_below`].
+    pub fn find_all(state_root: &Path) -> Result<FoundStates, StoreError> {
         let root = std::path::absolute(state_root).map_err(StoreError::io("find", state_root))?;
-        let Ok(folders) = std::fs::read_dir(&root) else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
+        let mut found = FoundStates::default();
+        let Ok(folders) = std::fs::read_dir(&root) else { return Ok(found) };
         for path in folders.flatten().map(|folder| folder.path()) {
-            let note = std::fs::read(path.join("workspace"));
-            let (Ok(note), true) = (note, path.join("journal.sqlite").exists()) else { continue };
-            let workspace = note.strip_suffix(b"\n").unwrap_or(&note);
-            require_private(&path)?;
-            found.push(Self {
-                workspace: PathBuf::from(std::ffi::OsStr::from_bytes(workspace)),
-                root: root.clone(),
-                path,
-            });
+            match Self::found_at(&root, &path) {
+                Ok(state) => found.states.extend(state),
+                Err(_) if !path.exists() => {}
+                Err(error) => found.unreadable.push((path, error)),
+            }
         }
-        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found.states.sort_by(|a, b| a.path.cmp(&b.path));
+        found.unreadable.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
+    }
+
+    /// The state in a folder below a state root; none in one of another kind, or where no journal has been made yet.
+    fn found_at(root: &Path, path: &Path) -> Result<Option<Self>, StoreError> {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let is_state = name.len() == KEY_DIGITS && name.iter().all(u8::is_ascii_hexdigit);
+        let (note, journal) = (path.join("workspace"), path.join("journal.sqlite"));
+        let looked = std::fs::read(&note).map_err(StoreError::io("read", &note)).and_then(|note| {
+            let has_journal = journal.try_exists().map_err(StoreError::io("look at", &journal))?;
+            Ok(has_journal.then_some(note))
+        });
+        let note = match looked {
+            Ok(Some(note)) => note,
+            Ok(None) => return Ok(None),
+            Err(StoreError::Io { source, .. }) if !is_state || source.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        require_private(path)?;
+        let workspace = PathBuf::from(std::ffi::OsStr::from_bytes(note.strip_suffix(b"\n").unwrap_or(&note)));
+        Ok(Some(Self { workspace, root: root.to_owned(), path: path.to_owned() }))
     }
 
     fn locate(state_root: &Path, workspace: &Path) -> Result<Self, StoreError> {

@@ -79,6 +79,8 @@ pub struct Workspace {
     within: Vec<OsString>,
     /// What the host knows its own commands by.
     command_mark: String,
+    /// Where Python keeps what it compiles, in commands that nothing confines; beside the sources where absent.
+    python_cache: Option<PathBuf>,
 }
 
 /// What the trees of a run know of git in one folder.
@@ -110,8 +112,15 @@ impl Workspace {
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
         let root = WorkspaceRoot::open(root).map_err(refuse)?;
-        let exchanged = ReplacedFolders::default();
-        Ok(Self { root, own: None, exchanged, git: None, within: Vec::new(), command_mark: "1".to_owned() })
+        Ok(Self {
+            root,
+            own: None,
+            exchanged: ReplacedFolders::default(),
+            git: None,
+            within: Vec::new(),
+            command_mark: "1".to_owned(),
+            python_cache: None,
+        })
     }
 
     /// The canonical path.
@@ -319,6 +328,14 @@ impl Workspace {
     #[must_use]
     pub fn with_command_mark(mut self, mark: String) -> Self {
         self.command_mark = mark;
+        self
+    }
+
+    /// The same workspace, in whose commands Python keeps what it compiles in this folder, which it makes: it takes no compiled modules from the
+    /// workspace, where agents may have left them. Commands that are confined do as they did.
+    #[must_use]
+    pub fn with_python_cache(mut self, folder: PathBuf) -> Self {
+        self.python_cache = Some(folder);
         self
     }
 

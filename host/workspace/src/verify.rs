@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use baton_core::DurationMs;
+use baton_sandbox::PYTHON_CACHE_VARIABLE;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -98,6 +99,7 @@ async fn attempt(
     let (reader, writer) = io::pipe()?;
     let mut reader = Receiver::from_owned_fd(reader.into())?;
     let mut output = BoundedOutput::default();
+    let python_cache = at.python_cache.as_ref().filter(|_| at.within.is_empty());
     // This one is outside of any boundary, and looked for nowhere.
     let mut child = Command::new("/bin/sh")
         .args(["-c", LEADER, "sh"])
@@ -107,6 +109,7 @@ async fn attempt(
         .env_clear()
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         .envs(told.iter().map(|(name, value)| (name, value)))
+        .envs(python_cache.map(|folder| (PYTHON_CACHE_VARIABLE, folder)))
         // A daemon that such a command leaves behind is not an agent's, and no person either.
         .env("BATON_COMMAND", &at.command_mark)
         .stdin(Stdio::piped())

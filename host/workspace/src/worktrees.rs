@@ -241,8 +241,8 @@ impl RunWorktrees {
         let held = Arc::clone(&self.0.held);
         let (links, info) = (self.0.links.clone(), self.0.info.clone());
         let git = Some(GitContext { view, repository: Some(at.clone()), links, info, held });
-        let Workspace { own, exchanged, command_mark, .. } = self.0.workspace.clone();
-        Ok(Workspace { own, exchanged, git, command_mark, ..Workspace::open(root)? })
+        let Workspace { own, exchanged, command_mark, python_cache, .. } = self.0.workspace.clone();
+        Ok(Workspace { own, exchanged, git, command_mark, python_cache, ..Workspace::open(root)? })
     }
 
     /// The folder of a tree.

@@ -3,7 +3,9 @@
 use std::fs;
 
 use baton_runtime::core::view::RunStatus;
+use baton_runtime::core::workflow::SandboxLevel;
 
+use crate::sandbox::can;
 use crate::support::TestWorkspace;
 
 /// Two phases: the first one's agent plants settings, and does its work.
@@ -51,4 +53,39 @@ fn settings_that_are_as_they_were_and_agents_that_may_do_everything_are_nobodys_
     fs::write(stage.workspace.join(".claude/settings.json"), "{}\n").unwrap();
     stage.baton(&["run", "job.toml"]).expect(0);
     job("full").baton(&["run", "job.toml"]).expect(0);
+}
+
+#[test]
+fn what_a_confined_agent_allows_the_next_one_is_asked_about_in_the_same_run_and_in_the_next_one() {
+    // N6: an agent that may do everything in its sandbox wrote `permissions.allow`, and an agent without one went by it.
+    if !can(SandboxLevel::Write) {
+        return;
+    }
+    let stage = job("full");
+    fs::create_dir(stage.workspace.join(".claude")).unwrap();
+    fs::write(stage.workspace.join(".claude/settings.json"), "{\"permissions\": {}}\n").unwrap();
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    let role = "permission = \"full\"";
+    let other = format!(
+        "{role}\nsandbox = \"write\"\n[roles.other]\nagent = \"rehearsal\"\nscript = \"script.toml\""
+    );
+    let two = workflow.replace(role, &other).replace("id = \"next\"\n", "id = \"next\"\nrole = \"other\"\n");
+    stage.write("job.toml", two);
+    let named = "(.claude/settings.json)";
+    stage
+        .baton(&["run", "job.toml"])
+        .expect(5)
+        .says(&["settings of agents have changed since the run began", named]);
+    stage.baton(&["answer", "stop", "--resume"]);
+    let remove_work = || {
+        ["a.txt", "b.txt"].iter().for_each(|name| drop(fs::remove_file(stage.workspace.join(name))));
+    };
+    remove_work();
+    // No role of this one is confined.
+    stage.write("free.toml", workflow);
+    let again = stage.baton(&["run", "free.toml"]).expect(5);
+    again.says(&["agents of an earlier run in this folder have changed settings of agents", named]);
+    stage.baton(&["answer", "retry", "--resume"]).expect(0);
+    remove_work();
+    stage.baton(&["run", "free.toml", "--restart"]).expect(0);
 }

@@ -203,3 +203,43 @@ fn a_program_at_the_place_of_baton_is_not_run_for_an_unconfined_role() {
     assert!(stage.workspace.join("bin/baton-old").exists() && stage.workspace.join("b.txt").exists());
     assert!(!stage.path("ran").exists(), "what an agent wrote was run outside of its sandbox");
 }
+
+#[test]
+fn compiled_modules_that_an_agent_left_are_not_run_outside_of_a_sandbox() {
+    // N6: Python took them from `__pycache__`, which is not compared, in the place of the module that a command names.
+    let confined = levels().map(|(_, level)| format!("\nsandbox = \"{level}\""));
+    for sandbox in std::iter::once(String::new()).chain(confined) {
+        let stage = two_phases(
+            &format!("agent = \"process:./agent.sh\"{sandbox}"),
+            "agent = \"process:/usr/bin/python3 -m one\"",
+        );
+        if sandbox.is_empty() {
+            // Nothing confines a check in this case.
+            let job = fs::read_to_string(stage.path("job.toml")).unwrap();
+            let check = "role = \"other\"\nverify = \"/usr/bin/python3 -m one check\"\n";
+            stage.write("job.toml", job.replace("role = \"other\"\n", check));
+        }
+        let honest = "import sys\nif sys.argv[1:] == []:\n    sys.stdin.read()\n    open('b.txt', 'w').write('honest')\n    \
+                      print('Done: b')\n";
+        fs::write(stage.workspace.join("one.py"), honest).unwrap();
+        let plant = "import os, py_compile, sys\n\
+                     open('evil.py', 'w').write(\"open('evil', 'w')\")\n\
+                     cache = f'__pycache__/one.{sys.implementation.cache_tag}.pyc'\n\
+                     py_compile.compile('evil.py', cache, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n\
+                     os.remove('evil.py')\n";
+        program(
+            &stage.path("agent.sh"),
+            &format!(
+                "cat > /dev/null\n/usr/bin/python3 - <<'END'\n{plant}END\necho a > a.txt; echo 'Done: a'"
+            ),
+        );
+        stage.make_repository();
+        stage.baton(&["run", "job.toml", "--inline"]).expect(0);
+        assert_eq!(stage.read("b.txt"), "honest", "{sandbox}");
+        assert!(!stage.workspace.join("evil").exists(), "{sandbox}");
+        // What was planted works.
+        let mut python = std::process::Command::new("/usr/bin/python3");
+        python.args(["-m", "one"]).current_dir(&stage.workspace).env_remove("PYTHONPYCACHEPREFIX");
+        assert!(python.status().unwrap().success() && stage.workspace.join("evil").exists(), "{sandbox}");
+    }
+}

@@ -10,6 +10,7 @@ mod beyond_mounts;
 mod host_programs;
 mod keys;
 mod lists;
+mod other_names;
 mod programs;
 mod user;
 mod write_level;

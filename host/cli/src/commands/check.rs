@@ -21,8 +21,8 @@ use crate::exit_status::CliExit;
 use crate::location::RunLocation;
 use crate::render::which::in_place;
 use crate::render::{json_record, text_format};
-use crate::task::Task;
 use crate::task::detection::{require_agent, with_default_agent};
+use crate::task::{Task, shared_files};
 use crate::{experiment_assignment, stdio};
 
 /// Check a workflow file, its policies and what is set for them
@@ -81,6 +81,9 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         let machine = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
         remarks.push(format!("confined: {}", confined.join(", ")));
         remarks.extend(lines(&machine));
+        let is_fresh = RunLocation::is_fresh(&args.place, &workflow);
+        let shared = (!is_fresh).then(|| shared_files(&workflow, &place.config.workspace)).flatten();
+        remarks.extend(shared.map(|found| found.to_string()));
     }
     // As for a run: where no file names an agent, the first that is installed.
     let workflow = with_default_agent(workflow);

@@ -31,7 +31,7 @@ use crate::run_ui::follow;
 use crate::task::commits::CommitOptions;
 use crate::task::detection::require_agent;
 use crate::task::grants::RoleGrantArgs;
-use crate::task::{PlanCompleted, Task, absolute_program};
+use crate::task::{PlanCompleted, Task, absolute_program, shared_files};
 use crate::{experiment_assignment, policies, stdio};
 
 /// Run a workflow or a plan, or resume its unfinished run
@@ -276,6 +276,10 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     }
     let place = RunLocation::for_workflow(&args.place, &workflow, args.dry_run)?;
     let way = LaunchMode::of(args.background, args.inline || is_launched, workflow.mode);
+    let shared = shared_files(&workflow, &place.config.workspace);
+    if let Some(found) = shared.as_ref().filter(|_| !is_launched) {
+        stdio::progress(&format!("sandbox: {found}"));
+    }
     if args.dry_run {
         let experiments = if args.no_experiment {
             Vec::new()
@@ -288,7 +292,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
         stdio::progress(&unseen);
     }
     if way == LaunchMode::Foreground {
-        let mut workflow = workflow;
+        let mut workflow = Workflow { shared_files: shared, ..workflow };
         let assignments = match args.no_experiment {
             true => Vec::new(),
             false => experiment_assignment::assign_arms(&place, &mut workflow, &mut policies, &inherited)?,
@@ -395,6 +399,7 @@ fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
     (before.plan, now.plan) = (None, None);
     // What is in the folder says that.
     (before.next_run_files, now.next_run_files) = (Vec::new(), Vec::new());
+    (before.shared_files, now.shared_files) = (None, None);
     before.policies = before.policies.without_sources();
     now.policies = now.policies.without_sources();
     before != now

@@ -52,20 +52,10 @@ struct ListedRun {
 }
 
 pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
-    let mut listed = Vec::new();
-    if args.all {
-        let root = state_root(&args.place)?;
-        for state in StateDir::all_below(&root)? {
-            let workspace = state.workspace().to_owned();
-            // Its state is found by its folder; one that is gone cannot be asked for its runs.
-            if workspace.is_dir() {
-                let place = LocationArgs { workspace: Some(workspace), ..args.place.clone() };
-                listed.extend(of(&RunLocation::here(&place)?)?);
-            }
-        }
-    } else {
-        listed = of(&RunLocation::nearest_with_runs(&args.place)?)?;
-    }
+    let (mut listed, unreadable) = match args.all {
+        true => of_all(&args.place)?,
+        false => (of(&RunLocation::nearest_with_runs(&args.place)?)?, Vec::new()),
+    };
     listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
     listed.truncate(args.newest.unwrap_or(usize::MAX));
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -82,15 +72,54 @@ pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
         }
         OutputFormat::Json => {
             let rows: Vec<Value> = listed.iter().map(row).collect();
-            stdio::data(&json_record::pretty(
-                &json!({ "schema": json_record::SCHEMA, "record": "runs", "runs": rows }),
-            )?)?;
+            let mut record = json!({ "schema": json_record::SCHEMA, "record": "runs", "runs": rows });
+            if args.all {
+                record["unreadable"] = unreadable.iter().map(unreadable_row).collect();
+            }
+            stdio::data(&json_record::pretty(&record)?)?;
         }
         OutputFormat::Jsonl => {
             listed.iter().try_for_each(|run| stdio::data(&json_record::line(&row(run))?))?
         }
     }
     Ok(CliExit::Done)
+}
+
+/// A folder whose runs cannot be read, and why.
+struct UnreadableFolder {
+    folder: PathBuf,
+    reason: String,
+}
+
+fn unreadable_row(found: &UnreadableFolder) -> Value {
+    json!({ "workspace": found.folder.to_string_lossy(), "reason": found.reason })
+}
+
+/// The runs of every folder, and the folders whose runs are left out. These are named on standard error.
+fn of_all(args: &LocationArgs) -> anyhow::Result<(Vec<ListedRun>, Vec<UnreadableFolder>)> {
+    let found = StateDir::find_all(&state_root(args)?)?;
+    let unreadable = found.unreadable.into_iter();
+    let mut unreadable: Vec<UnreadableFolder> =
+        unreadable.map(|(folder, error)| UnreadableFolder { folder, reason: error.to_string() }).collect();
+    let mut listed = Vec::new();
+    for state in found.states {
+        let folder = state.workspace().to_owned();
+        // Its state is found by its folder; one that is gone cannot be asked for its runs.
+        if !folder.is_dir() {
+            continue;
+        }
+        let place = LocationArgs { workspace: Some(folder.clone()), ..args.clone() };
+        match RunLocation::here(&place).and_then(|place| of(&place)) {
+            Ok(runs) => listed.extend(runs),
+            // It went meanwhile.
+            Err(_) if !folder.is_dir() || !state.journal().exists() => {}
+            Err(error) => unreadable.push(UnreadableFolder { folder, reason: format!("{error:#}") }),
+        }
+    }
+    for UnreadableFolder { folder, reason } in &unreadable {
+        stdio::progress(&format!("the runs of {} are left out: {reason}", folder.display()));
+    }
+    Ok((listed, unreadable))
 }
 
 /// The runs of a folder; none where nothing has run.

@@ -10,7 +10,9 @@ use baton_runtime::agents::BoundaryContext;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
-use baton_runtime::sandbox::{Boundary, BoundaryError, SandboxSupport, UnsupportedLevel, listed_paths};
+use baton_runtime::sandbox::{
+    Boundary, BoundaryError, SandboxSupport, UnsupportedLevel, listed_paths, shared_files,
+};
 use baton_runtime::{hidden_state_roots, note_lists, state_roots};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -136,6 +138,11 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         writable: sandbox.write.as_deref().unwrap_or_default(),
     };
     let wanted = wanted.for_command(&sandbox);
+    let listed = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, &workspace);
+    let shared = shared_files(&workspace, &listed);
+    if shared.is_worth_telling() {
+        stdio::progress(&shared.to_string());
+    }
     let (passed, refused) = block_on(run(&args.command, wanted, &machine, &place))??;
     match args.format.format {
         OutputFormat::Text => refused.iter().map(refused_line).for_each(|line| stdio::progress(&line)),

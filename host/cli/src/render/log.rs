@@ -211,6 +211,7 @@ impl LogRenderer {
             TranscriptEvent::Chosen { by_folder } => {
                 line("policy", Tone::Warn, config_layers::describe_choices(by_folder))
             }
+            TranscriptEvent::Shared { found } => line("sandbox", Tone::Warn, found.to_string()),
             TranscriptEvent::Policies { notice } => {
                 let (tone, text) = notice::about_policies(notice);
                 line("policy", tone, text)

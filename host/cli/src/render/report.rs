@@ -42,6 +42,8 @@ pub(crate) struct ReportContext {
     pub(crate) is_undone: bool,
     /// The workflow bounds what the run, or a phase of it, may cost.
     pub(crate) has_cost_ceiling: bool,
+    /// What its confined agents could write and what has names elsewhere as well; nothing where there was none.
+    pub(crate) shared_files: Option<String>,
     /// A host is ending the agents of the run now.
     pub(crate) is_stopping: bool,
 }
@@ -336,8 +338,9 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
         false => "",
     };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
+    let shared = aside.shared_files.as_ref().map(|found| format!("Hard links {found}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{undone}{changed}{commits}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{shared}{commits}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
         text_format::count(objectives, "objective"),
         view.active_ms,
         text_format::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),

@@ -30,16 +30,36 @@ const ENTRIES: [&str; 5] = ["__main__.py", "index.cjs", "index.js", "index.mjs",
 const ENDINGS: [&str; 5] = ["py", "js", "mjs", "cjs", "ts"];
 /// By one of these files, Python runs a folder or a package.
 const PACKAGE_FILES: [&str; 4] = ["__init__.py", "__init__.pyc", "__main__.py", "__main__.pyc"];
+/// What such a file is called without its ending, which can be that of a compiled module for one version of Python.
+const PACKAGE_STEMS: [&str; 2] = ["__init__.", "__main__."];
+/// What Python takes in the place of a package without such a file, or of a module.
+const MODULE_ENDINGS: [&str; 3] = ["abi3.so", "pyc", "so"];
 /// What stands before the folder that the rest of a command starts in.
-const FOLDER_CHANGES: [&str; 7] = ["-C", "--chdir", "--cwd", "--directory", "--prefix", "cd", "pushd"];
+const FOLDER_CHANGES: [&str; 11] = [
+    "-C",
+    "-d",
+    "--chdir",
+    "--cwd",
+    "--dir",
+    "--directory",
+    "--prefix",
+    "--project",
+    "--working-directory",
+    "cd",
+    "pushd",
+];
+/// Letters of a word of short options behind which a value can begin.
+const SHORT_OPTIONS_MAX: usize = 32;
 /// Words between a program that starts another and the name of that.
 const STARTS: [&str; 5] = ["exec", "nice", "nohup", "run", "time"];
 /// Words by which a runner looks for its `package.json`: without them it may start a file or a package of another place.
 const PACKAGE_SCRIPTS: [&str; 4] = ["run", "run-script", "start", "test"];
 /// Folders that a command may start in, of which more are not followed.
 const PLACES_MAX: usize = 32;
-/// Python writes what it compiled there.
+/// Python writes what it compiled there. Programs of agents and commands that Baton starts use another folder (`runtime/src/python_cache.rs`).
 const CACHE: &str = "__pycache__";
+/// What zsh has compiled of the file beside it, which it may take in the place of that.
+const COMPILED_BY_ZSH: &str = "zwc";
 /// Entries of folders that are looked at.
 const ENTRIES_MAX: usize = 10_000;
 
@@ -139,17 +159,23 @@ impl CommandFiles {
             let mut is_found = false;
             for place in &places {
                 let at = normalized(&place.join(part));
-                if FOLDER_CHANGES.contains(&before) && at.is_dir() {
+                if changes_folder(before) && at.is_dir() {
                     continue;
                 }
                 let is_module =
                     is_open && module.is_some_and(|module| self.add_module(module, place, workspace));
                 let is_program = is_open && self.add_program(&at, place, workspace);
+                if called.iter().any(|name| name == "zsh") && at.is_file() {
+                    self.add_candidate(at.with_added_extension(COMPILED_BY_ZSH), workspace);
+                }
                 let is_file = match is_script && !at.is_dir() {
                     true => self.add_candidate(at, workspace),
                     false => self.add_file(at, workspace),
                 };
                 is_found |= is_file || is_module || is_program;
+                for value in values_in(part) {
+                    self.add_file(normalized(&place.join(value)), workspace);
+                }
             }
             is_open &= !is_found;
             before = part;
@@ -163,14 +189,15 @@ impl CommandFiles {
     fn add_module(&mut self, module: &str, place: &Path, workspace: &Path) -> bool {
         let Some(first) = module.split('.').next().filter(|first| !first.is_empty()) else { return false };
         let package = place.join(first);
-        let is_package = ["__init__.py", "__main__.py"].iter().any(|file| package.join(file).is_file());
+        let is_package = is_package(&package);
         if is_package && package.starts_with(workspace) {
             self.folders.insert(package.clone());
         } else {
             let inner = place.join(module.replace('.', "/"));
             let of_inner = [inner.with_added_extension("py"), inner.join("__main__.py")];
             let of_package = PACKAGE_FILES.iter().map(|file| package.join(file));
-            for file in of_package.chain(of_inner).chain([package.with_added_extension("pyc")]) {
+            let modules = MODULE_ENDINGS.iter().map(|ending| package.with_added_extension(ending));
+            for file in of_package.chain(of_inner).chain(modules).chain([package.clone()]) {
                 self.add_candidate(file, workspace);
             }
         }
@@ -224,15 +251,39 @@ impl CommandFiles {
     }
 }
 
+/// Whether Python takes a folder for a package, in the place of a module of its name.
+fn is_package(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| PACKAGE_STEMS.iter().any(|stem| name.as_encoded_bytes().starts_with(stem.as_bytes())))
+}
+
+/// Whether the next word is the folder that the rest of a command starts in: also behind a word of several short options (`make -sC`).
+fn changes_folder(word: &str) -> bool {
+    let is_short = || word.starts_with('-') && !word.starts_with("--") && word.ends_with('C');
+    FOLDER_CHANGES.contains(&word) || is_short()
+}
+
+/// The values that a word may have in itself: behind one or several short options (`-frules.mk`, `-sfrules.mk`), or behind `@`.
+fn values_in(word: &str) -> impl Iterator<Item = &str> {
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    let behind = word.char_indices().skip(2).take(SHORT_OPTIONS_MAX).filter(move |_| is_short);
+    behind.map(|(at, _)| &word[at..]).chain(word.strip_prefix('@').filter(|name| !name.is_empty()))
+}
+
 /// The folders that parts of a command start in: the workspace, and those that its words lead to.
 fn places_of(words: &[String], workspace: &Path) -> Vec<PathBuf> {
     let mut places = vec![workspace.to_owned()];
     let mut before = "";
     for word in words.iter().map(String::as_str).filter(|word| !word.is_empty()) {
         let glued = word.strip_prefix("-C").filter(|folder| !folder.is_empty());
-        let behind = (FOLDER_CHANGES.contains(&before) && !word.starts_with('-')).then_some(word);
-        if let Some(folder) = glued.or(behind) {
-            for place in places.clone() {
+        let behind = (changes_folder(before) && !word.starts_with('-')).then_some(word);
+        let within = |place: &Path| {
+            let folders = values_in(word).filter(|folder| place.join(folder).is_dir());
+            folders.chain(glued).chain(behind).collect::<Vec<_>>()
+        };
+        for place in places.clone() {
+            for folder in within(&place) {
                 let at = place.join(folder);
                 let real = at.canonicalize().ok();
                 for to in [Some(normalized(&at)), real].into_iter().flatten() {
@@ -356,6 +407,16 @@ mod tests {
         assert_eq!(of("process:env -C agentd/lib sh x.py").0, ["agentd/lib/x.py"]);
         assert_eq!(of("process:node --cwd=app/../src ./index").0, ["src/index.js"]);
         assert_eq!(of("process:npm --prefix app run agent").0, ["app/package.json", "package.json"]);
+        // N6: a value in the word of its option, and behind several of them.
+        for command in
+            ["make -f one.py", "make -fone.py", "make -sfone.py", "gmake --file=one.py", "java @one.py"]
+        {
+            assert!(of(&format!("process:{command}")).0.contains(&"one.py".to_owned()), "{command}");
+        }
+        for command in ["env -Cagentd/lib sh x.py", "make -sC agentd/lib -fx.py", "make -sCagentd/lib -fx.py"]
+        {
+            assert!(of(&format!("process:{command}")).0.contains(&"agentd/lib/x.py".to_owned()), "{command}");
+        }
         let absent = |agent: &str| {
             let (_place, root, workflow) = workspace(&files, &[agent]);
             let found = CommandFiles::of(&workflow, &root);
@@ -366,7 +427,9 @@ mod tests {
             absent("process:make -C app"),
             ["GNUmakefile", "app/GNUmakefile", "app/Makefile", "app/makefile", "makefile"]
         );
-        assert!(absent("process:python3 -m one").contains(&"one/__main__.py".to_owned()));
+        for before in ["one", "one/__main__.py", "one.so"] {
+            assert!(absent("process:python3 -m one").contains(&before.to_owned()), "{before}");
+        }
         assert!(absent("process:node ./two").contains(&"two".to_owned()));
         assert_eq!(absent("process:sh tools/new.sh out.txt"), ["tools/new.sh"]);
         assert_eq!(absent("process:tool --out report.md"), [""; 0]);

@@ -36,6 +36,7 @@ use grants::RoleGrantArgs;
 pub(crate) use next_run_files::path_aliases;
 use plan::MarkdownPlan;
 use sandbox_floor::hide_link_targets;
+pub(crate) use sandbox_lists::shared_files;
 use workflow_draft::all_of;
 pub(crate) use workflow_draft::{PlanCompleted, WorkflowDraft};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use baton_registry::LOCK_FILE;
 
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::{Sandbox, SandboxError};
-use baton_runtime::sandbox::{exclude_listed, listed_paths};
+use baton_runtime::core::workflow::{Sandbox, SandboxError, WorkspaceChoice};
+use baton_runtime::sandbox::{exclude_listed, link_of_agents, listed_paths};
 
 use super::Task;
 use super::command_files::CommandFiles;
@@ -15,7 +15,8 @@ use crate::exit_status::UsageError;
 use crate::location::shell_quoted;
 
 impl Task {
-    /// Refuses a workspace that a file names, if the user's own floor does not let agents write there. A workspace is written and read,
+    /// Refuses a workspace that a file names, if a link on the way may be one that an agent of an earlier run has made, at every level, or
+    /// if the user's own floor does not let agents write there. A workspace is written and read,
     /// so it is held to the floor as a `write` list is. The folder of the file, what is in it, and the folder that `baton` is called in, in
     /// which a file without a `workspace` works, need no permission; neither does what the command line names. `folder` is the workspace,
     /// without links.
@@ -30,7 +31,26 @@ impl Task {
         else {
             return Ok(());
         };
-        let mut given = vec![self.base()?];
+        let base = self.base()?;
+        // A person has chosen the folder of the file, by whatever links.
+        let from_file = |written: &str| match (Path::new(written).strip_prefix(&base), base.canonicalize()) {
+            (Ok(below), Ok(base)) => base.join(below),
+            _ => PathBuf::from(written),
+        };
+        if let Some(WorkspaceChoice::Folder(written)) = &workflow.workspace
+            && let Some(link) = link_of_agents(&from_file(written))
+        {
+            let (file, named) = (self.origin(), folder.to_string_lossy());
+            return Err(UsageError(format!(
+                "{file} asks to work in {named} (`workspace`), and {} on the way is a link in a folder in which agents have worked, so that \
+                 an agent may have made it: look at where it leads, and name that folder yourself with --workspace {}, or replace the link \
+                 by a folder",
+                link.display(),
+                shell_quoted(&named)
+            ))
+            .into());
+        }
+        let mut given = vec![base];
         given.extend(listed_paths(own_floor.write.as_deref(), home().as_deref(), folder));
         let is_here = std::env::current_dir().is_ok_and(|here| here == folder);
         if !own_floor.is_on() || is_here || given.iter().any(|given| is_within(folder, given)) {
@@ -119,7 +139,8 @@ pub(super) fn hide_link_targets(workflow: &mut Workflow, workspace: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use baton_runtime::core::workflow::{AgentKind, Role, SandboxLevel, WorkspaceChoice};
+    use baton_runtime::core::workflow::{AgentKind, Role, SandboxLevel};
+    use baton_runtime::sandbox::distrust_links;
 
     use super::*;
 
@@ -160,6 +181,59 @@ mod tests {
         let none = Sandbox::of(SandboxLevel::Write);
         assert!(said("../given", &none, None).is_some());
         assert_eq!(said("../keys", &level(SandboxLevel::Off), None), None);
+    }
+
+    // N6: an agent put a link in the place of the folder `site`, and the next run of the file worked where it led.
+    #[test]
+    fn a_file_names_no_workspace_by_a_link_that_an_agent_may_have_made() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for folder in ["worked-in/real", "own", "keys/deep"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for (link, to) in [
+            ("worked-in/site", "keys"),
+            ("worked-in/within", "worked-in/real"),
+            ("own/link", "keys"),
+            ("own/to-tree", "worked-in"),
+            ("own/twice", "worked-in/site"),
+        ] {
+            std::os::unix::fs::symlink(root.join(to), root.join(link)).unwrap();
+        }
+        let said = |file: &str, written: &str, level, named: Option<PathBuf>| {
+            let task = Task::File(root.join(file).join("job.toml"));
+            let written = root.join(file).join(written);
+            let real = written.canonicalize().unwrap();
+            let written = WorkspaceChoice::Folder(written.to_str().unwrap().to_owned());
+            let workflow = Workflow { workspace: Some(written), ..Workflow::default() };
+            let place = LocationArgs { workspace: named, state_dir: None };
+            let floor = Sandbox::of(level);
+            let result = task.expect_allowed_workspace(&place, &workflow, Some(&real), &floor);
+            result.err().map(|error| error.to_string())
+        };
+        let off = SandboxLevel::Off;
+        assert_eq!(said("worked-in", "site", off, None), None, "no agent has worked there yet");
+        distrust_links(&root.join("worked-in"));
+        for level in [off, SandboxLevel::Write, SandboxLevel::Strict] {
+            for (file, refused) in [
+                ("worked-in", "site"),
+                ("worked-in", "site/deep"),
+                ("worked-in", "within"),
+                ("worked-in", "real/../site"),
+                ("own", "twice"),
+                ("own", "../worked-in/site"),
+            ] {
+                let error = said(file, refused, level, None).unwrap_or_else(|| panic!("{level:?} {refused}"));
+                assert!(error.contains("/job.toml asks to work in"), "{error}");
+                assert!(error.contains("is a link in a folder in which agents have worked"), "{error}");
+                assert_eq!(said(file, refused, level, Some(root.join("keys"))), None, "a person names it");
+            }
+            assert_eq!(said("worked-in", "real", level, None), None);
+        }
+        for own in ["link", "link/deep", "to-tree", "to-tree/real"] {
+            assert_eq!(said("own", own, off, None), None, "a link of the user: {own}");
+        }
+        assert_eq!(said("worked-in/within", ".", off, None), None, "a person names the file");
     }
 
     // N6

@@ -1,8 +1,11 @@
 //! What lists allow beyond the level of a sandbox, and which file says so.
 
+use std::path::{Path, PathBuf};
+
 use baton_runtime::core::Workflow;
 use baton_runtime::core::visible::visible_name;
-use baton_runtime::core::workflow::Sandbox;
+use baton_runtime::core::workflow::{Sandbox, SharedFiles};
+use baton_runtime::sandbox::{listed_paths, shared_files as look_for_shared};
 
 use super::Task;
 use crate::args::LocationArgs;
@@ -24,6 +27,17 @@ const SANDBOX_LISTS: [(&str, ListOfSandbox); 3] = [
     ("read", |sandbox| sandbox.read.clone()),
     ("write", |sandbox| sandbox.write.clone()),
 ];
+
+/// What confined agents of a workflow can write in a folder, and what has names elsewhere as well; nothing where there is none. Looks at
+/// every file, up to a bound.
+pub(crate) fn shared_files(workflow: &Workflow, folder: &Path) -> Option<SharedFiles> {
+    if !workflow.roles.values().any(|role| role.sandbox.is_on()) {
+        return None;
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let listed = listed_paths(Some(&workflow.writable_by_agents()), home.as_deref(), folder);
+    Some(look_for_shared(folder, &listed)).filter(SharedFiles::is_worth_telling)
+}
 
 impl Task {
     /// "sandbox: by lists, executor can connect to github.com:443 (job.toml); read ~/.cargo (/h/.config/baton/config.toml)"; nothing

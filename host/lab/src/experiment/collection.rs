@@ -86,7 +86,9 @@ pub fn collect(
         .unwrap_or_default();
     let mut now = MetricsCache { schema: MEMORY_SCHEMA, runs: BTreeMap::new() };
     let (mut found, mut has_changed) = (CollectedRuns::default(), false);
-    for state in StateDir::all_below(state_root)? {
+    let states = StateDir::find_all(state_root)?;
+    found.unreadable.extend(states.unreadable.into_iter().map(|(folder, error)| (folder, error.to_string())));
+    for state in states.states {
         let key = state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut known = memory.runs.remove(&key).unwrap_or_default();
         let opened = Journal::open_read_only(&state).and_then(|journal| Ok((journal.runs()?, journal)));

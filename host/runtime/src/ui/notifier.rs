@@ -262,6 +262,7 @@ mod tests {
 
     use super::*;
     use crate::boundaries;
+    use crate::held_settings::HeldSettings;
 
     fn wait(phase: &str) -> ProgressEvent {
         ProgressEvent::QuotaWait {
@@ -299,9 +300,11 @@ mod tests {
     fn herald(dir: &std::path::Path, command: &str) -> Notifier {
         let notify = NotifySettings { command: Some(command.to_owned()), bell: false };
         let run = RunId::new("r-7f");
+        let state = StateDir::open(&dir.join("state"), dir).unwrap();
         let boundaries = Boundaries::new(boundaries::BoundaryParts {
             run: run.clone(),
-            state: StateDir::open(&dir.join("state"), dir).unwrap(),
+            settings: HeldSettings::of(&state, &run, false),
+            state,
             workspace: dir.to_owned(),
             own_exe: "baton".into(),
             environment: Default::default(),
@@ -311,7 +314,6 @@ mod tests {
             task_folder: Default::default(),
             ordinal: Default::default(),
             remaining: Default::default(),
-            settings: None,
         });
         Notifier::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }

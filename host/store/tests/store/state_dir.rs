@@ -130,3 +130,34 @@ fn reading_goes_on_beside_a_host_that_writes() {
     journal.append_wait(&run, vec![text_entry(2, "more")], baton_store::Durability::Durable).unwrap();
     assert_eq!(read(&reader, &run).len(), 2);
 }
+
+#[test]
+fn a_folder_that_cannot_be_read_hides_no_other() {
+    let place = StoreFixture::new();
+    place.journal();
+    let root = place.folder.path().join("state");
+    let make = |name: &str| {
+        let folder = root.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        folder
+    };
+    let open = make("00000000000000aa");
+    std::fs::write(open.join("workspace"), "/w\n").unwrap();
+    std::fs::write(open.join("journal.sqlite"), "").unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o722)).unwrap();
+    let no_note = make("00000000000000bb");
+    std::fs::create_dir(no_note.join("workspace")).unwrap();
+    // What is not yet a state, has just gone, or is none.
+    make("00000000000000cc");
+    std::os::unix::fs::symlink("gone", root.join("00000000000000dd")).unwrap();
+    std::fs::create_dir_all(make("other").join("workspace")).unwrap();
+
+    let found = StateDir::find_all(&root).unwrap();
+    let readable = vec![place.state.clone()];
+    assert_eq!((&found.states, StateDir::all_below(&root).unwrap()), (&readable, readable.clone()));
+    let unreadable: Vec<&Path> = found.unreadable.iter().map(|(folder, _)| folder.as_path()).collect();
+    assert_eq!(unreadable, [open, no_note]);
+    assert!(matches!(found.unreadable[0].1, StoreError::NotPrivate { .. }), "{:?}", found.unreadable);
+    assert_eq!(StateDir::find_all(&root.join("absent")).unwrap().states, []);
+}

@@ -43,6 +43,18 @@ async fn a_command_passes_fails_or_is_ended_by_a_signal() {
 }
 
 #[tokio::test]
+async fn python_keeps_what_it_compiles_outside_of_the_workspace_in_commands_that_nothing_confines() {
+    // N6: it ran what an agent had compiled there in the place of a source.
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(folder.path()).unwrap().with_python_cache("/own".into());
+    let confined = workspace.clone().within(vec!["env".into()]);
+    for (workspace, expected) in [(workspace, "/own\n"), (confined, "\n")] {
+        let told = workspace.verify("echo \"$PYTHONPYCACHEPREFIX\"", AMPLE).await.unwrap();
+        assert_eq!(told.findings, expected);
+    }
+}
+
+#[tokio::test]
 async fn the_limit_ends_a_command_with_all_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let command =

@@ -1,6 +1,6 @@
 //! `baton experiment power`: how many runs it takes to find an effect that is worth having, in words. Starts nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baton_lab::experiment::power::{PastRuns, PowerQuestion, SampleSize, needed, past};
 use baton_lab::run_metrics::{RunMetrics, measure};
@@ -8,7 +8,7 @@ use baton_lab::stats::StatsError;
 use baton_lab::stats::power::PowerGoal;
 use baton_runtime::core::RunId;
 use baton_runtime::journal_of;
-use baton_runtime::store::{Journal, StateDir};
+use baton_runtime::store::{Journal, StateDir, StoreError};
 use clap::{Args, ValueHint};
 use serde_json::json;
 
@@ -155,9 +155,21 @@ fn runs(args: &ExperimentPowerArgs) -> anyhow::Result<Vec<RunMetrics>> {
     let mut found = Vec::new();
     if args.all {
         let root = location::state_root(&at(args.state_dir.as_deref()))?;
-        for state in StateDir::all_below(&root)? {
-            let journal = Journal::open_read_only(&state)?;
-            for run in journal.runs()? {
+        let states = StateDir::find_all(&root)?;
+        let skipped = |folder: &Path, error: &StoreError| {
+            stdio::progress(&format!("the runs of {} are left out: {error}", folder.display()));
+        };
+        states.unreadable.iter().for_each(|(folder, error)| skipped(folder, error));
+        for state in states.states {
+            let opened = Journal::open_read_only(&state).and_then(|journal| Ok((journal.runs()?, journal)));
+            let (runs, journal) = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    skipped(state.workspace(), &error);
+                    continue;
+                }
+            };
+            for run in runs {
                 match measure(&journal, &run.run) {
                     Ok(measures) => found.push(measures),
                     Err(error) => stdio::progress(&format!("run {} is skipped: {error}", run.run)),

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_lab::replay::RecordedRun;
 use baton_runtime::core::RunId;
-use baton_runtime::store::{ArtifactStore, Journal, StateDir};
+use baton_runtime::store::{ArtifactStore, FoundStates, Journal, StateDir};
 use baton_runtime::{RuntimeError, journal_of};
 
 use crate::args::LocationArgs;
@@ -39,7 +39,10 @@ pub(super) fn find(named: &[String], all: bool, place: &LocationArgs) -> anyhow:
 fn resolve_name(name: &str, place: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
     let folder = Path::new(name);
     if name.contains('/') || folder.is_dir() {
-        let states = StateDir::all_below(folder)?;
+        let FoundStates { states, unreadable } = StateDir::find_all(folder)?;
+        if let Some((_, error)) = unreadable.into_iter().next() {
+            return Err(error.into());
+        }
         if !states.is_empty() {
             return states
                 .iter()

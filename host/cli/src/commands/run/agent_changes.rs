@@ -91,15 +91,18 @@ pub(super) fn expect_no_agent_changes(
                 None => gone.as_deref().map(|gone| earlier.removed_since(gone)).transpose()?.flatten(),
                 suspected => suspected,
             };
-            suspected.map(|SuspectedChange { run, file, is_overlooked }| {
+            suspected.map(|SuspectedChange { run, folder, file, is_overlooked }| {
                 let name = if file.ends_with(path) { path } else { file };
                 let name = name.display();
+                let of = folder.map(|folder| format!(" of {}", folder.display())).unwrap_or_default();
                 match is_overlooked {
                     true => format!(
-                        "{name} may have been changed while run {run} worked, in a folder with more files than Baton compares, and an \
+                        "{name} may have been changed while run {run}{of} worked, among files that Baton does not compare there, and an \
                          agent may have done it"
                     ),
-                    false => format!("{name} was changed while run {run} worked, and an agent may have done it"),
+                    false => {
+                        format!("{name} was changed while run {run}{of} worked, and an agent may have done it")
+                    }
                 }
             })
         }

@@ -77,6 +77,7 @@ pub(super) fn check(
         plan: shape.plan.map(|plan| TickedPlan { path: join(base, plan.get()), boxes: Vec::new() }),
         commits,
         next_run_files: Vec::new(),
+        shared_files: None,
     };
     (workflow, said)
 }

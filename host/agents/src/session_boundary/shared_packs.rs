@@ -1,0 +1,45 @@
+//! Packs of a repository that it shares with another one: `git clone` of a folder makes hard links of them. Git replaces packs and never
+//! changes one, so they can stay as they are.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where git keeps them.
+const PACKS: &str = ".git/objects/pack";
+/// Each is a mount of its own. What comes after that many is not held.
+const FILES_MAX: usize = 64;
+
+/// The files of packs with names elsewhere, from the root of the repository, in the order of their names.
+pub(super) fn shared_packs(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root.join(PACKS)).into_iter().flatten().flatten();
+    let is_shared = |about: &fs::Metadata| about.is_file() && about.nlink() > 1;
+    let shared = entries.filter(|entry| entry.metadata().as_ref().is_ok_and(is_shared));
+    let mut paths: Vec<PathBuf> = shared.map(|entry| Path::new(PACKS).join(entry.file_name())).collect();
+    paths.sort();
+    paths.truncate(FILES_MAX);
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_with_names_in_another_repository_are_held() {
+        // N6: an agent changed the history of the repository that its own was cloned from.
+        let place = tempfile::tempdir().unwrap();
+        let (own, other) = (place.path().join("own"), place.path().join("other"));
+        for repository in [&own, &other] {
+            fs::create_dir_all(repository.join(PACKS)).unwrap();
+        }
+        for name in ["pack-1.idx", "pack-1.pack"] {
+            fs::write(other.join(PACKS).join(name), "").unwrap();
+            fs::hard_link(other.join(PACKS).join(name), own.join(PACKS).join(name)).unwrap();
+        }
+        fs::write(own.join(PACKS).join("pack-2.pack"), "").unwrap();
+        let expected = ["pack-1.idx", "pack-1.pack"].map(|name| Path::new(PACKS).join(name));
+        assert_eq!(shared_packs(&own), expected);
+        assert_eq!(shared_packs(place.path()), [] as [PathBuf; 0]);
+    }
+}
