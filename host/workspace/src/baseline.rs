@@ -71,13 +71,15 @@ pub struct CurrentFile {
     pub differs: bool,
     /// Content address, if it is there and could be hashed.
     pub digest: Option<Digest>,
+    /// When its content was last written, in nanoseconds since the epoch, as its file system says: who restores a file may set it back.
+    /// 0 if it is gone.
+    pub modified_ns: i64,
     /// When it was last written or moved to its place, or, if it is gone, when the nearest folder above it was last changed, in
     /// nanoseconds since the epoch.
     pub touched_ns: Option<i64>,
     /// Where it is: facts may carry another name.
     pub(crate) place: PathBuf,
     pub(crate) bytes: u64,
-    modified_ns: i64,
 }
 
 impl CurrentFile {

@@ -2,6 +2,8 @@
 //! (see `isolated_git_dir.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
 //! that goes through one counts as not committed once it was written again, even with the same content.
 
+pub(crate) mod history;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use baton_core::Digest;
 use baton_core::facts::{COMMITS_NAMED, Commit, GitFacts};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::Workspace;
@@ -313,26 +315,44 @@ impl GitReader<'_> {
 
     /// One question to git; nothing where it fails or does not answer in time.
     async fn ask(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, BlockingPipe> {
-        let Repository { top, git_dir, common_dir } = &self.view.repository;
-        let folders: [&Path; 3] = [top, git_dir, common_dir];
-        blocking_pipes::unless_it_waits(&folders, self.answer(arguments)).await
+        self.ask_with_input(arguments, &[]).await
     }
 
-    async fn answer(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+    /// The same with something to read.
+    async fn ask_with_input(
+        &self,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Option<Vec<u8>>, BlockingPipe> {
+        let Repository { top, git_dir, common_dir } = &self.view.repository;
+        let folders: [&Path; 3] = [top, git_dir, common_dir];
+        blocking_pipes::unless_it_waits(&folders, self.answer(arguments, input)).await
+    }
+
+    async fn answer(&self, arguments: &[&str], input: &[u8]) -> Option<Vec<u8>> {
         self.view.repository.expect_unmoved().ok()?;
         let mut git = Command::from(self.view.git());
         git.args(arguments)
             .current_dir(self.workspace.root())
             .env("GIT_ATTR_SOURCE", self.view.empty_tree)
             .env("GIT_OPTIONAL_LOCKS", "0")
-            .stdin(Stdio::null())
+            .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true);
         let answer = async {
             let mut child = git.spawn().ok()?;
             let mut answer = Vec::new();
-            child.stdout.take()?.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.ok()?;
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take()?);
+            let write = async {
+                // What it does not read any more, it does not need: whether it fails says how it ends.
+                if let Some(mut stdin) = stdin {
+                    let _ = stdin.write_all(input).await;
+                }
+            };
+            let mut stdout = stdout.take(MAX_ANSWER_BYTES);
+            let (read, ()) = tokio::join!(stdout.read_to_end(&mut answer), write);
+            read.ok()?;
             if answer.len() as u64 == MAX_ANSWER_BYTES {
                 child.kill().await.ok()?;
                 answer.truncate(answer.iter().rposition(|byte| *byte == 0)? + 1);

@@ -217,6 +217,35 @@ impl Workspace {
         Ok(git::as_committed(self, commit, files).await?)
     }
 
+    /// The names of those of these files that are as this commit, or one before it, has them at their paths, so far as the newest thousand
+    /// commits tell that changed each. The history of the commits in `without` is not read. None without git.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn as_in_history(
+        &self,
+        commit: &str,
+        without: &[&str],
+        files: &[CurrentFile],
+    ) -> Result<BTreeSet<String>, WorkspaceError> {
+        self.held()?;
+        Ok(git::history::as_in_history(self, commit, without, files).await?)
+    }
+
+    /// The names of those of these files, each with what work left of it, that are as a commit since `start` has them, on HEAD, a branch or
+    /// a tag, although no commit on HEAD since then has had what work left. None without git; `start` may be empty.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn replaced_by_commits(
+        &self,
+        start: &str,
+        files: &[(&CurrentFile, &ChangedFile)],
+    ) -> Result<BTreeSet<String>, WorkspaceError> {
+        self.held()?;
+        Ok(git::history::replaced_by_commits(self, start, files).await?)
+    }
+
     /// The newest commit on HEAD that was made by then. None without git.
     ///
     /// # Errors

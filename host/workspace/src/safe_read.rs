@@ -4,8 +4,10 @@
 use std::io::{self, Read as _};
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use baton_sandbox::has_name_in;
 use cap_std::fs::{File, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
@@ -24,7 +26,10 @@ pub(crate) fn read(
     let failed =
         |source| WorkspaceError::Read { root: root.path().to_owned(), path: path.to_owned(), source };
     let file = open(root, relative).map_err(failed)?;
-    if !hidden.is_empty() && is_hidden(root, &real_path(&file, root, relative).map_err(failed)?, hidden) {
+    if !hidden.is_empty()
+        && (is_hidden(root, &real_path(&file, root, relative).map_err(failed)?, hidden)
+            || has_hidden_name(root, &file, hidden).map_err(failed)?)
+    {
         return Err(WorkspaceError::Hidden { path: path.to_owned() });
     }
     let mut bytes = Vec::new();
@@ -63,6 +68,16 @@ fn is_hidden(root: &WorkspaceRoot, real: &Path, hidden: &[PathBuf]) -> bool {
         let hidden = root.path().join(hidden);
         real.starts_with(hidden.canonicalize().unwrap_or(hidden))
     })
+}
+
+/// Whether the file that was opened is a hidden one by another name (a hard link).
+fn has_hidden_name(root: &WorkspaceRoot, file: &File, hidden: &[PathBuf]) -> io::Result<bool> {
+    let about = file.try_clone()?.into_std().metadata()?;
+    let places = || -> Vec<PathBuf> {
+        let places = hidden.iter().map(|hidden| root.path().join(hidden));
+        places.map(|place| place.canonicalize().unwrap_or(place)).collect()
+    };
+    Ok(about.nlink() > 1 && has_name_in(&places(), &about))
 }
 
 #[cfg(test)]
@@ -107,6 +122,13 @@ mod tests {
         symlink("../secrets", root.join("sub/in")).unwrap();
         symlink("secrets/deep/a.txt", root.join("link.txt")).unwrap();
         symlink("env", root.join(".env")).unwrap();
+        for (from, to) in [
+            ("env", "sub/by-name"),
+            ("secrets/deep/a.txt", "sub/deep-by-name"),
+            ("sub/free.txt", "sub/other"),
+        ] {
+            fs::hard_link(root.join(from), root.join(to)).unwrap();
+        }
         let opened = WorkspaceRoot::open(&root).unwrap();
         let hidden = [root.join("secrets"), PathBuf::from(".env"), PathBuf::from("absent")];
         let read = |path: &str| read(&opened, path, 99, &hidden).map_err(|error| error.to_string());
@@ -118,6 +140,8 @@ mod tests {
             "sub/../secrets/./deep/a.txt",
             ".env",
             "env",
+            "sub/by-name",
+            "sub/deep-by-name",
         ] {
             let error = read(path).unwrap_err();
             assert!(error.contains("`hide`"), "{path}: {error}");

@@ -16,6 +16,7 @@
 //! | `worktrees/protected_paths.rs` | what agents neither make nor change, in their commits as well |
 //! | `worktrees/merge.rs` | what a tree holds into another one, and conflicts there |
 //! | `worktrees/pending_change.rs` | a change of a place, written down before it is made, and finished after a crash |
+//! | `worktrees/whole_files.rs` | files of a place, each replaced as a whole |
 //! | `worktrees/land.rs` | what came together, back to where it began |
 //! | `worktrees/branch_commit.rs` | what a phase changed in the workspace, committed on its branch |
 //! | `worktrees/undo.rs` | what a run landed, taken back |
@@ -53,6 +54,7 @@ mod snapshot;
 mod start_note;
 mod state_diff;
 mod undo;
+mod whole_files;
 mod worktree;
 mod worktree_error;
 mod worktree_link;
@@ -387,7 +389,11 @@ impl RunWorktrees {
             return self.workspace_place(repo).await;
         }
         let gone = || WorktreeError::Gone { tree: tree.clone(), path: self.path_of(tree) };
-        let repository = self.made_in(repo, tree).ok_or_else(gone)?;
+        let mut made = self.made_in(repo, tree);
+        if made.is_none() && self.register_again(repo, tree).await? {
+            made = self.made_in(repo, tree);
+        }
+        let repository = made.ok_or_else(gone)?;
         self.hold_link(tree, &repository.top)?;
         let place = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
         if !place.is_sound().await? {

@@ -210,7 +210,7 @@ impl RunWorktrees {
         let left = self.reference(LEFT, place.tree.as_str());
         place.set_ref(&left, &kept).await?;
         let tree = now.with(&back).await?;
-        now.overwrite(&tree).await?;
+        self.overwrite(place, &now, &tree).await?;
         if whole {
             place.go_home_to(commit).await?;
         }

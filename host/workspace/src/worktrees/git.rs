@@ -95,6 +95,8 @@ pub(super) struct GitCall<'g> {
     is_without_attributes: bool,
     /// Where its answer goes.
     file: Option<PathBuf>,
+    /// Where it writes files, instead of the work tree.
+    within: Option<PathBuf>,
 }
 
 /// Where a call of git finds objects.
@@ -122,7 +124,8 @@ impl GitRunner {
     pub(super) fn call(&self, arguments: &[&str]) -> GitCall<'_> {
         let arguments = arguments.iter().map(OsString::from).collect();
         let objects = ObjectFolder::Own;
-        GitCall { git: self, arguments, input: Vec::new(), objects, is_without_attributes: false, file: None }
+        let (input, is_without_attributes) = (Vec::new(), false);
+        GitCall { git: self, arguments, input, objects, is_without_attributes, file: None, within: None }
     }
 
     /// The host's own objects; absent where it uses those of the repository.
@@ -181,6 +184,9 @@ impl GitRunner {
             }
             _ => git.env("GIT_OBJECT_DIRECTORY", self.view.repository_objects()),
         };
+        if let Some(folder) = &call.within {
+            git.current_dir(folder).env("GIT_WORK_TREE", folder);
+        }
         git.args(arguments)
             .envs(self.index.as_ref().map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
@@ -224,6 +230,12 @@ impl GitCall<'_> {
     /// Writes what it answers to a file.
     pub(super) fn into_file(mut self, file: &Path) -> Self {
         self.file = Some(file.to_owned());
+        self
+    }
+
+    /// Takes an empty folder for the work tree.
+    pub(super) fn within(mut self, folder: &Path) -> Self {
+        self.within = Some(folder.to_owned());
         self
     }
 

@@ -168,7 +168,7 @@ impl RunWorktrees {
             concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
         if !missing.is_empty() {
             let target = now.with(&missing).await?;
-            now.overwrite(&target).await?;
+            self.overwrite(place, &now, &target).await?;
         }
         if let Some(moves) = &change.branch {
             place.git.call(&["read-tree", "-i", "-m", &moves.from, &moves.to]).done().await?;

@@ -16,6 +16,7 @@ impl RunWorktrees {
         if is_new {
             self.0.refs.begin()?;
         }
+        self.clear_landings(&self.0.workspace);
         self.keep_info().await?;
         self.note_links().await?;
         self.note_start().await

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use super::WorktreeError;
@@ -52,12 +52,16 @@ impl RunRefs {
         }
     }
 
-    /// Whole or not at all.
+    /// Whole or not at all, after a power cut as well.
     fn write(&self, refs: &CommitsByName) -> Result<(), WorktreeError> {
         let beside = self.file.with_added_extension("new");
         let bytes = serde_json::to_vec(refs).map_err(|error| self.failed("write", error.into()))?;
         let folder = self.file.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = folder.and_then(|()| fs::write(&beside, bytes));
+        let written = folder.and_then(|()| {
+            let mut file = fs::File::create(&beside)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        });
         written.and_then(|()| fs::rename(&beside, &self.file)).map_err(|error| self.failed("write", error))
     }
 

@@ -1,5 +1,5 @@
-//! The real state of a tree, uncommitted work included, as a git tree; and a tree written over exactly that state. Works on
-//! a copy of the index, so that HEAD, index and files stay as they are while it looks.
+//! The real state of a tree, uncommitted work included, as a git tree. Works on a copy of the index, so that HEAD, index
+//! and files stay as they are while it looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -133,12 +133,6 @@ impl WorktreeSnapshot {
         self.git.call(&["read-tree", "-i", "-m"]).and(&tree).and(&self.tree).done().await?;
         self.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
         Ok(tree)
-    }
-
-    /// Writes another tree over it: git refuses before the first file where one of them is not as it was looked at.
-    pub(super) async fn overwrite(&self, with: &str) -> Result<(), WorktreeError> {
-        let write = ["read-tree", "-m", "-u", "--no-sparse-checkout"];
-        self.git.call(&write).and(&self.tree).and(with).done().await
     }
 }
 

@@ -95,6 +95,7 @@ impl RunWorktrees {
             Err(error) => return Err(error),
         };
         if !only_look {
+            self.clear_landings(&self.0.workspace);
             self.finish_undo(&place).await?;
         }
         let mut landed = self.records(&place, LANDED).await?;

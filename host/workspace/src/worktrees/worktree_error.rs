@@ -1,7 +1,7 @@
 //! Why something about a work tree did not work.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baton_core::{PhaseId, WorktreeName};
 
@@ -54,7 +54,7 @@ pub enum WorktreeError {
         why: String,
     },
     /// A tree is gone.
-    #[error("the work tree of {tree} is no longer at {}, and git cannot repair it; its committed work is on its branch", path.display())]
+    #[error("{}", gone(tree, path))]
     Gone {
         /// Which.
         tree: WorktreeName,
@@ -174,6 +174,14 @@ pub enum WorktreeError {
         /// Which.
         paths: Vec<String>,
     },
+    /// A file was changed in the moment in which it was to be replaced.
+    #[error(
+        "{path} was changed while Baton was writing files there, and it stays as it is: retry, and the change is taken into account"
+    )]
+    ChangedMeanwhile {
+        /// Which, from the top of the repository.
+        path: String,
+    },
     /// A command that makes a tree ready failed.
     #[error("the setup command {command:?} failed in {} ({how}):\n{tail}", root.display())]
     Setup {
@@ -225,4 +233,19 @@ pub enum WorktreeError {
     /// The command could not be run at all.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+}
+
+/// Where the work of a tree is that git does not have any more.
+fn gone(tree: &WorktreeName, path: &Path) -> String {
+    match path.is_dir() {
+        true => format!(
+            "git has no work tree of {tree} any more, as after its repository was removed and cloned again; its files are in {}, and on no \
+             branch unless they were committed and the repository still has that branch: restore the repository and retry, or copy the files",
+            path.display()
+        ),
+        false => format!(
+            "the work tree of {tree} is no longer at {}, and git cannot repair it; its committed work is on its branch",
+            path.display()
+        ),
+    }
 }

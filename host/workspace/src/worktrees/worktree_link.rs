@@ -7,9 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use baton_core::WorktreeName;
+use baton_core::{WorktreeName, git_link};
 
 use super::create::{failed, move_away};
+use super::worktree::Worktree;
 use super::{RunWorktrees, WorkspaceRepository, WorktreeError, fit};
 use crate::ReplacedFolder;
 use crate::isolated_git_dir::{Repository, WORK_TREES, hold_file, named_by, read};
@@ -76,6 +77,52 @@ impl RunWorktrees {
         hold_file(&dot_git, &link).map_err(|source| failed("write", &dot_git, source))?;
         self.0.mended.lock().unwrap_or_else(PoisonError::into_inner).push(tree.clone());
         Ok(())
+    }
+
+    /// Git knows a tree again whose entry went with the repository, as by a new clone. Its branch begins where the tree did if it is gone
+    /// too. Every file stays, so that what was committed there before counts as not committed yet.
+    pub(super) async fn register_again(
+        &self,
+        repo: &WorkspaceRepository,
+        tree: &WorktreeName,
+    ) -> Result<bool, WorktreeError> {
+        let (top, common_dir) = (self.path_of(tree), repo.repository.common_dir.clone());
+        let list = common_dir.join(WORK_TREES);
+        let Ok(link) = read(&self.link_of(tree)) else { return Ok(false) };
+        let Some(git_dir) = git_link::named_by(&link).map(|named| top.join(named)) else { return Ok(false) };
+        let is_folder = top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let is_list_link = list.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        let is_in_it = git_dir.parent() == Some(list.as_path());
+        if !is_folder || is_list_link || !is_in_it || git_dir.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        let made = Repository { top, git_dir, common_dir };
+        let workspace = self.workspace_place(repo).await?;
+        let fork = self.reference("fork", tree.as_str());
+        let Some(base) = workspace.commit(&fork).await? else { return Ok(false) };
+        let branch = format!("refs/heads/{}", self.branch_of(repo, tree));
+        match workspace.commit(&branch).await? {
+            Some(tip) if !workspace.holds(&base, &tip).await? => return Ok(false),
+            Some(_) => {}
+            None => {
+                workspace.git.deliver(&base).await?;
+                let set = workspace.git.call(&["update-ref", "--no-deref", &branch, &base]);
+                set.done().await?;
+            }
+        }
+        let dot_git = made.top.join(".git");
+        let files = [
+            ("commondir", b"../..\n".to_vec()),
+            ("HEAD", format!("ref: {branch}\n").into_bytes()),
+            ("gitdir", [dot_git.as_os_str().as_encoded_bytes(), b"\n"].concat()),
+        ];
+        let written = fs::create_dir_all(&list).and_then(|()| fs::create_dir(&made.git_dir)).and_then(|()| {
+            files.iter().try_for_each(|(name, text)| hold_file(&made.git_dir.join(name), text))
+        });
+        written.map_err(|source| failed("write", &made.git_dir, source))?;
+        let place = Worktree::new(self, repo, tree, self.view(tree, &made).await?);
+        place.git.call(&["reset", "-q"]).done().await?;
+        Ok(true)
     }
 
     /// A tree is gone, and what was kept for it goes.

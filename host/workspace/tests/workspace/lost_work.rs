@@ -178,3 +178,79 @@ async fn what_git_has_restored_is_as_a_commit_has_it() {
     assert_eq!(place.workspace.head_by(UnixMs(9_000)).await.unwrap(), None);
     assert!(!AssessFixture::plain().workspace.has_left(start.head()).await.unwrap());
 }
+
+#[tokio::test]
+async fn what_the_history_of_git_had_at_a_path_is_known() {
+    // A11: an older commit than that of the baseline, and the same content at another path.
+    let place = AssessFixture::with_git();
+    for content in ["oldest\n", "middle\n", "newest\n"] {
+        place.write("f*", content);
+        place.write("part/g", &format!("{content}{content}"));
+        place.commit();
+    }
+    let start = place.baseline().await;
+    for name in ["f*", "part/g"] {
+        place.write(name, "work\n");
+    }
+    let left = place.assess(&start).await.changed;
+    let known = async |f: &str, g: &str, without: &[&str]| {
+        place.write("f*", f);
+        place.write("part/g", g);
+        let now = place.workspace.differing(left.clone()).await.unwrap();
+        let found = place.workspace.as_in_history(start.head(), without, &now).await.unwrap();
+        found.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(known("oldest\n", "middle\nmiddle\n", &[]).await, "f* part/g");
+    assert_eq!(known("by user\n", "oldest\n", &[]).await, "");
+    assert_eq!(known("oldest\n", "middle\nmiddle\n", &[start.head()]).await, "", "it was read before");
+    assert_eq!(known("oldest\n", "by user\n", &["--all"]).await, "f*", "only a commit becomes an argument");
+    let inner = Workspace::open(&place.path().join("part")).unwrap();
+    place.write("part/g", "oldest\noldest\n");
+    let now = inner.differing(vec![ChangedFile { path: "g".to_owned(), ..left[1].clone() }]).await.unwrap();
+    assert_eq!(inner.as_in_history(start.head(), &[], &now).await.unwrap().len(), 1);
+    assert!(place.workspace.as_in_history("--all", &[], &now).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_commit_that_never_had_the_work_replaces_it() {
+    // A11
+    for (commands, is_replaced) in [
+        // Another commit came in its place, or a file of another branch.
+        (&["stash -q", "merge -q --ff-only hotfix"][..], true),
+        (&["checkout -q hotfix -- a"][..], true),
+        // It was committed, and changed by a commit after that.
+        (
+            &[
+                "commit -qam work",
+                "checkout -q -B main",
+                "merge -q -s ours --no-edit hotfix",
+                "checkout -q hotfix -- a",
+            ][..],
+            false,
+        ),
+    ] {
+        let place = AssessFixture::with_git();
+        place.write("a", "before\n");
+        place.commit();
+        place.git(&["checkout", "-q", "-b", "hotfix"]);
+        place.write("a", "hotfix\n");
+        place.commit();
+        place.git(&["checkout", "-q", "main"]);
+        let start = place.baseline().await;
+        place.write("a", "work\n");
+        let left = place.assess(&start).await.changed;
+        for command in commands {
+            place.git(&command.split(' ').collect::<Vec<_>>());
+        }
+        let now = place.workspace.differing(left.clone()).await.unwrap();
+        assert_eq!(now.len(), 1);
+        let files = [(&now[0], &left[0])];
+        let replaced = place.workspace.replaced_by_commits(start.head(), &files).await.unwrap();
+        assert_eq!(replaced.contains("a"), is_replaced, "{commands:?}");
+        // What the user edits is theirs.
+        place.write("a", "by user\n");
+        let now = place.workspace.differing(left.clone()).await.unwrap();
+        let files = [(&now[0], &left[0])];
+        assert!(place.workspace.replaced_by_commits(start.head(), &files).await.unwrap().is_empty());
+    }
+}

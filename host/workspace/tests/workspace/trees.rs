@@ -12,3 +12,4 @@ mod objects;
 mod to_branch;
 mod undo;
 mod user_filters;
+mod whole_files;

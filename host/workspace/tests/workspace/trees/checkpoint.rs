@@ -300,3 +300,32 @@ async fn a_file_that_is_too_large_is_named_and_not_read() {
     world.write(".gitignore", "*.bin\n");
     world.checkpoint("20").await;
 }
+
+#[tokio::test]
+async fn a_tree_is_known_again_after_its_repository_was_cloned_again() {
+    // D9: the work of finished parts lay in folders that git did not know any more.
+    let mut world = WorktreesFixture::new();
+    world.trees.note_repository().await.unwrap();
+    world.write("mine.txt", "not committed");
+    let base = world.checkpoint("20").await;
+    let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
+    a.write("new.txt", "of a");
+    b.write("a.txt", "ONE\ntwo\nthree\n");
+    b.git(&["commit", "-qam", "by the agent"]);
+    let clone = world.dir.path().join("clone");
+    world.git(&["clone", "-q", "--no-local", ".", clone.to_str().unwrap()]);
+    fs::remove_dir_all(world.root.join(".git")).unwrap();
+    fs::rename(clone.join(".git"), world.root.join(".git")).unwrap();
+    world.restart();
+    world.trees.note_repository().await.unwrap();
+    assert_eq!(world.begin("20a", &base).await.read("new.txt").unwrap(), "of a");
+    for part in [&a, &b] {
+        let merged = world.merge(part, "20").await;
+        assert!(matches!(merged, baton_workspace::MergeResult::Merged { .. }), "{merged:?}");
+    }
+    let landing = world.land("20", &base, &[&a, &b]).await;
+    assert!(matches!(landing, baton_workspace::LandResult::Landed { committed: false, .. }), "{landing:?}");
+    assert_eq!(world.read("new.txt").unwrap(), "of a");
+    assert_eq!(world.read("a.txt").unwrap(), "ONE\ntwo\nthree\n");
+    assert_eq!(world.read("mine.txt").unwrap(), "not committed");
+}
