@@ -9,7 +9,7 @@ use crate::support::{CommandOutput, TestWorkspace, until};
 
 /// How the folder is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum FolderKind {
+pub(crate) enum FolderKind {
     Plain,
     Repository,
     /// With changes that are not committed when the run begins.
@@ -20,12 +20,12 @@ enum FolderKind {
 
 /// A run whose host ended while the agent of its last phase was at work. The phases before it, named by their objectives, have done their
 /// part: what the shell commands of `work` do.
-struct InterruptedRun {
-    stage: TestWorkspace,
+pub(crate) struct InterruptedRun {
+    pub(crate) stage: TestWorkspace,
     kind: FolderKind,
 }
 
-fn sh(folder: &Path, command: &str) {
+pub(crate) fn sh(folder: &Path, command: &str) {
     let identity = ["t", "t@example.org"];
     let done = Command::new("sh")
         .args(["-ec", command])
@@ -39,7 +39,7 @@ fn sh(folder: &Path, command: &str) {
 }
 
 impl InterruptedRun {
-    fn new(kind: FolderKind, work: &[(&str, &str)], is_killed: bool) -> Self {
+    pub(crate) fn new(kind: FolderKind, work: &[(&str, &str)], is_killed: bool) -> Self {
         let run = Self::prepared(kind, work, "");
         run.interrupt(&["run", "job.toml"], is_killed);
         run
@@ -60,7 +60,7 @@ impl InterruptedRun {
     }
 
     /// `before` comes before everything else that an agent does.
-    fn prepared(kind: FolderKind, work: &[(&str, &str)], before: &str) -> Self {
+    pub(crate) fn prepared(kind: FolderKind, work: &[(&str, &str)], before: &str) -> Self {
         let mut stage = TestWorkspace::new();
         let top = stage.workspace.clone();
         if kind == FolderKind::PartOfRepository {
@@ -141,14 +141,14 @@ impl InterruptedRun {
         sh(&self.stage.path("."), command);
     }
 
-    fn resume(&self) -> CommandOutput {
+    pub(crate) fn resume(&self) -> CommandOutput {
         self.stage.write("go", "");
         self.stage.baton(&["resume"])
     }
 
     /// It asks about these objectives, and the work is done again.
     #[track_caller]
-    fn asks_about(&self, objectives: &[&str]) {
+    pub(crate) fn asks_about(&self, objectives: &[&str]) {
         let resumed = self.resume();
         assert_ne!(resumed.code, Some(0), "{:?}: {}", self.kind, resumed.stderr);
         let asks = |objective: &&str| {
@@ -158,13 +158,13 @@ impl InterruptedRun {
     }
 
     #[track_caller]
-    fn asks_nothing(&self) {
+    pub(crate) fn asks_nothing(&self) {
         let resumed = self.resume().expect(0);
         assert!(!resumed.stderr.contains("no longer in the folder"), "{}", resumed.stderr);
     }
 }
 
-const FIRST: (&str, &str) = ("first", "echo two >> a.txt");
+pub(crate) const FIRST: (&str, &str) = ("first", "echo two >> a.txt");
 const AGAIN: (&str, &str) = ("again", "echo three >> a.txt");
 
 // A11
@@ -273,7 +273,9 @@ fn what_the_user_commits_is_not_asked_about() {
     for kind in [FolderKind::Repository, FolderKind::ChangedRepository] {
         let run = InterruptedRun::new(kind, &[FIRST], false);
         // A commit of the second in which it was measured may be older.
-        sh(&run.stage.workspace, "sleep 1.1; echo better >> a.txt; git commit -q -m better a.txt");
+        let commit =
+            "sleep 1.1; git commit -q -m work a.txt; echo better >> a.txt; git commit -q -m better a.txt";
+        sh(&run.stage.workspace, commit);
         run.asks_nothing();
     }
 }

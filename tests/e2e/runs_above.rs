@@ -54,6 +54,7 @@ fn what_a_run_in_a_folder_above_changes_is_asked_about() {
         write("flows/job.toml", &format!("{}verify = \"touch mine\"\n", job("job")));
         run(false, &[]).expect(0);
         assert!(below.join("mine").exists(), "{listing:?}");
+        write("flows/job.toml", &job("job"));
         let changes = [
             ("echo 'verify = \"touch ran\"' >> flows/job.toml", "job.toml"),
             ("echo '# more' >> flows/work/agent.sh", "agent.sh"),

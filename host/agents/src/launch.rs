@@ -14,6 +14,7 @@ use baton_core::workflow::Role;
 use tokio::io::DuplexStream;
 
 use crate::command_allowlist::CommandAllowlist;
+use crate::session_boundary::UnheldTargets;
 use crate::session_files::SecretMask;
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
@@ -164,6 +165,9 @@ pub enum SpawnError {
         /// Name of the role.
         role: String,
     },
+    /// Not everything in the tree can be held that a sandbox keeps as it is.
+    #[error(transparent)]
+    UnheldTargets(UnheldTargets),
     /// The launch names no guard.
     #[error("the agent of {session} was not started: no guard command was given")]
     NoSupervisor {
@@ -192,6 +196,7 @@ impl SpawnError {
             | SpawnError::InAgentFolder { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::NotReady { .. }
+            | SpawnError::UnheldTargets(_)
             | SpawnError::NoScript { .. } => true,
             SpawnError::NoSupervisor { .. } | SpawnError::System { .. } => false,
         }

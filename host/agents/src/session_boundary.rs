@@ -1,9 +1,12 @@
 //! What a boundary needs to know of an agent: its program, its settings, what of its tree must stay as it is. And what is
 //! refused in a boundary, among the agent's other events.
 
+mod git_paths;
 mod git_settings;
+mod linked_targets;
 mod made_paths;
 mod shared_packs;
+mod tree_repositories;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,18 +24,28 @@ use baton_sandbox::{
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use self::git_paths::{
+    GIT_FOLDERS_TO_CREATE, LINK_FREE_GIT_PATHS, LINK_FREE_OBJECT_PATHS, PINNED_GIT_PATHS,
+    PROTECTED_GIT_PATHS, PROTECTED_OBJECT_PATHS, RUN_REFS, UNFINISHED_GIT_PATHS,
+};
 use self::git_settings::{named_by_settings, settings_of_user, within};
+pub use self::linked_targets::UnheldTargets;
+use self::linked_targets::add_linked_targets;
 use self::made_paths::{make_file, make_folder};
 use self::shared_packs::shared_packs;
+use self::tree_repositories::TreeRepositories;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program_lookup;
 use crate::session_files::text_of;
 
-/// Folders and files by which others are made to run commands: git's, Mercurial's, Baton's, and those of agents. By an edit in one of
+/// Folders and files by which others are made to run commands: git's, Mercurial's, Jujutsu's, Sapling's, Baton's, and those of agents. By an edit in one of
 /// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
 /// capitals, since there are file systems that have none.
-pub(crate) const COMMAND_SETTINGS: [&str; 47] = [
+pub(crate) const COMMAND_SETTINGS: [&str; 56] = [
+    // Skills bring programs, and servers that they need. The rest of the folder is text.
+    ".agents/skills",
     ".aider.conf.yml",
+    ".amazonq",
     ".amp",
     ".augment",
     ".baton",
@@ -47,6 +60,7 @@ pub(crate) const COMMAND_SETTINGS: [&str; 47] = [
     ".crush.json",
     ".cursor",
     ".factory",
+    ".fast-agent",
     ".gemini",
     ".git",
     // Agents of Copilot name MCP servers. The rest of the folder is the work's.
@@ -56,11 +70,15 @@ pub(crate) const COMMAND_SETTINGS: [&str; 47] = [
     ".github/mcp.json",
     ".goose",
     ".goosehints",
+    ".grok",
     // Mercurial's own hooks. Every commit changes the rest of the folder.
     ".hg/hgrc",
     ".hg/hgrc-not-shared",
     ".hg/sharedpath",
     ".iflow",
+    // Of Jujutsu: the rest of the folder changes with each command.
+    ".jj/repo/config.toml",
+    ".jj/workspace-config.toml",
     ".junie",
     ".kilo",
     ".kilocode",
@@ -74,11 +92,15 @@ pub(crate) const COMMAND_SETTINGS: [&str; 47] = [
     ".qoder",
     ".qwen",
     ".roo",
+    // Sapling's own hooks, as Mercurial's.
+    ".sl/config",
+    ".sl/sharedpath",
     ".vibe",
     ".vscode/mcp.json",
     ".windsurf",
     "baton.toml",
     "crush.json",
+    "fastagent.config.yaml",
     "kilo.jsonc",
     "opencode.json",
     "opencode.jsonc",
@@ -95,52 +117,6 @@ pub(crate) fn is_command_setting(path: &Path) -> bool {
     })
 }
 
-/// Of a repository: its settings, what makes it another one, and what git runs when the user goes on with a rebase. Its objects, its
-/// index and its branches are the work's.
-const PROTECTED_GIT_PATHS: [&str; 9] = [
-    ".git/config",
-    ".git/config.worktree",
-    ".git/hooks",
-    ".git/info",
-    ".git/modules",
-    ".git/worktrees",
-    ".git/commondir",
-    ".git/rebase-merge/git-rebase-todo",
-    ".git/sequencer/todo",
-];
-/// Of its objects: where git finds more of them, and what it believes about commits without a look at them. All work trees share it.
-const PROTECTED_OBJECT_PATHS: [&str; 4] = [
-    ".git/objects/info/alternates",
-    ".git/objects/info/commit-graph",
-    ".git/objects/info/commit-graphs",
-    ".git/objects/info/http-alternates",
-];
-/// Refs and branches of runs, and their reflogs. The host writes them while an agent works, so they are kept and never taken away.
-const RUN_REFS: [&str; 4] = ["refs/baton", "refs/heads/baton", "logs/refs/baton", "logs/refs/heads/baton"];
-/// Folders that are made before a boundary opens, so that they can be mounted: one that appeared later would be the user's or the
-/// host's as well as an agent's. Git removes the folder of its work trees when it is empty, so it gets an entry that git takes for a
-/// locked work tree without a folder; no work tree has a name that begins with a dot.
-const GIT_FOLDERS_TO_CREATE: [&str; 4] = ["hooks", "info", "modules", "worktrees/.baton"];
-/// What can be written, and is not exchanged: the host reads and writes through it while agents work.
-const PINNED_GIT_PATHS: [&str; 6] =
-    [".git/logs", ".git/logs/HEAD", ".git/objects", ".git/refs", ".git/refs/heads", ".git/reftable"];
-/// What git replaces itself, or may have to make. The user may have links there; an agent makes none.
-const LINK_FREE_GIT_PATHS: [&str; 12] = [
-    ".git/HEAD",
-    ".git/index",
-    ".git/lfs",
-    ".git/logs",
-    ".git/logs/HEAD",
-    ".git/objects",
-    ".git/objects/info",
-    ".git/objects/pack",
-    ".git/packed-refs",
-    ".git/refs",
-    ".git/reftable",
-    ".git/shallow",
-];
-/// Of these, what work trees share.
-const LINK_FREE_OBJECT_PATHS: [&str; 2] = [".git/objects/info", ".git/objects/pack"];
 /// A file by which a repository or a branch is named is not longer.
 const LINK_BYTES_MAX: u64 = 8 << 10;
 /// The folder of Baton's, in which agents report.
@@ -214,21 +190,24 @@ impl<'a> BoundaryContext<'a> {
     }
 
     /// What a command of the workflow needs to be confined. It is no agent, has no settings, and reports nothing.
-    pub fn for_command(self, sandbox: &'a Sandbox) -> BoundaryRequest<'a> {
+    ///
+    /// # Errors
+    /// Not everything can be held that links lead to.
+    pub fn for_command(self, sandbox: &'a Sandbox) -> Result<BoundaryRequest<'a>, UnheldTargets> {
         let targets = sandbox.network.clone().unwrap_or_default();
         let inbox = self
             .task_folder
             .filter(|folder| !folder.starts_with(BATON_FOLDER))
             .map(|folder| folder.join(INBOX));
-        let mut wanted = self.wanted(sandbox, targets);
+        let mut wanted = self.wanted(sandbox, targets)?;
         wanted.protect.extend(inbox);
-        wanted
+        Ok(wanted)
     }
 
     /// What an agent needs.
     ///
     /// # Errors
-    /// As for [`spawn`](crate::spawn), where its program is not there.
+    /// As for [`spawn`](crate::spawn), where its program is not there; [`SpawnError::UnheldTargets`] as for a command.
     pub fn for_agent(self, spec: &SpawnSpec, role: &'a Role) -> Result<BoundaryRequest<'a>, SpawnError> {
         let path = self.variable("PATH");
         let mut programs = vec![program_lookup::resolve(spec, role, self.own_exe, path)?];
@@ -239,7 +218,8 @@ impl<'a> BoundaryContext<'a> {
         let mounts = runs_agent(&spec.agent, "codex");
         // Of Baton's own folder, what belongs to other runs stays as it is.
         let open = self.task_folder.filter(|folder| folder.starts_with(BATON_FOLDER)).map(Path::to_owned);
-        let wanted = self.wanted(&role.sandbox, role.sandbox.targets(&spec.agent));
+        let targets = role.sandbox.targets(&spec.agent);
+        let wanted = self.wanted(&role.sandbox, targets).map_err(SpawnError::UnheldTargets)?;
         let scripts = role.script.iter().map(PathBuf::from).collect();
         Ok(BoundaryRequest {
             programs,
@@ -253,7 +233,8 @@ impl<'a> BoundaryContext<'a> {
 
     /// What nobody who is confined makes or changes, from the tree.
     pub fn kept(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
-        let mut kept = self.protected(sandbox);
+        // Before the first session of the run, which is refused if this is not all.
+        let (mut kept, _) = self.protected(sandbox, &TreeRepositories::of(self.tree, self.environment));
         kept.push(PathBuf::from(HEAD));
         kept
     }
@@ -262,21 +243,22 @@ impl<'a> BoundaryContext<'a> {
         self,
         sandbox: &'a Sandbox,
         targets: Vec<baton_core::workflow::NetworkTarget>,
-    ) -> BoundaryRequest<'a> {
+    ) -> Result<BoundaryRequest<'a>, UnheldTargets> {
         let (home, path) = (self.home(), self.variable("PATH"));
-        self.make_ready(sandbox);
-        let mut protect = self.protected(sandbox);
+        let repositories = TreeRepositories::of(self.tree, self.environment);
+        self.make_ready(sandbox, &repositories);
+        let (mut protect, followed) = self.protected(sandbox, &repositories);
+        if sandbox.level == SandboxLevel::Strict {
+            followed?;
+        }
         let mut planted = protect.clone();
-        protect.extend(RUN_REFS.map(|path| Path::new(".git").join(path)));
+        protect.extend(repositories.folders().flat_map(|folder| RUN_REFS.map(|path| folder.join(path))));
         protect.push(PathBuf::from(BATON_FOLDER));
-        protect.extend(shared_packs(self.tree));
-        let of_repository = |paths: &[&str]| match self.tree.join(".git").is_dir() {
-            true => paths.iter().map(PathBuf::from).collect(),
-            false => Vec::new(),
-        };
-        let (mut anchors, plain) = (of_repository(&PINNED_GIT_PATHS), of_repository(&LINK_FREE_GIT_PATHS));
-        let link_free = of_repository(&[".git"]);
-        anchors.extend(self.reflog());
+        protect.extend(repositories.folders().flat_map(|folder| shared_packs(self.tree, folder)));
+        let (mut anchors, plain) =
+            (repositories.paths(&PINNED_GIT_PATHS), repositories.paths(&LINK_FREE_GIT_PATHS));
+        let link_free = repositories.link_free();
+        anchors.extend(repositories.reflogs(self.tree));
         // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
         planted.push(PathBuf::from(HEAD));
         if !self.tree.join(".git").exists() {
@@ -287,14 +269,18 @@ impl<'a> BoundaryContext<'a> {
         let has_list = sandbox.write.as_ref().is_some_and(|paths| !paths.is_empty());
         let own_settings = if has_list { self.settings_of_host() } else { Vec::new() };
         let watched_beside = match self.own_of_tree() {
-            Some(_) => WatchedPaths {
-                planted: PROTECTED_OBJECT_PATHS.map(PathBuf::from).to_vec(),
+            Some(own) => WatchedPaths {
+                planted: PROTECTED_OBJECT_PATHS
+                    .map(PathBuf::from)
+                    .into_iter()
+                    .chain(UNFINISHED_GIT_PATHS.map(|name| own.join(name)))
+                    .collect(),
                 plain: LINK_FREE_OBJECT_PATHS.map(PathBuf::from).to_vec(),
                 link_free: vec![PathBuf::from(".git/objects")],
             },
             None => WatchedPaths::default(),
         };
-        BoundaryRequest {
+        Ok(BoundaryRequest {
             targets,
             home,
             workspace: self.workspace,
@@ -309,14 +295,15 @@ impl<'a> BoundaryContext<'a> {
             hidden: self.hidden,
             remaining: self.remaining,
             ..BoundaryRequest::of(sandbox, self.tree, self.folder, self.own_exe)
-        }
+        })
     }
 
     /// Makes what is mounted in the tree, and in the repository of the workspace, if it is one. What cannot be made is taken away if it appears.
-    fn make_ready(&self, sandbox: &Sandbox) {
+    fn make_ready(&self, sandbox: &Sandbox, repositories: &TreeRepositories) {
         if let Some(folder) = self.task_folder.filter(|_| sandbox.level == SandboxLevel::Strict) {
             make_folder(self.tree, &folder.join(INBOX));
         }
+        repositories.make_folders(self.tree, &GIT_FOLDERS_TO_CREATE);
         let dot_git = self.workspace.join(".git");
         if !dot_git.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
             return;
@@ -334,14 +321,6 @@ impl<'a> BoundaryContext<'a> {
         }
     }
 
-    /// The reflog of the branch that is checked out in the tree, which the host writes as well when it commits there.
-    fn reflog(&self) -> Option<PathBuf> {
-        let head = text_of(&self.tree.join(".git/HEAD"), LINK_BYTES_MAX)?;
-        let branch = Path::new(head.strip_prefix("ref: ")?.trim_end());
-        let is_plain = branch.components().all(|part| matches!(part, Component::Normal(_)));
-        is_plain.then(|| Path::new(".git/logs").join(branch))
-    }
-
     /// The folders with the reflogs of the branches of the run, and with these, if the tree is one of the run.
     fn branches(&self) -> Option<[PathBuf; 2]> {
         let own = self.own_of_tree()?;
@@ -354,41 +333,39 @@ impl<'a> BoundaryContext<'a> {
         Some([Path::new("logs").join(&of_run), of_run])
     }
 
-    /// What stays as it is in the tree: what others would run or be judged by.
-    fn protected(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
+    /// What stays as it is in the tree: what others would run or be judged by. With it, whether this is all that links lead to.
+    fn protected(
+        &self,
+        sandbox: &Sandbox,
+        repositories: &TreeRepositories,
+    ) -> (Vec<PathBuf>, Result<(), UnheldTargets>) {
         let is_repository = self.tree.join(".git").is_dir();
         let of_agents = COMMAND_SETTINGS
             .iter()
             .filter(|name| **name != BATON_FOLDER && !(is_repository && **name == ".git"));
-        let of_repository = PROTECTED_GIT_PATHS
-            .iter()
-            .chain(&PROTECTED_OBJECT_PATHS)
-            .filter(|path| is_repository || !path.starts_with(".git/"));
+        let beside_git = PROTECTED_GIT_PATHS.iter().filter(|path| !path.starts_with(".git/"));
         let files = sandbox.protect.iter().map(PathBuf::from).chain(self.settings_of_agents());
         let of_files = files.flat_map(|file| {
             let of_tree = within(self.tree, &file);
             if of_tree.is_empty() { within(self.workspace, &file) } else { of_tree }
         });
         let mut paths: Vec<PathBuf> =
-            of_agents.chain(of_repository).map(PathBuf::from).chain(of_files).collect();
-        paths.extend(named_by_settings(self.tree, self.environment));
+            of_agents.chain(beside_git).map(PathBuf::from).chain(of_files).collect();
+        paths.extend(repositories.paths(&PROTECTED_GIT_PATHS));
+        paths.extend(repositories.paths(&PROTECTED_OBJECT_PATHS));
+        paths.extend(named_by_settings(self.tree, repositories, self.environment));
         // Those of a home that is kept in a repository, and a program of Baton that was built here.
         let of_host = self.own_settings().into_iter().chain([self.own_exe.to_owned()]);
         paths.extend(of_host.flat_map(|path| within(self.tree, &path)));
         // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
-        let real = |path: &PathBuf| {
-            let real = self.tree.join(path).canonicalize().ok()?;
-            Some(real.strip_prefix(self.tree).ok()?.to_owned()).filter(|real| !real.as_os_str().is_empty())
-        };
-        let real: Vec<PathBuf> = paths.iter().filter_map(real).collect();
-        paths.extend(real);
+        let followed = add_linked_targets(self.tree, &mut paths);
         // What is hidden by a link is hidden from the next run only if the link is still there.
         let hidden = listed_paths(Some(self.hide), self.home(), self.tree);
         let links = hidden.iter().flat_map(|path| LinkWalk::of(path).links);
         paths.extend(links.filter_map(|link| Some(link.strip_prefix(self.tree).ok()?.to_owned())));
         paths.sort();
         paths.dedup();
-        paths
+        (paths, followed)
     }
 
     /// What agents read of the user's own settings, which a link may lead into the tree.
@@ -442,7 +419,8 @@ impl<'a> BoundaryContext<'a> {
         let in_git = |path: &Path| beside(Path::new(".git").join(path), true);
         let mut written = vec![in_git(Path::new("objects"))];
         written.extend(PROTECTED_OBJECT_PATHS.map(|path| beside(PathBuf::from(path), false)));
-        written.extend(shared_packs(self.workspace).into_iter().map(|path| beside(path, false)));
+        let packs = shared_packs(self.workspace, Path::new(".git"));
+        written.extend(packs.into_iter().map(|path| beside(path, false)));
         if let Some([reflogs, branches]) = self.branches() {
             // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
             // the host writes for all of them: its git appends to whatever is there.

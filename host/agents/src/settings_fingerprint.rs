@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use baton_sandbox::PACKAGES;
 
+use crate::command_files::CommandFiles;
 use crate::session_boundary::COMMAND_SETTINGS;
 use crate::session_files::open_plain;
 
@@ -41,10 +42,23 @@ struct Bounds {
 /// There are more entries than are looked at.
 struct TooMany;
 
-/// What stands at each path below the tree where agents look for settings: the digest of a file, where a link leads. Folders of
-/// packages, and what is beyond a bound, have one fingerprint together; at a name with more than that, [`TOO_MANY_SETTINGS`].
+/// What stands at each path below the tree where agents look for settings, and at those that commands in the settings name: the digest of a
+/// file, where a link leads. Folders of packages, and what is beyond a bound, have one fingerprint together; at a name with more than that,
+/// [`TOO_MANY_SETTINGS`].
 pub fn settings_of_agents(tree: &Path) -> BTreeMap<PathBuf, String> {
-    settings_within(tree, BOUNDS)
+    let mut found = settings_within(tree, BOUNDS);
+    let commands = CommandFiles::of_settings(tree);
+    let named = commands.named().filter_map(|path| path.strip_prefix(tree).ok().map(Path::to_owned));
+    found.extend(fingerprints_at(tree, &named.collect::<Vec<_>>()));
+    found
+}
+
+/// What stands at each of these paths below a tree, which are relative to it, and below them: as [`settings_of_agents`] tells it.
+pub fn fingerprints_at<'p>(
+    tree: &Path,
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> BTreeMap<PathBuf, String> {
+    paths.into_iter().flat_map(|path| Walk::fingerprints(tree, path, BOUNDS)).collect()
 }
 
 fn settings_within(tree: &Path, bounds: Bounds) -> BTreeMap<PathBuf, String> {
@@ -284,6 +298,23 @@ mod tests {
             write(path, "{}");
             assert!(differs(path), "{path}");
         }
+    }
+
+    #[test]
+    fn what_commands_in_settings_name_is_seen_and_what_their_runners_read_is_not() {
+        // N6: an agent wrote a server of `.mcp.json`, and the next one started it without a question.
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path();
+        for (path, text) in [
+            (".mcp.json", r#"{"x": {"command": "sh", "args": ["server.sh"]}, "y": {"command": "npm t"}}"#),
+            ("server.sh", "true"),
+            ("package.json", "{}"),
+        ] {
+            write(&tree.join(path), text);
+        }
+        let before = settings_of_agents(tree);
+        ["server.sh", "package.json", "other.sh"].iter().for_each(|path| write(&tree.join(path), "false"));
+        assert_eq!(changed(&before, &settings_of_agents(tree)), ["server.sh"]);
     }
 
     #[test]

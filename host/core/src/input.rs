@@ -59,7 +59,7 @@ pub enum Input {
     WorkLost {
         /// Which phase changed them.
         phase: PhaseId,
-        /// Workspace-relative, `/` between components; at most [`LOST_FILES_NAMED`].
+        /// Workspace-relative, `/` between components; at most [`LOST_FILES_NAMED`]. Empty if the host cannot read which files it changed.
         files: Vec<String>,
         /// How many more there are.
         #[serde(default, skip_serializing_if = "is_default")]
@@ -67,6 +67,13 @@ pub enum Input {
         /// Objectives that a person accepted as they were lose work by it as well. False in journals of hosts that did not look at these.
         #[serde(default, skip_serializing_if = "is_default")]
         includes_accepted: bool,
+    },
+    /// A host ended after agents had called something done, and before a measurement looked at their work: the next one tells whether it
+    /// is there. Behind late reports, and before [`Input::Resumed`].
+    ClaimsUnmeasured {
+        /// The folder, or its repository, is not the one in which they worked: nothing of it is.
+        #[serde(default, skip_serializing_if = "is_default")]
+        is_folder_replaced: bool,
     },
     /// The deadline that core named has passed.
     Tick,
@@ -167,6 +174,7 @@ impl Input {
             Input::Started { .. } => "started",
             Input::Resumed => "resumed",
             Input::WorkLost { .. } => "work-lost",
+            Input::ClaimsUnmeasured { .. } => "claims-unmeasured",
             Input::Tick => "tick",
             Input::Outcome { .. } => "outcome",
             Input::Agent { .. } => "agent",

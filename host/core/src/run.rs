@@ -33,7 +33,7 @@
 //! | `run/refused_calls.rs` | calls that an agent was not allowed |
 //! | `run/agent_retries.rs` | retries that an agent makes by itself |
 //! | `run/resume.rs`, `run/lost_work.rs` | a host takes the run up again; what was done and is gone by then |
-//! | `run/past_looks.rs` | what earlier measurements of a phase found |
+//! | `run/past_looks.rs`, `run/claim_status.rs` | what earlier measurements of a phase found; what was said since, before a host ended |
 //! | `run/next_run_files.rs` | what may have changed of the files that the next run reads or runs |
 //! | `run/run_view.rs` | the state for people and programs |
 
@@ -44,6 +44,7 @@ mod agent_retries;
 mod bindings;
 mod branch_commits;
 mod checks;
+mod claim_status;
 mod committed_work;
 mod compaction_summary;
 mod conversation_resume;
@@ -235,6 +236,7 @@ impl Run {
                 self.start(run, workflow, pins, task_folder);
             }
             Input::Resumed => self.resume(),
+            Input::ClaimsUnmeasured { is_folder_replaced } => self.on_claims_unmeasured(*is_folder_replaced),
             Input::WorkLost { phase, files, beyond, includes_accepted } => {
                 self.on_work_lost(phase, files, *beyond, *includes_accepted);
             }

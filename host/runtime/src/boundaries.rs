@@ -21,7 +21,7 @@ use baton_store::StateDir;
 use baton_workspace::{ProtectedPaths, Workspace};
 
 use crate::error::BoxedError;
-use crate::held_settings::HeldSettings;
+use crate::held_files::HeldFiles;
 use crate::sessions::{self, AgentStartError, BOUNDARY_FOLDER};
 use crate::writable_places::{hidden_state_roots, note_lists, state_roots};
 
@@ -54,8 +54,8 @@ pub(crate) struct BoundaryParts {
     pub(crate) ordinal: AtomicU64,
     /// What agents have left in a tree and could not be taken away.
     pub(crate) remaining: RemainingPaths,
-    /// The settings of agents in its trees.
-    pub(crate) settings: HeldSettings,
+    /// The settings of agents in its trees, and the files by which agents are started.
+    pub(crate) held: HeldFiles,
 }
 
 impl BoundaryParts {
@@ -172,7 +172,7 @@ impl Boundaries {
         };
         if role.sandbox.level != SandboxLevel::Strict {
             let (workspace, environment) = (&self.0.workspace, &self.0.environment);
-            let same = self.0.settings.expect_same(tree, &spec.phase, &spec.session);
+            let same = self.0.held.expect_same(tree, &spec.phase, &spec.session, role.sandbox.is_on());
             same.map_err(|error| AgentStartError {
                 needs_a_person: error.needs_a_person(),
                 error: error.to_string(),
@@ -206,6 +206,7 @@ impl Boundaries {
                     | BoundaryError::Outside { .. }
                     | BoundaryError::OfHost { .. }
                     | BoundaryError::HostInTree { .. }
+                    | BoundaryError::OtherNames(_)
                     | BoundaryError::OfUser { .. } => true,
                     BoundaryError::System { .. } => false,
                 };
@@ -222,9 +223,14 @@ impl Boundaries {
         note_lists(&roots, &[tree, &parts.workspace], &listed_paths(sandbox.write.as_deref(), home, tree))
     }
 
+    /// Notes what agents of the run are started by, before one of them works. Blocking.
+    pub(crate) fn note_start(&self) -> io::Result<()> {
+        self.0.held.note_start()
+    }
+
     /// Notes that no agent of the run is at work any more. Blocking.
     pub(crate) fn note_end(&self) {
-        if let Err(error) = self.0.settings.note_end() {
+        if let Err(error) = self.0.held.note_end() {
             // The next run takes every change for one of these agents'.
             tracing::warn!("the settings of agents were not recorded: {error}");
         }
@@ -250,7 +256,7 @@ impl Boundaries {
         let number = parts.ordinal.fetch_add(1, Ordering::Relaxed);
         let name = SessionId::new(format!("{COMMAND}-{number}"));
         let root = workspace.root().to_owned();
-        let wanted = self.ground(&root, &name).for_command(&parts.command_sandbox);
+        let wanted = self.ground(&root, &name).for_command(&parts.command_sandbox)?;
         let confined = Boundary::open(wanted, &parts.machine)?;
         self.note_lists(&parts.command_sandbox, &root)?;
         Ok(ConfinedWorkspace { workspace: workspace.within(confined.0.command()), confined: Some(confined) })

@@ -494,7 +494,7 @@ fn or_failed(outcome: Result<ActionOutcome, BoxedError>) -> ActionOutcome {
     outcome.unwrap_or_else(|error| ActionOutcome::Failed { error: error.to_string() })
 }
 
-/// Whole or not at all: written beside, then renamed.
+/// Whole or not at all, also after a power cut: written beside, then renamed, each once it is on disk.
 async fn write_json(path: PathBuf, content: &impl Serialize) -> Result<(), BoxedError> {
     let bytes = serde_json::to_vec(content)?;
     let beside = path.with_extension("tmp");
@@ -505,6 +505,10 @@ async fn write_json(path: PathBuf, content: &impl Serialize) -> Result<(), Boxed
     let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&beside).await?;
     file.write_all(&bytes).await?;
     file.flush().await?;
+    file.sync_all().await?;
     tokio::fs::rename(&beside, &path).await?;
+    if let Some(folder) = path.parent() {
+        tokio::fs::File::open(folder).await?.sync_all().await?;
+    }
     Ok(())
 }

@@ -30,8 +30,8 @@ use crate::default_parallelism;
 use crate::effects::{EffectRunner, EffectRunnerParts};
 use crate::error::{BoxedError, RuntimeError};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, LoopChannels, RESULTS};
-use crate::held_settings::HeldSettings;
-use crate::lost_work::lost_work;
+use crate::held_files::{HeldFiles, StartedFiles};
+use crate::lost_work::{lost_work, unmeasured_claims};
 use crate::policies::shadow::{self, RunShadows};
 use crate::policies::{self, PolicyRegistry, RunArtifacts};
 use crate::projection::{self, ProjectionWriter};
@@ -261,9 +261,12 @@ impl WorkspaceHost {
         post.reject_rest(None).await;
         // Behind late reports: none of them brings files back.
         inputs.extend(lost_work);
-        inputs.push(Input::Resumed);
         let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
+            scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+        }
+        let unmeasured = unmeasured_claims(scribe.run(), &workspace, &trees, &self.state).await;
+        for input in unmeasured.into_iter().chain([Input::Resumed]) {
             scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
         Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat }))
@@ -297,12 +300,19 @@ impl WorkspaceHost {
             ordinal: AtomicU64::new(1),
             remaining: RemainingPaths::kept(&sessions::remaining_paths_file(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
-            settings: HeldSettings::of(
+            held: HeldFiles::of(
                 &self.state,
                 &run,
                 self.are_settings_held(begun.scribe.run().workflow()),
+                StartedFiles::of(begun.scribe.run().workflow(), self.workspace.root()),
             ),
         });
+        let (at_start, dir) = (boundaries.clone(), self.state.path().to_owned());
+        blocking(move || {
+            let what = "cannot record what agents of the run are started by";
+            at_start.note_start().map_err(|source| RuntimeError::State { what, dir, source: source.into() })
+        })
+        .await?;
         boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
         trees.hide_from_git(self.hidden_from_agents(begun.scribe.run().workflow()));
         let parts = EffectRunnerParts {

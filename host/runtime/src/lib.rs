@@ -15,6 +15,7 @@
 //! | `ui/attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policies/policy_set.rs` | looks that change nothing |
 //! | `writable_places.rs` | where agents of any run could write beyond their trees: the host looks for no program there |
 //! | `unfinished_run.rs` | which run the next `run` of a workflow goes on with |
+//! | `first_use.rs` | whether a run may have written what the next one uses for the first time |
 //! | `diff.rs` | what a run changed, by the states that are kept while it works |
 //! | `undo.rs` | takes back what a run landed |
 //! | `crash_injection.rs` | a hook for the crash tests |
@@ -31,10 +32,11 @@ mod dry_run;
 mod effects;
 mod error;
 mod event_loop;
+mod first_use;
 mod gc;
 mod handoff_history;
 mod handoff_validation;
-mod held_settings;
+mod held_files;
 mod host;
 mod lost_work;
 mod policies;
@@ -73,6 +75,7 @@ pub use control::{control, use_policy};
 pub use diff::{RunChanges, RunDiff, diff};
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
 pub use error::RuntimeError;
+pub use first_use::{UsedFiles, changed_before_first_use};
 pub use gc::{GcResult, RemovedRun, RetentionRule, gc};
 pub use handoff_history::{Author, FirstPrompt, HandoffEntry, Inspection, handoffs, inspect_document};
 pub use host::{run, sandbox_for};

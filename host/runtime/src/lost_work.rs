@@ -27,12 +27,17 @@ pub(crate) async fn lost_work(
     // The newest first.
     changes.reverse();
     changes.sort_by_key(|changes| Reverse(changes.measured_at));
-    let mut beyond = Vec::new();
-    for changes in &changes {
-        beyond.push(match changes.names_all {
-            true => Vec::new(),
+    let (mut beyond, mut unlisted, mut seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for (index, changes) in changes.iter().enumerate() {
+        let listed = match changes.names_all {
+            true => Some(Vec::new()),
             false => read_changes(changes_path(state, run.id(), changes.phase)).await,
-        });
+        };
+        let is_newest = seen.insert(changes.phase);
+        if is_newest && listed.is_none() && changes.unnamed > 0 {
+            unlisted.insert(index);
+        }
+        beyond.push(listed.unwrap_or_default());
     }
     for (changes, beyond) in changes.iter_mut().zip(&beyond) {
         let named: BTreeSet<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
@@ -45,22 +50,17 @@ pub(crate) async fn lost_work(
     }
     // Nearly always there is none.
     let differing = workspace.differing(left.into_values().cloned().collect()).await?;
-    if differing.is_empty() {
+    if differing.is_empty() && unlisted.is_empty() {
         return Ok(Vec::new());
     }
     let mut phases = Vec::new();
-    let mut committed = BTreeMap::new();
     for changes in changes {
         let baseline = read_baseline(baseline_path(state, run.id(), changes.phase)).await;
         let head_by_then = workspace.head_by(changes.measured_at).await?;
-        let heads = baseline.as_ref().map(Baseline::head).into_iter().chain(head_by_then.as_deref());
-        for head in heads {
-            if !committed.contains_key(head) {
-                committed.insert(head.to_owned(), workspace.as_committed(head, &differing).await?);
-            }
-        }
         phases.push(MeasuredPhase { changes, baseline, head_by_then });
     }
+    let committed = committed(workspace, &phases, &differing).await?;
+    let replaced = replaced(workspace, &phases, &differing).await?;
     let newest =
         phases.iter().filter_map(|phase| phase.baseline.as_ref()).max_by_key(|start| start.taken_ns());
     let has_left = match newest {
@@ -72,10 +72,88 @@ pub(crate) async fn lost_work(
             || trees.was_made_again()
             || newest.is_some_and(|newest| newest.is_of_other_folder(workspace)),
         committed,
+        replaced,
+        unlisted,
         agents_until: (!run.live_sessions().is_empty()).then(|| run.host_last_active()),
         phases,
     };
     Ok(history.lost(&differing))
+}
+
+/// What core is told of what agents called done since the last measurement, behind late reports; nothing where they did not.
+pub(crate) async fn unmeasured_claims(
+    run: &Run,
+    workspace: &Workspace,
+    trees: &RunWorktrees,
+    state: &StateDir,
+) -> Option<Input> {
+    if !run.has_unmeasured_claims() {
+        return None;
+    }
+    let mut newest: Option<Baseline> = None;
+    for changes in run.changes_in_workspace() {
+        let start = read_baseline(baseline_path(state, run.id(), changes.phase)).await;
+        newest = newest.into_iter().chain(start).max_by_key(Baseline::taken_ns);
+    }
+    let has_left = match &newest {
+        // Where git cannot tell, the next measurement meets it as well.
+        Some(newest) => workspace.has_left(newest.head()).await.unwrap_or(false),
+        None => false,
+    };
+    let is_of_other_folder = newest.is_some_and(|newest| newest.is_of_other_folder(workspace));
+    let is_folder_replaced = has_left || trees.was_made_again() || is_of_other_folder;
+    Some(Input::ClaimsUnmeasured { is_folder_replaced })
+}
+
+/// Which of the files are, by now, as the commits have them that were on HEAD while the phases worked, or as those before them had them.
+async fn committed(
+    workspace: &Workspace,
+    phases: &[MeasuredPhase<'_>],
+    differing: &[CurrentFile],
+) -> Result<BTreeMap<String, BTreeSet<String>>, WorkspaceError> {
+    let mut heads: BTreeMap<&str, UnixMs> = BTreeMap::new();
+    for phase in phases {
+        let start = phase.baseline.as_ref().map(|start| (start.head(), ms_of(start.taken_ns())));
+        let measured = phase.head_by_then.as_deref().map(|head| (head, phase.changes.measured_at));
+        for (head, at) in start.into_iter().chain(measured) {
+            let earliest = heads.entry(head).or_insert(at);
+            *earliest = at.min(*earliest);
+        }
+    }
+    // Where one of these counts, so do the earlier ones: their history need not be read again.
+    let mut heads: Vec<(&str, UnixMs)> = heads.into_iter().collect();
+    heads.sort_by_key(|(_, at)| *at);
+    let (mut committed, mut read) = (BTreeMap::new(), Vec::new());
+    for (head, _) in heads {
+        let mut files = workspace.as_committed(head, differing).await?;
+        files.extend(workspace.as_in_history(head, &read, differing).await?);
+        read.push(head);
+        committed.insert(head.to_owned(), files);
+    }
+    Ok(committed)
+}
+
+/// Which of the files are as a commit has them that was made or fetched since, without the work on them ever having been committed on HEAD.
+async fn replaced(
+    workspace: &Workspace,
+    phases: &[MeasuredPhase<'_>],
+    differing: &[CurrentFile],
+) -> Result<BTreeSet<String>, WorkspaceError> {
+    let mut by_start: BTreeMap<&str, Vec<(&CurrentFile, &ChangedFile)>> = BTreeMap::new();
+    for now in differing {
+        let last = phases.iter().find_map(|phase| {
+            let left = phase.changes.files.iter().find(|file| file.path == now.path)?;
+            Some((phase.baseline.as_ref().map_or("", Baseline::head), *left))
+        });
+        if let Some((start, left)) = last {
+            by_start.entry(start).or_default().push((now, left));
+        }
+    }
+    let mut replaced = BTreeSet::new();
+    for (start, files) in by_start {
+        replaced.extend(workspace.replaced_by_commits(start, &files).await?);
+    }
+    Ok(replaced)
 }
 
 /// A phase that works in the workspace, and what it began with, if that is known.
@@ -92,8 +170,12 @@ struct WorkHistory<'a> {
     phases: Vec<MeasuredPhase<'a>>,
     /// The folder, or its repository, is not the one in which the phases worked, or another branch or an older commit is checked out.
     was_replaced: bool,
-    /// Which of the files are, by now, as a commit has them.
+    /// Which of the files are, by now, as a commit has them, or had them before it.
     committed: BTreeMap<String, BTreeSet<String>>,
+    /// Which of them have been replaced by a commit that never had the work.
+    replaced: BTreeSet<String>,
+    /// Phases whose list of changes cannot be read.
+    unlisted: BTreeSet<usize>,
     /// Agents were at work when the last host ended: until then they may have changed any file themselves.
     agents_until: Option<UnixMs>,
 }
@@ -108,9 +190,27 @@ impl WorkHistory<'_> {
             }
         }
         // In the order in which they were measured.
-        let lost = by_phase.into_iter().rev().map(|(index, files)| Input::WorkLost {
+        // A phase in a loop is listed once for each walk: what it lost of all of them is one thing.
+        let mut of_all_walks: BTreeMap<usize, Vec<&CurrentFile>> = BTreeMap::new();
+        for (index, files) in by_phase {
+            let phase = self.phases[index].changes.phase;
+            let newest = self.phases.iter().position(|other| other.changes.phase == phase).unwrap_or(index);
+            let known = of_all_walks.entry(newest).or_default();
+            for file in files {
+                if known.iter().all(|known| known.path != file.path) {
+                    known.push(file);
+                }
+            }
+        }
+        for index in self.unlisted.iter().filter(|index| self.phases[**index].changes.is_done_by_unnamed()) {
+            of_all_walks.entry(*index).or_default();
+        }
+        let lost = of_all_walks.into_iter().rev().map(|(index, files)| Input::WorkLost {
             phase: self.phases[index].changes.phase.clone(),
-            beyond: u32::try_from(files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
+            beyond: match files.is_empty() {
+                true => self.phases[index].changes.unnamed,
+                false => u32::try_from(files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
+            },
             files: files.into_iter().take(LOST_FILES_NAMED).map(|file| file.path.clone()).collect(),
             includes_accepted: true,
         });
@@ -138,8 +238,10 @@ impl WorkHistory<'_> {
         losing.filter(|(_, changes)| changes.is_done_by(&now.path)).map(|(index, _)| index).collect()
     }
 
-    /// Whether a file is gone, or as it was before its last measurement, also in git: what was changed but not committed when the run
-    /// began is lost as well then. In a folder that was replaced, that it differs is enough: its state may be older than the run.
+    /// Whether a file is gone, or as it was before its last measurement, also in the history of git: what was changed but not committed when
+    /// the run began is lost as well then. So is one that was last written before that measurement, which found another content: it was put
+    /// back; and one that is as a commit has it that never had the work. In a folder that was replaced, that it differs is enough: its state
+    /// may be older than the run. Where a baseline cannot be read, nothing tells how the files were.
     fn is_lost(&self, now: &CurrentFile, measured_at: UnixMs) -> bool {
         let was_before = |phase: &MeasuredPhase<'_>| {
             let start = phase.baseline.as_ref();
@@ -153,7 +255,12 @@ impl WorkHistory<'_> {
                     && phase.head_by_then.as_ref().is_some_and(|head| self.commit_has(head, now))
                 || now.digest.as_ref().is_some_and(|content| phase.changes.had_earlier(&now.path, content))
         };
-        !now.exists || self.was_replaced && now.differs || self.phases.iter().any(was_before)
+        let was_put_back = ms_of(now.modified_ns) < measured_at;
+        let is_otherwise = self.was_replaced || was_put_back || self.replaced.contains(&now.path);
+        !now.exists
+            || now.differs && is_otherwise
+            || self.phases.iter().any(MeasuredPhase::has_unknown_start)
+            || self.phases.iter().any(was_before)
     }
 
     /// Whether a commit has a file as it is now.
@@ -170,6 +277,11 @@ impl WorkHistory<'_> {
 }
 
 impl MeasuredPhase<'_> {
+    /// Whether it was measured, and what with cannot be read any more.
+    fn has_unknown_start(&self) -> bool {
+        self.baseline.is_none() && self.changes.measured_at > UnixMs(0)
+    }
+
     /// Whether its last measurement found a file as it is now, and as it was when the phase began.
     fn found(&self, now: &CurrentFile) -> bool {
         self.changes.names_all && self.baseline.as_ref().is_some_and(|start| start.has(now))

@@ -163,6 +163,7 @@ fn matters(input: &Input) -> bool {
         Input::Started { .. }
         | Input::Resumed
         | Input::WorkLost { .. }
+        | Input::ClaimsUnmeasured { .. }
         | Input::Outcome { .. }
         | Input::SessionEnded { .. }
         | Input::Reported { .. }

@@ -19,7 +19,7 @@ use crate::recorder::RunRecorder;
 use crate::recovery::{self, RecoveredRun};
 
 /// The clock of file systems may be behind the one of the journal by as much.
-const CLOCK_TICK_MS: u64 = 2_000;
+pub(crate) const CLOCK_TICK_MS: u64 = 2_000;
 
 /// A run that is not over.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,12 +97,7 @@ pub struct RunOfFile {
 /// [`RuntimeError::State`] for a state root that cannot be named.
 pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile>, RuntimeError> {
     let mut newest: Option<RunOfFile> = None;
-    let failed = |source: StoreError| RuntimeError::State {
-        what: "cannot look for runs",
-        dir: state_root.to_owned(),
-        source: source.into(),
-    };
-    for state in StateDir::all_below(state_root).map_err(failed)? {
+    for state in StateDir::all_below(state_root).map_err(cannot_look_for_runs(state_root))? {
         // What is wrong with a journal is told where its runs are meant.
         let Ok(journal) = query::open_read_only(&state) else { continue };
         let Ok(runs) = journal.runs() else { continue };
@@ -123,12 +118,21 @@ pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile
     Ok(newest)
 }
 
+pub(crate) fn cannot_look_for_runs(state_root: &Path) -> impl Fn(StoreError) -> RuntimeError {
+    let dir = state_root.to_owned();
+    move |source| RuntimeError::State {
+        what: "cannot look for runs",
+        dir: dir.clone(),
+        source: source.into(),
+    }
+}
+
 /// A file that a run may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuspectedChange<'f> {
     /// The run.
     pub run: RunId,
-    /// The folder above the file in which the run worked; absent for the workspace of the earlier run.
+    /// The folder above the file in which the run worked; absent for the workspace of the earlier run, or of the next one.
     pub folder: Option<PathBuf>,
     /// The file.
     pub file: &'f Path,
@@ -280,7 +284,7 @@ impl LaterRun<'_> {
 }
 
 /// When a file was last written, moved to its place or changed otherwise, in milliseconds since the epoch. Absent where there is none.
-fn touched_at(file: &Path) -> Option<u64> {
+pub(crate) fn touched_at(file: &Path) -> Option<u64> {
     let meta = file.symlink_metadata().ok()?;
     u64::try_from(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000)).ok()
 }

@@ -38,10 +38,10 @@ fn file_of_phase(state: &StateDir, run: &RunId, phase: &PhaseId, kind: &str) -> 
     state.sessions().join(run.as_str()).join(name)
 }
 
-/// What it has; nothing where there is none.
-pub(crate) async fn read_changes(path: PathBuf) -> Vec<ChangedFile> {
-    let Ok(bytes) = tokio::fs::read(path).await else { return Vec::new() };
-    serde_json::from_slice(&bytes).unwrap_or_default()
+/// What it has; nothing where there is none, or none that can be read.
+pub(crate) async fn read_changes(path: PathBuf) -> Option<Vec<ChangedFile>> {
+    let bytes = tokio::fs::read(path).await.ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 /// What it has; nothing where there is none.

@@ -11,6 +11,7 @@ use baton_core::Digest;
 use baton_core::facts::Refusal;
 use baton_core::workflow::{NetworkTarget, Sandbox, SandboxLevel};
 
+use crate::held_names::UnheldNames;
 #[cfg(target_os = "linux")]
 use crate::host_socket::listen;
 use crate::link_walk::LinkWalk;
@@ -215,6 +216,9 @@ pub enum BoundaryError {
         /// What an agent could do with it.
         what: &'static str,
     },
+    /// What stays as it is, or is hidden, has names that are not held.
+    #[error(transparent)]
+    OtherNames(#[from] UnheldNames),
     /// The system refused.
     #[error("the sandbox was not made: {what} ({}) failed: {source}", path.display())]
     System {
@@ -321,6 +325,7 @@ impl Boundary {
             mounts: wanted.mounts && level == SandboxLevel::Strict,
             folder: folder.clone(),
         };
+        spec.hold_further_names()?;
         // A link that agents can exchange leads the next host to a folder of theirs.
         let mut links = wanted.hidden.iter().flat_map(|hidden| LinkWalk::of(hidden).links);
         let exchangeable = links.find(|link| written.hold(link));

@@ -11,6 +11,8 @@ mod boundary;
 #[cfg(target_os = "linux")]
 mod bwrap_arguments;
 mod enter;
+mod file_walk;
+mod held_names;
 #[cfg(target_os = "linux")]
 mod host_socket;
 mod landlock_rules;
@@ -35,6 +37,7 @@ mod sys;
 mod syscall_monitor;
 
 pub use boundary::{Boundary, BoundaryError, BoundaryRequest, PACKAGES, SettingsFolder, found_on};
+pub use held_names::{UnheldNames, has_name_in};
 pub use link_walk::LinkWalk;
 pub use lists::listed_paths;
 pub use planted_paths::{RemainingPaths, WatchedPaths, clear};

@@ -1,13 +1,14 @@
 //! Files that agents can write and that have names elsewhere as well (hard links): stores of packages, clones of a repository on the same
 //! disk, backups. A boundary holds names, so what is written into such a file by its name inside changes for every name outside.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::fs::{self, Metadata};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::workflow::SharedFiles;
 
+use crate::file_walk::{FileWalk, outermost};
 use crate::link_walk::LinkWalk;
 
 /// Files and folders that are looked at.
@@ -31,41 +32,20 @@ pub fn shared_files(tree: &Path, listed: &[PathBuf]) -> SharedFiles {
 
 fn look(tree: &Path, listed: &[PathBuf], entries_max: u64) -> SharedFiles {
     let tree = LinkWalk::of(tree).real;
-    let all: BTreeSet<PathBuf> =
-        listed.iter().map(|path| LinkWalk::of(path).real).chain([tree.clone()]).collect();
-    let is_outermost = |root: &&PathBuf| !all.iter().any(|other| other != *root && root.starts_with(other));
+    let all = listed.iter().map(|path| LinkWalk::of(path).real).chain([tree.clone()]);
     // The tree first: of it most is known if not everything is looked at.
     let (of_tree, others): (Vec<_>, Vec<_>) =
-        all.iter().filter(is_outermost).cloned().partition(|root| tree.starts_with(root));
+        outermost(all).into_iter().partition(|root| tree.starts_with(root));
     let mut found: HashMap<(u64, u64), LinkedFile> = HashMap::new();
     let mut note = |path: &dyn Fn() -> PathBuf, about: &Metadata| {
-        if about.is_file() && about.nlink() > 1 && can_be_written(about) {
+        if about.nlink() > 1 && can_be_written(about) {
             let new = || LinkedFile { names: about.nlink(), seen: 0, first: path() };
             found.entry((about.dev(), about.ino())).or_insert_with(new).seen += 1;
         }
+        true
     };
-    let (mut entries, mut is_whole) = (0, true);
-    let mut left: VecDeque<PathBuf> = of_tree.into_iter().chain(others).collect();
-    // A list may name a file.
-    for root in &left {
-        root.symlink_metadata().iter().for_each(|about| note(&|| root.clone(), about));
-    }
-    'walk: while let Some(folder) = left.pop_front() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entries == entries_max {
-                is_whole = false;
-                break 'walk;
-            }
-            entries += 1;
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => left.push_back(entry.path()),
-                Ok(kind) if kind.is_file() => {
-                    entry.metadata().iter().for_each(|about| note(&|| entry.path(), about));
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
+    let is_whole =
+        !FileWalk::over(of_tree.into_iter().chain(others), entries_max, &|_| false, &mut note).is_cut;
     let shared: BTreeSet<PathBuf> =
         found.into_values().filter(|file| file.seen < file.names).map(|file| file.first).collect();
     SharedFiles {
@@ -94,6 +74,7 @@ fn can_be_written(about: &Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;

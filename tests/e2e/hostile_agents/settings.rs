@@ -89,3 +89,35 @@ fn what_a_confined_agent_allows_the_next_one_is_asked_about_in_the_same_run_and_
     remove_work();
     stage.baton(&["run", "free.toml", "--restart"]).expect(0);
 }
+
+#[test]
+fn what_a_confined_agent_writes_into_the_program_of_a_later_one_is_asked_about_before_that_begins() {
+    // N6: a role without a sandbox ran at once what one at `write` had written, with all rights of the user.
+    if !can(SandboxLevel::Write) {
+        return;
+    }
+    let stage = TestWorkspace::new();
+    let job = "name = \"job\"\ngoal = \"Show what happens.\"\nagent = \"process:sh agent.sh\"\n\
+               [roles.weak]\nagent = \"process:sh weak.sh\"\nsandbox = \"write\"\n\
+               [limits]\nretries = 1\nbackoff = \"0s\"\n\
+               [[phases]]\nid = \"one\"\nrole = \"weak\"\n\
+               objectives = [{ id = \"a\", description = \"Write a.txt\", files = [\"a.txt\"] }]\n\
+               [[phases]]\nid = \"two\"\ndepends_on = [\"one\"]\n\
+               objectives = [{ id = \"b\", description = \"Write b.txt\", files = [\"b.txt\"] }]\n";
+    stage.write("job.toml", job);
+    let write = |name: &str, script: &str| {
+        fs::write(stage.workspace.join(name), format!("cat > /dev/null\n{script}\n")).unwrap();
+    };
+    write("agent.sh", "echo done > b.txt\necho 'Done: b'");
+    write("weak.sh", "echo 'touch ran-outside' >> agent.sh\necho done > a.txt\necho 'Done: a'");
+    stage.baton(&["run", "job.toml"]).expect(5).says(&[
+        "files by which agents are started have changed since the run began (agent.sh)",
+        "the next agent, which has no sandbox",
+    ]);
+    let has_run = || stage.workspace.join("ran-outside").exists();
+    assert_eq!((stage.story().view.status, stage.story().done().len()), (RunStatus::Paused, 1));
+    assert!(!has_run() && !stage.workspace.join("b.txt").exists(), "nothing of it was run");
+    // Who says that it goes on has seen it.
+    stage.baton(&["answer", "retry", "--resume"]).expect(0);
+    assert_eq!((stage.story().done().len(), has_run()), (2, true));
+}

@@ -82,6 +82,80 @@ fn programs_of_roles_in_another_folder_and_what_comes_before_them_stay_as_they_a
     }
 }
 
+/// A second phase, whose agent has no sandbox.
+fn free_phase(command: &str) -> String {
+    format!(
+        "[[phases]]\nid = \"second\"\nrole = \"second\"\ndepends_on = [\"first\"]\n\
+         objectives = [{{ id = \"b\", description = \"Write b.txt.\", files = [\"b.txt\"] }}]\n\
+         [roles.second]\nagent = \"process:{command}\"\n"
+    )
+}
+
+#[test]
+fn what_settings_of_agents_name_stays_as_it_is() {
+    // N6: a confined agent wrote the hook that the settings of the next one, without a sandbox, have it run.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "for name in hook server free; do echo 'echo evil > b.txt' > tools/$name.sh; done; echo x > .mcp.json";
+    let stage = job(script, "");
+    // Stands for an agent that runs the hooks of the folder.
+    let like = "cat > /dev/null\neval \"$(sed 's/.*\"command\": \"\\([^\"]*\\)\".*/\\1/' .claude/settings.json)\"\necho 'Done: b'\n";
+    let like = stage.write("like.sh", like).display().to_string();
+    let job = stage.read("job.toml") + &free_phase(&format!("sh {like}"));
+    fs::write(stage.workspace.join("job.toml"), job).unwrap();
+    let honest = "echo honest > b.txt\n";
+    let server = r#"{"mcpServers": {"x": {"command": "sh", "args": ["server.sh"], "cwd": "tools"}}}"#;
+    for folder in ["tools", ".claude"] {
+        fs::create_dir(stage.workspace.join(folder)).unwrap();
+    }
+    for (name, text) in [
+        ("tools/hook.sh", honest),
+        ("tools/server.sh", honest),
+        ("tools/free.sh", honest),
+        (".mcp.json", server),
+        (
+            ".claude/settings.json",
+            r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh ./tools/hook.sh"}]}]}}"#,
+        ),
+    ] {
+        fs::write(stage.workspace.join(name), text).unwrap();
+    }
+    stage.make_repository();
+    stage.baton(&["run", "work/job.toml"]).expect(0);
+    for name in ["b.txt", "tools/hook.sh", "tools/server.sh"] {
+        assert!(stage.read(name).contains("honest"), "{name}: {}", stage.read(name));
+    }
+    assert_eq!(stage.read(".mcp.json"), server);
+    assert!(stage.read("tools/free.sh").contains("evil"), "what no settings name is the work");
+}
+
+#[test]
+fn packages_of_the_tree_do_not_take_the_place_of_the_agent_that_a_runner_starts() {
+    // N6: `npx` started what a confined agent had put into `node_modules`, without a sandbox.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "mkdir -p node_modules/.bin node_modules/other\n\
+                  echo '{\"name\": \"@acme/agent\", \"bin\": {\"run\": \"x\"}}' > node_modules/other/package.json\n\
+                  printf '#!/bin/sh\\ncat > /dev/null; echo evil > b.txt; echo \"Done: b\"\\n' > node_modules/.bin/run\n\
+                  chmod +x node_modules/.bin/run";
+    let stage = job(script, &free_phase("npx -y @acme/agent"));
+    // As the real one does: what is in the folder comes first, by whatever name.
+    let npx = "#!/bin/sh\nif [ -x node_modules/.bin/run ]; then exec node_modules/.bin/run; fi\n\
+               cat > /dev/null; echo honest > b.txt; echo 'Done: b'\n";
+    fs::create_dir(stage.path("bin")).unwrap();
+    let npx = stage.write("bin/npx", npx);
+    fs::set_permissions(npx, fs::Permissions::from_mode(0o755)).unwrap();
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([stage.path("bin")].into_iter().chain(std::env::split_paths(&rest)));
+    stage.make_repository();
+    stage.baton_with(&["run", "work/job.toml"], "PATH", path.unwrap().to_str().unwrap()).expect(0);
+    assert_eq!(stage.read("b.txt"), "honest\n");
+    let is_made = |name: &str| stage.workspace.join(name).exists();
+    assert!(!is_made("node_modules") && is_made("node_modules.from-agent"));
+}
+
 #[test]
 fn an_agent_writes_what_its_own_run_has_in_batons_folder_and_nothing_of_another_one() {
     // N6

@@ -7,6 +7,8 @@
 mod attacks;
 mod baton_files;
 mod beyond_mounts;
+mod git_files;
+mod git_layouts;
 mod host_programs;
 mod keys;
 mod lists;

@@ -1,7 +1,7 @@
 //! Places that agents reach by another name than their own: files with hard links elsewhere, a link in the place of a workspace.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use baton_runtime::core::workflow::SandboxLevel;
@@ -108,4 +108,69 @@ fn no_workflow_works_where_a_link_of_an_agent_leads() {
     assert_eq!(fs::read_dir(stage.path("victim")).unwrap().count(), 0);
     let victim = stage.path("victim").display().to_string();
     beside(&stage, &["check", "work/site.toml", "--workspace", &victim]).expect(0);
+}
+
+#[test]
+fn a_second_name_that_an_earlier_run_made_is_held_like_the_first() {
+    // N6: an agent in a strict sandbox wrote, by a hard link of an earlier run, what a role without a sandbox ran next, and read what is hidden.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = TestWorkspace::new();
+    let at = |name: &str| stage.workspace.join(name);
+    fs::create_dir(at("tools")).unwrap();
+    let text = "cat > /dev/null\necho b > b.txt\necho 'Done: b'\n";
+    fs::write(at("tools/agent.sh"), text).unwrap();
+    fs::write(at(".gitignore"), "build\n.env\n").unwrap();
+    fs::write(at(".env"), "the secret\n").unwrap();
+    stage.make_repository();
+    let program = agent(&stage, "mkdir build && ln tools/agent.sh build/cache.o && ln .env build/env");
+    stage.write("first.toml", workflow(&program, "", "sandbox = \"strict\""));
+    stage.baton(&["run", "first.toml"]).expect(0);
+    assert_eq!(fs::metadata(at("tools/agent.sh")).unwrap().nlink(), 2);
+    fs::remove_file(at("a.txt")).unwrap();
+    let script = "echo evil > tools/agent.sh || echo direct >> refused.txt\n\
+                  echo evil > build/cache.o || echo by link >> refused.txt\n\
+                  mv build away || echo moved >> refused.txt\ncat build/env .env >> got.txt";
+    let program = agent(&stage, script);
+    let roles = "sandbox = { level = \"strict\", hide = [\".env\"] }\n\
+                 [roles.other]\nagent = \"process:sh tools/agent.sh\"";
+    let next = "[[phases]]\nid = \"next\"\nrole = \"other\"\ndepends_on = [\"only\"]\n\
+                objectives = [{ id = \"b\", description = \"Write b.txt.\", files = [\"b.txt\"] }]\n";
+    stage.write("second.toml", workflow(&program, "", roles) + next);
+    // A link is a change of the file as well.
+    stage.baton(&["run", "second.toml"]).expect(2).says(&["tools/agent.sh was written or moved while run"]);
+    stage.baton(&["run", "second.toml", "--accept-changes"]).expect(0);
+    assert_eq!(stage.read("refused.txt"), "direct\nby link\nmoved\n");
+    assert_eq!(stage.read("got.txt"), "");
+    assert_eq!((stage.read("tools/agent.sh"), stage.read("b.txt")), (text.to_owned(), "b\n".to_owned()));
+}
+
+#[test]
+fn a_file_with_more_names_than_can_be_held_is_an_error() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = TestWorkspace::new();
+    let at = |name: &str| stage.workspace.join(name);
+    fs::create_dir(at(".claude")).unwrap();
+    fs::create_dir(at("build")).unwrap();
+    fs::write(at(".claude/settings.json"), "{}\n").unwrap();
+    for number in 0..65 {
+        fs::hard_link(at(".claude/settings.json"), at(&format!("build/{number}"))).unwrap();
+    }
+    let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let tried = |level: &str| {
+        let place = ["sandbox", "try", "--level", level, "--workspace", &root, "--state-dir", &state];
+        stage.baton(&[&place[..], &["--", "touch", "ran"]].concat())
+    };
+    let ended = tried("strict");
+    assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+    ended.says(&[".claude/settings.json", "66 names (hard links)", "mv FILE.new FILE"]);
+    assert!(!at("ran").exists());
+    // One that has a single name again is no matter.
+    fs::copy(at(".claude/settings.json"), at("copy")).unwrap();
+    fs::rename(at("copy"), at(".claude/settings.json")).unwrap();
+    tried("strict").expect(0);
 }

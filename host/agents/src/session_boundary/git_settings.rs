@@ -14,10 +14,11 @@ use std::time::Duration;
 use baton_core::git_link;
 use baton_sandbox::{find_trusted, trusted_path};
 
+use super::tree_repositories::{RepositoryPlace, TreeRepositories};
 use crate::session_files::open_plain;
 
 /// The environment of the host.
-type HostEnvironment = BTreeMap<OsString, OsString>;
+pub(super) type HostEnvironment = BTreeMap<OsString, OsString>;
 
 /// Git reads its settings in milliseconds. One that does not end by then waits for a pipe.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -27,9 +28,13 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 const REPOSITORY: &str = "GIT_DIR";
 /// Names a folder for git above which it looks for no repository, and in which neither.
 const LOOKS_BELOW: &str = "GIT_CEILING_DIRECTORIES";
+/// What ends a word of a command, besides spaces.
+const BETWEEN_WORDS: &str = "'\"=;&|()<>";
+/// Words of settings that are looked up in the tree.
+const WORDS_MAX: usize = 10_000;
 
 /// Repositories that are asked for their submodules, and files that are included on a condition.
-const REPOSITORIES_MAX: usize = 256;
+pub(super) const REPOSITORIES_MAX: usize = 256;
 
 /// A setting, and the file that it stands in.
 #[derive(Debug)]
@@ -48,26 +53,45 @@ fn path_of_setting(folder: &Path, value: &Path, environment: &HostEnvironment) -
     }
 }
 
-/// Paths from the tree, also of what is not there: who makes it has others run it.
-pub(super) fn named_by_settings(tree: &Path, environment: &HostEnvironment) -> Vec<PathBuf> {
+/// Paths from the tree, also of what is not there: who makes it has others run it. What any repository names that is used for a place in
+/// the tree counts, whether that place lies in the tree, above it or is it.
+pub(super) fn named_by_settings(
+    tree: &Path,
+    repositories: &TreeRepositories,
+    environment: &HostEnvironment,
+) -> Vec<PathBuf> {
+    let of_places = repositories.places.iter().flat_map(|place| named_at(place, environment));
+    let files = repositories.links.iter().cloned().chain(of_places);
+    files.flat_map(|path| within(tree, &path)).collect()
+}
+
+/// Whole paths that the settings name in one work tree.
+fn named_at(place: &RepositoryPlace, environment: &HostEnvironment) -> Vec<PathBuf> {
+    let RepositoryPlace { root, bases } = place;
     let at = |folder: &Path, value: &Path| path_of_setting(folder, value, environment);
-    let settings = list_git_settings(tree, environment, &[OsStr::new("--includes")]);
-    let hooks = settings.iter().filter(|setting| setting.key == "core.hookspath").flat_map(|setting| {
-        let folder = &at(tree, &setting.value);
+    let settings = list_git_settings(root, environment, &[OsStr::new("--includes")]);
+    let work_trees = settings.iter().filter(|setting| setting.key == "core.worktree");
+    let work_trees = work_trees.flat_map(|setting| bases.iter().map(|base| at(base, &setting.value)));
+    let bases: Vec<PathBuf> = bases.iter().cloned().chain(work_trees).collect();
+    let hooks = settings.iter().filter(|setting| setting.key == "core.hookspath");
+    let hooks = hooks.flat_map(|setting| bases.iter().map(|base| at(base, &setting.value)));
+    let hooks = hooks.flat_map(|folder| {
         // Husky keeps there what runs the hooks above it.
         let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
-        [Some(folder.clone()), above].into_iter().flatten()
+        [Some(folder), above].into_iter().flatten()
     });
     // Some that are included only on another branch are read as well.
     let conditional = settings.iter().filter(|setting| {
         setting.key == "include.path"
             || setting.key.starts_with("includeif.") && setting.key.ends_with(".path")
     });
-    let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(tree), &setting.value));
+    let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(root), &setting.value));
     let included = settings.iter().map(|setting| setting.file.clone());
-    let submodules = submodules(tree, environment).into_iter().map(|folder| folder.join(".git"));
-    let files = hooks.chain(conditional).chain(included).chain(submodules);
-    files.flat_map(|path| within(tree, &path)).collect()
+    // Those of a branch are text, which may name any file of the work.
+    let run = settings.iter().filter(|setting| !setting.key.starts_with("branch."));
+    let run = run.flat_map(|setting| words_of_command(&setting.value.to_string_lossy()));
+    let run = run.map(|word| at(root, Path::new(&word))).take(WORDS_MAX).filter(|file| file.is_file());
+    hooks.chain(conditional).chain(included).chain(run).chain([root.join(".lfsconfig")]).collect()
 }
 
 /// What git reads and runs for the user in every repository: the files of their settings, with those that these include, and the programs that
@@ -99,12 +123,21 @@ pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
     }
 }
 
+/// Words of a value by which it may name files, if it is a command (a filter, a driver, an alias): which settings have one, only git knows.
+/// A first word without a slash is a program on the path.
+fn words_of_command(value: &str) -> Vec<String> {
+    let words = value.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c));
+    let words = words.filter(|word| !word.is_empty()).enumerate();
+    let named = words.filter(|(number, word)| *number > 0 || word.contains('/'));
+    named.map(|(_, word)| word.trim_start_matches('!').to_owned()).collect()
+}
+
 /// Files and folders that a command names by an absolute path, or from the home, which a shell knows as `~` and as `$HOME`. A folder that
 /// holds the home is none: `cd ~` says nothing of what is run there.
 fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf> {
     let home = environment.get(OsStr::new("HOME")).map(Path::new);
     let text = command.replace("${HOME}", "~").replace("$HOME", "~");
-    let words = text.split(|c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c));
+    let words = text.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c));
     let paths = words.filter(|word| word.starts_with(['/', '~']));
     let paths = paths.map(|word| path_of_setting(Path::new("/"), Path::new(word), environment));
     let holds_home = |path: &Path| home.is_some_and(|home| home.starts_with(path));
@@ -112,7 +145,7 @@ fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf
 }
 
 /// The folders of submodules, and of submodules within them.
-fn submodules(tree: &Path, environment: &HostEnvironment) -> BTreeSet<PathBuf> {
+pub(super) fn submodules(tree: &Path, environment: &HostEnvironment) -> BTreeSet<PathBuf> {
     let is_place =
         |setting: &GitSetting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
     let mut found = BTreeSet::new();
@@ -176,7 +209,7 @@ fn limit_of_repository(tree: &Path) -> (&'static str, PathBuf) {
 }
 
 /// Where git looks for the repository of a folder: a file in its place names another folder.
-fn repository_in(folder: &Path) -> PathBuf {
+pub(super) fn repository_in(folder: &Path) -> PathBuf {
     let dot_git = folder.join(".git");
     let link = bytes_of(&dot_git).unwrap_or_default();
     git_link::named_by(&link).map_or(dot_git, |named| folder.join(named))
@@ -197,7 +230,7 @@ fn has_end(repository: &Path) -> bool {
 }
 
 /// A regular file of no great length. A link may lead to a device, or into `/proc`, where files have an end only when they are read.
-fn bytes_of(file: &Path) -> Option<Vec<u8>> {
+pub(super) fn bytes_of(file: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = open_plain(file).ok()?.take(MAX_SETTINGS_BYTES + 1).read_to_end(&mut bytes).ok()?;
     (read as u64 <= MAX_SETTINGS_BYTES).then_some(bytes)
@@ -259,6 +292,10 @@ mod tests {
 
     use super::*;
 
+    fn named_in(tree: &Path, environment: &HostEnvironment) -> Vec<PathBuf> {
+        named_by_settings(tree, &TreeRepositories::of(tree, environment), environment)
+    }
+
     /// What is done to a folder.
     type FolderChange = dyn Fn(&Path);
 
@@ -277,9 +314,14 @@ mod tests {
         write(
             ".git/config",
             &format!(
-                "{config}[include]\n\tpath = ../team/one.ini ; of the team\n[includeIf \"onbranch:other\"] path = \\\n../other.ini\n"
+                "{config}[filter \"f\"]\n\tclean = python3 tools/f.py\n[diff \"d\"]\n\ttextconv = \\\"./d.sh\\\" -x\n\
+                 [alias]\n\ta = !sh a.sh\n[init]\n\tdefaultBranch = plain\n\
+                 [branch \"b\"]\n\tdescription = rename plain\n[include]\n\tpath = ../team/one.ini ; of the team\n[includeIf \"onbranch:other\"] path = \\\n../other.ini\n"
             ),
         );
+        for name in ["tools/f.py", "d.sh", "a.sh", "plain"] {
+            write(name, "");
+        }
         write("team/one.ini", "[include]\n\tpath = \"two.ini\"\n");
         write("team/two.ini", "[core]\n\thooksPath = .husky/_ # hooks\n");
         write(".husky/_/pre-commit", "");
@@ -294,7 +336,7 @@ mod tests {
             "vendor/s/deep/.gitmodules",
             "[submodule \"e\"]\n\tpath = end\n[submodule \"o\"]\n\tpath = ../../..\n",
         );
-        let named = named_by_settings(&tree, &std::env::vars_os().collect());
+        let named = named_in(&tree, &std::env::vars_os().collect());
         for expected in [
             ".husky/_",
             ".husky",
@@ -306,9 +348,13 @@ mod tests {
             "vendor/s/lib/none/.git",
             "vendor/s/deep/end/.git",
             ".git/config",
+            "tools/f.py",
+            "d.sh",
+            "a.sh",
         ] {
             assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
         }
+        assert!(!named.contains(&PathBuf::from("plain")), "{named:?}");
     }
 
     #[test]
@@ -391,7 +437,7 @@ mod tests {
                 assert_eq!(limit_of_repository(&folder).0, REPOSITORY, "{name}");
             }
             let began = std::time::Instant::now();
-            let named = named_by_settings(&tree.join("below"), &environment);
+            let named = named_in(&tree.join("below"), &environment);
             assert!(began.elapsed() < LIMIT / 2, "{name}");
             // What is no repository's is found all the same.
             assert!(named.contains(&PathBuf::from("s/.git")), "{name}: {named:?}");
@@ -412,7 +458,7 @@ mod tests {
         std::os::unix::fs::symlink(tree.join("baton"), home.join(".config/baton")).unwrap();
         let path = std::env::var_os("PATH").unwrap();
         let environment = [("PATH".into(), path), ("HOME".into(), home.clone().into())].into();
-        let named = named_by_settings(&tree, &environment);
+        let named = named_in(&tree, &environment);
         assert!(named.contains(&PathBuf::from("gitconfig")), "{named:?}");
         assert_eq!(
             within(&tree, &home.join(".config/baton/config.toml")),

@@ -5,17 +5,18 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where git keeps them.
-const PACKS: &str = ".git/objects/pack";
+/// Where git keeps them, in the folder of the repository.
+const PACKS: &str = "objects/pack";
 /// Each is a mount of its own. What comes after that many is not held.
 const FILES_MAX: usize = 64;
 
-/// The files of packs with names elsewhere, from the root of the repository, in the order of their names.
-pub(super) fn shared_packs(root: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root.join(PACKS)).into_iter().flatten().flatten();
+/// The files of packs with names elsewhere, in the order of their names: from the root below which this is the folder of the repository.
+pub(super) fn shared_packs(root: &Path, repository: &Path) -> Vec<PathBuf> {
+    let packs = repository.join(PACKS);
+    let entries = fs::read_dir(root.join(&packs)).into_iter().flatten().flatten();
     let is_shared = |about: &fs::Metadata| about.is_file() && about.nlink() > 1;
     let shared = entries.filter(|entry| entry.metadata().as_ref().is_ok_and(is_shared));
-    let mut paths: Vec<PathBuf> = shared.map(|entry| Path::new(PACKS).join(entry.file_name())).collect();
+    let mut paths: Vec<PathBuf> = shared.map(|entry| packs.join(entry.file_name())).collect();
     paths.sort();
     paths.truncate(FILES_MAX);
     paths
@@ -31,15 +32,16 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (own, other) = (place.path().join("own"), place.path().join("other"));
         for repository in [&own, &other] {
-            fs::create_dir_all(repository.join(PACKS)).unwrap();
+            fs::create_dir_all(repository.join(".git").join(PACKS)).unwrap();
         }
         for name in ["pack-1.idx", "pack-1.pack"] {
-            fs::write(other.join(PACKS).join(name), "").unwrap();
-            fs::hard_link(other.join(PACKS).join(name), own.join(PACKS).join(name)).unwrap();
+            fs::write(other.join(".git").join(PACKS).join(name), "").unwrap();
+            fs::hard_link(other.join(".git").join(PACKS).join(name), own.join(".git").join(PACKS).join(name))
+                .unwrap();
         }
-        fs::write(own.join(PACKS).join("pack-2.pack"), "").unwrap();
-        let expected = ["pack-1.idx", "pack-1.pack"].map(|name| Path::new(PACKS).join(name));
-        assert_eq!(shared_packs(&own), expected);
-        assert_eq!(shared_packs(place.path()), [] as [PathBuf; 0]);
+        fs::write(own.join(".git").join(PACKS).join("pack-2.pack"), "").unwrap();
+        let expected = ["pack-1.idx", "pack-1.pack"].map(|name| Path::new(".git").join(PACKS).join(name));
+        assert_eq!(shared_packs(&own, Path::new(".git")), expected);
+        assert_eq!(shared_packs(place.path(), Path::new(".git")), [] as [PathBuf; 0]);
     }
 }

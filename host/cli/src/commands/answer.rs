@@ -2,7 +2,7 @@
 
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::input::PauseAnswer;
-use baton_runtime::core::view::RunStatus;
+use baton_runtime::core::view::{QuestionSummary, RunStatus};
 use baton_runtime::core::{ActionId, RunId};
 use baton_runtime::{ControlMessage, ControlReply, RunStart};
 use clap::Args;
@@ -103,6 +103,13 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         // The answer was the last word: nothing is left to go on with.
         let became = conclude(&place, &now, args.view)?;
         return Ok(if args.resume { became } else { CliExit::Done });
+    }
+    let is_new = |asked: &QuestionSummary| view.questions.iter().all(|before| before.id != asked.id);
+    if !live && !args.resume && now.questions.iter().any(is_new) {
+        // Instead of the end of the run: what was done is gone.
+        stdio::progress(&format!("answered run {}; it asks something else, see below", view.run));
+        conclude(&place, &now, args.view)?;
+        return Ok(CliExit::Done);
     }
     if args.resume && !live {
         let mut place = place;

@@ -61,5 +61,5 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
         }
         check => CheckCommands::Named(check),
     };
-    begin(&Task::Sentence { text, checks }, args.options, true)
+    begin(&Task::Sentence { text, checks }, args.options)
 }

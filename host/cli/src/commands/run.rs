@@ -2,6 +2,7 @@
 //! one goes on (D8). `baton do` is the same with a sentence.
 
 mod agent_changes;
+mod first_use;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -58,10 +59,6 @@ pub(crate) struct RunArgs {
     /// The workflow file (`baton schema` describes it), or a plan in Markdown
     #[arg(value_name = "WORKFLOW.toml|PLAN.md", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Take the file as it is although an agent may have changed it: checks (`verify: …`) that are new in a plan
-    /// since its last run, or a workflow file that was changed while a run worked
-    #[arg(long)]
-    accept_changes: bool,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -104,6 +101,10 @@ pub(crate) struct RunOptions {
     /// What whoever launched this host found that it takes over from the run that it begins anew. Nobody types this.
     #[arg(long, value_name = "JSON", hide = true)]
     inherits: Option<String>,
+    /// Take what the run would read or run as it is although an agent may have changed it: checks (`verify: …`) that are
+    /// new in a plan since its last run, or a file that was changed while a run worked and that no run of yours used since
+    #[arg(long)]
+    accept_changes: bool,
     #[command(flatten)]
     handed_over: RoleGrantArgs,
     #[command(flatten)]
@@ -192,12 +193,11 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<CliExit> {
     if !args.options.host.is_launched() {
         agent_changes::expect_no_new_link(&args.file, &args.options.place)?;
     }
-    begin(&task, args.options, args.accept_changes)
+    begin(&task, args.options)
 }
 
-/// Begins a run of the task, or goes on with the one that is unfinished. `accepts_changes`: also with what an agent may have
-/// written into its file.
-pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> anyhow::Result<CliExit> {
+/// Begins a run of the task, or goes on with the one that is unfinished.
+pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     // Whoever launched this host has looked for an unfinished run already.
@@ -209,7 +209,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
             let Some((place, found)) = find(task, &args, &workflow)? else {
-                let undone = match accepts_changes {
+                let undone = match args.accept_changes {
                     true => None,
                     false => agent_changes::explain_ticked_boxes(&args.place, &workflow)?,
                 };
@@ -251,10 +251,16 @@ pub(crate) fn begin(task: &Task, args: RunOptions, accepts_changes: bool) -> any
     }
     let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
     let base = task.base()?;
-    if !is_launched && accepts_changes {
+    if !is_launched && args.accept_changes {
         expect_person("--accept-changes")?;
     } else if !is_launched {
-        let own = agent_changes::expect_no_agent_changes(task, &args.place, &workflow, &base);
+        let typed = format!(
+            "{}{}{}",
+            task.command(),
+            shell_words(&args.words()),
+            RunLocation::here(&args.place)?.flags
+        );
+        let own = agent_changes::expect_no_agent_changes(task, &args.place, &workflow, &base, &typed);
         match args.dry_run {
             true => own.err().into_iter().for_each(|refused| stdio::progress(&format!("refused: {refused}"))),
             false => own?,

@@ -137,7 +137,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         hide: &sandbox.hide,
         writable: sandbox.write.as_deref().unwrap_or_default(),
     };
-    let wanted = wanted.for_command(&sandbox);
+    let wanted = wanted.for_command(&sandbox)?;
     let listed = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, &workspace);
     let shared = shared_files(&workspace, &listed);
     if shared.is_worth_telling() {

@@ -1,7 +1,6 @@
 //! What a run is made from: a workflow file, a plan in Markdown, or a sentence. Each becomes the text of a workflow, which is
 //! read like any other; so whatever holds for a workflow holds for all three.
 
-mod command_files;
 pub(crate) mod commits;
 pub(crate) mod detection;
 pub(crate) mod grants;
@@ -19,6 +18,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use baton_runtime::agents::CommandFiles;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, ParsedWorkflow};
 use baton_runtime::core::workflow::{
@@ -31,7 +31,6 @@ use crate::args::LocationArgs;
 use crate::config_layers::ConfigLayers;
 use crate::exit_status::UsageError;
 use crate::location::{RunLocation, shell_quoted, shell_words};
-pub(crate) use command_files::CommandFiles;
 use grants::RoleGrantArgs;
 pub(crate) use next_run_files::path_aliases;
 use plan::MarkdownPlan;

@@ -8,8 +8,7 @@ use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::{Sandbox, SandboxError, WorkspaceChoice};
 use baton_runtime::sandbox::{exclude_listed, link_of_agents, listed_paths};
 
-use super::Task;
-use super::command_files::CommandFiles;
+use super::{CommandFiles, Task};
 use crate::args::LocationArgs;
 use crate::exit_status::UsageError;
 use crate::location::shell_quoted;

@@ -68,7 +68,9 @@ impl Phase {
     /// A person has accepted an objective as it is: with the files that the phase has changed for it, without those that are lost.
     pub(super) fn record_accepted_files(&mut self, g: usize) {
         let lost = &self.past_looks.lost_since;
-        let of_goal = self.changed_files().map(|file| &file.path).filter(|path| self.is_about(g, path));
+        let earlier = self.past_looks.rounds.iter().flat_map(|round| &round.files);
+        let changed = self.changed_files().chain(earlier).map(|file| &file.path);
+        let of_goal = changed.filter(|path| self.is_about(g, path));
         let (gone, named) = of_goal.cloned().partition(|path| lost.may_include(path));
         let takes_unnamed = self.goals[g].spec.files.is_empty();
         let accepted = AcceptedFiles {

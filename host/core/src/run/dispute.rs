@@ -67,7 +67,7 @@ impl Run {
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
-    fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
+    pub(super) fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
         let id = &self.phases[p].goals[g].spec.id;
         while let Some(whole) = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent)) {
             let Some(held) = self.phases[whole].goals.iter().position(|goal| goal.spec.id == *id) else {
@@ -91,10 +91,11 @@ impl Run {
             let mut said = Vec::new();
             run.phases[p].unproven_objectives.clear();
             for dispute in std::mem::take(&mut run.phases[p].disputes) {
-                let status = dispute.status();
+                let (status, is_lost) = (dispute.status(), dispute.is_of_lost_work());
                 let Dispute { goal, words, reported, handoff, .. } = dispute;
                 run.reopen(p, goal, status, &words);
                 let phase = &mut run.phases[p];
+                phase.goals[goal].has_lost_work |= is_lost;
                 if !phase.unproven_objectives.contains(&goal) {
                     phase.unproven_objectives.push(goal);
                 }

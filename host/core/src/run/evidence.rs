@@ -16,6 +16,7 @@ use crate::view::PhaseOrigin;
 use crate::workflow::{Acceptance, Permission};
 
 use super::Run;
+use super::claim_status::{ClaimStatus, NOT_IN_FOLDER};
 use super::judgment::Judgment;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
 use super::step::PhaseStep;
@@ -185,6 +186,9 @@ impl Run {
         goal.reported = Some(reported(by.clone()));
         match status {
             ObjectiveStatus::Done => {
+                if !goal.is_done() {
+                    goal.claim = ClaimStatus::Reported;
+                }
                 goal.is_unassessed = true;
                 self.objective_done(p, g, by, EvidenceKind::Reported);
             }
@@ -225,6 +229,11 @@ impl Run {
         if of_others.is_empty() && !self.phases[p].goals.iter().any(is_looked_at) {
             return self.verify(p);
         }
+        self.look_before_checks(p, of_others);
+    }
+
+    /// Looks at the disk once more, also for these files of other phases.
+    pub(super) fn look_before_checks(&mut self, p: usize, of_others: Vec<String>) {
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();
         let action = self.measure_files(p, false, expected);
         self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
@@ -478,6 +487,9 @@ impl Phase {
                 format!(": {}", excerpt(&reported.note))
             };
             return Some(format!("its agent reported it as {}{said}", words_of(reported.status)));
+        }
+        if goal.claim == ClaimStatus::Unshown {
+            return Some(NOT_IN_FOLDER.to_owned());
         }
         goal.spec.files.iter().find_map(|path| match self.state_of(path) {
             FileState::Missing => Some(format!("{path} is missing")),

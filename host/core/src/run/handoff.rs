@@ -194,6 +194,7 @@ impl Run {
         if let ActionOutcome::Assessed { facts } = outcome {
             let now = self.now;
             self.phases[p].set_facts(facts, now);
+            self.reopen_unshown(p);
         }
         self.phases[p].measure_after_stop = None;
         if self.stopping && self.ending.is_none() {

@@ -12,6 +12,7 @@ use crate::worktree::WorktreeName;
 
 use super::Run;
 use super::active_split::MergeConflict;
+use super::claim_status::ClaimStatus;
 use super::handoff::LEAD_ROLE;
 use super::phase::{ObjectiveState, Phase};
 use super::step::{PauseReason, PhaseStep};
@@ -95,8 +96,10 @@ impl Run {
                 goal.clone_from(done);
                 // The command of the phase is about the whole, which is still to be looked at.
                 goal.check_passed = done.check_passed.filter(|_| phase.spec.verify.is_none());
+                goal.claim = ClaimStatus::default();
             }
         }
+        phase.joined.insert(part.clone());
         if let Some(fork) = &mut phase.fork {
             fork.merged.push(part.clone());
         }

@@ -30,6 +30,8 @@ pub struct PhaseChanges<'a> {
     pub measured_at: UnixMs,
     /// That measurement looked at the workspace and named every change: other files were as its baseline has them.
     pub names_all: bool,
+    /// Changes beyond `files` that its newest measurement only counted: the host keeps a list of them.
+    pub unnamed: u32,
     /// What its earlier measurements found in files that differ by now.
     past_contents: &'a BTreeMap<String, Vec<Digest>>,
 }
@@ -45,6 +47,11 @@ impl PhaseChanges<'_> {
         self.counts || self.accepted.iter().any(|files| files.may_include(path))
     }
 
+    /// Whether an objective may be taken for done by files that are only counted.
+    pub fn is_done_by_unnamed(&self) -> bool {
+        self.is_done_by("")
+    }
+
     /// Whether an earlier measurement of it found this content in a file.
     pub fn had_earlier(&self, path: &str, content: &Digest) -> bool {
         self.past_contents.get(path).is_some_and(|known| known.contains(content))
@@ -52,24 +59,85 @@ impl PhaseChanges<'_> {
 }
 
 impl Run {
-    /// What each phase that works in the workspace has changed there, in the order of the workflow. Parts of a phase are not listed.
+    /// What each phase that works in the workspace has changed there, in the order of the workflow. Parts that share it with their phase
+    /// are listed until that was measured behind them, and a phase in a loop once for each walk in which it left other files, the oldest
+    /// first.
     pub fn changes_in_workspace(&self) -> Vec<PhaseChanges<'_>> {
-        let is_own = |phase: &&Phase| phase.parent.is_none() && phase.tree.is_workspace();
-        let changes = self.phases.iter().filter(is_own).map(|phase| PhaseChanges {
-            phase: &phase.spec.id,
-            files: phase.changed_files().collect(),
-            counts: phase.goals.iter().any(is_claimed),
-            accepted: phase
-                .goals
+        let listed = (0..self.phases.len()).filter(|p| self.is_compared(*p));
+        let changes = listed.flat_map(|p| {
+            let phase = &self.phases[p];
+            let looks = &phase.past_looks;
+            let held = || (0..phase.goals.len()).map(move |g| self.held_goal(p, g));
+            let newest = PhaseChanges {
+                phase: &phase.spec.id,
+                files: phase.changed_files().collect(),
+                counts: held().any(is_claimed),
+                accepted: held().filter(|goal| goal.is_accepted()).map(|goal| &goal.accepted_files).collect(),
+                measured_at: looks.newest_at,
+                names_all: looks.newest_is_whole,
+                // Another work tree than the folder is measured while parts come together.
+                unnamed: if phase.joined.is_empty() { phase.facts.changed_beyond } else { 0 },
+                past_contents: &looks.contents,
+            };
+            let earlier: Vec<PhaseChanges<'_>> = looks
+                .rounds
                 .iter()
-                .filter(|goal| goal.is_accepted())
-                .map(|goal| &goal.accepted_files)
-                .collect(),
-            measured_at: phase.past_looks.newest_at,
-            names_all: phase.past_looks.newest_is_whole,
-            past_contents: &phase.past_looks.contents,
+                .map(|round| PhaseChanges {
+                    files: round.files.iter().collect(),
+                    measured_at: round.measured_at,
+                    names_all: round.is_whole,
+                    ..newest.clone()
+                })
+                .collect();
+            earlier.into_iter().chain([newest])
         });
         changes.collect()
+    }
+
+    /// Whether what a phase left in the workspace is its own to answer for. What a person or the workflow asked for is; the reviews and
+    /// merges of the host are not, nor are parts whose phase has taken what they did and was measured since.
+    fn is_compared(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let mut is_own = phase.tree.is_workspace() && !phase.is_made_by_host();
+        let mut inner = p;
+        while let Some(whole) = self.parent_of(inner).filter(|_| is_own) {
+            let (part, whole_phase) = (&self.phases[inner], &self.phases[whole]);
+            let is_measured = whole_phase.past_looks.newest_at > phase.past_looks.newest_at;
+            is_own = part.iteration == whole_phase.iteration
+                && !(whole_phase.joined.contains(&part.spec.id) && is_measured);
+            inner = whole;
+        }
+        is_own
+    }
+
+    fn parent_of(&self, p: usize) -> Option<usize> {
+        self.phase_index(self.phases[p].parent.as_ref()?)
+    }
+
+    /// Where an objective stands by now: what a part did is its phase's, once that has taken it.
+    pub(super) fn holder_of(&self, mut p: usize, mut g: usize) -> (usize, usize) {
+        let id = &self.phases[p].goals[g].spec.id;
+        while let Some(whole) = self.parent_of(p) {
+            let (part, phase) = (&self.phases[p], &self.phases[whole]);
+            let is_taken = phase.joined.contains(&part.spec.id) && part.iteration == phase.iteration;
+            let Some(held) = phase.goals.iter().position(|goal| is_taken && goal.spec.id == *id) else {
+                break;
+            };
+            (p, g) = (whole, held);
+        }
+        (p, g)
+    }
+
+    fn held_goal(&self, p: usize, g: usize) -> &ObjectiveState {
+        let (p, g) = self.holder_of(p, g);
+        &self.phases[p].goals[g]
+    }
+
+    /// Whether what is open of a phase is done by the phase that it is a part of, once the parts are together.
+    fn is_left_to_whole(&self, p: usize) -> bool {
+        let is_open = |whole: usize| !self.phases[whole].is_over();
+        let phase = &self.phases[p];
+        phase.step == PhaseStep::Split || phase.is_over() && self.parent_of(p).is_some_and(is_open)
     }
 
     /// Objectives whose work is lost are open again if the phase is still at work on others, or was skipped; otherwise a person is asked.
@@ -95,21 +163,36 @@ impl Run {
         };
         self.phases[p].past_looks.lost_since.add(files, beyond, includes_accepted);
         for g in self.phases[p].objectives_losing_work(files, beyond, includes_accepted) {
+            let is_part = self.phases[p].parent.is_some();
+            let (p, g) = self.holder_of(p, g);
+            let is_accepted = self.phases[p].goals[g].is_accepted();
+            if !self.phases[p].goals[g].is_done() {
+                continue;
+            }
+            let is_left_to_whole = is_part && self.is_left_to_whole(p);
+            // Parts are gone once they came together: a person is asked about the whole.
+            let (p, g) = if is_accepted { self.root_objective(p, g) } else { (p, g) };
             let phase = &self.phases[p];
-            let is_accepted = phase.goals[g].is_accepted();
             let accepted = if is_accepted { ", which a person accepted," } else { "" };
-            let words = format!(
-                "The work on objective {}{accepted} is no longer in the folder, as if it {by_whom}: {first} {more} missing or as before",
-                phase.goals[g].spec.id
-            );
+            let id = &phase.goals[g].spec.id;
+            let words = match files {
+                [] => format!(
+                    "Whether the work on objective {id}{accepted} is still in the folder cannot be told: Baton's list of the files that it changed \
+                     cannot be read"
+                ),
+                _ => format!(
+                    "The work on objective {id}{accepted} is no longer in the folder, as if it {by_whom}: {first} {more} missing or as before"
+                ),
+            };
             let is_never_asked = phase.step == PhaseStep::Skipped;
-            let is_at_work = !phase.is_over() && !phase.is_finished();
+            let is_at_work = is_left_to_whole || !phase.is_over() && !phase.is_finished();
             let is_said = match is_accepted {
                 true => phase.has_lost_accepted(g),
                 false => phase.disputes.iter().any(|dispute| dispute.goal == g && dispute.words == words),
             };
             if is_never_asked || is_at_work && !is_accepted {
                 self.reopen(p, g, ObjectiveStatus::InProgress, &words);
+                self.phases[p].goals[g].has_lost_work = true;
             } else if !is_said {
                 let dispute = Dispute {
                     goal: g,
@@ -131,6 +214,7 @@ impl Run {
             disputes.map(|dispute| (dispute.goal, dispute.words.clone())).collect();
         for (g, words) in lost {
             self.reopen(p, g, ObjectiveStatus::InProgress, &words);
+            self.phases[p].goals[g].has_lost_work = true;
         }
     }
 }

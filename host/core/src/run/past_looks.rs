@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::WorkspaceFacts;
+use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::Digest;
 use crate::time::UnixMs;
 
 use super::accepted_files::LostFiles;
 use super::phase::Phase;
+use super::step::PhaseStep;
 
 /// Files whose earlier contents are known, and contents of each: more than a phase changes over and over.
 const FILES: usize = 2_000;
@@ -22,17 +23,47 @@ pub(super) struct PastLooks {
     pub(super) newest_is_whole: bool,
     /// What earlier ones found in files that differ by now, the newest last.
     pub(super) contents: BTreeMap<String, Vec<Digest>>,
+    /// What the phase left in earlier walks of its loop, the newest last: no file is in two of them.
+    pub(super) rounds: Vec<PastRound>,
     /// What a host found lost since the newest.
     pub(super) lost_since: LostFiles,
+}
+
+/// What the last measurement of an earlier walk of a loop found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PastRound {
+    pub(super) files: Vec<ChangedFile>,
+    pub(super) measured_at: UnixMs,
+    /// As [`PastLooks::newest_is_whole`].
+    pub(super) is_whole: bool,
+}
+
+impl PastLooks {
+    /// The phase begins once more: what it has left so far is no change any more.
+    fn end_round(&mut self, changed: &[ChangedFile]) {
+        for round in &mut self.rounds {
+            round.files.retain(|old| changed.iter().all(|file| file.path != old.path));
+        }
+        let files = changed.to_vec();
+        self.rounds.push(PastRound { files, measured_at: self.newest_at, is_whole: self.newest_is_whole });
+        self.rounds.retain(|round| !round.files.is_empty());
+        while self.rounds.iter().map(|round| round.files.len()).sum::<usize>() > FILES {
+            self.rounds.remove(0);
+        }
+    }
 }
 
 impl Phase {
     /// Takes what a measurement found.
     pub(super) fn set_facts(&mut self, facts: &WorkspaceFacts, at: UnixMs) {
         let before = std::mem::replace(&mut self.facts, facts.clone());
+        self.settle_claims(&before);
         self.restore_accepted_files(facts);
         let looks = &mut self.past_looks;
         looks.lost_since = LostFiles::default();
+        if matches!(self.step, PhaseStep::Baseline { .. }) {
+            looks.end_round(&before.changed);
+        }
         (looks.newest_at, looks.newest_is_whole) =
             (at, facts.changed_beyond == 0 && self.tree.is_workspace());
         let by_now: BTreeMap<&str, Option<&Digest>> =

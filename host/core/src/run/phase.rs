@@ -16,6 +16,7 @@ use crate::worktree::WorktreeName;
 
 use super::accepted_files::AcceptedFiles;
 use super::active_split::ActiveSplit;
+use super::claim_status::ClaimStatus;
 use super::committed_work::CommittedWork;
 use super::dispute_record::Dispute;
 use super::end_cause::EndCause;
@@ -54,6 +55,10 @@ pub(super) struct ObjectiveState {
     pub(super) reported: Option<ObjectiveReport>,
     /// It was reported as done, and no prompt of its session was judged since: what else its agent said may take that back.
     pub(super) is_unassessed: bool,
+    /// Whether what was said of it was measured since.
+    pub(super) claim: ClaimStatus,
+    /// It is open since its work was lost.
+    pub(super) has_lost_work: bool,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<EvidenceKind>,
     /// What its phase had changed for it when a person accepted it as it was.
@@ -76,6 +81,8 @@ impl ObjectiveState {
             remark: String::new(),
             reported: None,
             is_unassessed: false,
+            claim: ClaimStatus::default(),
+            has_lost_work: false,
             done_by: None,
             accepted_files: AcceptedFiles::default(),
             judged_by: None,
@@ -279,6 +286,8 @@ pub(super) struct Phase {
     pub(super) splits: u32,
     /// What it is being split into, until what its session knew is handed off and the state that they start from is kept.
     pub(super) parts: Vec<SubPhase>,
+    /// Its parts, in any walk of its loop, whose objectives became its own: it took what they had done.
+    pub(super) joined: BTreeSet<PhaseId>,
     /// The split that is not yet brought together.
     pub(super) fork: Option<ActiveSplit>,
     /// What it was given by its own review.
@@ -380,6 +389,7 @@ impl Phase {
             split: 0,
             splits: 0,
             parts: Vec::new(),
+            joined: BTreeSet::new(),
             fork: None,
             score: None,
             reviews_without_score: 0,

@@ -41,6 +41,7 @@ impl Run {
             // Nobody knows what happened to the workspace while no host was there.
             run.phases[p].handoff_may_be_stale = true;
             run.resume_phase(p);
+            run.measure_unconfirmed(p);
         });
     }
 
@@ -53,6 +54,7 @@ impl Run {
     }
 
     fn resume_phase(&mut self, p: usize) {
+        let is_unconfirmed = self.phases[p].has_unconfirmed_claims();
         match self.phases[p].step.clone() {
             // These wait for a person, for time, for other phases, or for nothing.
             PhaseStep::Pending
@@ -106,6 +108,13 @@ impl Run {
             }
             PhaseStep::Assessing { occasion, focus, .. }
             | PhaseStep::DecidingCompletion { occasion, focus, .. }
+            | PhaseStep::DecidingRecovery { occasion, focus, .. }
+                if is_unconfirmed =>
+            {
+                self.measure(p, occasion, focus);
+            }
+            PhaseStep::Assessing { occasion, focus, .. }
+            | PhaseStep::DecidingCompletion { occasion, focus, .. }
             | PhaseStep::DecidingRecovery { occasion, focus, .. } => self.judge(p, occasion, focus),
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
             PhaseStep::MeasuringAfterExit { action, then } => {
@@ -148,9 +157,27 @@ impl Run {
             PhaseStep::EndingSession { then } => self.on_session_ended(p, then),
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
-            PhaseStep::Working { focus, .. } if self.has_done_report_in(p, &focus) => {
+            PhaseStep::Working { focus, .. } if is_unconfirmed || self.has_done_report_in(p, &focus) => {
                 self.phases[p].prompt_cut_off = true;
                 self.measure(p, AssessTrigger::SessionEnded, focus);
+            }
+
+            // Between two prompts: whether what was said is there comes first.
+            PhaseStep::Scoping { .. }
+            | PhaseStep::Budgeting { then: OnTurnBudget::Boundary, .. }
+            | PhaseStep::Starting { .. }
+            | PhaseStep::DecidingOffload { .. }
+            | PhaseStep::Offloading { .. }
+            | PhaseStep::ComposingPrompt { .. }
+            | PhaseStep::RevalidatingHandoff { .. }
+            | PhaseStep::RereviewingHandoff { .. }
+            | PhaseStep::DecidingCompaction { .. }
+            | PhaseStep::Summarising { .. }
+            | PhaseStep::Compacting { .. }
+                if is_unconfirmed =>
+            {
+                let of_others = self.files_of_other_phases(p);
+                self.look_before_checks(p, of_others);
             }
 
             // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.

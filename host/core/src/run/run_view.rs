@@ -100,7 +100,7 @@ impl Run {
                 .goals
                 .iter()
                 .enumerate()
-                .map(|(g, goal)| objective_summary(phase, g, goal))
+                .map(|(g, goal)| objective_summary(phase, g, goal, self.is_lost_since(p, g)))
                 .collect(),
             sessions: phase
                 .sessions
@@ -128,6 +128,13 @@ impl Run {
             commits: phase.kept.commits.clone(),
             commit_failed: phase.kept.failed.clone(),
         }
+    }
+
+    /// Whether an objective that is done there is not said to be: a person is still to be asked about what they accepted, or its work
+    /// was lost by the phase that has taken what this part did.
+    fn is_lost_since(&self, p: usize, g: usize) -> bool {
+        let (whole, held) = self.holder_of(p, g);
+        self.phases[whole].has_lost_accepted(held) || self.phases[whole].goals[held].has_lost_work
     }
 
     /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
@@ -238,11 +245,9 @@ impl Run {
     }
 }
 
-fn objective_summary(phase: &Phase, g: usize, goal: &ObjectiveState) -> ObjectiveSummary {
+fn objective_summary(phase: &Phase, g: usize, goal: &ObjectiveState, is_lost: bool) -> ObjectiveSummary {
     let mut note = goal.remark.clone();
     cut(&mut note, NOTE_BYTES);
-    // A person is still to be asked: until then it is not said to be accepted as it is.
-    let is_lost = phase.has_lost_accepted(g);
     ObjectiveSummary {
         id: goal.spec.id.clone(),
         description: goal.spec.description.clone(),

@@ -16,6 +16,7 @@ mod prompt_offload;
 mod properties;
 mod quota;
 mod recovery;
+mod resumed_claims;
 mod reviews_and_loops;
 mod session_changes;
 mod splits;

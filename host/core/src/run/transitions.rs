@@ -13,6 +13,7 @@ use crate::text::TextBlob;
 use crate::view::COULD_NOT_START;
 
 use super::Run;
+use super::claim_status::ClaimStatus;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::session::Session;
@@ -383,6 +384,9 @@ impl Run {
         for g in &focus {
             let goal = &mut phase.goals[*g];
             goal.attempts += 1;
+            if goal.claim == ClaimStatus::Unshown {
+                goal.claim = ClaimStatus::Measured;
+            }
             if !goal.is_done() {
                 goal.set_status(ObjectiveStatus::InProgress, now);
             }
@@ -446,6 +450,7 @@ impl Run {
             return;
         }
         goal.set_status(ObjectiveStatus::Done, now);
+        goal.has_lost_work = false;
         goal.reported.take_if(|said| said.before_prompt.is_some());
         goal.by.clone_from(&by);
         goal.judged_by.clone_from(&self.answering_policy);

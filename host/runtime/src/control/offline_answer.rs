@@ -1,15 +1,16 @@
 //! A person's answer while no host works on the run: it is journaled under the workspace's lock, and nothing is
-//! performed. The next `resume` goes on with it.
+//! performed. The next `resume` goes on with it. An answer that would end the run does so only if what is done is still there.
 
 use baton_core::input::PauseAnswer;
 use baton_core::view::RunView;
 use baton_core::{Action, ActionId, ActionOutcome, Input, Run, RunId};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::Workspace;
+use baton_workspace::{Workspace, WorkspaceError};
 
 use crate::config::HostConfig;
 use crate::control::requester;
 use crate::error::RuntimeError;
+use crate::lost_work::lost_work;
 use crate::projection::{self, ProjectionWriter};
 use crate::query;
 use crate::recorder::RunRecorder;
@@ -28,13 +29,30 @@ pub(crate) async fn answer(
     let (_lock, journal) = query::open_to_write(config, &state)?;
     let id = query::resolve_run(config, &journal, run.as_ref())?;
     requester::expect_no_agent(&state, &id)?;
-    let folded = recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
-    let question = resolve_question(&folded.run, question, choice)?;
-
-    let mut scribe = RunRecorder::new(folded, id, journal);
+    let folded = || recovery::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()));
+    let before = folded()?;
+    let question = resolve_question(&before.run, question, choice)?;
+    let answered = Input::Answered { question, choice, message };
     let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
-    scribe.record(requester::own_request("answer")).map_err(broken)?;
-    scribe.record(Input::Answered { question, choice, message }).map_err(broken)?;
+
+    // No host comes after an answer that ends the run: whether its work is still there is asked now.
+    let mut trial = RunRecorder::new(before, id.clone(), journal.clone());
+    trial.record(requester::own_request("answer")).map_err(broken)?;
+    trial.record(answered.clone()).map_err(broken)?;
+    let lost = match trial.run().ending() {
+        Some(_) => find_lost_work(config, &state, &folded()?.run).await?,
+        None => Vec::new(),
+    };
+    let mut scribe = match lost.is_empty() {
+        true => trial,
+        false => {
+            let mut scribe = RunRecorder::new(folded()?, id.clone(), journal.clone());
+            for input in lost.into_iter().chain([requester::own_request("answer"), answered]) {
+                scribe.record(input).map_err(broken)?;
+            }
+            scribe
+        }
+    };
     // An answer may end the run; nobody else is there to say that it has ended.
     let finish =
         scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
@@ -47,6 +65,23 @@ pub(crate) async fn answer(
     }
     let now = scribe.clock().now();
     scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// What a host would find lost that took the run up now. What it cannot see is an error: the run must not end by what is not known.
+async fn find_lost_work(
+    config: &HostConfig,
+    state: &StateDir,
+    run: &Run,
+) -> Result<Vec<Input>, RuntimeError> {
+    let cannot_look = |error: WorkspaceError| RuntimeError::Workspace {
+        workspace: config.workspace.clone(),
+        source: format!("cannot see whether finished work is still there, so nothing was answered: {error}")
+            .into(),
+    };
+    let workspace =
+        Workspace::open(&config.workspace).map_err(cannot_look)?.with_own_folder(run.task_folder());
+    let trees = trees_of(state, &workspace, run.id());
+    lost_work(run, &workspace, &trees, state).await.map_err(cannot_look)
 }
 
 /// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still

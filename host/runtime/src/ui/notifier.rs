@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::boundaries;
-    use crate::held_settings::HeldSettings;
+    use crate::held_files::{HeldFiles, StartedFiles};
 
     fn wait(phase: &str) -> ProgressEvent {
         ProgressEvent::QuotaWait {
@@ -303,7 +303,7 @@ mod tests {
         let state = StateDir::open(&dir.join("state"), dir).unwrap();
         let boundaries = Boundaries::new(boundaries::BoundaryParts {
             run: run.clone(),
-            settings: HeldSettings::of(&state, &run, false),
+            held: HeldFiles::of(&state, &run, false, StartedFiles::default()),
             state,
             workspace: dir.to_owned(),
             own_exe: "baton".into(),

@@ -313,7 +313,8 @@ fn committed() -> Vec<JournalEntry> {
         by_checks: Vec::new(),
     };
     let outcome = Input::Outcome { action: ActionId(1), outcome };
-    vec![input(1, started), intent(2, 1, action), input(3, outcome)]
+    let unmeasured = Input::ClaimsUnmeasured { is_folder_replaced: true };
+    vec![input(1, started), intent(2, 1, action), input(3, outcome), input(4, unmeasured)]
 }
 
 fn entries() -> Vec<JournalEntry> {

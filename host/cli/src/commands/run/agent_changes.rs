@@ -9,7 +9,7 @@ use baton_runtime::core::workflow::RunSource;
 use baton_runtime::core::{RunId, Workflow};
 use baton_runtime::{RunOfFile, SuspectedChange, newest_of_file, newest_run};
 
-use super::has_changed;
+use super::{first_use, has_changed};
 use crate::args::LocationArgs;
 use crate::config_layers::WORKSPACE_FILE;
 use crate::exit_status::UsageError;
@@ -42,17 +42,47 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
 }
 
 /// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with or that it lacks
-/// now, and a workflow file that was changed while a run worked, or one of the files that it names. `base` is the folder that their paths
-/// start from.
+/// now, and a workflow file that was changed while a run worked, or one of the files that it names. The same for what is used for the first
+/// time. `base` is the folder that their paths start from, `command` what was typed.
 pub(super) fn expect_no_agent_changes(
     task: &Task,
     place: &LocationArgs,
     workflow: &Workflow,
     base: &Path,
+    command: &str,
 ) -> anyhow::Result<()> {
-    let (Task::Plan(path) | Task::File(path)) = task else { return Ok(()) };
-    let Ok(real) = path.canonicalize() else { return Ok(()) };
-    let Some(earlier) = newest_of_file(&state_root(place)?, &real)? else { return Ok(()) };
+    let mut earlier = None;
+    let mut said = None;
+    match task {
+        Task::ReopenedPlan(_) => return Ok(()),
+        Task::Sentence { .. } => {}
+        Task::Plan(path) | Task::File(path) => {
+            let Ok(real) = path.canonicalize() else { return Ok(()) };
+            earlier = newest_of_file(&state_root(place)?, &real)?;
+            if let Some(earlier) = &earlier {
+                said = changed_since_last_run(task, (path, &real), place, workflow, base, earlier)?;
+            }
+        }
+    }
+    if said.is_none() {
+        said = first_use::written_before_first_use(task, place, workflow, base, earlier.as_ref())?;
+    }
+    match said {
+        Some(said) => Err(UsageError(format!("{said}. If you intend it: {command} --accept-changes")).into()),
+        None => Ok(()),
+    }
+}
+
+/// What differs since the last run of a file in what it says or names, by an agent as it may be. `path` is the name of the file as it was
+/// typed, and without links.
+fn changed_since_last_run(
+    task: &Task,
+    (path, real): (&Path, &Path),
+    place: &LocationArgs,
+    workflow: &Workflow,
+    base: &Path,
+    earlier: &RunOfFile,
+) -> anyhow::Result<Option<String>> {
     let (run, began) = (&earlier.run, &earlier.began);
     let name = path.display();
     let said = match (&began.source, &workflow.source) {
@@ -69,7 +99,7 @@ pub(super) fn expect_no_agent_changes(
         }
         _ => None,
     };
-    let said = match said {
+    Ok(match said {
         None => {
             let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
             let mut named = named_files(task, place, workflow, base);
@@ -83,9 +113,9 @@ pub(super) fn expect_no_agent_changes(
             };
             named.extend(settings);
             let ways = named.iter().flat_map(|file| path_aliases(file)).collect::<BTreeSet<_>>();
-            let ways = ways.into_iter().filter(|file| *file != real);
+            let ways = ways.into_iter().filter(|file| file != real);
             // A folder by its own name last: it says less.
-            let files = own.then(|| real.clone()).into_iter().chain(ways).chain(folders);
+            let files = own.then(|| real.to_owned()).into_iter().chain(ways).chain(folders);
             let files: Vec<PathBuf> = files.collect();
             let suspected = match earlier.changed_since(&files)? {
                 None => gone.as_deref().map(|gone| earlier.removed_since(gone)).transpose()?.flatten(),
@@ -107,17 +137,16 @@ pub(super) fn expect_no_agent_changes(
             })
         }
         said => said,
-    };
-    match said {
-        Some(said) => {
-            Err(UsageError(format!("{said}. If you intend it: {} --accept-changes", task.command())).into())
-        }
-        None => Ok(()),
-    }
+    })
 }
 
 /// What decides about a run beside its own file: policies and the locks that pin them, and files of rules and modes.
-fn named_files(task: &Task, place: &LocationArgs, workflow: &Workflow, base: &Path) -> Vec<PathBuf> {
+pub(super) fn named_files(
+    task: &Task,
+    place: &LocationArgs,
+    workflow: &Workflow,
+    base: &Path,
+) -> Vec<PathBuf> {
     let read = task.read(place).map(|read| read.named).unwrap_or_default();
     let policies = workflow.policies.references().into_iter().map(str::to_owned);
     let files = read.into_iter().chain(policies).map(|file| base.join(file)).filter(|file| file.exists());
@@ -161,10 +190,10 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow)
 }
 
 /// A check of a plan, behind the heading and the objective that it is of.
-type PlacedCheck<'w> = (&'w str, Option<&'w str>, &'w str);
+pub(super) type PlacedCheck<'w> = (&'w str, Option<&'w str>, &'w str);
 
 /// The commands that a run of it is held to, each where it stands.
-fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedCheck<'_>> {
+pub(super) fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedCheck<'_>> {
     workflow.phases.iter().flat_map(|phase| {
         let heading = phase.title.as_str();
         let of_phase = phase.verify.as_deref().map(|check| (heading, None, check));

@@ -68,7 +68,7 @@ pub(super) struct TestRun {
     /// Tokens of each prompt for which its agent names no price.
     pub(super) unpriced_tokens: u64,
     /// Files that agents have changed.
-    moved: u32,
+    pub(super) moved: u32,
     /// An agent that runs out of context has changed a file before.
     pub(super) exhausts_at_work: bool,
     /// Turns that agents are still to take.

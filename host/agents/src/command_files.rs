@@ -1,27 +1,24 @@
-//! Files of a workspace that the commands of agents and of their MCP servers run: each is a program of a role, or may be one.
+//! Files of a workspace that the commands of agents, of their MCP servers and of their settings run: each is a program of a role, or may be one.
+
+mod runner_files;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::Role;
-use baton_runtime::sandbox::found_on;
+use baton_core::Workflow;
+use baton_core::workflow::{Role, SandboxLevel};
+use baton_sandbox::found_on;
 
-/// What runners of tasks read in the folder that they start in.
-const TASK_FILES: [(&str, &[&str]); 8] = [
-    ("bun", &["package.json"]),
-    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("make", &["GNUmakefile", "makefile", "Makefile"]),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
-    ("yarn", &["package.json"]),
-];
+use self::runner_files::{PACKAGE_FOLDERS, TASK_FILES, commands_of_package};
+use crate::settings_commands::commands_of_settings;
+
 /// Programs that start what their arguments name.
-const LAUNCHERS: [&str; 6] = ["bash", "dash", "env", "sh", "uv", "zsh"];
+const LAUNCHERS: [&str; 15] = [
+    "bash", "busybox", "corepack", "dash", "env", "ksh", "nice", "nohup", "setsid", "sh", "stdbuf", "time",
+    "timeout", "uv", "zsh",
+];
 /// Beginnings of the names of programs that run a file or a folder that is named without its ending.
 const INTERPRETERS: [&str; 6] = ["bun", "deno", "node", "pypy", "python", "tsx"];
 /// By one of these files, an interpreter runs a folder.
@@ -53,7 +50,8 @@ const SHORT_OPTIONS_MAX: usize = 32;
 /// Words between a program that starts another and the name of that.
 const STARTS: [&str; 5] = ["exec", "nice", "nohup", "run", "time"];
 /// Words by which a runner looks for its `package.json`: without them it may start a file or a package of another place.
-const PACKAGE_SCRIPTS: [&str; 4] = ["run", "run-script", "start", "test"];
+const PACKAGE_SCRIPTS: [&str; 10] =
+    ["bunx", "exec", "npx", "pnpx", "run", "run-script", "start", "task", "test", "x"];
 /// Folders that a command may start in, of which more are not followed.
 const PLACES_MAX: usize = 32;
 /// Python writes what it compiled there. Programs of agents and commands that Baton starts use another folder (`runtime/src/python_cache.rs`).
@@ -65,27 +63,53 @@ const ENTRIES_MAX: usize = 10_000;
 
 /// What commands run of a workspace, by whole paths.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct CommandFiles {
+pub struct CommandFiles {
     /// Files.
-    pub(crate) files: BTreeSet<PathBuf>,
-    /// Folders of which an interpreter runs one file, which may load the others.
-    pub(crate) folders: BTreeSet<PathBuf>,
+    pub files: BTreeSet<PathBuf>,
+    /// Folders of which an interpreter runs one file, which may load the others, and packages.
+    pub folders: BTreeSet<PathBuf>,
     /// Files that a command would run before or instead of these, and that are not there.
     absent: BTreeSet<PathBuf>,
 }
 
 impl CommandFiles {
-    /// Of all roles. A command starts in the tree of its agent, which is the workspace or a copy of it.
-    pub(crate) fn of(workflow: &Workflow, workspace: &Path) -> Self {
-        let mut found = Self::default();
+    /// Of all roles, and of the settings of agents in the workspace, a whole path. A command starts in the tree of its agent, which is the
+    /// workspace or a copy of it.
+    pub fn of(workflow: &Workflow, workspace: &Path) -> Self {
+        let mut found = Self::of_settings(workspace);
+        let is_strict = |role: &Role| role.sandbox.level == SandboxLevel::Strict;
+        let has_strict = workflow.roles.values().any(is_strict);
         for role in workflow.roles.values() {
-            commands_of(role).iter().for_each(|command| found.add_command(command, workspace));
+            let may_more = has_strict && !is_strict(role);
+            for command in &commands_of(role) {
+                found.add_command(command, workspace, may_more);
+            }
         }
         found
     }
 
+    /// Of the settings of agents in a folder, a whole path.
+    pub(crate) fn of_settings(tree: &Path) -> Self {
+        let mut found = Self::default();
+        for command in &commands_of_settings(tree) {
+            found.add_command(command, tree, false);
+        }
+        found
+    }
+
+    /// Those that a command names itself: without what a runner reads or looks for, which the work changes as well.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
+        let of_runners = |path: &Path| {
+            let mut read = TASK_FILES.iter().flat_map(|(_, files)| *files);
+            let mut looked = PACKAGE_FOLDERS.iter().flat_map(|(_, folders)| *folders).map(Path::new);
+            let is_below = |folder: &Path| path.ancestors().skip(1).any(|above| above.ends_with(folder));
+            read.any(|file| path.ends_with(file)) || looked.any(is_below)
+        };
+        self.files.iter().chain(&self.folders).map(PathBuf::as_path).filter(move |path| !of_runners(path))
+    }
+
     /// What stays as it is while agents work: the files, and the folders as they are. Also what is not there, and must not appear.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = String> {
+    pub fn kept(&self) -> impl Iterator<Item = String> {
         self.files
             .iter()
             .chain(&self.folders)
@@ -94,7 +118,7 @@ impl CommandFiles {
     }
 
     /// All files, also those in the folders, but for what an interpreter keeps there.
-    pub(crate) fn all(mut self) -> BTreeSet<PathBuf> {
+    pub fn all(mut self) -> BTreeSet<PathBuf> {
         let mut left: Vec<PathBuf> = self.folders.into_iter().collect();
         let mut seen = 0;
         while let Some(folder) = left.pop() {
@@ -113,7 +137,8 @@ impl CommandFiles {
         self.files
     }
 
-    fn add_command(&mut self, command: &[String], workspace: &Path) {
+    /// `may_more` for the command of a role that may do more than another one, which must not choose what it runs.
+    fn add_command(&mut self, command: &[String], workspace: &Path, may_more: bool) {
         let Some((program, arguments)) = command.split_first() else { return };
         let path = std::env::var_os("PATH");
         if let Some(program) = found_on(path.as_deref(), program) {
@@ -138,9 +163,21 @@ impl CommandFiles {
         for file in runners.flat_map(|(_, files)| *files) {
             for at in places.iter().map(|place| place.join(file)) {
                 match runs_script || *file != "package.json" {
-                    true => self.add_candidate(at, workspace),
-                    false => self.add_file(at, workspace),
-                };
+                    true => self.add_entry(at, workspace),
+                    false => drop(self.add_file(at, workspace)),
+                }
+            }
+        }
+        let above = places.iter().flat_map(|place| place.ancestors());
+        let above: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(workspace)).collect();
+        let runners = PACKAGE_FOLDERS.iter().filter(|(runner, _)| called.iter().any(|name| name == runner));
+        for folder in runners.flat_map(|(_, folders)| *folders) {
+            for at in above.iter().map(|place| place.join(folder)) {
+                match may_more {
+                    // A package of any other name can give itself this one.
+                    true => self.add_entry(at, workspace),
+                    false => all.iter().for_each(|word| self.add_package(word, &at, workspace)),
+                }
             }
         }
         let is_interpreter = |name: &String| INTERPRETERS.iter().any(|known| name.starts_with(known));
@@ -228,6 +265,31 @@ impl CommandFiles {
             }
         }
         is_folder || is_one
+    }
+
+    /// What a runner takes from a folder by a word of its command: a package, perhaps behind its scope and before its version, or a command.
+    fn add_package(&mut self, word: &str, folder: &Path, workspace: &Path) {
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-@".contains(c);
+        let name = word.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(word, |(at, _)| &word[..at]);
+        let is_name = name.starts_with(|c: char| c.is_alphanumeric() || c == '@' || c == '_');
+        if !is_name || !name.chars().all(is_plain) || name.contains("..") {
+            return;
+        }
+        let last = name.rsplit('/').next().unwrap_or(name);
+        for at in [name, last].map(|name| folder.join(name)) {
+            for command in commands_of_package(&at) {
+                self.add_candidate(folder.join(".bin").join(command), workspace);
+            }
+            self.add_entry(at, workspace);
+        }
+    }
+
+    /// A file or a folder of the workspace, also one that is not there.
+    fn add_entry(&mut self, path: PathBuf, workspace: &Path) {
+        match path.starts_with(workspace) && path.is_dir() {
+            true => drop(self.folders.insert(path)),
+            false => drop(self.add_candidate(path, workspace)),
+        }
     }
 
     /// Whether it is a file of the workspace. One that is not there is kept as well: a command would run it.
@@ -326,7 +388,7 @@ fn commands_of(role: &Role) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use baton_runtime::core::workflow::{AgentKind, RoleServer};
+    use baton_core::workflow::{AgentKind, RoleServer, Sandbox};
 
     use super::*;
 
@@ -438,5 +500,64 @@ mod tests {
             assert_eq!(of(agent).1, [] as [&str; 0], "{agent}");
             assert!(!of(agent).0.iter().any(|file| file == "Makefile" || file == "two.mjs"), "{agent}");
         }
+    }
+
+    // N6: `npx` ran what an agent had put into the place of a package, or a package of that name in another folder.
+    #[test]
+    fn what_runners_of_packages_prefer_is_found() {
+        let files =
+            ["node_modules/@zed/agent/package.json", "node_modules/.bin/zagent", "package.json", "t/x"];
+        let of = |agents: &[&str], strict: &[&str]| {
+            let (_place, root, mut workflow) = workspace(&files, agents);
+            fs::write(root.join(files[0]), r#"{"bin": {"zagent": "a.js", "../x": "b.js", "new": "c.js"}}"#)
+                .unwrap();
+            for name in strict {
+                workflow.roles.get_mut(&(*name).into()).unwrap().sandbox = Sandbox::of(SandboxLevel::Strict);
+            }
+            let found = CommandFiles::of(&workflow, &root);
+            [&found.files, &found.folders, &found.absent].map(|paths| names(paths, &root))
+        };
+        let [found, folders, absent] = of(&["process:npx -y @zed/agent@1.2"], &[]);
+        assert_eq!(found, ["node_modules/.bin/zagent", "package.json"]);
+        assert_eq!(folders, ["node_modules/@zed/agent"]);
+        let expected = [".npmrc", "agent", "@zed/agent", "new"].map(|name| match name {
+            ".npmrc" => name.to_owned(),
+            command => format!("node_modules/.bin/{command}"),
+        });
+        assert!(expected.iter().all(|path| absent.contains(path)), "{absent:?}");
+        assert!(!absent.iter().any(|path| path.ends_with(".bin/../x")), "{absent:?}");
+        for command in
+            ["npm exec -- @zed/agent", "sh -c 'cd t && bunx @zed/agent'", "timeout 9 pnpm @zed/agent"]
+        {
+            assert_eq!(of(&[&format!("process:{command}")], &[])[1], folders, "{command}");
+        }
+        assert!(
+            of(&["process:sh -c 'cd t; npx other'"], &[])[2].contains(&"t/node_modules/other".to_owned())
+        );
+        let [_, _, absent] = of(&["process:uv run agent"], &[]);
+        assert!(
+            [".venv/bin/agent", "pyproject.toml"].iter().all(|path| absent.contains(&(*path).to_owned()))
+        );
+        // What only one role may do, another one that is confined does not choose.
+        let both = ["process:npx -y @zed/agent", "process:sh x.sh"];
+        assert_eq!(of(&both, &["role-1"])[1], ["node_modules", "node_modules/.bin"]);
+        assert_eq!(of(&both, &["role-0", "role-1"])[1], folders);
+    }
+
+    // N6: an agent wrote the hooks that the settings of the next one name.
+    #[test]
+    fn what_settings_of_agents_name_is_found() {
+        let files = ["tools/hook.sh", "tools/server.js", "Makefile", "README.md"];
+        let (_place, root, workflow) = workspace(&files, &["process:true"]);
+        fs::create_dir(root.join(".claude")).unwrap();
+        let hook = r#"{"hooks": {"Stop": [{"hooks": [{"command": "sh \"$CLAUDE_PROJECT_DIR\"/tools/hook.sh; make"}]}]}}"#;
+        fs::write(root.join(".claude/settings.json"), hook).unwrap();
+        let server = r#"{"mcpServers": {"x": {"command": "node", "args": ["server"], "cwd": "tools"}}}"#;
+        fs::write(root.join(".mcp.json"), server).unwrap();
+        let found = CommandFiles::of(&workflow, &root);
+        assert_eq!(names(&found.files, &root), ["Makefile", "tools/hook.sh", "tools/server.js"]);
+        let named = CommandFiles::of_settings(&root);
+        let named: BTreeSet<PathBuf> = named.named().map(Path::to_owned).collect();
+        assert_eq!(names(&named, &root), ["tools/hook.sh", "tools/server.js"]);
     }
 }
