@@ -108,14 +108,10 @@ impl Run {
             }
             PhaseStep::Assessing { occasion, focus, .. }
             | PhaseStep::DecidingCompletion { occasion, focus, .. }
-            | PhaseStep::DecidingRecovery { occasion, focus, .. }
-                if is_unconfirmed =>
-            {
-                self.measure(p, occasion, focus);
-            }
-            PhaseStep::Assessing { occasion, focus, .. }
-            | PhaseStep::DecidingCompletion { occasion, focus, .. }
-            | PhaseStep::DecidingRecovery { occasion, focus, .. } => self.judge(p, occasion, focus),
+            | PhaseStep::DecidingRecovery { occasion, focus, .. } => match is_unconfirmed {
+                true => self.measure(p, occasion, focus),
+                false => self.judge(p, occasion, focus),
+            },
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
             PhaseStep::MeasuringAfterExit { action, then } => {
                 if !self.pending.contains_key(&action) {
@@ -162,24 +158,6 @@ impl Run {
                 self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 
-            // Between two prompts: whether what was said is there comes first.
-            PhaseStep::Scoping { .. }
-            | PhaseStep::Budgeting { then: OnTurnBudget::Boundary, .. }
-            | PhaseStep::Starting { .. }
-            | PhaseStep::DecidingOffload { .. }
-            | PhaseStep::Offloading { .. }
-            | PhaseStep::ComposingPrompt { .. }
-            | PhaseStep::RevalidatingHandoff { .. }
-            | PhaseStep::RereviewingHandoff { .. }
-            | PhaseStep::DecidingCompaction { .. }
-            | PhaseStep::Summarising { .. }
-            | PhaseStep::Compacting { .. }
-                if is_unconfirmed =>
-            {
-                let of_others = self.files_of_other_phases(p);
-                self.look_before_checks(p, of_others);
-            }
-
             // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.
             PhaseStep::Working { .. }
             | PhaseStep::Scoping { .. }
@@ -192,7 +170,14 @@ impl Run {
             | PhaseStep::RereviewingHandoff { .. }
             | PhaseStep::DecidingCompaction { .. }
             | PhaseStep::Summarising { .. }
-            | PhaseStep::Compacting { .. } => self.resume_or_replace_session(p),
+            | PhaseStep::Compacting { .. } => match is_unconfirmed {
+                // Whether what was said is there comes first.
+                true => {
+                    let of_others = self.files_of_other_phases(p);
+                    self.look_before_checks(p, of_others);
+                }
+                false => self.resume_or_replace_session(p),
+            },
         }
     }
 }
