@@ -24,7 +24,6 @@ use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::{FilesBeforeCheck, RunWorktrees, WorktreeError};
 use serde::Serialize;
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -36,6 +35,7 @@ use crate::control::server;
 use crate::crash_injection::CrashInjection;
 use crate::diff::save_snapshot;
 use crate::error::BoxedError;
+use crate::private_file;
 use crate::projection::Restorer;
 use crate::python_cache;
 use crate::sessions::{self, AgentStartError, Sessions};
@@ -494,21 +494,9 @@ fn or_failed(outcome: Result<ActionOutcome, BoxedError>) -> ActionOutcome {
     outcome.unwrap_or_else(|error| ActionOutcome::Failed { error: error.to_string() })
 }
 
-/// Whole or not at all, also after a power cut: written beside, then renamed, each once it is on disk.
+/// Whole or not at all, also after a power cut.
 async fn write_json(path: PathBuf, content: &impl Serialize) -> Result<(), BoxedError> {
     let bytes = serde_json::to_vec(content)?;
-    let beside = path.with_extension("tmp");
-    if let Some(folder) = path.parent() {
-        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
-    }
-    let mut options = tokio::fs::OpenOptions::new();
-    let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&beside).await?;
-    file.write_all(&bytes).await?;
-    file.flush().await?;
-    file.sync_all().await?;
-    tokio::fs::rename(&beside, &path).await?;
-    if let Some(folder) = path.parent() {
-        tokio::fs::File::open(folder).await?.sync_all().await?;
-    }
+    tokio::task::spawn_blocking(move || private_file::replace(&path, &bytes)).await??;
     Ok(())
 }

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_agents::TOO_MANY_SETTINGS;
 use baton_core::short_format::first_of;
@@ -43,8 +42,6 @@ pub(crate) struct HeldFiles {
     is_held: bool,
     /// What agents without a sandbox are started by, in a run in which others have one.
     started: StartedFiles,
-    /// Makes names of half-written notes unlike each other.
-    ordinal: AtomicU64,
 }
 
 /// What stands in a tree.
@@ -168,7 +165,7 @@ impl HeldFiles {
     pub(crate) fn of(state: &StateDir, run: &RunId, is_held: bool, started: StartedFiles) -> Self {
         let workspace = state.workspace().to_owned();
         let folder = state.sessions().join(run.as_str());
-        Self { folder, workspace, is_held, started, ordinal: AtomicU64::new(1) }
+        Self { folder, workspace, is_held, started }
     }
 
     /// Notes the files by which agents are started, before any agent of the run begins: in a sandbox one may change them. Blocking.
@@ -234,7 +231,7 @@ impl HeldFiles {
         };
         if accepted == now && (is_new || is_seen_whole) {
             let is_noted = !is_new && (is_started_noted || !looks_at_started);
-            return if is_noted { Ok(()) } else { self.write_record(&file, &noted).map_err(not_noted) };
+            return if is_noted { Ok(()) } else { write_record(&file, &noted).map_err(not_noted) };
         }
         let asked = noted.asked.get(phase);
         if asked.is_some_and(|asked| asked.session != *session && asked.state == now) {
@@ -246,11 +243,11 @@ impl HeldFiles {
                 noted.accepted = now.settings;
                 noted.left.clear();
             }
-            return self.write_record(&file, &noted).map_err(not_noted);
+            return write_record(&file, &noted).map_err(not_noted);
         }
         let error = refusal(&accepted, &now, &of_workspace.left);
         noted.asked.insert(phase.clone(), AskedState { session: session.clone(), state: now });
-        self.write_record(&file, &noted).map_err(not_noted)?;
+        write_record(&file, &noted).map_err(not_noted)?;
         Err(error)
     }
 
@@ -321,7 +318,7 @@ impl HeldFiles {
                 Err(HeldFilesError::LeftChanged(paths))
             }
         };
-        self.write_record(&self.record_path(&self.workspace), noted)
+        write_record(&self.record_path(&self.workspace), noted)
             .map_err(|source| HeldFilesError::CannotRecord { tree: tree.to_owned(), source })?;
         told
     }
@@ -331,7 +328,7 @@ impl HeldFiles {
         let file = self.record_path(&self.workspace);
         let Some(mut noted) = read(&file)?.filter(|noted| noted.is_held) else { return Ok(()) };
         noted.ended = Some(baton_agents::settings_of_agents(&self.workspace));
-        self.write_record(&file, &noted)
+        write_record(&file, &noted)
     }
 
     /// The note of the workspace, which is written now if there is none.
@@ -344,7 +341,7 @@ impl HeldFiles {
                 noted.started = started();
             }
             if noted.ended.take().is_some() || is_of_older_version {
-                self.write_record(&file, &noted)?;
+                write_record(&file, &noted)?;
             }
             return Ok(noted);
         }
@@ -365,7 +362,7 @@ impl HeldFiles {
                 };
             }
         }
-        self.write_record(&file, &noted)?;
+        write_record(&file, &noted)?;
         Ok(noted)
     }
 
@@ -382,13 +379,11 @@ impl HeldFiles {
         let name = Digest::of(tree.as_os_str().as_encoded_bytes());
         self.folder.join(format!("settings-{}.json", name.short()))
     }
+}
 
-    /// Whole or not at all, also where another session notes the same.
-    fn write_record(&self, file: &Path, noted: &HeldNote) -> io::Result<()> {
-        let beside = file.with_extension(format!("json-{}", self.ordinal.fetch_add(1, Ordering::Relaxed)));
-        private_file::write_json(&beside, noted)?;
-        fs::rename(&beside, file)
-    }
+/// Whole or not at all, also where another session notes the same.
+fn write_record(file: &Path, noted: &HeldNote) -> io::Result<()> {
+    private_file::replace(file, &serde_json::to_vec(noted)?)
 }
 
 fn read(file: &Path) -> io::Result<Option<HeldNote>> {

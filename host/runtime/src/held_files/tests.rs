@@ -152,7 +152,7 @@ fn a_note_of_a_host_before_leads_to_one_question() {
     let accepted = BTreeMap::from([(".claude/tool".into(), "100755 5000000 1700000000".to_owned())]);
     let file = held.record_path(&tree);
     fs::create_dir_all(&held.folder).unwrap();
-    held.write_record(&file, &HeldNote::of(accepted)).unwrap();
+    write_record(&file, &HeldNote::of(accepted)).unwrap();
     let why = starts("a-1").unwrap_err();
     let paths = [".claude/tool", ".opencode/node_modules"];
     assert!(matches!(&why, HeldFilesError::Changed(found) if found == &paths), "{why}");
