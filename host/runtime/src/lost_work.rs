@@ -68,9 +68,7 @@ pub(crate) async fn lost_work(
         None => false,
     };
     let history = WorkHistory {
-        was_replaced: has_left
-            || trees.was_made_again()
-            || newest.is_some_and(|newest| newest.is_of_other_folder(workspace)),
+        was_replaced: has_left || is_other_folder(newest, workspace, trees),
         committed,
         replaced,
         unlisted,
@@ -100,9 +98,13 @@ pub(crate) async fn unmeasured_claims(
         Some(newest) => workspace.has_left(newest.head()).await.unwrap_or(false),
         None => false,
     };
-    let is_of_other_folder = newest.is_some_and(|newest| newest.is_of_other_folder(workspace));
-    let is_folder_replaced = has_left || trees.was_made_again() || is_of_other_folder;
+    let is_folder_replaced = has_left || is_other_folder(newest.as_ref(), workspace, trees);
     Some(Input::ClaimsUnmeasured { is_folder_replaced })
+}
+
+/// Whether the folder, or its repository, is another one than when the newest phase began.
+fn is_other_folder(newest: Option<&Baseline>, workspace: &Workspace, trees: &RunWorktrees) -> bool {
+    trees.was_made_again() || newest.is_some_and(|newest| newest.is_of_other_folder(workspace))
 }
 
 /// Which of the files are, by now, as the commits have them that were on HEAD while the phases worked, or as those before them had them.
@@ -189,7 +191,6 @@ impl WorkHistory<'_> {
                 by_phase.entry(index).or_default().push(file);
             }
         }
-        // In the order in which they were measured.
         // A phase in a loop is listed once for each walk: what it lost of all of them is one thing.
         let mut of_all_walks: BTreeMap<usize, Vec<&CurrentFile>> = BTreeMap::new();
         for (index, files) in by_phase {
@@ -205,6 +206,7 @@ impl WorkHistory<'_> {
         for index in self.unlisted.iter().filter(|index| self.phases[**index].changes.is_done_by_unnamed()) {
             of_all_walks.entry(*index).or_default();
         }
+        // In the order in which they were measured.
         let lost = of_all_walks.into_iter().rev().map(|(index, files)| Input::WorkLost {
             phase: self.phases[index].changes.phase.clone(),
             beyond: match files.is_empty() {

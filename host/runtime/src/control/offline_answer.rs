@@ -39,18 +39,20 @@ pub(crate) async fn answer(
     let mut trial = RunRecorder::new(before, id.clone(), journal.clone());
     trial.record(requester::own_request("answer")).map_err(broken)?;
     trial.record(answered.clone()).map_err(broken)?;
-    let lost = match trial.run().ending() {
-        Some(_) => find_lost_work(config, &state, &folded()?.run).await?,
-        None => Vec::new(),
-    };
-    let mut scribe = match lost.is_empty() {
-        true => trial,
-        false => {
-            let mut scribe = RunRecorder::new(folded()?, id.clone(), journal.clone());
-            for input in lost.into_iter().chain([requester::own_request("answer"), answered]) {
-                scribe.record(input).map_err(broken)?;
+    let mut scribe = match trial.run().ending() {
+        None => trial,
+        Some(_) => {
+            let before = folded()?;
+            match find_lost_work(config, &state, &before.run).await? {
+                lost if lost.is_empty() => trial,
+                lost => {
+                    let mut scribe = RunRecorder::new(before, id.clone(), journal.clone());
+                    for input in lost.into_iter().chain([requester::own_request("answer"), answered]) {
+                        scribe.record(input).map_err(broken)?;
+                    }
+                    scribe
+                }
             }
-            scribe
         }
     };
     // An answer may end the run; nobody else is there to say that it has ended.
