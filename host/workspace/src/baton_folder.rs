@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::Workspace;
 
 /// What is Baton's own in every tree.
-const OWN: &str = ".baton";
+pub(crate) const OWN: &str = ".baton";
 /// Of where a link led, people are shown no more.
 const SHOWN_CHARS: usize = 200;
 /// Whoever puts a link there again as often in one look does nothing else.
@@ -87,14 +87,10 @@ impl Workspace {
     }
 
     fn enter(&self, dir: &Dir, name: &OsStr, at: &Path, make: bool) -> io::Result<Dir> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..ATTEMPTS {
-            match openat(dir, name, flags, Mode::empty()) {
-                Ok(folder) => return Ok(Dir::from_std_file(File::from(folder))),
-                Err(Errno::NOENT) if make => match dir.create_dir(name) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                    _ => {}
-                },
+            match open_folder(dir, name) {
+                Ok(folder) => return Ok(folder),
+                Err(Errno::NOENT) if make => make_folder(dir, name)?,
                 // Systems differ in which of them they say.
                 Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
                     let Ok(led_to) = dir.read_link_contents(name) else { return Err(error.into()) };
@@ -115,6 +111,20 @@ impl Workspace {
 
     fn is_own(&self, path: &Path) -> bool {
         path.starts_with(OWN) || self.own.as_ref().is_some_and(|own| path.starts_with(own))
+    }
+}
+
+/// Opens a folder in another one, if it is one and no link.
+pub(crate) fn open_folder(above: &Dir, name: &OsStr) -> Result<Dir, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(Dir::from_std_file(File::from(openat(above, name, flags, Mode::empty())?)))
+}
+
+/// Makes a folder in another one. What is there already is no error.
+pub(crate) fn make_folder(above: &Dir, name: &OsStr) -> io::Result<()> {
+    match above.create_dir(name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 

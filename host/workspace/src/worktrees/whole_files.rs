@@ -22,10 +22,9 @@ use super::snapshot::WorktreeSnapshot;
 use super::worktree::{GITLINK, Worktree, pairs};
 use super::{RunWorktrees, WorktreeError};
 use crate::Workspace;
+use crate::baton_folder::{OWN, make_folder, open_folder};
 
-/// Baton's own folder in a place.
-const OWN: &str = ".baton";
-/// In it, folders with new contents, until these are where they belong: `landing-RUN-PID-NUMBER`.
+/// In Baton's own folder of a place, folders with new contents, until these are where they belong: `landing-RUN-PID-NUMBER`.
 const LANDING: &str = "landing-";
 /// In the folder of a run, what git has written for it.
 const WRITTEN: &str = ".written-";
@@ -373,20 +372,15 @@ fn parent(top: &Dir, path: &Path, make: bool) -> io::Result<Option<Dir>> {
 }
 
 fn enter(folder: &Dir, name: &OsStr, make: bool) -> io::Result<Option<Dir>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || openat(folder, name, flags, Mode::empty());
-    let opened = match open() {
+    let opened = match open_folder(folder, name) {
         Err(Errno::NOENT) if make => {
-            match folder.create_dir(name) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-            open()
+            make_folder(folder, name)?;
+            open_folder(folder, name)
         }
         opened => opened,
     };
     match opened {
-        Ok(below) => Ok(Some(Dir::from_std_file(fs::File::from(below)))),
+        Ok(below) => Ok(Some(below)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !make => Ok(None),
         Err(error) => Err(error.into()),
     }
