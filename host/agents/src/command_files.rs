@@ -11,7 +11,7 @@ use baton_core::Workflow;
 use baton_core::workflow::{Role, SandboxLevel};
 use baton_sandbox::found_on;
 
-use self::runner_files::{PACKAGE_FOLDERS, TASK_FILES, commands_of_package};
+use self::runner_files::{PACKAGE_FOLDERS, RunnerFiles, TASK_FILES, commands_of_package};
 use crate::settings_commands::commands_of_settings;
 
 /// Programs that start what their arguments name.
@@ -145,8 +145,7 @@ impl CommandFiles {
             self.add_file(workspace.join(program), workspace);
         }
         // Also those of a command in one word (`sh -c "sh other.sh"`), and behind the name of an option.
-        let is_between = |c: char| c.is_whitespace() || "'\"=;&|()<>".contains(c);
-        let parts = |word: &String| word.split(is_between).map(str::to_owned).collect::<Vec<_>>();
+        let parts = |word: &String| word.split(is_between_words).map(str::to_owned).collect::<Vec<_>>();
         let mut all: Vec<String> = arguments.iter().flat_map(parts).collect();
         let mut places = places_of(&all, workspace);
         places.extend(places_of(arguments, workspace));
@@ -158,7 +157,9 @@ impl CommandFiles {
         if LAUNCHERS.contains(&called[0].as_str()) {
             called.extend(all.iter().map(|part| name(part)));
         }
-        let runners = TASK_FILES.iter().filter(|(runner, _)| called.iter().any(|name| name == runner));
+        let is_called =
+            |(runners, _): &&RunnerFiles| called.iter().any(|name| runners.contains(&name.as_str()));
+        let runners = TASK_FILES.iter().filter(is_called);
         let runs_script = all.iter().any(|word| PACKAGE_SCRIPTS.contains(&word.as_str()));
         for file in runners.flat_map(|(_, files)| *files) {
             for at in places.iter().map(|place| place.join(file)) {
@@ -170,7 +171,7 @@ impl CommandFiles {
         }
         let above = places.iter().flat_map(|place| place.ancestors());
         let above: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(workspace)).collect();
-        let runners = PACKAGE_FOLDERS.iter().filter(|(runner, _)| called.iter().any(|name| name == runner));
+        let runners = PACKAGE_FOLDERS.iter().filter(is_called);
         for folder in runners.flat_map(|(_, folders)| *folders) {
             for at in above.iter().map(|place| place.join(folder)) {
                 match may_more {
@@ -311,6 +312,11 @@ impl CommandFiles {
         }
         is_it
     }
+}
+
+/// Whether a character ends a word of a command: also one in quotes, and the name of an option.
+pub(crate) fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || "'\"=;&|()<>".contains(c)
 }
 
 /// Whether Python takes a folder for a package, in the place of a module of its name.

@@ -106,6 +106,9 @@ pub(crate) const COMMAND_SETTINGS: [&str; 56] = [
     "opencode.jsonc",
 ];
 
+/// Where Claude Code makes its work trees: they hold work, and no settings.
+pub(crate) const CLAUDE_WORK_TREES: &str = ".claude/worktrees";
+
 /// Whether a path leads to one of these, or into one, at any depth.
 pub(crate) fn is_command_setting(path: &Path) -> bool {
     let parts: Vec<_> = path.components().map(Component::as_os_str).collect();

@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use baton_sandbox::PACKAGES;
 use serde_json::{Map, Value};
 
-use crate::session_boundary::COMMAND_SETTINGS;
+use crate::session_boundary::{CLAUDE_WORK_TREES, COMMAND_SETTINGS};
 use crate::session_files::text_of;
 
 /// Not settings of an agent: Baton's own, the repositories, and where Claude Code makes its work trees.
-const EXCLUDED_PATHS: [&str; 5] = [".baton", ".claude/worktrees", ".git", ".hg", "baton.toml"];
-/// Folders that hold packages and no settings.
-const EXCLUDED_FOLDER: &str = "node_modules";
+const EXCLUDED_PATHS: [&str; 5] = [".baton", CLAUDE_WORK_TREES, ".git", ".hg", "baton.toml"];
 /// Endings of keys, in small letters, whose text is a command (`command`, `lint-cmd`, `apiKeyHelper`, `awsAuthRefresh`, `toolDiscoveryCommand`).
 const COMMAND_KEYS: [&str; 14] = [
     "bash",
@@ -53,8 +52,7 @@ pub(crate) fn commands_of_settings(tree: &Path) -> Vec<Vec<String>> {
         if seen > ENTRIES_MAX || commands.len() > COMMANDS_MAX {
             break;
         }
-        if EXCLUDED_PATHS.iter().any(|excluded| path.starts_with(excluded)) || path.ends_with(EXCLUDED_FOLDER)
-        {
+        if EXCLUDED_PATHS.iter().any(|excluded| path.starts_with(excluded)) || path.ends_with(PACKAGES) {
             continue;
         }
         let at = tree.join(&path);

@@ -13,13 +13,11 @@ use baton_core::Digest;
 use baton_sandbox::PACKAGES;
 
 use crate::command_files::CommandFiles;
-use crate::session_boundary::COMMAND_SETTINGS;
+use crate::session_boundary::{CLAUDE_WORK_TREES, COMMAND_SETTINGS};
 use crate::session_files::open_plain;
 
 /// Not settings of an agent: Baton's own folder, and the repository, which git and its users change as well.
 const EXCLUDED_NAMES: [&str; 2] = [".baton", ".git"];
-/// Where Claude Code makes its work trees: they hold work, and no settings.
-const EXCLUDED_FOLDER: &str = ".claude/worktrees";
 /// A file that is larger is known by its metadata.
 const BYTES_MAX: u64 = 4 << 20;
 /// Of each name at most this much is looked at.
@@ -159,7 +157,7 @@ impl<'a> Walk<'a> {
         self.left.entries = self.left.entries.saturating_sub(names.len());
         for name in names.iter().rev() {
             let path = folder.join(name);
-            if path != Path::new(EXCLUDED_FOLDER) {
+            if path != Path::new(CLAUDE_WORK_TREES) {
                 // What plugins of agents load can be thousands of files, so each such folder has one fingerprint.
                 let of_packages = (name == PACKAGES).then_some(path.as_path());
                 let joint = joint.or(of_packages).map(Path::to_owned);

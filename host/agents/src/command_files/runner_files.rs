@@ -7,43 +7,32 @@ use serde_json::Value;
 
 use crate::session_files::text_of;
 
+/// Names of runners, and what they take.
+pub(super) type RunnerFiles = (&'static [&'static str], &'static [&'static str]);
+
 /// What runners of tasks read in the folder that they start in.
-pub(super) const TASK_FILES: [(&str, &[&str]); 16] = [
-    ("bun", &["package.json", ".npmrc", "bunfig.toml"]),
-    ("bunx", &["package.json", ".npmrc", "bunfig.toml"]),
-    ("deno", &["deno.json", "deno.jsonc", "package.json"]),
-    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("make", &["GNUmakefile", "makefile", "Makefile"]),
-    ("npm", &["package.json", ".npmrc"]),
-    ("npx", &["package.json", ".npmrc"]),
-    ("pipx", &["__pypackages__"]),
-    ("pnpm", &["package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"]),
-    ("pnpx", &["package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"]),
-    ("poetry", &["pyproject.toml", "poetry.toml"]),
-    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
-    ("uv", &["pyproject.toml", "uv.toml"]),
-    ("uvx", &["pyproject.toml", "uv.toml"]),
+pub(super) const TASK_FILES: [RunnerFiles; 11] = [
+    (&["bun", "bunx"], &["package.json", ".npmrc", "bunfig.toml"]),
+    (&["deno"], &["deno.json", "deno.jsonc", "package.json"]),
+    (&["gmake", "make"], &["GNUmakefile", "makefile", "Makefile"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["npm", "npx"], &["package.json", ".npmrc"]),
+    (&["pipx"], &["__pypackages__"]),
+    (&["pnpm", "pnpx"], &["package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"]),
+    (&["poetry"], &["pyproject.toml", "poetry.toml"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+    (&["uv", "uvx"], &["pyproject.toml", "uv.toml"]),
     (
-        "yarn",
+        &["yarn"],
         &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnp.cjs"],
     ),
 ];
 /// Where runners of packages look for what a word of their command names, before they look elsewhere: in the folder that they start in, and in
 /// those above it.
-pub(super) const PACKAGE_FOLDERS: [(&str, &[&str]); 9] = [
-    ("bun", &OF_NODE),
-    ("bunx", &OF_NODE),
-    ("npm", &OF_NODE),
-    ("npx", &OF_NODE),
-    ("pnpm", &OF_NODE),
-    ("pnpx", &OF_NODE),
-    ("poetry", &[".venv/bin"]),
-    ("uv", &[".venv/bin"]),
-    ("yarn", &OF_NODE),
+pub(super) const PACKAGE_FOLDERS: [RunnerFiles; 2] = [
+    (&["bun", "bunx", "npm", "npx", "pnpm", "pnpx", "yarn"], &[PACKAGES, "node_modules/.bin"]),
+    (&["poetry", "uv"], &[".venv/bin"]),
 ];
-/// Packages of Node, and the commands of all of them.
-const OF_NODE: [&str; 2] = [PACKAGES, "node_modules/.bin"];
 /// A file by which a package names its commands is not longer.
 const PACKAGE_BYTES_MAX: u64 = 1 << 20;
 /// Commands of a package of which more are not followed.

@@ -15,6 +15,7 @@ use baton_core::git_link;
 use baton_sandbox::{find_trusted, trusted_path};
 
 use super::tree_repositories::{RepositoryPlace, TreeRepositories};
+use crate::command_files::is_between_words;
 use crate::session_files::open_plain;
 
 /// The environment of the host.
@@ -28,8 +29,8 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 const REPOSITORY: &str = "GIT_DIR";
 /// Names a folder for git above which it looks for no repository, and in which neither.
 const LOOKS_BELOW: &str = "GIT_CEILING_DIRECTORIES";
-/// What ends a word of a command, besides spaces.
-const BETWEEN_WORDS: &str = "'\"=;&|()<>";
+/// By this file, the folder of a work tree names the one that it shares with others.
+const COMMON: &str = "commondir";
 /// Words of settings that are looked up in the tree.
 const WORDS_MAX: usize = 10_000;
 
@@ -126,7 +127,7 @@ pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
 /// Words of a value by which it may name files, if it is a command (a filter, a driver, an alias): which settings have one, only git knows.
 /// A first word without a slash is a program on the path.
 fn words_of_command(value: &str) -> Vec<String> {
-    let words = value.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c));
+    let words = value.split(is_between_words);
     let words = words.filter(|word| !word.is_empty()).enumerate();
     let named = words.filter(|(number, word)| *number > 0 || word.contains('/'));
     named.map(|(_, word)| word.trim_start_matches('!').to_owned()).collect()
@@ -137,7 +138,7 @@ fn words_of_command(value: &str) -> Vec<String> {
 fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf> {
     let home = environment.get(OsStr::new("HOME")).map(Path::new);
     let text = command.replace("${HOME}", "~").replace("$HOME", "~");
-    let words = text.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c));
+    let words = text.split(is_between_words);
     let paths = words.filter(|word| word.starts_with(['/', '~']));
     let paths = paths.map(|word| path_of_setting(Path::new("/"), Path::new(word), environment));
     let holds_home = |path: &Path| home.is_some_and(|home| home.starts_with(path));
@@ -193,15 +194,14 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
 /// the first one.
 fn limit_of_repository(tree: &Path) -> (&'static str, PathBuf) {
     let none = || (REPOSITORY, PathBuf::from("/dev/null"));
-    let is_one = |at: &Path| at.join("HEAD").symlink_metadata().is_ok();
     for folder in tree.ancestors() {
         let repository = repository_in(folder);
-        if is_one(&repository) {
+        if is_repository(&repository) {
             let above = folder.parent().unwrap_or(Path::new(""));
             return if has_end(&repository) { (LOOKS_BELOW, above.to_owned()) } else { none() };
         }
         // Git asks then whether the folder itself is one.
-        if is_one(folder) && !has_end(folder) {
+        if is_repository(folder) && !has_end(folder) {
             return none();
         }
     }
@@ -215,12 +215,23 @@ pub(super) fn repository_in(folder: &Path) -> PathBuf {
     git_link::named_by(&link).map_or(dot_git, |named| folder.join(named))
 }
 
+/// Whether a folder is one that git takes for a repository, or the part of one for a work tree.
+pub(super) fn is_repository(at: &Path) -> bool {
+    at.join("HEAD").symlink_metadata().is_ok()
+}
+
+/// The folder that a repository shares with others, as it names it.
+pub(super) fn common_folder(repository: &Path) -> Option<PathBuf> {
+    let link = bytes_of(&repository.join(COMMON))?;
+    Some(repository.join(OsStr::from_bytes(link.trim_ascii_end())))
+}
+
 /// Whether what git reads of a repository before it says anything has an end. What is not there is not read, and neither is a folder.
 fn has_end(repository: &Path) -> bool {
     let is_absent = |file: &Path| file.metadata().map_or(true, |found| found.is_dir());
     let is_bounded = |file: &Path| is_absent(file) || bytes_of(file).is_some();
-    let (head, link) = (repository.join("HEAD"), repository.join("commondir"));
-    let common = bytes_of(&link).map(|link| repository.join(OsStr::from_bytes(link.trim_ascii_end())));
+    let (head, link) = (repository.join("HEAD"), repository.join(COMMON));
+    let common = common_folder(repository);
     let mut settings =
         [Some(repository), common.as_deref()].into_iter().flatten().map(|at| at.join("config"));
     // Of the head, git reads no more than a name.

@@ -8,7 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 use baton_sandbox::LinkWalk;
 
-use super::git_settings::{HostEnvironment, REPOSITORIES_MAX, bytes_of, repository_in, submodules, within};
+use super::git_settings::{
+    HostEnvironment, REPOSITORIES_MAX, bytes_of, common_folder, is_repository, repository_in, submodules,
+    within,
+};
 use super::made_paths::make_folder;
 use crate::session_files::text_of;
 
@@ -154,16 +157,15 @@ fn is_of_any(repositories: &BTreeSet<PathBuf>, own: &Path) -> bool {
 
 /// The folders of the repository of a work tree, without links: its own one, and the one that it shares with others. None where there is none.
 fn folders_of(root: &Path) -> Vec<PathBuf> {
-    let is_one = |at: &Path| at.join("HEAD").symlink_metadata().is_ok();
-    let is_bare = |at: &Path| is_one(at) && ["objects", "refs"].iter().all(|name| at.join(name).is_dir());
+    let is_bare =
+        |at: &Path| is_repository(at) && ["objects", "refs"].iter().all(|name| at.join(name).is_dir());
     let named = repository_in(root);
-    let own = match is_one(&named) {
+    let own = match is_repository(&named) {
         true => named,
         false if is_bare(root) => root.to_owned(),
         false => return Vec::new(),
     };
-    let link = bytes_of(&own.join("commondir"));
-    let common = link.map(|link| own.join(OsStr::from_bytes(link.trim_ascii_end())));
+    let common = common_folder(&own);
     let mut folders: Vec<PathBuf> =
         std::iter::once(own).chain(common).filter_map(|folder| folder.canonicalize().ok()).collect();
     folders.dedup();
