@@ -8,10 +8,11 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use baton_core::Workflow;
+use baton_core::task_runners::{TASK_RUNNERS, TaskRunner, runners_named};
 use baton_core::workflow::{Role, SandboxLevel};
 use baton_sandbox::found_on;
 
-use self::runner_files::{PACKAGE_FOLDERS, RunnerFiles, TASK_FILES, commands_of_package};
+use self::runner_files::{PACKAGE_FOLDERS, RunnerFiles, commands_of_package};
 use crate::settings_commands::commands_of_settings;
 
 /// Programs that start what their arguments name.
@@ -100,7 +101,7 @@ impl CommandFiles {
     /// Those that a command names itself: without what a runner reads or looks for, which the work changes as well.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
         let of_runners = |path: &Path| {
-            let mut read = TASK_FILES.iter().flat_map(|(_, files)| *files);
+            let mut read = TASK_RUNNERS.iter().flat_map(TaskRunner::files);
             let mut looked = PACKAGE_FOLDERS.iter().flat_map(|(_, folders)| *folders).map(Path::new);
             let is_below = |folder: &Path| path.ancestors().skip(1).any(|above| above.ends_with(folder));
             read.any(|file| path.ends_with(file)) || looked.any(is_below)
@@ -159,18 +160,23 @@ impl CommandFiles {
         }
         let is_called =
             |(runners, _): &&RunnerFiles| called.iter().any(|name| runners.contains(&name.as_str()));
-        let runners = TASK_FILES.iter().filter(is_called);
+        let above = places.iter().flat_map(|place| place.ancestors());
+        let above: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(workspace)).collect();
         let runs_script = all.iter().any(|word| PACKAGE_SCRIPTS.contains(&word.as_str()));
-        for file in runners.flat_map(|(_, files)| *files) {
-            for at in places.iter().map(|place| place.join(file)) {
-                match runs_script || *file != "package.json" {
-                    true => self.add_entry(at, workspace),
-                    false => drop(self.add_file(at, workspace)),
+        for runner in called.iter().flat_map(|name| runners_named(name)) {
+            for file in runner.files() {
+                for at in places.iter().map(|place| place.join(file)) {
+                    match runs_script || file != "package.json" {
+                        true => self.add_entry(at, workspace),
+                        false => drop(self.add_file(at, workspace)),
+                    }
+                }
+                // What is not there is looked for in vain.
+                for folder in above.iter().filter(|_| runner.looks_above) {
+                    self.add_file(folder.join(file), workspace);
                 }
             }
         }
-        let above = places.iter().flat_map(|place| place.ancestors());
-        let above: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(workspace)).collect();
         let runners = PACKAGE_FOLDERS.iter().filter(is_called);
         for folder in runners.flat_map(|(_, folders)| *folders) {
             for at in above.iter().map(|place| place.join(folder)) {
@@ -495,6 +501,19 @@ mod tests {
             absent("process:make -C app"),
             ["GNUmakefile", "app/GNUmakefile", "app/Makefile", "app/makefile", "makefile"]
         );
+        // N6: runners that go on to the folders above, by all names of their files.
+        for (command, above, here) in [
+            ("task agent", "Taskfile.dist.yml", "agentd/taskfile.yml"),
+            ("just agent", "JustFile", "agentd/.justfile"),
+            ("rake agent", "Rakefile.rb", "agentd/rakefile"),
+            ("mise run agent", ".config/mise.toml", "agentd/.mise.toml"),
+        ] {
+            let agent = format!("process:env -C agentd {command}");
+            let (_place, root, workflow) = workspace(&[above, "agentd/x"], &[&agent]);
+            let found = CommandFiles::of(&workflow, &root);
+            assert_eq!(names(&found.files, &root), [above], "{command}");
+            assert!(names(&found.absent, &root).contains(&here.to_owned()), "{command}");
+        }
         for before in ["one", "one/__main__.py", "one.so"] {
             assert!(absent("process:python3 -m one").contains(&before.to_owned()), "{before}");
         }

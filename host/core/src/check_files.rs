@@ -1,20 +1,7 @@
 //! Files that a check runs, as far as its command says so: those that it names, and the one that a runner knows by its own name. What
 //! cannot be told for certain is left out.
 
-/// Runners that read a file of their own, whatever their arguments are.
-const RUNNERS: [(&str, &[&str]); 10] = [
-    ("bun", &["package.json"]),
-    ("gmake", MAKEFILES),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("make", MAKEFILES),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("rake", &["Rakefile", "rakefile"]),
-    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
-    ("tox", &["tox.ini"]),
-    ("yarn", &["package.json"]),
-];
-const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+use crate::task_runners::runners_named;
 
 /// Programs that look at what they name and run nothing of it: often at the work itself.
 const READ_ONLY_PROGRAMS: [&str; 15] = [
@@ -52,8 +39,7 @@ pub fn files_named_by(command: &str) -> Vec<String> {
                 folder = below.map(|below| format!("{above}{}/", below.trim_end_matches('/')));
             }
             (Some(program), Some(folder)) => {
-                let own = RUNNERS.iter().filter(|(runner, _)| *runner == program);
-                let own = own.flat_map(|(_, files)| files.iter().copied());
+                let own = runners_named(program).flat_map(|runner| runner.task_files).copied();
                 let read = words.filter(|_| !READ_ONLY_PROGRAMS.contains(&program));
                 named.extend(own.chain([program]).chain(read).map(|file| format!("{folder}{file}")));
             }

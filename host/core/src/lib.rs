@@ -24,6 +24,7 @@ pub mod run;
 mod run_outcome;
 mod serde_defaults;
 pub mod short_format;
+pub mod task_runners;
 pub mod text;
 pub mod time;
 pub mod view;

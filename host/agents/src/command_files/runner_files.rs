@@ -1,4 +1,4 @@
-//! What runners of tasks and of packages take from the folder that they start in.
+//! What runners of packages take from the folder that they start in.
 
 use std::path::Path;
 
@@ -10,23 +10,6 @@ use crate::session_files::text_of;
 /// Names of runners, and what they take.
 pub(super) type RunnerFiles = (&'static [&'static str], &'static [&'static str]);
 
-/// What runners of tasks read in the folder that they start in.
-pub(super) const TASK_FILES: [RunnerFiles; 11] = [
-    (&["bun", "bunx"], &["package.json", ".npmrc", "bunfig.toml"]),
-    (&["deno"], &["deno.json", "deno.jsonc", "package.json"]),
-    (&["gmake", "make"], &["GNUmakefile", "makefile", "Makefile"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (&["npm", "npx"], &["package.json", ".npmrc"]),
-    (&["pipx"], &["__pypackages__"]),
-    (&["pnpm", "pnpx"], &["package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"]),
-    (&["poetry"], &["pyproject.toml", "poetry.toml"]),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
-    (&["uv", "uvx"], &["pyproject.toml", "uv.toml"]),
-    (
-        &["yarn"],
-        &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnp.cjs"],
-    ),
-];
 /// Where runners of packages look for what a word of their command names, before they look elsewhere: in the folder that they start in, and in
 /// those above it.
 pub(super) const PACKAGE_FOLDERS: [RunnerFiles; 2] = [
