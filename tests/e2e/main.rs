@@ -27,6 +27,7 @@ mod launch;
 mod layers;
 mod lost_work;
 mod lost_work_in_history;
+mod lost_work_in_waits;
 mod names;
 mod offload;
 mod own_policy;

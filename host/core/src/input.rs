@@ -55,7 +55,8 @@ pub enum Input {
     /// A host took the run up again. Every session of the host before it is gone.
     Resumed,
     /// Files that a phase changed in the workspace are missing, or as they were before it, and no agent of the run did that: the folder
-    /// was restored or cloned again while no host was there. Comes before [`Input::Resumed`].
+    /// was restored or cloned again while no host was there (then it comes before [`Input::Resumed`]), or while the run waited (then
+    /// before what ends the wait).
     WorkLost {
         /// Which phase changed them.
         phase: PhaseId,

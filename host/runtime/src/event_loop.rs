@@ -2,6 +2,7 @@
 //! is journaled, and only then are the intents performed that follow from it. The loop waits for nothing but events and
 //! commits: whatever takes time is a task that sends its result back.
 
+mod after_waits;
 mod policy_changes;
 mod tool_call_events;
 
@@ -28,6 +29,7 @@ use crate::control::offline_answer::resolve_question;
 use crate::control::requester::{AgentRequester, SessionEvidence};
 use crate::effects::{EffectRunner, IntentOutcome};
 use crate::error::RuntimeError;
+use crate::lost_work::LostWorkFinder;
 use crate::policies::PolicyRegistry;
 use crate::policies::policy_watcher::PolicyWatcher;
 use crate::policies::shadow::RunShadows;
@@ -102,6 +104,7 @@ pub(crate) struct EventLoopParts {
     pub(crate) projector: ProjectionWriter,
     pub(crate) outbox: UpdateQueue,
     pub(crate) herald: Notifier,
+    pub(crate) lost_work: LostWorkFinder,
     pub(crate) inlets: LoopChannels,
 }
 
@@ -116,6 +119,7 @@ pub(crate) struct EventLoop {
     projector: ProjectionWriter,
     outbox: UpdateQueue,
     herald: Notifier,
+    lost_work: LostWorkFinder,
     inlets: LoopChannels,
     decided: (mpsc::Sender<Box<PolicyReply>>, mpsc::Receiver<Box<PolicyReply>>),
     /// Questions that a policy is busy with.
@@ -146,6 +150,7 @@ impl EventLoop {
             projector,
             outbox,
             herald,
+            lost_work,
             inlets,
         } = parts;
         let now = Instant::now();
@@ -161,6 +166,7 @@ impl EventLoop {
             projector,
             outbox,
             herald,
+            lost_work,
             inlets,
             decided: mpsc::channel(RESULTS),
             deciding: 0,
@@ -353,6 +359,12 @@ impl EventLoop {
                 }
                 let is_check =
                     |intent: &&Intent| intent.id == action && matches!(intent.action, Action::Verify { .. });
+                let is_merge =
+                    |intent: &&Intent| intent.id == action && matches!(intent.action, Action::Merge { .. });
+                if self.scribe.run().pending().iter().any(is_merge) {
+                    // Its parts may have been at work elsewhere for hours.
+                    self.note_lost_work().await?;
+                }
                 if self.scribe.run().pending().iter().any(is_check) {
                     // What a check has written into an inbox is no agent's, and is rejected before the check is over.
                     self.collect(false).await?;
@@ -440,6 +452,13 @@ impl EventLoop {
             let tree = self.view().map(|view| report_validation::session_worktree(&view, Some(&session)));
             self.post.reject_rest(tree).await;
         }
+        let told = match &event {
+            DriverEvent::Event(event) => Some(event),
+            DriverEvent::Exited(_) => None,
+        };
+        if self.scribe.run().ends_agent_wait(&session, told) {
+            self.note_lost_work().await?;
+        }
         let input = match event {
             DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::mask_event(event) },
             DriverEvent::Exited(exit) => {
@@ -471,6 +490,9 @@ impl EventLoop {
         let now = self.scribe.clock().now();
         if self.scribe.run().next_deadline().is_some_and(|at| at <= now) && Instant::now() >= self.next_tick {
             self.next_tick = Instant::now() + TICK_FLOOR;
+            if self.scribe.run().ends_wait(now) {
+                self.note_lost_work().await?;
+            }
             self.record_input(Input::Tick)?;
         }
         Ok(())

@@ -31,7 +31,7 @@ use crate::effects::{EffectRunner, EffectRunnerParts};
 use crate::error::{BoxedError, RuntimeError};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, LoopChannels, RESULTS};
 use crate::held_files::{HeldFiles, StartedFiles};
-use crate::lost_work::{lost_work, unmeasured_claims};
+use crate::lost_work::{IdleTime, LostWorkFinder, unmeasured_claims};
 use crate::policies::shadow::{self, RunShadows};
 use crate::policies::{self, PolicyRegistry, RunArtifacts};
 use crate::projection::{self, ProjectionWriter};
@@ -247,12 +247,8 @@ impl WorkspaceHost {
             post.reject_written_after(Some(folded.run.agents_last_alive())).await;
         }
         let workspace = self.workspace.clone().with_own_folder(&task_folder);
-        let lost_work =
-            lost_work(&folded.run, &workspace, &trees, &self.state).await.unwrap_or_else(|error| {
-                // The next measurement meets it as well, and stops the run by it.
-                tracing::warn!("cannot see whether finished work is still there: {error}");
-                Vec::new()
-            });
+        let finder = LostWorkFinder::new(workspace.clone(), trees.clone(), self.state.clone());
+        let lost_work = finder.find(&folded.run, IdleTime::without_host(&folded.run)).await;
         let mut inputs = taken_late(&folded.run, &self.state);
         inputs.extend(refusals_of_lost_sessions(&folded.run, own));
         inputs.extend(recovery::lost(&folded.run));
@@ -343,7 +339,8 @@ impl WorkspaceHost {
         });
         let outbox = UpdateQueue::new(updates);
         let notify = &begun.scribe.run().workflow().notify;
-        let herald = Notifier::new(notify, run.clone(), workspace.clone(), boundaries.clone());
+        let lost_work = LostWorkFinder::new(workspace.clone(), begun.trees.clone(), self.state.clone());
+        let herald = Notifier::new(notify, run.clone(), workspace, boundaries.clone());
         let PreparedRun { scribe, bench, post, repeat, .. } = begun;
         let parts = event_loop::EventLoopParts {
             scribe,
@@ -355,6 +352,7 @@ impl WorkspaceHost {
             projector,
             outbox,
             herald,
+            lost_work,
             inlets,
         };
         let ended = EventLoop::new(parts).run(repeat).await;

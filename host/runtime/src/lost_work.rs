@@ -1,5 +1,6 @@
-//! Whether what a run has done in its workspace is still there, asked once when a host takes the run up: a person may have restored the
-//! folder, or deleted it and cloned it again, and what was done by files that are gone is not done (A11).
+//! Whether what a run has done in its workspace is still there, asked when a host takes the run up, and when nobody was at work there for a
+//! while: a person may have restored the folder, or deleted it and cloned it again, and what was done by files that are gone is not done
+//! (A11).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,12 +14,38 @@ use baton_workspace::{Baseline, CurrentFile, RunWorktrees, Workspace, WorkspaceE
 
 use crate::worktree_paths::{baseline_path, changes_path, read_baseline, read_changes};
 
-/// What core is told of it, before it is told that a host took the run up.
+/// When no agent was at work in the workspace: what was changed before may be theirs, although no measurement has found it, and what was
+/// changed later as well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdleTime {
+    since: UnixMs,
+    until: UnixMs,
+}
+
+impl IdleTime {
+    /// Since the last host ended, or the agents before it.
+    pub(crate) fn without_host(run: &Run) -> Self {
+        let is_at_work = !run.live_sessions().is_empty();
+        Self { since: if is_at_work { run.host_last_active() } else { UnixMs(0) }, until: UnixMs(u64::MAX) }
+    }
+
+    /// While the run waited, until now; none where an agent or an effect is at work in the workspace.
+    pub(crate) fn of_wait(run: &Run, now: UnixMs) -> Option<Self> {
+        run.workspace_idle_since().map(|since| Self { since, until: now })
+    }
+
+    fn includes(self, at: UnixMs) -> bool {
+        self.since < at && at <= self.until
+    }
+}
+
+/// What core is told of it, before it is told that a host took the run up, or that the wait is over.
 pub(crate) async fn lost_work(
     run: &Run,
     workspace: &Workspace,
     trees: &RunWorktrees,
     state: &StateDir,
+    idle: IdleTime,
 ) -> Result<Vec<Input>, WorkspaceError> {
     let mut changes = run.changes_in_workspace();
     if run.ending().is_some() || !changes.iter().any(PhaseChanges::has_done_work) {
@@ -72,10 +99,32 @@ pub(crate) async fn lost_work(
         committed,
         replaced,
         unlisted,
-        agents_until: (!run.live_sessions().is_empty()).then(|| run.host_last_active()),
+        idle,
         phases,
     };
     Ok(history.lost(&differing))
+}
+
+/// Looks at the workspace of one run.
+pub(crate) struct LostWorkFinder {
+    workspace: Workspace,
+    trees: RunWorktrees,
+    state: StateDir,
+}
+
+impl LostWorkFinder {
+    pub(crate) fn new(workspace: Workspace, trees: RunWorktrees, state: StateDir) -> Self {
+        Self { workspace, trees, state }
+    }
+
+    /// What core is told of it. Nothing where it cannot be seen: the next measurement meets that as well, and stops the run by it.
+    pub(crate) async fn find(&self, run: &Run, idle: IdleTime) -> Vec<Input> {
+        let found = lost_work(run, &self.workspace, &self.trees, &self.state, idle).await;
+        found.unwrap_or_else(|error| {
+            tracing::warn!("cannot see whether finished work is still there: {error}");
+            Vec::new()
+        })
+    }
 }
 
 /// What core is told of what agents called done since the last measurement, behind late reports; nothing where they did not.
@@ -178,8 +227,8 @@ struct WorkHistory<'a> {
     replaced: BTreeSet<String>,
     /// Phases whose list of changes cannot be read.
     unlisted: BTreeSet<usize>,
-    /// Agents were at work when the last host ended: until then they may have changed any file themselves.
-    agents_until: Option<UnixMs>,
+    /// When nobody was at work in the workspace.
+    idle: IdleTime,
 }
 
 impl WorkHistory<'_> {
@@ -273,8 +322,7 @@ impl WorkHistory<'_> {
     /// Whether a file was last changed after it was measured, and while agents were at work.
     fn is_by_agents(&self, now: &CurrentFile, measured_at: UnixMs) -> bool {
         let touched = now.touched_ns.map(ms_of);
-        let until = self.agents_until.zip(touched);
-        until.is_some_and(|(until, touched)| measured_at < touched && touched <= until)
+        touched.is_some_and(|touched| measured_at < touched && !self.idle.includes(touched))
     }
 }
 

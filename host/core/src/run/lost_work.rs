@@ -1,10 +1,10 @@
-//! Work that is no longer in the workspace when a host takes a run up (A11): somebody restored the folder, or cloned it again. What was
-//! done by it is not done.
+//! Work that is no longer in the workspace when a host takes a run up, or after a wait (A11): somebody restored the folder, or cloned it
+//! again. What was done by it is not done.
 
 use std::collections::BTreeMap;
 
-use crate::facts::ChangedFile;
-use crate::ids::{Digest, PhaseId};
+use crate::facts::{AgentEvent, ChangedFile};
+use crate::ids::{Digest, PhaseId, SessionId};
 use crate::observation::ObjectiveStatus;
 use crate::time::UnixMs;
 
@@ -94,6 +94,36 @@ impl Run {
         changes.collect()
     }
 
+    /// Since when agents and effects have left the workspace alone: each phase there waits for time or a person, or its agent waits for its
+    /// provider by itself. 0 where no agent is in the middle of a prompt; none while one is at work.
+    pub fn workspace_idle_since(&self) -> Option<UnixMs> {
+        let mut since = UnixMs(0);
+        for phase in self.phases.iter().filter(|phase| phase.tree.is_workspace() && phase.is_active()) {
+            if phase.waits_for_time() {
+                continue;
+            }
+            let session = phase.session.as_ref().and_then(|id| self.sessions.get(id))?;
+            since = since.max(session.quota.as_ref()?.since);
+        }
+        Some(since)
+    }
+
+    /// Whether a phase goes on now that has waited: for its provider, before a retry, or for a place after an answer.
+    pub fn ends_wait(&self, now: UnixMs) -> bool {
+        self.phases.iter().any(|phase| match phase.step {
+            PhaseStep::Quota { retry_at, .. } => retry_at <= now,
+            _ => phase.waits_for_time() && self.deadline_of(phase).is_some_and(|at| at <= now),
+        })
+    }
+
+    /// Whether an agent goes on by this event, or ends where there is none, that has waited for its provider by itself.
+    pub fn ends_agent_wait(&self, session: &SessionId, event: Option<&AgentEvent>) -> bool {
+        let waits = self.sessions.get(session).is_some_and(|session| session.quota.is_some());
+        let goes_on =
+            |event: &AgentEvent| Session::is_output(event) || matches!(event, AgentEvent::PromptEnded { .. });
+        waits && event.is_none_or(goes_on)
+    }
+
     /// Whether what a phase left in the workspace is its own to answer for. What a person or the workflow asked for is; the reviews and
     /// merges of the host are not, nor are parts whose phase has taken what they did and was measured since.
     fn is_compared(&self, p: usize) -> bool {
@@ -156,10 +186,10 @@ impl Run {
             more => format!("and {more} more files are"),
         };
         let first = files.first().map_or("", String::as_str);
-        // Comes before the run is taken up: these died with the last host.
-        let by_whom = match self.sessions.values().any(Session::is_alive) {
-            true => "had been restored or cloned again, or an agent had changed it before the host ended",
-            false => "had been restored or cloned again",
+        // These died with the last host: beside agents at work, nobody looks.
+        let by_whom = match self.workspace_idle_since() {
+            None => "had been restored or cloned again, or an agent had changed it before the host ended",
+            Some(_) => "had been restored or cloned again",
         };
         self.phases[p].past_looks.lost_since.add(files, beyond, includes_accepted);
         for g in self.phases[p].objectives_losing_work(files, beyond, includes_accepted) {

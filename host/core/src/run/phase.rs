@@ -418,6 +418,11 @@ impl Phase {
         )
     }
 
+    /// Nothing of it is under way until a deadline has passed.
+    pub(super) fn waits_for_time(&self) -> bool {
+        matches!(self.step, PhaseStep::Quota { .. } | PhaseStep::Backoff { .. } | PhaseStep::ResumePending)
+    }
+
     /// Takes a place among the phases at work.
     pub(super) fn occupies_slot(&self) -> bool {
         self.is_active() && self.step != PhaseStep::ResumePending

@@ -10,7 +10,7 @@ use baton_workspace::{Workspace, WorkspaceError};
 use crate::config::HostConfig;
 use crate::control::requester;
 use crate::error::RuntimeError;
-use crate::lost_work::lost_work;
+use crate::lost_work::{IdleTime, lost_work};
 use crate::projection::{self, ProjectionWriter};
 use crate::query;
 use crate::recorder::RunRecorder;
@@ -83,7 +83,8 @@ async fn find_lost_work(
     let workspace =
         Workspace::open(&config.workspace).map_err(cannot_look)?.with_own_folder(run.task_folder());
     let trees = trees_of(state, &workspace, run.id());
-    lost_work(run, &workspace, &trees, state).await.map_err(cannot_look)
+    let idle = IdleTime::without_host(run);
+    lost_work(run, &workspace, &trees, state, idle).await.map_err(cannot_look)
 }
 
 /// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still

@@ -3,7 +3,7 @@
 use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::Action;
 use crate::decision::{Assessment, Evidence, QuotaCause, Verdict};
-use crate::facts::{ErrorSignal, SignalSource};
+use crate::facts::{AgentEvent, ErrorSignal, SignalSource};
 use crate::ids::Seq;
 use crate::observation::PolicyQuery;
 use crate::progress::ProgressEvent;
@@ -114,4 +114,25 @@ fn the_prompt_after_a_wait_says_that_it_goes_on() {
         });
         assert_eq!(asked.collect::<Vec<_>>(), [because]);
     }
+}
+
+#[test]
+fn who_was_at_work_in_the_workspace_during_a_wait_is_known() {
+    // A11: files that were changed while nobody was at work are a person's.
+    let mut world = at_work();
+    assert_eq!(world.run.workspace_idle_since(), None);
+    let session = world.run.phases[0].session.clone().unwrap();
+    let ended = AgentEvent::Turn { used_tokens: None, billed: Default::default() };
+    assert!(!world.run.ends_agent_wait(&session, Some(&ended)));
+
+    let now = world.run.now;
+    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, None, String::new());
+    assert_eq!(world.run.workspace_idle_since(), Some(now), "what it changed before is its own");
+    assert!(world.run.ends_agent_wait(&session, Some(&ended)) && world.run.ends_agent_wait(&session, None));
+    assert!(!world.run.ends_agent_wait(&session, Some(&AgentEvent::Compacting)));
+
+    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], String::new(), None);
+    assert_eq!(world.run.workspace_idle_since(), Some(UnixMs(0)), "a measurement has seen all that it did");
+    let retry_at = now + world.run.backoff(0);
+    assert!(!world.run.ends_wait(UnixMs(retry_at.0 - 1)) && world.run.ends_wait(retry_at));
 }

@@ -1,0 +1,73 @@
+//! Work that is gone after a wait of a host that lives is not called done: somebody restored its files while a usage limit was waited for, or
+//! while parts were at work in trees of their own (A11, B4–B9).
+
+use std::fs;
+
+use crate::lost_work::{FIRST, FolderKind, InterruptedRun, sh};
+use crate::support::{CommandOutput, until};
+
+const LOST: &str = "The work on objective first is no longer in the folder";
+
+/// How an agent meets its limit, while `../limited` exists.
+#[derive(Clone, Copy, Debug)]
+enum LimitedAgent {
+    /// It ends, and the host waits for the reset.
+    GivesUp,
+    /// It waits by itself.
+    Waits,
+}
+
+/// A run of two phases whose second meets a limit. Then `command` is done in the workspace, and the limit is over.
+fn changed_in_wait(agent: LimitedAgent, command: &str) -> (InterruptedRun, CommandOutput) {
+    let meets = match agent {
+        LimitedAgent::GivesUp => {
+            "if [ -e ../limited ]; then echo \"Claude AI usage limit reached|$(($(date +%s) + 2))\"; exit 1; fi"
+        }
+        LimitedAgent::Waits => {
+            "if [ -e ../limited ]; then echo 'Error: 429 rate limit exceeded, retrying in 600 s' >&2; \
+             while [ -e ../limited ]; do sleep 0.1; done; echo 'Going on.'; fi"
+        }
+    };
+    let run = InterruptedRun::prepared(
+        FolderKind::Repository,
+        &[FIRST],
+        &format!("case \"$prompt\" in *'Do printer.'*) {meets} ;; esac"),
+    );
+    let stage = &run.stage;
+    stage.write("go", "");
+    let limited = stage.write("limited", "");
+    let host = stage.start(&["run", "job.toml"]);
+    until("the run waits", || stage.baton(&["status"]).stdout.contains("limit"));
+    sh(&stage.workspace, command);
+    fs::remove_file(limited).unwrap();
+    let ended = host.wait_with_output().unwrap();
+    (run, ended.into())
+}
+
+// A11, B4
+#[test]
+fn what_is_put_back_while_a_limit_is_waited_for_is_not_done() {
+    let (run, ended) = changed_in_wait(LimitedAgent::GivesUp, "git checkout -q a.txt");
+    ended.expect(5).says(&[LOST]);
+    run.stage.baton(&["answer", "retry", "--resume"]).expect(0);
+    assert_eq!(
+        (run.stage.read("a.txt"), run.stage.read("printer.txt")),
+        ("old\ntwo\n".into(), "printed\n".into())
+    );
+    for command in ["git stash -q", "rm a.txt"] {
+        changed_in_wait(LimitedAgent::Waits, command).1.expect(5).says(&[LOST]);
+    }
+}
+
+// A11
+#[test]
+fn what_a_person_edits_or_commits_in_a_wait_is_not_asked_about() {
+    for (agent, command) in [
+        (LimitedAgent::GivesUp, "echo three >> a.txt"),
+        (LimitedAgent::Waits, "sleep 1.1; git commit -q -m work a.txt"),
+    ] {
+        let (run, ended) = changed_in_wait(agent, command);
+        ended.expect(0);
+        assert!(run.stage.read("a.txt").starts_with("old\ntwo\n"), "{agent:?}");
+    }
+}
