@@ -1,6 +1,9 @@
 //! Files of a workspace that the commands of agents, of their MCP servers and of their settings run: each is a program of a role, or may be one.
 
 mod runner_files;
+mod spelled;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,12 +16,49 @@ use baton_core::workflow::{Role, SandboxLevel};
 use baton_sandbox::found_on;
 
 use self::runner_files::{PACKAGE_FOLDERS, RunnerFiles, commands_of_package};
+use self::spelled::{MODULE_FOLDERS, PROGRAM_FOLDERS, SpelledCommand, modules_in_code, python_option};
 use crate::settings_commands::commands_of_settings;
 
 /// Programs that start what their arguments name.
-const LAUNCHERS: [&str; 15] = [
-    "bash", "busybox", "corepack", "dash", "env", "ksh", "nice", "nohup", "setsid", "sh", "stdbuf", "time",
-    "timeout", "uv", "zsh",
+const LAUNCHERS: [&str; 38] = [
+    "bash",
+    "busybox",
+    "catchsegv",
+    "chronic",
+    "chrt",
+    "corepack",
+    "dash",
+    "dbus-run-session",
+    "doas",
+    "env",
+    "fish",
+    "flock",
+    "gdb",
+    "ionice",
+    "ksh",
+    "ltrace",
+    "nice",
+    "nohup",
+    "numactl",
+    "prlimit",
+    "runuser",
+    "script",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "sh",
+    "ssh-agent",
+    "stdbuf",
+    "strace",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "unbuffer",
+    "unshare",
+    "uv",
+    "zsh",
 ];
 /// Beginnings of the names of programs that run a file or a folder that is named without its ending.
 const INTERPRETERS: [&str; 6] = ["bun", "deno", "node", "pypy", "python", "tsx"];
@@ -77,23 +117,32 @@ impl CommandFiles {
     /// Of all roles, and of the settings of agents in the workspace, a whole path. A command starts in the tree of its agent, which is the
     /// workspace or a copy of it.
     pub fn of(workflow: &Workflow, workspace: &Path) -> Self {
-        let mut found = Self::of_settings(workspace);
+        Self::of_roles(workflow, workspace, home().as_deref())
+    }
+
+    /// `home`: of the user who runs the commands, for `~` and `$HOME`.
+    fn of_roles(workflow: &Workflow, workspace: &Path, home: Option<&str>) -> Self {
+        let mut found = Self::of_settings_with(workspace, home);
         let is_strict = |role: &Role| role.sandbox.level == SandboxLevel::Strict;
         let has_strict = workflow.roles.values().any(is_strict);
         for role in workflow.roles.values() {
             let may_more = has_strict && !is_strict(role);
             for command in &commands_of(role) {
-                found.add_command(command, workspace, may_more);
+                found.add_command(command, workspace, home, may_more);
             }
         }
         found
     }
 
     /// Of the settings of agents in a folder, a whole path.
-    pub(crate) fn of_settings(tree: &Path) -> Self {
+    pub fn of_settings(tree: &Path) -> Self {
+        Self::of_settings_with(tree, home().as_deref())
+    }
+
+    fn of_settings_with(tree: &Path, home: Option<&str>) -> Self {
         let mut found = Self::default();
         for command in &commands_of_settings(tree) {
-            found.add_command(command, tree, false);
+            found.add_command(command, tree, home, false);
         }
         found
     }
@@ -139,7 +188,7 @@ impl CommandFiles {
     }
 
     /// `may_more` for the command of a role that may do more than another one, which must not choose what it runs.
-    fn add_command(&mut self, command: &[String], workspace: &Path, may_more: bool) {
+    fn add_command(&mut self, command: &[String], workspace: &Path, home: Option<&str>, may_more: bool) {
         let Some((program, arguments)) = command.split_first() else { return };
         let path = std::env::var_os("PATH");
         if let Some(program) = found_on(path.as_deref(), program) {
@@ -148,12 +197,19 @@ impl CommandFiles {
         // Also those of a command in one word (`sh -c "sh other.sh"`), and behind the name of an option.
         let parts = |word: &String| word.split(is_between_words).map(str::to_owned).collect::<Vec<_>>();
         let mut all: Vec<String> = arguments.iter().flat_map(parts).collect();
+        let spelled = SpelledCommand::of(command, workspace, home);
         let mut places = places_of(&all, workspace);
         places.extend(places_of(arguments, workspace));
+        places.extend(places_of(&spelled.words(), workspace));
+        for variables in [PROGRAM_FOLDERS, MODULE_FOLDERS] {
+            places.extend(spelled.listed_folders(variables, &places));
+        }
         places.sort();
         places.dedup();
+        let rough = all.len();
         all.extend_from_slice(arguments);
-        let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        all.extend(spelled.words());
+        let name = |word: &str| name_in(word).to_owned();
         let mut called = vec![name(program)];
         if LAUNCHERS.contains(&called[0].as_str()) {
             called.extend(all.iter().map(|part| name(part)));
@@ -187,21 +243,45 @@ impl CommandFiles {
                 }
             }
         }
-        let is_interpreter = |name: &String| INTERPRETERS.iter().any(|known| name.starts_with(known));
-        // What comes behind the program of an interpreter is for that program.
-        let mut is_open = called.iter().any(is_interpreter);
+        self.add_spelled(&spelled, &places, workspace);
+        let of =
+            CommandPlaces { places: &places, workspace, is_of_zsh: called.iter().any(|name| name == "zsh") };
+        let is_open = called.iter().any(|name| is_interpreter(name));
+        self.add_words(&all[..rough + arguments.len()], program, is_open, &of);
+        for words in &spelled.commands {
+            let Some((program, words)) = words.split_first() else { continue };
+            let is_open = [program].into_iter().chain(words).any(|word| is_interpreter(name_in(word)));
+            self.add_words(std::slice::from_ref(program), "", false, &of);
+            self.add_words(words, program, is_open, &of);
+        }
+    }
+
+    /// What the words of a command name. `is_open`: they have an interpreter, which is yet to come to its program. What is behind that is
+    /// for that program.
+    fn add_words(&mut self, words: &[String], program: &str, mut is_open: bool, of: &CommandPlaces<'_>) {
+        let workspace = of.workspace;
         let mut before = "";
         // The last word that is no option.
-        let mut starter = name(program);
-        for part in all.iter().map(String::as_str).filter(|part| !part.is_empty()) {
-            // `python3 -m agent.main`
-            let module = if before == "-m" { Some(part) } else { part.strip_prefix("-m") };
-            let starts = LAUNCHERS.contains(&starter.as_str()) || is_interpreter(&starter);
+        let mut starter = name_in(program);
+        for part in words.iter().map(String::as_str).filter(|part| !part.is_empty()) {
+            // `python3 -m agent.main`, `python3 -um agent.main`
+            let module = match python_option(before, 'm') {
+                Some("") => Some(part),
+                _ => python_option(part, 'm').filter(|module| !module.is_empty()),
+            };
+            let starts = LAUNCHERS.contains(&starter) || is_interpreter(starter);
             let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
             let is_path = !part.starts_with('-') && part.contains(['.', '/']) && part.chars().all(is_plain);
             let is_script = starts && is_path && module.is_none();
+            let code = match python_option(before, 'c') {
+                Some("") if is_open => modules_in_code(part),
+                _ => Vec::new(),
+            };
             let mut is_found = false;
-            for place in &places {
+            for place in of.places {
+                for module in &code {
+                    self.add_module(module, place, workspace);
+                }
                 let at = normalized(&place.join(part));
                 if changes_folder(before) && at.is_dir() {
                     continue;
@@ -209,7 +289,7 @@ impl CommandFiles {
                 let is_module =
                     is_open && module.is_some_and(|module| self.add_module(module, place, workspace));
                 let is_program = is_open && self.add_program(&at, place, workspace);
-                if called.iter().any(|name| name == "zsh") && at.is_file() {
+                if of.is_of_zsh && at.is_file() {
                     self.add_candidate(at.with_added_extension(COMPILED_BY_ZSH), workspace);
                 }
                 let is_file = match is_script && !at.is_dir() {
@@ -224,7 +304,7 @@ impl CommandFiles {
             is_open &= !is_found;
             before = part;
             if !part.starts_with('-') && !STARTS.contains(&part) {
-                starter = name(part);
+                starter = name_in(part);
             }
         }
     }
@@ -320,6 +400,30 @@ impl CommandFiles {
     }
 }
 
+/// Where the words of a command are looked for.
+struct CommandPlaces<'c> {
+    /// Folders that parts of it start in.
+    places: &'c [PathBuf],
+    workspace: &'c Path,
+    /// It calls zsh.
+    is_of_zsh: bool,
+}
+
+/// The home of the user, without links.
+fn home() -> Option<String> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    home.canonicalize().unwrap_or(home).into_os_string().into_string().ok()
+}
+
+/// The last part of a path.
+fn name_in(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_interpreter(name: &str) -> bool {
+    INTERPRETERS.iter().any(|known| name.starts_with(known))
+}
+
 /// Whether a character ends a word of a command: also one in quotes, and the name of an option.
 pub(crate) fn is_between_words(c: char) -> bool {
     c.is_whitespace() || "'\"=;&|()<>".contains(c)
@@ -333,7 +437,7 @@ fn is_package(folder: &Path) -> bool {
 }
 
 /// Whether the next word is the folder that the rest of a command starts in: also behind a word of several short options (`make -sC`).
-fn changes_folder(word: &str) -> bool {
+pub(crate) fn changes_folder(word: &str) -> bool {
     let is_short = || word.starts_with('-') && !word.starts_with("--") && word.ends_with('C');
     FOLDER_CHANGES.contains(&word) || is_short()
 }
@@ -396,193 +500,4 @@ fn commands_of(role: &Role) -> Vec<Vec<String>> {
     let mut commands = vec![[program.to_owned()].into_iter().chain(words.cloned()).collect()];
     commands.extend(role.mcp.values().map(|server| server.command.clone()));
     commands
-}
-
-#[cfg(test)]
-mod tests {
-    use baton_core::workflow::{AgentKind, RoleServer, Sandbox};
-
-    use super::*;
-
-    /// A workspace with these files, and a workflow whose roles have these agents.
-    fn workspace(files: &[&str], agents: &[&str]) -> (tempfile::TempDir, PathBuf, Workflow) {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap();
-        for name in files {
-            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "").unwrap();
-        }
-        let mut workflow = Workflow::default();
-        for (at, agent) in agents.iter().enumerate() {
-            let role = Role::of(agent.parse::<AgentKind>().unwrap());
-            workflow.roles.insert(format!("role-{at}").as_str().into(), role);
-        }
-        (place, root, workflow)
-    }
-
-    fn names(paths: &BTreeSet<PathBuf>, root: &Path) -> Vec<String> {
-        paths.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
-    }
-
-    // N6
-    #[test]
-    fn files_that_a_command_of_any_role_names_are_found() {
-        let files =
-            ["agent.py", "other.sh", "nested.sh", "server", "tools/config.json", "README.md", "claude"];
-        let agents =
-            ["acp:python3 agent.py tools --config=tools/config.json", "process:sh -c 'sh nested.sh; true'"];
-        let (_place, root, mut workflow) = workspace(&files, &agents);
-        let command = ["./server", "missing", "/etc/passwd", "../other.sh"].map(str::to_owned).to_vec();
-        let server = RoleServer { command, env: Default::default(), offload: false };
-        let role = workflow.roles.entry("third".into()).or_insert_with(|| Role::of(AgentKind::Claude));
-        role.mcp.insert("one".into(), server);
-        role.args = vec!["other.sh".to_owned()];
-        role.program = Some(root.join("claude").display().to_string());
-        let found = CommandFiles::of(&workflow, &root);
-        let expected = ["agent.py", "claude", "nested.sh", "other.sh", "server", "tools/config.json"];
-        assert_eq!(names(&found.files, &root), expected);
-        assert_eq!(found.folders, BTreeSet::new());
-    }
-
-    // N6
-    #[test]
-    fn what_an_interpreter_runs_by_another_name_is_found() {
-        let files = [
-            "agentd/__main__.py",
-            "agentd/lib/x.py",
-            "agentd/__pycache__/x.pyc",
-            "pack/__init__.py",
-            "app/package.json",
-            "one.py",
-            "two.mjs",
-            "Makefile",
-            "package.json",
-            "src/__main__.py",
-            "src/index.js",
-        ];
-        let of = |agent: &str| {
-            let (_place, root, workflow) = workspace(&files, &[agent]);
-            let found = CommandFiles::of(&workflow, &root);
-            let (files, folders) = (names(&found.files, &root), names(&found.folders, &root));
-            (files, folders, names(&found.all(), &root))
-        };
-        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let all = texts(&["agentd/__main__.py", "agentd/lib/x.py"]);
-        assert_eq!(of("process:python3 agentd"), (Vec::new(), texts(&["agentd"]), all));
-        assert_eq!(of("process:sh -c 'cat | python3.12 -u ./agentd'").1, ["agentd"]);
-        assert_eq!(of("acp:python3 -m pack.main src").1, ["pack"]);
-        assert_eq!(of("process:python3 -m one").0, ["one.py"]);
-        assert_eq!(of("process:node ./two").0, ["two.mjs"]);
-        assert_eq!(of("process:node app").1, ["app"]);
-        assert_eq!(of("process:node .").0, ["package.json"]);
-        assert_eq!(of("process:make -s agent").0, ["Makefile"]);
-        // N6: in another folder, and what is preferred to what is there.
-        assert_eq!(of("process:sh -c 'cd agentd && sh lib/x.py'").0, ["agentd/lib/x.py"]);
-        assert_eq!(of("process:env -C agentd/lib sh x.py").0, ["agentd/lib/x.py"]);
-        assert_eq!(of("process:node --cwd=app/../src ./index").0, ["src/index.js"]);
-        assert_eq!(of("process:npm --prefix app run agent").0, ["app/package.json", "package.json"]);
-        // N6: a value in the word of its option, and behind several of them.
-        for command in
-            ["make -f one.py", "make -fone.py", "make -sfone.py", "gmake --file=one.py", "java @one.py"]
-        {
-            assert!(of(&format!("process:{command}")).0.contains(&"one.py".to_owned()), "{command}");
-        }
-        for command in ["env -Cagentd/lib sh x.py", "make -sC agentd/lib -fx.py", "make -sCagentd/lib -fx.py"]
-        {
-            assert!(of(&format!("process:{command}")).0.contains(&"agentd/lib/x.py".to_owned()), "{command}");
-        }
-        let absent = |agent: &str| {
-            let (_place, root, workflow) = workspace(&files, &[agent]);
-            let found = CommandFiles::of(&workflow, &root);
-            assert!(found.absent.iter().all(|file| found.kept().any(|kept| Path::new(&kept) == file)));
-            names(&found.absent, &root)
-        };
-        assert_eq!(
-            absent("process:make -C app"),
-            ["GNUmakefile", "app/GNUmakefile", "app/Makefile", "app/makefile", "makefile"]
-        );
-        // N6: runners that go on to the folders above, by all names of their files.
-        for (command, above, here) in [
-            ("task agent", "Taskfile.dist.yml", "agentd/taskfile.yml"),
-            ("just agent", "JustFile", "agentd/.justfile"),
-            ("rake agent", "Rakefile.rb", "agentd/rakefile"),
-            ("mise run agent", ".config/mise.toml", "agentd/.mise.toml"),
-        ] {
-            let agent = format!("process:env -C agentd {command}");
-            let (_place, root, workflow) = workspace(&[above, "agentd/x"], &[&agent]);
-            let found = CommandFiles::of(&workflow, &root);
-            assert_eq!(names(&found.files, &root), [above], "{command}");
-            assert!(names(&found.absent, &root).contains(&here.to_owned()), "{command}");
-        }
-        for before in ["one", "one/__main__.py", "one.so"] {
-            assert!(absent("process:python3 -m one").contains(&before.to_owned()), "{before}");
-        }
-        assert!(absent("process:node ./two").contains(&"two".to_owned()));
-        assert_eq!(absent("process:sh tools/new.sh out.txt"), ["tools/new.sh"]);
-        assert_eq!(absent("process:tool --out report.md"), [""; 0]);
-        // What a program works on is the work.
-        for agent in ["process:python3 one.py src", "process:tool --dir src make", "process:tool two"] {
-            assert_eq!(of(agent).1, [] as [&str; 0], "{agent}");
-            assert!(!of(agent).0.iter().any(|file| file == "Makefile" || file == "two.mjs"), "{agent}");
-        }
-    }
-
-    // N6: `npx` ran what an agent had put into the place of a package, or a package of that name in another folder.
-    #[test]
-    fn what_runners_of_packages_prefer_is_found() {
-        let files =
-            ["node_modules/@zed/agent/package.json", "node_modules/.bin/zagent", "package.json", "t/x"];
-        let of = |agents: &[&str], strict: &[&str]| {
-            let (_place, root, mut workflow) = workspace(&files, agents);
-            fs::write(root.join(files[0]), r#"{"bin": {"zagent": "a.js", "../x": "b.js", "new": "c.js"}}"#)
-                .unwrap();
-            for name in strict {
-                workflow.roles.get_mut(&(*name).into()).unwrap().sandbox = Sandbox::of(SandboxLevel::Strict);
-            }
-            let found = CommandFiles::of(&workflow, &root);
-            [&found.files, &found.folders, &found.absent].map(|paths| names(paths, &root))
-        };
-        let [found, folders, absent] = of(&["process:npx -y @zed/agent@1.2"], &[]);
-        assert_eq!(found, ["node_modules/.bin/zagent", "package.json"]);
-        assert_eq!(folders, ["node_modules/@zed/agent"]);
-        let expected = [".npmrc", "agent", "@zed/agent", "new"].map(|name| match name {
-            ".npmrc" => name.to_owned(),
-            command => format!("node_modules/.bin/{command}"),
-        });
-        assert!(expected.iter().all(|path| absent.contains(path)), "{absent:?}");
-        assert!(!absent.iter().any(|path| path.ends_with(".bin/../x")), "{absent:?}");
-        for command in
-            ["npm exec -- @zed/agent", "sh -c 'cd t && bunx @zed/agent'", "timeout 9 pnpm @zed/agent"]
-        {
-            assert_eq!(of(&[&format!("process:{command}")], &[])[1], folders, "{command}");
-        }
-        assert!(
-            of(&["process:sh -c 'cd t; npx other'"], &[])[2].contains(&"t/node_modules/other".to_owned())
-        );
-        let [_, _, absent] = of(&["process:uv run agent"], &[]);
-        assert!(
-            [".venv/bin/agent", "pyproject.toml"].iter().all(|path| absent.contains(&(*path).to_owned()))
-        );
-        // What only one role may do, another one that is confined does not choose.
-        let both = ["process:npx -y @zed/agent", "process:sh x.sh"];
-        assert_eq!(of(&both, &["role-1"])[1], ["node_modules", "node_modules/.bin"]);
-        assert_eq!(of(&both, &["role-0", "role-1"])[1], folders);
-    }
-
-    // N6: an agent wrote the hooks that the settings of the next one name.
-    #[test]
-    fn what_settings_of_agents_name_is_found() {
-        let files = ["tools/hook.sh", "tools/server.js", "Makefile", "README.md"];
-        let (_place, root, workflow) = workspace(&files, &["process:true"]);
-        fs::create_dir(root.join(".claude")).unwrap();
-        let hook = r#"{"hooks": {"Stop": [{"hooks": [{"command": "sh \"$CLAUDE_PROJECT_DIR\"/tools/hook.sh; make"}]}]}}"#;
-        fs::write(root.join(".claude/settings.json"), hook).unwrap();
-        let server = r#"{"mcpServers": {"x": {"command": "node", "args": ["server"], "cwd": "tools"}}}"#;
-        fs::write(root.join(".mcp.json"), server).unwrap();
-        let found = CommandFiles::of(&workflow, &root);
-        assert_eq!(names(&found.files, &root), ["Makefile", "tools/hook.sh", "tools/server.js"]);
-        let named = CommandFiles::of_settings(&root);
-        let named: BTreeSet<PathBuf> = named.named().map(Path::to_owned).collect();
-        assert_eq!(names(&named, &root), ["tools/hook.sh", "tools/server.js"]);
-    }
 }

@@ -4,13 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_sandbox::PACKAGES;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::session_boundary::{CLAUDE_WORK_TREES, COMMAND_SETTINGS};
 use crate::session_files::text_of;
 
-/// Not settings of an agent: Baton's own, the repositories, and where Claude Code makes its work trees.
-const EXCLUDED_PATHS: [&str; 5] = [".baton", CLAUDE_WORK_TREES, ".git", ".hg", "baton.toml"];
+/// Not settings of an agent: Baton's own, the repositories, where Claude Code makes its work trees, and what a person starts in an editor.
+const EXCLUDED_PATHS: [&str; 7] =
+    [".baton", CLAUDE_WORK_TREES, ".git", ".hg", ".zed/debug.json", ".zed/tasks.json", "baton.toml"];
+/// The settings of a container that work is done in.
+const CONTAINER_SETTINGS: [&str; 2] = [".devcontainer.json", ".devcontainer/devcontainer.json"];
+/// Of these, what the host runs: one command, or several by names. All else is run within the container.
+const HOST_COMMAND: &str = "initializeCommand";
 /// Endings of keys, in small letters, whose text is a command (`command`, `lint-cmd`, `apiKeyHelper`, `awsAuthRefresh`, `toolDiscoveryCommand`).
 const COMMAND_KEYS: [&str; 14] = [
     "bash",
@@ -60,7 +65,7 @@ pub(crate) fn commands_of_settings(tree: &Path) -> Vec<Vec<String>> {
             let entries = fs::read_dir(&at).into_iter().flatten().flatten().take(ENTRIES_MAX);
             left.extend(entries.map(|entry| path.join(entry.file_name())));
         } else if let Some(settings) = settings_in(&at) {
-            add_commands(&settings, false, &mut commands);
+            add_commands(&run_by_itself(&path, settings), false, &mut commands);
         }
     }
     let substituted = |command: &Vec<String>| command.iter().map(|word| in_folder(word)).collect::<Vec<_>>();
@@ -70,6 +75,19 @@ pub(crate) fn commands_of_settings(tree: &Path) -> Vec<Vec<String>> {
     commands.sort();
     commands.dedup();
     commands
+}
+
+/// What of settings is run without a person who starts it, or without a container.
+fn run_by_itself(path: &Path, settings: Value) -> Value {
+    if !CONTAINER_SETTINGS.iter().any(|name| path == Path::new(name)) {
+        return settings;
+    }
+    let commands: Vec<&Value> = match settings.get(HOST_COMMAND) {
+        Some(Value::Object(named)) => named.values().collect(),
+        single => single.into_iter().collect(),
+    };
+    // Under a name by which no key of a command ends.
+    json!({ HOOKS: { "": commands } })
 }
 
 fn settings_in(file: &Path) -> Option<Value> {
@@ -245,6 +263,27 @@ mod tests {
             expected.iter().map(|command| command.iter().map(|word| (*word).to_owned()).collect()).collect();
         expected.push(["sh", "-c", "sh end.sh"].map(str::to_owned).to_vec());
         expected.sort();
+        assert_eq!(commands_of_settings(tree), expected);
+    }
+
+    #[test]
+    fn of_a_container_and_an_editor_only_what_the_host_runs_by_itself_is_taken() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path();
+        for folder in [".devcontainer", ".zed"] {
+            fs::create_dir(tree.join(folder)).unwrap();
+        }
+        let container =
+            r#"{"initializeCommand": ["sh", "tools/init.sh"], "postCreateCommand": "npm install"}"#;
+        fs::write(tree.join(".devcontainer.json"), container).unwrap();
+        let container =
+            r#"{"initializeCommand": {"a": "sh a.sh", "run": ["sh", "b.sh"]}, "onCreateCommand": "make"}"#;
+        fs::write(tree.join(".devcontainer/devcontainer.json"), container).unwrap();
+        fs::write(tree.join(".zed/tasks.json"), r#"[{"label": "t", "command": "make test"}]"#).unwrap();
+        let zed = r#"{"context_servers": {"x": {"command": "node", "args": ["server.js"]}}}"#;
+        fs::write(tree.join(".zed/settings.json"), zed).unwrap();
+        let expected: [&[&str]; 4] =
+            [&["node", "server.js"], &["sh", "-c", "sh a.sh"], &["sh", "b.sh"], &["sh", "tools/init.sh"]];
         assert_eq!(commands_of_settings(tree), expected);
     }
 

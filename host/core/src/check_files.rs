@@ -1,6 +1,7 @@
 //! Files that a check runs, as far as its command says so: those that it names, and the one that a runner knows by its own name. What
 //! cannot be told for certain is left out.
 
+use crate::shell_words::commands_of;
 use crate::task_runners::runners_named;
 
 /// Programs that look at what they name and run nothing of it: often at the work itself.
@@ -31,7 +32,8 @@ pub fn files_named_by(command: &str) -> Vec<String> {
     let mut folder = Some(String::new());
     let mut outer = Vec::new();
     for call in command.split_inclusive(SEPARATORS) {
-        let words = call.trim_end_matches(SEPARATORS).split_whitespace().map(plain);
+        let text = call.trim_end_matches(SEPARATORS);
+        let words = text.split_whitespace().map(plain);
         let mut words = words.skip_while(|word| *word == "!" || is_assignment(word));
         match (words.next(), &folder) {
             (Some("cd"), Some(above)) => {
@@ -42,6 +44,13 @@ pub fn files_named_by(command: &str) -> Vec<String> {
                 let own = runners_named(program).flat_map(|runner| runner.task_files).copied();
                 let read = words.filter(|_| !READ_ONLY_PROGRAMS.contains(&program));
                 named.extend(own.chain([program]).chain(read).map(|file| format!("{folder}{file}")));
+                let joined = joined_words(text);
+                let mut joined = joined.iter().map(|word| plain(word));
+                let joined_program = joined.find(|word| *word != "!" && !is_assignment(word));
+                if let Some(program) = joined_program.filter(|name| !READ_ONLY_PROGRAMS.contains(name)) {
+                    let all = [program].into_iter().chain(joined);
+                    named.extend(all.map(|file| format!("{folder}{file}")));
+                }
             }
             _ => {}
         }
@@ -53,6 +62,15 @@ pub fn files_named_by(command: &str) -> Vec<String> {
         }
     }
     named
+}
+
+/// The words of a call that has quotes, as a shell joins them. None where a part of it stands for something else.
+fn joined_words(call: &str) -> Vec<String> {
+    let is_certain = !call.contains(['$', '`', '~', '*', '?', '[', '{', '}', '#']);
+    match is_certain && call.contains(['"', '\'', '\\']) {
+        true => commands_of(call, ".", None).into_iter().next().unwrap_or_default(),
+        false => Vec::new(),
+    }
 }
 
 /// A folder below this one that is named as it is.
@@ -90,11 +108,15 @@ mod tests {
         assert_eq!(of("tox"), ["tox.ini"]);
         assert_eq!(of("test -s src/lib.rs && ! grep -q TODO src/lib.rs && sh check.sh"), ["check.sh"]);
         assert_eq!(of("cd a && sh b.sh"), ["a/b.sh"]);
+        assert_eq!(of("CI=1 sh ch\"eck\".sh; python tests\\/t.py"), ["check.sh", "tests/t.py"]);
+        assert_eq!(files_run_by("cd a && sh 'my t.sh' x", ["my t.sh", "a/my t.sh"]), ["a/my t.sh"]);
         assert_eq!(of("(\ncd a # there\n) && (cd a && sh b.sh) && (sh check.sh)"), ["a/b.sh", "check.sh"]);
         assert_eq!(of("make && cd tests/ && python t.py"), ["Makefile", "tests/t.py"]);
         // `make` as an argument, another folder, and what a runner finds by itself are not certain.
         for other in [
             "echo make",
+            "cat \"check\".sh",
+            "sh \"$A\"'check.sh'",
             "cd a && sh check.sh",
             "(cd a) && sh b.sh",
             "cd ../a && sh b.sh",

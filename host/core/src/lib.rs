@@ -23,6 +23,7 @@ pub mod progress;
 pub mod run;
 mod run_outcome;
 mod serde_defaults;
+pub mod shell_words;
 pub mod short_format;
 pub mod task_runners;
 pub mod text;

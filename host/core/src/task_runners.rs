@@ -32,7 +32,7 @@ pub const TASK_RUNNERS: [TaskRunner; 26] = [
     here(&["doit"], &["dodo.py"], &["pyproject.toml", "doit.cfg"]),
     here(&["gmake", "make"], &["GNUmakefile", "makefile", "Makefile"], &[]),
     here(
-        &["gradle"],
+        &["gradle", "gradlew"],
         &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"],
         &["gradle.properties"],
     ),
@@ -60,7 +60,7 @@ pub const TASK_RUNNERS: [TaskRunner; 26] = [
             ".mise/tasks",
         ],
     ),
-    here(&["mvn"], &["pom.xml"], &[".mvn/extensions.xml", ".mvn/jvm.config", ".mvn/maven.config"]),
+    here(&["mvn", "mvnw"], &["pom.xml"], &[".mvn/extensions.xml", ".mvn/jvm.config", ".mvn/maven.config"]),
     here(&["ninja"], &["build.ninja"], &[]),
     here(&["nox"], &["noxfile.py"], &[]),
     upward(&["npm", "npx"], &["package.json"], &[".npmrc"]),
