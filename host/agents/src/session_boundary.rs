@@ -1,6 +1,7 @@
 //! What a boundary needs to know of an agent: its program, its settings, what of its tree must stay as it is. And what is
 //! refused in a boundary, among the agent's other events.
 
+mod command_settings;
 mod git_paths;
 mod git_settings;
 mod linked_targets;
@@ -10,7 +11,7 @@ mod tree_repositories;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
@@ -24,6 +25,7 @@ use baton_sandbox::{
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+pub(crate) use self::command_settings::{CLAUDE_WORK_TREES, COMMAND_SETTINGS, is_command_setting};
 use self::git_paths::{
     GIT_FOLDERS_TO_CREATE, LINK_FREE_GIT_PATHS, LINK_FREE_OBJECT_PATHS, PINNED_GIT_PATHS,
     PROTECTED_GIT_PATHS, PROTECTED_OBJECT_PATHS, RUN_REFS, UNFINISHED_GIT_PATHS,
@@ -37,88 +39,6 @@ use self::tree_repositories::TreeRepositories;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program_lookup;
 use crate::session_files::text_of;
-
-/// Folders and files by which others are made to run commands: git's, Mercurial's, Jujutsu's, Sapling's, Baton's, and those of agents. By an edit in one of
-/// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
-/// capitals, since there are file systems that have none.
-pub(crate) const COMMAND_SETTINGS: [&str; 56] = [
-    // Skills bring programs, and servers that they need. The rest of the folder is text.
-    ".agents/skills",
-    ".aider.conf.yml",
-    ".amazonq",
-    ".amp",
-    ".augment",
-    ".baton",
-    ".claude",
-    ".claude.json",
-    ".cline",
-    ".codebuddy",
-    ".codex",
-    ".continue",
-    ".copilot",
-    ".crush",
-    ".crush.json",
-    ".cursor",
-    ".factory",
-    ".fast-agent",
-    ".gemini",
-    ".git",
-    // Agents of Copilot name MCP servers. The rest of the folder is the work's.
-    ".github/agents",
-    ".github/copilot",
-    ".github/hooks",
-    ".github/mcp.json",
-    ".goose",
-    ".goosehints",
-    ".grok",
-    // Mercurial's own hooks. Every commit changes the rest of the folder.
-    ".hg/hgrc",
-    ".hg/hgrc-not-shared",
-    ".hg/sharedpath",
-    ".iflow",
-    // Of Jujutsu: the rest of the folder changes with each command.
-    ".jj/repo/config.toml",
-    ".jj/workspace-config.toml",
-    ".junie",
-    ".kilo",
-    ".kilocode",
-    ".kiro",
-    ".mcp.json",
-    ".opencode",
-    // Of the older OpenCode: it names MCP servers.
-    ".opencode.json",
-    ".openhands",
-    ".pi",
-    ".qoder",
-    ".qwen",
-    ".roo",
-    // Sapling's own hooks, as Mercurial's.
-    ".sl/config",
-    ".sl/sharedpath",
-    ".vibe",
-    ".vscode/mcp.json",
-    ".windsurf",
-    "baton.toml",
-    "crush.json",
-    "fastagent.config.yaml",
-    "kilo.jsonc",
-    "opencode.json",
-    "opencode.jsonc",
-];
-
-/// Where Claude Code makes its work trees: they hold work, and no settings.
-pub(crate) const CLAUDE_WORK_TREES: &str = ".claude/worktrees";
-
-/// Whether a path leads to one of these, or into one, at any depth.
-pub(crate) fn is_command_setting(path: &Path) -> bool {
-    let parts: Vec<_> = path.components().map(Component::as_os_str).collect();
-    COMMAND_SETTINGS.iter().any(|settings| {
-        let named: Vec<_> = settings.split('/').collect();
-        let is_it =
-            |parts: &[&OsStr]| parts.iter().zip(&named).all(|(part, name)| part.eq_ignore_ascii_case(name));
-        parts.windows(named.len()).any(is_it)
-    })
-}
 
 /// A file by which a repository or a branch is named is not longer.
 const LINK_BYTES_MAX: u64 = 8 << 10;

@@ -104,6 +104,34 @@ fn a_program_that_settings_of_git_name_stays_as_it_is() {
     }
 }
 
+// N6: they were held only where a setting named them plainly, and in a file that is always included.
+#[test]
+fn files_that_settings_name_in_other_spellings_or_on_a_condition_stay() {
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = TestWorkspace::new();
+    for folder in ["tools", "ci", ".githooks", ".claude"] {
+        fs::create_dir(stage.workspace.join(folder)).unwrap();
+    }
+    let names = ["tools/clean.sh", "tools/diff.py", "tools/hook.sh", ".githooks/pre-commit"];
+    for name in names {
+        fs::write(stage.workspace.join(name), "cat\n").unwrap();
+    }
+    let hook = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh tools/hook.sh"}]}]}}"#;
+    fs::write(stage.workspace.join(".claude/settings.json"), hook).unwrap();
+    fs::write(stage.workspace.join("ci/hooks.ini"), "[core]\n\thooksPath = .githooks\n").unwrap();
+    stage.make_repository();
+    stage.git(&["config", "filter.x.clean", "cd \"$PWD/tools\" && sh clean.sh"]);
+    stage.git(&["config", "diff.x.textconv", "python3 -m tools.diff"]);
+    stage.git(&["config", "includeIf.onbranch:release/**.path", "../ci/hooks.ini"]);
+    let script = "for file in tools/clean.sh tools/diff.py tools/hook.sh .githooks/pre-commit; do echo evil >> $file; done; true";
+    tried(&stage, "strict", script).expect(0).says(&names);
+    for name in names {
+        assert_eq!(fs::read_to_string(stage.workspace.join(name)).unwrap(), "cat\n", "{name}");
+    }
+}
+
 #[test]
 fn a_part_leaves_no_list_of_steps_in_its_work_tree() {
     // N6

@@ -2,6 +2,8 @@
 //! submodule. Git itself is asked for the settings, so that whatever it follows (includes of includes, continued lines, settings of the
 //! user) is followed here.
 
+mod command_words;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use baton_core::git_link;
 use baton_sandbox::{find_trusted, trusted_path};
 
+use self::command_words::{run_by, whole_paths_in};
 use super::tree_repositories::{RepositoryPlace, TreeRepositories};
 use crate::command_files::is_between_words;
 use crate::session_files::open_plain;
@@ -38,12 +41,24 @@ const WORDS_MAX: usize = 10_000;
 pub(super) const REPOSITORIES_MAX: usize = 256;
 
 /// A setting, and the file that it stands in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct GitSetting {
     file: PathBuf,
     /// In small letters, but for its middle part.
     key: String,
     value: PathBuf,
+}
+
+/// Settings of files that are included, as they are asked for.
+type AskedFiles = BTreeMap<PathBuf, Vec<GitSetting>>;
+
+impl GitSetting {
+    /// The file that it includes, on whatever condition.
+    fn included(&self, root: &Path, environment: &HostEnvironment) -> Option<PathBuf> {
+        let is_one =
+            self.key == "include.path" || self.key.starts_with("includeif.") && self.key.ends_with(".path");
+        is_one.then(|| path_of_setting(self.file.parent().unwrap_or(root), &self.value, environment))
+    }
 }
 
 /// A path in a setting, which may begin in the home of the user.
@@ -61,16 +76,17 @@ pub(super) fn named_by_settings(
     repositories: &TreeRepositories,
     environment: &HostEnvironment,
 ) -> Vec<PathBuf> {
-    let of_places = repositories.places.iter().flat_map(|place| named_at(place, environment));
+    let mut asked = AskedFiles::new();
+    let of_places = repositories.places.iter().flat_map(|place| named_at(place, environment, &mut asked));
     let files = repositories.links.iter().cloned().chain(of_places);
     files.flat_map(|path| within(tree, &path)).collect()
 }
 
 /// Whole paths that the settings name in one work tree.
-fn named_at(place: &RepositoryPlace, environment: &HostEnvironment) -> Vec<PathBuf> {
+fn named_at(place: &RepositoryPlace, environment: &HostEnvironment, asked: &mut AskedFiles) -> Vec<PathBuf> {
     let RepositoryPlace { root, bases } = place;
     let at = |folder: &Path, value: &Path| path_of_setting(folder, value, environment);
-    let settings = list_git_settings(root, environment, &[OsStr::new("--includes")]);
+    let settings = settings_on_any_condition(root, environment, asked);
     let work_trees = settings.iter().filter(|setting| setting.key == "core.worktree");
     let work_trees = work_trees.flat_map(|setting| bases.iter().map(|base| at(base, &setting.value)));
     let bases: Vec<PathBuf> = bases.iter().cloned().chain(work_trees).collect();
@@ -81,56 +97,55 @@ fn named_at(place: &RepositoryPlace, environment: &HostEnvironment) -> Vec<PathB
         let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
         [Some(folder), above].into_iter().flatten()
     });
-    // Some that are included only on another branch are read as well.
-    let conditional = settings.iter().filter(|setting| {
-        setting.key == "include.path"
-            || setting.key.starts_with("includeif.") && setting.key.ends_with(".path")
-    });
-    let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(root), &setting.value));
+    let more = settings.iter().filter_map(|setting| setting.included(root, environment));
     let included = settings.iter().map(|setting| setting.file.clone());
-    // Those of a branch are text, which may name any file of the work.
-    let run = settings.iter().filter(|setting| !setting.key.starts_with("branch."));
-    let run = run.flat_map(|setting| words_of_command(&setting.value.to_string_lossy()));
-    let run = run.map(|word| at(root, Path::new(&word))).take(WORDS_MAX).filter(|file| file.is_file());
-    hooks.chain(conditional).chain(included).chain(run).chain([root.join(".lfsconfig")]).collect()
+    let mut left = WORDS_MAX;
+    let run = settings.iter().flat_map(|setting| run_by(setting, root, environment, &mut left));
+    hooks.chain(more).chain(included).chain(run).chain([root.join(".lfsconfig")]).collect()
 }
 
 /// What git reads and runs for the user in every repository: the files of their settings, with those that these include, and the programs that
 /// filters and merge drivers name by a path. What is included on a condition is read as well, whether it holds here or not.
 pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
     let root = Path::new("/");
-    let at = |folder: &Path, value: &Path| path_of_setting(folder, value, environment);
-    let (mut found, mut conditional) = (Vec::new(), VecDeque::new());
-    let mut seen = BTreeSet::new();
-    let mut settings = list_git_settings(root, environment, &[OsStr::new("--includes")]);
-    loop {
-        for setting in settings {
-            let (key, value) = (&setting.key, &setting.value);
-            let is_driver = key.starts_with("merge.") && key.ends_with(".driver");
-            if key == "include.path" || key.starts_with("includeif.") {
-                let included = at(setting.file.parent().unwrap_or(root), value);
-                conditional.extend(key.starts_with("includeif.").then(|| included.clone()));
-                found.push(included);
-            } else if key.starts_with("filter.") || is_driver {
-                found.extend(paths_in_command(&value.to_string_lossy(), environment));
-            }
-            found.push(setting.file);
+    let mut found = Vec::new();
+    for setting in settings_on_any_condition(root, environment, &mut AskedFiles::new()) {
+        let is_driver = setting.key.starts_with("merge.") && setting.key.ends_with(".driver");
+        found.extend(setting.included(root, environment));
+        if setting.key.starts_with("filter.") || is_driver {
+            found.extend(paths_in_command(&setting.value.to_string_lossy(), environment));
         }
-        let is_new =
-            |file: &PathBuf| file.is_file() && seen.len() < REPOSITORIES_MAX && seen.insert(file.clone());
-        let Some(file) = std::iter::from_fn(|| conditional.pop_front()).find(is_new) else { return found };
-        let of_file = [OsStr::new("--includes"), OsStr::new("--file"), file.as_os_str()];
-        settings = list_git_settings(root, environment, &of_file);
+        found.push(setting.file);
     }
+    found
 }
 
-/// Words of a value by which it may name files, if it is a command (a filter, a driver, an alias): which settings have one, only git knows.
-/// A first word without a slash is a program on the path.
-fn words_of_command(value: &str) -> Vec<String> {
-    let words = value.split(is_between_words);
-    let words = words.filter(|word| !word.is_empty()).enumerate();
-    let named = words.filter(|(number, word)| *number > 0 || word.contains('/'));
-    named.map(|(_, word)| word.trim_start_matches('!').to_owned()).collect()
+/// All settings that git may have at a place: what is included on a condition is read as well, since whoever works there can have it hold (`onbranch`
+/// by another branch).
+fn settings_on_any_condition(
+    root: &Path,
+    environment: &HostEnvironment,
+    asked: &mut AskedFiles,
+) -> Vec<GitSetting> {
+    let mut found = list_git_settings(root, environment, &[OsStr::new("--includes")]);
+    let mut seen: BTreeSet<PathBuf> = found.iter().map(|setting| setting.file.clone()).collect();
+    let mut looked_at = 0;
+    while let Some(setting) = found.get(looked_at) {
+        looked_at += 1;
+        let Some(file) = setting.included(root, environment).filter(|file| seen.insert(file.clone())) else {
+            continue;
+        };
+        if let Some(settings) = asked.get(&file) {
+            found.extend_from_slice(settings);
+        // Not by `--includes`: whether what it includes has an end is asked for each.
+        } else if asked.len() < REPOSITORIES_MAX && bytes_of(&file).is_some() {
+            let of_file = [OsStr::new("--file"), file.as_os_str()];
+            let settings = list_git_settings(root, environment, &of_file);
+            found.extend_from_slice(&settings);
+            asked.insert(file, settings);
+        }
+    }
+    found
 }
 
 /// Files and folders that a command names by an absolute path, or from the home, which a shell knows as `~` and as `$HOME`. A folder that
@@ -141,6 +156,7 @@ fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf
     let words = text.split(is_between_words);
     let paths = words.filter(|word| word.starts_with(['/', '~']));
     let paths = paths.map(|word| path_of_setting(Path::new("/"), Path::new(word), environment));
+    let paths = paths.chain(whole_paths_in(command, environment));
     let holds_home = |path: &Path| home.is_some_and(|home| home.starts_with(path));
     paths.filter(|path| path.exists() && !holds_home(path)).collect()
 }
@@ -181,7 +197,7 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
     let below = |path: PathBuf| {
         let within = path.strip_prefix(tree).ok()?;
         let is_plain = within.components().all(|part| matches!(part, Component::Normal(_)));
-        (is_plain && !within.as_os_str().is_empty()).then(|| within.to_owned())
+        (is_plain && !within.as_os_str().is_empty()).then(|| within.components().collect())
     };
     let written = std::iter::once(path.to_owned());
     let mut found: Vec<PathBuf> =
@@ -366,6 +382,56 @@ mod tests {
             assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
         }
         assert!(!named.contains(&PathBuf::from("plain")), "{named:?}");
+    }
+
+    // N6: an agent made the condition true by another name in HEAD.
+    #[test]
+    fn what_is_included_on_a_condition_is_followed_to_what_it_names() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, home) = (root.join("tree"), root.join("home"));
+        for folder in [&tree.join("ci"), &tree.join("tools"), &home] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let made = Command::new("git").args(["init", "-q", "-b", "main"]).current_dir(&tree).status();
+        assert!(made.unwrap().success());
+        let of_repository = "[includeIf \"onbranch:release/**\"]\n\tpath = ../ci/one.ini\n\
+                             [includeIf \"onbranch:x\"]\n\tpath = /dev/zero\n";
+        fs::write(tree.join(".git/config"), of_repository).unwrap();
+        let of_user = format!("[includeIf \"gitdir:/x/\"]\n\tpath = {}/of-user.ini\n", tree.display());
+        fs::write(home.join(".gitconfig"), of_user).unwrap();
+        for (name, text) in [
+            (
+                "ci/one.ini",
+                "[core]\n\thooksPath = .hooks\n[include]\n\tpath = two.ini\n[include]\n\tpath = one.ini\n",
+            ),
+            (
+                "ci/two.ini",
+                "[filter \"f\"]\n\tclean = sh tools/f.sh\n[includeIf \"onbranch:y\"]\n\tpath = three.ini\n",
+            ),
+            ("ci/three.ini", "[alias]\n\ta = !tools/a.sh\n[include]\n\tpath = /dev/zero\n"),
+            ("of-user.ini", "[diff \"d\"]\n\ttextconv = tools/d.sh\n"),
+            ("tools/f.sh", ""),
+            ("tools/a.sh", ""),
+            ("tools/d.sh", ""),
+        ] {
+            fs::write(tree.join(name), text).unwrap();
+        }
+        let path = std::env::var_os("PATH").unwrap();
+        let environment = [("HOME".into(), home.into()), ("PATH".into(), path)].into();
+        let named = named_in(&tree, &environment);
+        for expected in [
+            "ci/one.ini",
+            ".hooks",
+            "ci/two.ini",
+            "tools/f.sh",
+            "ci/three.ini",
+            "tools/a.sh",
+            "of-user.ini",
+            "tools/d.sh",
+        ] {
+            assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context as _;
+use baton_registry::LOCK_FILE;
 use baton_runtime::agents::BoundaryContext;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::visible::visible_name;
@@ -25,6 +27,7 @@ use crate::host_client::block_on;
 use crate::location::RunLocation;
 use crate::render::json_record;
 use crate::stdio;
+use crate::task::CommandFiles;
 
 /// Show what a sandbox allows and what it denies
 #[derive(Debug, Subcommand)]
@@ -119,7 +122,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         read: own.read.or(floor.read),
         write: own.write.or(floor.write),
         hide: own.hide.into_iter().chain(floor.hide).collect(),
-        protect: Vec::new(),
+        protect: protected_files(&workspace),
     };
     let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let folder = place.config.state_root.join(format!("try-{}", std::process::id()));
@@ -153,6 +156,12 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         stdio::progress("nothing was refused");
     }
     Ok(if passed { CliExit::Done } else { CliExit::Unfinished })
+}
+
+/// What stays as it is in a folder, by whole paths: what the settings of agents there run, and what pins the policies of its workflows.
+fn protected_files(workspace: &Path) -> Vec<String> {
+    let of_settings = CommandFiles::of_settings(workspace);
+    of_settings.kept().chain([workspace.join(LOCK_FILE).to_string_lossy().into_owned()]).collect()
 }
 
 /// Runs it to its end; whether it ended well, and what it was refused.
@@ -256,6 +265,27 @@ mod tests {
         let target = "/home/b\nrefused to fake line".to_owned();
         let line = refused_line(&Refusal { kind: RefusalKind::Write, target });
         assert_eq!(line, "refused to write /home/b␊refused to fake line");
+    }
+
+    // N6: what an agent would not change, a command that was tried did.
+    #[test]
+    fn what_settings_of_agents_run_stays_while_a_command_is_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for folder in [".claude", "tools"] {
+            std::fs::create_dir(root.join(folder)).unwrap();
+        }
+        let hook =
+            r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh tools/hook.sh"}]}]}}"#;
+        std::fs::write(root.join(".claude/settings.json"), hook).unwrap();
+        for file in ["tools/hook.sh", "tools/work.sh"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        let protected = protected_files(&root);
+        for (file, stays) in [("tools/hook.sh", true), ("baton.lock", true), ("tools/work.sh", false)] {
+            let named = root.join(file).to_string_lossy().into_owned();
+            assert_eq!(protected.contains(&named), stays, "{file}: {protected:?}");
+        }
     }
 
     #[test]
