@@ -32,6 +32,24 @@ fn a_commit_that_came_in_the_place_of_the_work_is_not_the_work() {
 
 // A11
 #[test]
+fn work_in_a_branch_that_the_user_rewrites_is_still_there() {
+    let upstream = "git clone -q ../origin ../other; cd ../other; echo up > up.txt; git add -A; git commit -qm up; git push -q";
+    let rebase =
+        format!("git commit -qam work; ({upstream}); git fetch -q ../origin main; git rebase -q FETCH_HEAD");
+    let amend = "echo three >> a.txt; git commit -qa --amend -m better".to_owned();
+    for command in [format!("{rebase}; echo three >> a.txt"), format!("{rebase}; {amend}"), amend] {
+        // A commit of the second in which it was measured may be older.
+        let run = changed(FolderKind::Repository, FIRST, &format!("sleep 1.1; {command}"));
+        run.asks_nothing();
+        assert_eq!(run.stage.read("a.txt"), "old\ntwo\nthree\n", "{command}");
+    }
+    // The commit is amended, and the work is not in it.
+    let hotfix = "git reset -q --hard; echo hot > a.txt; git commit -qa --amend -m hotfix";
+    changed(FolderKind::Repository, FIRST, hotfix).asks_about(&["first"]);
+}
+
+// A11
+#[test]
 fn a_file_that_is_older_than_the_run_is_not_the_work() {
     // Restored in place, with its times, from before the last edit that came before the run.
     let restored = "echo older > a.txt; touch -d '2 days ago' a.txt";

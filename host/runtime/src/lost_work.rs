@@ -2,6 +2,8 @@
 //! while: a person may have restored the folder, or deleted it and cloned it again, and what was done by files that are gone is not done
 //! (A11).
 
+mod undone;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +93,7 @@ pub(crate) async fn lost_work(
     let newest =
         phases.iter().filter_map(|phase| phase.baseline.as_ref()).max_by_key(|start| start.taken_ns());
     let has_left = match newest {
-        Some(newest) => workspace.has_left(newest.head()).await?,
+        Some(newest) => workspace.has_left(newest).await?,
         None => false,
     };
     let history = WorkHistory {
@@ -144,7 +146,7 @@ pub(crate) async fn unmeasured_claims(
     }
     let has_left = match &newest {
         // Where git cannot tell, the next measurement meets it as well.
-        Some(newest) => workspace.has_left(newest.head()).await.unwrap_or(false),
+        Some(newest) => workspace.has_left(newest).await.unwrap_or(false),
         None => false,
     };
     let is_folder_replaced = has_left || is_other_folder(newest.as_ref(), workspace, trees);
@@ -190,19 +192,20 @@ async fn replaced(
     phases: &[MeasuredPhase<'_>],
     differing: &[CurrentFile],
 ) -> Result<BTreeSet<String>, WorkspaceError> {
-    let mut by_start: BTreeMap<&str, Vec<(&CurrentFile, &ChangedFile)>> = BTreeMap::new();
+    let mut by_start: BTreeMap<(&str, UnixMs), Vec<(&CurrentFile, &ChangedFile)>> = BTreeMap::new();
     for now in differing {
         let last = phases.iter().find_map(|phase| {
             let left = phase.changes.files.iter().find(|file| file.path == now.path)?;
-            Some((phase.baseline.as_ref().map_or("", Baseline::head), *left))
+            let start = phase.baseline.as_ref().map_or("", Baseline::head);
+            Some(((start, phase.changes.measured_at), *left))
         });
         if let Some((start, left)) = last {
             by_start.entry(start).or_default().push((now, left));
         }
     }
     let mut replaced = BTreeSet::new();
-    for (start, files) in by_start {
-        replaced.extend(workspace.replaced_by_commits(start, &files).await?);
+    for ((start, since), files) in by_start {
+        replaced.extend(workspace.replaced_by_commits(start, since, &files).await?);
     }
     Ok(replaced)
 }

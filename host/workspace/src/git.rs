@@ -3,6 +3,7 @@
 //! that goes through one counts as not committed once it was written again, even with the same content.
 
 pub(crate) mod history;
+mod own_commits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -170,14 +171,24 @@ pub(crate) async fn since(
     Ok(CommitsSince { commits, diverged: !held || now != branch })
 }
 
-/// Whether HEAD names a commit that does not hold this one: an older one, or one of another branch.
-pub(crate) async fn has_left(workspace: &Workspace, head: &str) -> Result<bool, BlockingPipe> {
+/// Whether HEAD names an older commit than a baseline, or one of another branch or repository. A branch that was rewritten (by an amended
+/// commit, a rebase) is the same one.
+pub(crate) async fn has_left(workspace: &Workspace, start: &Baseline) -> Result<bool, BlockingPipe> {
+    let head = start.head();
     if !is_commit(head) {
         return Ok(false);
     }
     let Some(git) = GitReader::open(workspace).await? else { return Ok(false) };
     let is_born = git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await?.is_some();
-    Ok(is_born && git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await?.is_none())
+    if !is_born || git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await?.is_some() {
+        return Ok(false);
+    }
+    let branch = git.ask(&["symbolic-ref", "-q", "HEAD"]).await?.unwrap_or_default();
+    let is_same_branch =
+        String::from_utf8_lossy(&branch).trim().strip_prefix("refs/heads/") == Some(start.branch());
+    let is_known = git.ask(&["cat-file", "-e", head]).await?.is_some();
+    let is_older = git.ask(&["merge-base", "--is-ancestor", "HEAD", head]).await?.is_some();
+    Ok(!is_same_branch || !is_known || is_older)
 }
 
 /// The newest commit on HEAD that was made by then, in seconds since the epoch.

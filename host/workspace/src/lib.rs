@@ -233,17 +233,19 @@ impl Workspace {
     }
 
     /// The names of those of these files, each with what work left of it, that are as a commit since `start` has them, on HEAD, a branch or
-    /// a tag, although no commit on HEAD since then has had what work left. None without git; `start` may be empty.
+    /// a tag, although no commit on HEAD since then has had what work left. Not those that the user committed in the folder itself since
+    /// it was measured, at `since`, with nothing but commits and rebases there. None without git; `start` may be empty.
     ///
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn replaced_by_commits(
         &self,
         start: &str,
+        since: UnixMs,
         files: &[(&CurrentFile, &ChangedFile)],
     ) -> Result<BTreeSet<String>, WorkspaceError> {
         self.held()?;
-        Ok(git::history::replaced_by_commits(self, start, files).await?)
+        Ok(git::history::replaced_by_commits(self, start, since, files).await?)
     }
 
     /// The newest commit on HEAD that was made by then. None without git.
@@ -255,13 +257,14 @@ impl Workspace {
         Ok(git::head_by(self, at.0 / 1000).await?)
     }
 
-    /// Whether HEAD names a commit that does not hold this one: an older one, or one of another branch. False without git.
+    /// Whether HEAD names an older commit than this baseline, or one of another branch or repository; not where the same branch was rewritten,
+    /// as by an amended commit or a rebase. False without git.
     ///
     /// # Errors
     /// As for [`Workspace::assess`].
-    pub async fn has_left(&self, head: &str) -> Result<bool, WorkspaceError> {
+    pub async fn has_left(&self, start: &Baseline) -> Result<bool, WorkspaceError> {
         self.held()?;
-        Ok(git::has_left(self, head).await?)
+        Ok(git::has_left(self, start).await?)
     }
 
     /// Looks at the listed files, and has git say what happened since a baseline.

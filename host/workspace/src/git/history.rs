@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::Digest;
 use baton_core::facts::ChangedFile;
+use baton_core::{Digest, UnixMs};
 
 use super::{CommittedBlob, GitReader, PATHS_ASKED_AT_ONCE, is_commit, records};
 use crate::Workspace;
@@ -62,10 +62,11 @@ pub(crate) async fn as_in_history(
 }
 
 /// The names of those of these files that are as a commit since `start` has them, on HEAD, a branch or a tag, and of which no commit on HEAD
-/// since `start` has had what work left.
+/// since `start` has had what work left. What the user edited and committed in the folder itself, from `since` on, is theirs.
 pub(crate) async fn replaced_by_commits(
     workspace: &Workspace,
     start: &str,
+    since: UnixMs,
     files: &[(&CurrentFile, &ChangedFile)],
 ) -> Result<BTreeSet<String>, BlockingPipe> {
     let Some(git) = GitReader::open(workspace).await? else { return Ok(BTreeSet::new()) };
@@ -79,12 +80,35 @@ pub(crate) async fn replaced_by_commits(
         return Ok(BTreeSet::new());
     }
     let was_work_committed = git.had(&["HEAD"], &[start], &left, false).await?;
-    let states = is_committed.into_iter().zip(was_work_committed);
-    let replaced = files.into_iter().zip(states).filter(|(_, states)| *states == (true, false));
+    let is_of_others = git.had_by_others(start, since, &now).await?;
+    let states = is_committed.into_iter().zip(was_work_committed).zip(is_of_others);
+    let replaced = files.into_iter().zip(states).filter(|(_, states)| *states == ((true, false), true));
     Ok(replaced.map(|(file, _)| file.path.clone()).collect())
 }
 
 impl GitReader<'_> {
+    /// For each of these contents, whether a commit since `start` has it that was not made in the folder itself from `since` on. All of them
+    /// where git did more there than to commit and to rebase.
+    async fn had_by_others(
+        &self,
+        start: &str,
+        since: UnixMs,
+        sought: &[SoughtContent<'_>],
+    ) -> Result<Vec<bool>, BlockingPipe> {
+        let Some(own) = self.own_commits_since(since).filter(|own| !own.is_empty()) else {
+            return Ok(vec![true; sought.len()]);
+        };
+        let head = self.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await?.unwrap_or_default();
+        let head = String::from_utf8_lossy(&head).trim().to_owned();
+        let elsewhere =
+            self.had(&["--branches", "--remotes", "--tags"], &[start, &head], sought, true).await?;
+        let before = match self.newest_without(&own).await? {
+            Some(base) => self.had(&[&base], &[start], sought, true).await?,
+            None => vec![false; sought.len()],
+        };
+        Ok(elsewhere.into_iter().zip(before).map(|(elsewhere, before)| elsewhere || before).collect())
+    }
+
     /// For each of these contents, whether these commits, or those before them, put it to its path or took it from there. The history of the
     /// commits in `without` is not read. A content of the same size that is not compared any more counts as `uncompared`.
     async fn had(

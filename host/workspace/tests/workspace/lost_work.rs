@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::time::Duration;
 
 use baton_core::facts::ChangedFile;
@@ -168,15 +169,15 @@ async fn what_git_has_restored_is_as_a_commit_has_it() {
     let now = inner.differing(vec![left]).await.unwrap();
     assert_eq!(inner.as_committed(start.head(), &now).await.unwrap().len(), 1);
     place.commit();
-    assert!(!place.workspace.has_left(start.head()).await.unwrap());
+    assert!(!place.workspace.has_left(&start).await.unwrap());
     let newer = place.baseline().await;
     assert_ne!(newer.head(), start.head());
     place.git(&["reset", "-q", "--hard", start.head()]);
-    assert!(place.workspace.has_left(newer.head()).await.unwrap());
+    assert!(place.workspace.has_left(&newer).await.unwrap());
     let by_now = UnixMs(newer.taken_ns().unsigned_abs() / 1_000_000);
     assert_eq!(place.workspace.head_by(by_now).await.unwrap().as_deref(), Some(start.head()));
     assert_eq!(place.workspace.head_by(UnixMs(9_000)).await.unwrap(), None);
-    assert!(!AssessFixture::plain().workspace.has_left(start.head()).await.unwrap());
+    assert!(!AssessFixture::plain().workspace.has_left(&start).await.unwrap());
 }
 
 #[tokio::test]
@@ -245,12 +246,86 @@ async fn a_commit_that_never_had_the_work_replaces_it() {
         let now = place.workspace.differing(left.clone()).await.unwrap();
         assert_eq!(now.len(), 1);
         let files = [(&now[0], &left[0])];
-        let replaced = place.workspace.replaced_by_commits(start.head(), &files).await.unwrap();
+        let replaced = place.workspace.replaced_by_commits(start.head(), UnixMs(0), &files).await.unwrap();
         assert_eq!(replaced.contains("a"), is_replaced, "{commands:?}");
         // What the user edits is theirs.
         place.write("a", "by user\n");
         let now = place.workspace.differing(left.clone()).await.unwrap();
         let files = [(&now[0], &left[0])];
-        assert!(place.workspace.replaced_by_commits(start.head(), &files).await.unwrap().is_empty());
+        assert!(
+            place.workspace.replaced_by_commits(start.head(), UnixMs(0), &files).await.unwrap().is_empty()
+        );
+    }
+}
+
+/// A repository whose branch `main` has `a` with thirty lines, and whose branch `upstream` has another one as the 25th. What git noted of the
+/// way there is gone.
+fn numbered() -> AssessFixture {
+    let place = AssessFixture::with_git();
+    place.git(&["config", "user.name", "t"]);
+    place.git(&["config", "user.email", "t@example.org"]);
+    let begin = "seq 30 > a; git add -A; git commit -qm older; echo b > b; git add -A; git commit -qm begin";
+    let upstream =
+        "git checkout -q -b upstream; sed -i s/^25$/upstream/ a; git commit -qam up; git checkout -q main";
+    shell(&place, &format!("{begin}; {upstream}; echo c > c; git add -A; git commit -qm mine"));
+    place.git(&["reflog", "expire", "--expire=now", "--all"]);
+    place
+}
+
+fn shell(place: &AssessFixture, command: &str) {
+    let done = Command::new("sh").args(["-ec", command]).current_dir(place.path()).status().unwrap();
+    assert!(done.success(), "{command}");
+}
+
+#[tokio::test]
+async fn a_branch_that_was_rewritten_was_not_left() {
+    // A11
+    for (command, has_left) in [
+        ("git commit -q --amend -m better", false),
+        ("git rebase -q upstream", false),
+        ("git reset -q --soft HEAD~2; git commit -qm squashed", false),
+        ("git checkout -q -b other", false),
+        ("git reset -q --hard HEAD~1", true),
+        ("git checkout -q --detach HEAD~1", true),
+        ("git checkout -q -b other HEAD~1; echo d > d; git add d; git commit -qm other", true),
+        // Another repository, whose branch has the same name.
+        (
+            "rm -rf .git; git init -q -b main; git add -A; git -c user.name=t -c user.email=t commit -qm one",
+            true,
+        ),
+    ] {
+        let place = numbered();
+        let start = place.baseline().await;
+        shell(&place, command);
+        assert_eq!(place.workspace.has_left(&start).await.unwrap(), has_left, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_user_commits_in_the_folder_itself_replaces_nothing() {
+    // A11: the work itself is in no commit on HEAD.
+    for (command, is_replaced) in [
+        ("echo more >> a; git commit -qam better", false),
+        ("echo more >> a; git commit -qa --amend -m better", false),
+        ("git commit -qam work; echo more >> a; git commit -qa --amend -m better", false),
+        ("git commit -qam work; git rebase -q upstream", false),
+        // Not on top of the work.
+        ("git stash -q; echo hotfix >> a; git commit -qam hotfix", true),
+        ("git stash push -q a; echo hotfix >> a; git commit -qam hotfix", true),
+        ("git reset -q --hard; echo hotfix >> a; git commit -qa --amend -m hotfix", true),
+        ("git reset -q --hard upstream", true),
+        ("git checkout -q upstream -- a; git commit -qam upstream", true),
+        ("git stash -q; git rebase -q upstream; echo d > d; git add d; git commit -qm more", true),
+    ] {
+        let place = numbered();
+        let start = place.baseline().await;
+        shell(&place, "sed -i s/^5$/work/ a");
+        let left = place.assess(&start).await.changed;
+        shell(&place, command);
+        let now = place.workspace.differing(left.clone()).await.unwrap();
+        assert_eq!(now.len(), 1, "{command}");
+        let files = [(&now[0], &left[0])];
+        let replaced = place.workspace.replaced_by_commits(start.head(), UnixMs(0), &files).await.unwrap();
+        assert_eq!(replaced.contains("a"), is_replaced, "{command}");
     }
 }
