@@ -1,5 +1,5 @@
-//! Work that is gone after a wait of a host that lives is not called done: somebody restored its files while a usage limit was waited for, or
-//! while parts were at work in trees of their own (A11, B4–B9).
+//! Work that is gone although no host was restarted is not called done: somebody restored its files while a usage limit was waited for, or
+//! beside agents at work (A11, B4–B9).
 
 use std::fs;
 
@@ -34,6 +34,9 @@ fn changed_in_wait(agent: LimitedAgent, command: &str) -> (InterruptedRun, Comma
         &format!("case \"$prompt\" in *'Do printer.'*) {meets} ;; esac"),
     );
     let stage = &run.stage;
+    // At a heartbeat, an agent is seen to wait.
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("job.toml", workflow.replace("[limits]", "[limits]\nheartbeat = \"1s\""));
     stage.write("go", "");
     let limited = stage.write("limited", "");
     let host = stage.start(&["run", "job.toml"]);
@@ -70,4 +73,20 @@ fn what_a_person_edits_or_commits_in_a_wait_is_not_asked_about() {
         ended.expect(0);
         assert!(run.stage.read("a.txt").starts_with("old\ntwo\n"), "{agent:?}");
     }
+}
+
+// A11
+#[test]
+fn a_phase_of_which_nothing_is_left_at_the_end_is_not_done() {
+    let ended = |work, command: &str| {
+        let before = format!("case \"$prompt\" in *'Do printer.'*) {command} ;; esac");
+        let run = InterruptedRun::prepared(FolderKind::Repository, &[("first", work)], &before);
+        run.stage.write("go", "");
+        run.stage.baton(&["run", "job.toml"])
+    };
+    // The agent of the next phase, or a person beside it.
+    ended("echo two >> a.txt", "git stash -q").expect(5).says(&[LOST]);
+    ended("echo new > new.txt", "rm new.txt").expect(5).says(&[LOST]);
+    // What is left of it shows that it was done.
+    ended("echo two >> a.txt; echo new > new.txt", "rm new.txt").expect(0);
 }

@@ -78,6 +78,7 @@ mod query_facts;
 mod quota;
 mod recorded_session;
 mod refused_calls;
+mod reopened_objectives;
 mod resume;
 mod review_score;
 mod run_index;

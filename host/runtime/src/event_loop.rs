@@ -365,6 +365,9 @@ impl EventLoop {
                     // Its parts may have been at work elsewhere for hours.
                     self.note_lost_work().await?;
                 }
+                if self.scribe.run().is_last_measurement(action) {
+                    self.note_undone_phases().await?;
+                }
                 if self.scribe.run().pending().iter().any(is_check) {
                     // What a check has written into an inbox is no agent's, and is rejected before the check is over.
                     self.collect(false).await?;

@@ -17,8 +17,8 @@ impl Dispute {
         self.reported.as_ref().map_or(ObjectiveStatus::InProgress, |reported| reported.status)
     }
 
-    /// Found when a host took the run up.
-    fn is_of_lost_work(&self) -> bool {
+    /// Found on the disk, and not by the last measurement.
+    pub(super) fn is_of_lost_work(&self) -> bool {
         self.reported.is_none() && !self.is_from_last_measurement
     }
 }

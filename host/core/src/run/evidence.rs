@@ -11,7 +11,6 @@ use crate::input::ReportedHandoff;
 use crate::observation::{
     EvidenceKind, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
 };
-use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
 use crate::workflow::{Acceptance, Permission};
 
@@ -200,26 +199,6 @@ impl Run {
         }
     }
 
-    /// What was taken for done is not.
-    pub(super) fn reopen(&mut self, p: usize, g: usize, status: ObjectiveStatus, because: &str) {
-        let now = self.now;
-        let goal = &mut self.phases[p].goals[g];
-        if !goal.is_done() {
-            return;
-        }
-        goal.set_status(status, now);
-        goal.done_by = None;
-        goal.is_unassessed = false;
-        self.phases[p].disputes.retain(|dispute| dispute.goal != g || !dispute.is_of_accepted_work);
-        let goal = &mut self.phases[p].goals[g];
-        let (objective, by) = (goal.spec.id.clone(), goal.by.take());
-        if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
-            session.done = session.done.saturating_sub(1);
-        }
-        let phase = self.phases[p].spec.id.clone();
-        self.notify(ProgressEvent::Reopened { phase, objective, because: because.to_owned() });
-    }
-
     /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
     pub(super) fn measure_before_checks(&mut self, p: usize) {
@@ -256,46 +235,6 @@ impl Run {
         let open: Vec<usize> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
         self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
-    }
-
-    /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
-    pub(super) fn reopen_contradicted(&mut self, p: usize) -> Vec<String> {
-        self.reopen_where(p, Phase::contrary)
-    }
-
-    /// Objectives that are taken for done, and of which this says what they lack, are open again; those that a person accepted are not.
-    /// Returns what they lack.
-    pub(super) fn reopen_where(
-        &mut self,
-        p: usize,
-        lacks: impl Fn(&Phase, usize) -> Option<String>,
-    ) -> Vec<String> {
-        let mut lacking = Vec::new();
-        for g in 0..self.phases[p].goals.len() {
-            let phase = &self.phases[p];
-            let goal = &phase.goals[g];
-            if !goal.is_done() || goal.is_accepted() {
-                continue;
-            }
-            if let Some(contrary) = lacks(phase, g) {
-                lacking.push(phase.objective_message(g, &contrary));
-                self.reopen(p, g, ObjectiveStatus::InProgress, &contrary);
-            }
-        }
-        lacking
-    }
-
-    /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.
-    pub(super) fn reopen_affected(&mut self, p: usize, of: &[usize], because: &str) {
-        let phase = &self.phases[p];
-        let named: Vec<usize> = match of {
-            [] => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
-            of => of.to_vec(),
-        };
-        let concerned = if named.is_empty() { (0..phase.goals.len()).collect() } else { named };
-        for g in concerned {
-            self.reopen(p, g, ObjectiveStatus::InProgress, because);
-        }
     }
 }
 

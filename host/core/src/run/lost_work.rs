@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{AgentEvent, ChangedFile};
-use crate::ids::{Digest, PhaseId, SessionId};
+use crate::ids::{ActionId, Digest, PhaseId, SessionId};
 use crate::observation::ObjectiveStatus;
 use crate::time::UnixMs;
 
@@ -124,6 +124,40 @@ impl Run {
         waits && event.is_none_or(goes_on)
     }
 
+    /// Whether this measures the workspace for the last phase that is not over, and may find that all of it is done: the run may end by it.
+    pub fn is_last_measurement(&self, action: ActionId) -> bool {
+        let Some(p) = self.phase_waiting_for(action) else { return false };
+        let phase = &self.phases[p];
+        let Some(focus) = phase.step.measured_focus() else { return false };
+        let others = self.phases.iter().enumerate().filter(|(q, _)| *q != p);
+        phase.tree.is_workspace()
+            && phase.open_objectives().all(|(g, _)| focus.contains(&g))
+            && others.into_iter().all(|(_, other)| other.is_over())
+    }
+
+    /// What the phases that are done have changed in the workspace when they were last measured, where all of it is known, no person accepted
+    /// it, and no objective of another phase names one of the files. If all of it is gone, nothing shows any more that they are done.
+    pub fn changes_of_finished_phases(&self) -> Vec<PhaseChanges<'_>> {
+        let is_done = |changes: &PhaseChanges<'_>| {
+            let phase = self.phases.iter().find(|phase| phase.spec.id == *changes.phase);
+            phase.is_some_and(|phase| phase.step == PhaseStep::Done && phase.past_looks.rounds.is_empty())
+        };
+        let is_named_elsewhere = |changes: &PhaseChanges<'_>| {
+            let others = self.phases.iter().filter(|phase| phase.spec.id != *changes.phase);
+            let mut named = others.flat_map(|phase| &phase.goals).flat_map(|goal| &goal.spec.files);
+            named.any(|file| changes.files.iter().any(|changed| changed.path == *file))
+        };
+        let mut finished = self.changes_in_workspace();
+        finished.retain(|changes| {
+            changes.counts
+                && changes.names_all
+                && !changes.files.is_empty()
+                && is_done(changes)
+                && !is_named_elsewhere(changes)
+        });
+        finished
+    }
+
     /// Whether what a phase left in the workspace is its own to answer for. What a person or the workflow asked for is; the reviews and
     /// merges of the host are not, nor are parts whose phase has taken what they did and was measured since.
     fn is_compared(&self, p: usize) -> bool {
@@ -188,7 +222,7 @@ impl Run {
         let first = files.first().map_or("", String::as_str);
         // These died with the last host: beside agents at work, nobody looks.
         let by_whom = match self.workspace_idle_since() {
-            None => "had been restored or cloned again, or an agent had changed it before the host ended",
+            None => "had been restored or cloned again, or an agent had changed it",
             Some(_) => "had been restored or cloned again",
         };
         self.phases[p].past_looks.lost_since.add(files, beyond, includes_accepted);
@@ -211,7 +245,7 @@ impl Run {
                      cannot be read"
                 ),
                 _ => format!(
-                    "The work on objective {id}{accepted} is no longer in the folder, as if it {by_whom}: {first} {more} missing or as before"
+                    "The work on objective {id}{accepted} is no longer in the folder, as if it {by_whom}: {first} {more} missing, as before, or replaced"
                 ),
             };
             let is_never_asked = phase.step == PhaseStep::Skipped;

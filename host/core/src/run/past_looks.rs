@@ -1,6 +1,6 @@
 //! When a phase was last measured, and what of its files earlier measurements found: work that is lost comes back as one of these.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::Digest;
@@ -25,6 +25,8 @@ pub(super) struct PastLooks {
     pub(super) contents: BTreeMap<String, Vec<Digest>>,
     /// What the phase left in earlier walks of its loop, the newest last: no file is in two of them.
     pub(super) rounds: Vec<PastRound>,
+    /// Files that differed from the start of the phase once, and no longer do. Each is taken out once its objective has been opened again.
+    pub(super) restored: BTreeSet<String>,
     /// What a host found lost since the newest.
     pub(super) lost_since: LostFiles,
 }
@@ -68,6 +70,17 @@ impl Phase {
             (at, facts.changed_beyond == 0 && self.tree.is_workspace());
         let by_now: BTreeMap<&str, Option<&Digest>> =
             facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
+        // Another work tree is measured while parts come together.
+        let is_comparable = facts.changed_beyond == 0 && self.fork.is_none() && self.joined.is_empty();
+        match (&self.step, is_comparable) {
+            (PhaseStep::Baseline { .. }, _) => looks.restored.clear(),
+            (_, true) => {
+                let gone = before.changed.iter().filter(|file| !by_now.contains_key(file.path.as_str()));
+                looks.restored.extend(gone.map(|file| file.path.clone()));
+            }
+            _ => {}
+        }
+        looks.restored.retain(|path| !by_now.contains_key(path.as_str()));
         for file in before.changed {
             let now = by_now.get(file.path.as_str()).copied().flatten();
             let Some(digest) = file.digest.filter(|digest| Some(digest) != now) else { continue };

@@ -341,6 +341,15 @@ impl PhaseStep {
         }
     }
 
+    /// A measurement of what is to be done by now, with the objectives that it may find done.
+    pub(super) fn measured_focus(&self) -> Option<&[usize]> {
+        match self {
+            PhaseStep::MeasuringWorkspace { focus, .. } => Some(focus),
+            PhaseStep::MeasuringBeforeChecks { .. } => Some(&[]),
+            _ => None,
+        }
+    }
+
     /// Where the handoff under way will lie.
     pub(super) fn path_of_draft(&self) -> Option<&str> {
         match self {

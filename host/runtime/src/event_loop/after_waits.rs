@@ -1,4 +1,4 @@
-//! What a wait may have changed: a person restores files of the workspace while a run waits for hours (A11).
+//! What a person may have changed: files of the workspace are restored while a run waits for hours, or while agents are at work (A11).
 
 use crate::error::RuntimeError;
 use crate::lost_work::IdleTime;
@@ -12,6 +12,14 @@ impl EventLoop {
         let now = self.scribe.clock().now();
         let Some(idle) = IdleTime::of_wait(self.scribe.run(), now) else { return Ok(()) };
         for input in self.lost_work.find(self.scribe.run(), idle).await {
+            self.record_input(input)?;
+        }
+        Ok(())
+    }
+
+    /// Before the last measurement of a run, which may end it.
+    pub(super) async fn note_undone_phases(&mut self) -> Result<(), RuntimeError> {
+        for input in self.lost_work.find_undone(self.scribe.run()).await {
             self.record_input(input)?;
         }
         Ok(())

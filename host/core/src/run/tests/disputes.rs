@@ -10,6 +10,7 @@ use crate::ids::Digest;
 use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff};
 use crate::observation::{ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
+use crate::run::dispute_record::Dispute;
 use crate::run::phase::Phase;
 use crate::time::UnixMs;
 use crate::view::RunStatus;
@@ -260,8 +261,8 @@ fn work_that_is_gone_when_a_host_takes_a_run_up_is_not_done() {
     let text = world.run.view(world.now).unwrap().questions[0].text.clone();
     assert_eq!(
         text,
-        "The work on objective a is no longer in the folder, as if it had been restored or cloned again, or an agent had changed it \
-         before the host ended: a.txt and 1 more file are missing or as before. Is the work done?"
+        "The work on objective a is no longer in the folder, as if it had been restored or cloned again, or an agent had changed it: \
+         a.txt and 1 more file are missing, as before, or replaced. Is the work done?"
     );
     world.answer(PauseAnswer::Retry);
     assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
@@ -449,4 +450,75 @@ fn earlier_contents_of_files_are_known() {
         measure(4, &[("a", &round.to_string())]);
     }
     assert_eq!(phase.past_looks.contents["a"].len(), 16);
+}
+
+#[test]
+fn a_named_file_that_is_put_back_while_its_phase_works_is_not_done() {
+    // A11: `git stash`, by a person or by the agent of the next objective.
+    let mut flow = workflow(&[("1", &["a", "b"])]);
+    flow.phases[0].objectives[0].files = vec!["a.txt".into()];
+    let mut world = TestRun::new(flow);
+    while world.run.phases.is_empty() || status_of_a(&world) != ObjectiveStatus::Done {
+        assert!(world.step());
+    }
+    world.put_back = vec!["a.txt".into()];
+    while status_of_a(&world) == ObjectiveStatus::Done {
+        assert!(world.step(), "it stays done");
+    }
+    let because = world.notices.iter().find_map(|notice| match notice {
+        ProgressEvent::Reopened { because, .. } => Some(because.as_str()),
+        _ => None,
+    });
+    assert_eq!(because, Some("a.txt had been changed for it, and is as it was before by now"));
+    world.put_back.clear();
+    world.go();
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
+}
+
+#[test]
+fn what_is_done_again_is_not_asked_about() {
+    // A11: a phase whose work was lost while it was reviewed had done it again, and a person was asked whether it is done.
+    let mut world = walked(Vec::new());
+    let p = 0;
+    let dispute = Dispute {
+        goal: 0,
+        words: "lost".into(),
+        reported: None,
+        is_from_last_measurement: false,
+        is_of_accepted_work: false,
+        handoff: None,
+    };
+    world.run.phases[p].disputes.push(dispute);
+    world.run.reopen(p, 0, ObjectiveStatus::InProgress, "its review found nothing");
+    assert!(world.run.phases[p].disputes.is_empty() && world.run.phases[p].goals[0].has_lost_work);
+}
+
+#[test]
+fn only_phases_whose_changes_are_all_known_are_looked_for_at_the_end() {
+    // A11
+    let finished = |named: &str, files: &[&str], beyond| {
+        let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+        flow.phases[1].objectives[0].files = vec![named.to_owned()];
+        let mut world = TestRun::new(flow);
+        while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+            assert!(world.step());
+        }
+        let changed = |path: &&str| ChangedFile {
+            path: (*path).to_owned(),
+            bytes: 1,
+            exists: true,
+            digest: None,
+            is_new: true,
+        };
+        let changed = files.iter().map(changed).collect();
+        let facts = WorkspaceFacts { changed, changed_beyond: beyond, ..Default::default() };
+        world.run.phases[0].set_facts(&facts, UnixMs(1));
+        world.run.changes_of_finished_phases().iter().map(|of| of.phase.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(finished("b.txt", &["a.txt"], 0), ["1"]);
+    for none in
+        [finished("a.txt", &["a.txt"], 0), finished("b.txt", &["a.txt"], 1), finished("b.txt", &[], 0)]
+    {
+        assert!(none.is_empty(), "{none:?}");
+    }
 }

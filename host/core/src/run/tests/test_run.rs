@@ -86,6 +86,7 @@ pub(super) struct TestRun {
     /// Files that every command removes, and every prompt brings back.
     pub(super) taken_by_checks: Vec<String>,
     pub(super) absent: Vec<String>,
+    pub(super) put_back: Vec<String>,
     /// The compaction policy hands off at this many tokens, whatever the session has finished.
     pub(super) hands_off_from: Option<u64>,
     /// What is done after this verdict, instead of what is usual.
@@ -196,6 +197,7 @@ impl TestRun {
             keeps: true,
             taken_by_checks: Vec::new(),
             absent: Vec::new(),
+            put_back: Vec::new(),
             hands_off_from: None,
             recovery: None,
             unfinished: Cell::new(0),
@@ -419,12 +421,10 @@ impl TestRun {
             }
             Action::Assess { expected, .. } => {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
-                let there: Vec<String> = there;
-                let moved = (0..self.moved).map(|n| format!("moved-{n}"));
-                let changed = there.into_iter().chain(moved).map(changed).collect();
-                ActionOutcome::Assessed {
-                    facts: WorkspaceFacts { changed, missing, ..WorkspaceFacts::default() },
-                }
+                let (there, moved): (Vec<String>, _) = (there, (0..self.moved).map(|n| format!("moved-{n}")));
+                let there = there.into_iter().filter(|file| !self.put_back.contains(file));
+                let changed = there.chain(moved).map(changed).collect();
+                ActionOutcome::Assessed { facts: WorkspaceFacts { changed, missing, ..Default::default() } }
             }
             Action::Inspect { .. } => ActionOutcome::Inspected {
                 missing_files: self.missing.clone(),
