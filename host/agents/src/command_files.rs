@@ -416,7 +416,7 @@ fn home() -> Option<String> {
 }
 
 /// The last part of a path.
-fn name_in(word: &str) -> &str {
+pub(crate) fn name_in(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 

@@ -357,18 +357,18 @@ impl EventLoop {
                 if let baton_core::ActionOutcome::Failed { error } = &outcome {
                     tracing::info!(%action, "an effect failed: {error}");
                 }
-                let is_check =
-                    |intent: &&Intent| intent.id == action && matches!(intent.action, Action::Verify { .. });
-                let is_merge =
-                    |intent: &&Intent| intent.id == action && matches!(intent.action, Action::Merge { .. });
-                if self.scribe.run().pending().iter().any(is_merge) {
+                let pending = self.scribe.run().pending();
+                let doing = pending.iter().find(|intent| intent.id == action).map(|intent| &intent.action);
+                let is_check = matches!(doing, Some(Action::Verify { .. }));
+                let is_merge = matches!(doing, Some(Action::Merge { .. }));
+                if is_merge {
                     // Its parts may have been at work elsewhere for hours.
                     self.note_lost_work().await?;
                 }
                 if self.scribe.run().is_last_measurement(action) {
                     self.note_undone_phases().await?;
                 }
-                if self.scribe.run().pending().iter().any(is_check) {
+                if is_check {
                     // What a check has written into an inbox is no agent's, and is rejected before the check is over.
                     self.collect(false).await?;
                 }

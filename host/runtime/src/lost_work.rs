@@ -259,14 +259,9 @@ impl WorkHistory<'_> {
             of_all_walks.entry(*index).or_default();
         }
         // In the order in which they were measured.
-        let lost = of_all_walks.into_iter().rev().map(|(index, files)| Input::WorkLost {
-            phase: self.phases[index].changes.phase.clone(),
-            beyond: match files.is_empty() {
-                true => self.phases[index].changes.unnamed,
-                false => u32::try_from(files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
-            },
-            files: files.into_iter().take(LOST_FILES_NAMED).map(|file| file.path.clone()).collect(),
-            includes_accepted: true,
+        let lost = of_all_walks.into_iter().rev().map(|(index, files)| {
+            let paths = files.into_iter().map(|file| file.path.as_str()).collect();
+            work_lost(&self.phases[index].changes, paths, true)
         });
         lost.collect()
     }
@@ -338,6 +333,19 @@ impl MeasuredPhase<'_> {
     /// Whether its last measurement found a file as it is now, and as it was when the phase began.
     fn found(&self, now: &CurrentFile) -> bool {
         self.changes.names_all && self.baseline.as_ref().is_some_and(|start| start.has(now))
+    }
+}
+
+/// What core is told of a phase that has lost these files; without any, of as many as are only counted.
+fn work_lost(changes: &PhaseChanges<'_>, files: Vec<&str>, includes_accepted: bool) -> Input {
+    Input::WorkLost {
+        phase: changes.phase.clone(),
+        beyond: match files.is_empty() {
+            true => changes.unnamed,
+            false => u32::try_from(files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
+        },
+        files: files.into_iter().take(LOST_FILES_NAMED).map(str::to_owned).collect(),
+        includes_accepted,
     }
 }
 

@@ -1,12 +1,11 @@
 //! Phases of which nothing is left: every file that they changed is as it was when they began. Somebody may have restored it at any moment,
 //! also while agents were at work, and nobody can tell that from what an agent did; nothing shows any more that such a phase is done (A11).
 
-use baton_core::input::LOST_FILES_NAMED;
 use baton_core::run::PhaseChanges;
 use baton_core::{Input, Run};
 use baton_workspace::WorkspaceError;
 
-use super::LostWorkFinder;
+use super::{LostWorkFinder, work_lost};
 use crate::worktree_paths::{baseline_path, read_baseline};
 
 impl LostWorkFinder {
@@ -15,7 +14,10 @@ impl LostWorkFinder {
         let mut undone = Vec::new();
         for changes in run.changes_of_finished_phases() {
             match self.is_undone(run, &changes).await {
-                Ok(true) => undone.push(lost(&changes)),
+                Ok(true) => {
+                    let files = changes.files.iter().map(|file| file.path.as_str()).collect();
+                    undone.push(work_lost(&changes, files, false));
+                }
                 Ok(false) => {}
                 Err(error) => tracing::warn!("cannot see whether finished work is still there: {error}"),
             }
@@ -34,15 +36,5 @@ impl LostWorkFinder {
         };
         let committed = self.workspace.as_committed(start.head(), &now).await?;
         Ok(now.iter().all(|file| start.has(file) || committed.contains(&file.path)))
-    }
-}
-
-fn lost(changes: &PhaseChanges<'_>) -> Input {
-    let files = changes.files.iter().map(|file| file.path.clone());
-    Input::WorkLost {
-        phase: changes.phase.clone(),
-        beyond: u32::try_from(changes.files.len().saturating_sub(LOST_FILES_NAMED)).unwrap_or(u32::MAX),
-        files: files.take(LOST_FILES_NAMED).collect(),
-        includes_accepted: false,
     }
 }

@@ -8,7 +8,7 @@ use baton_core::shell_words::{commands_of, words_of};
 use baton_core::task_runners::runners_named;
 
 use super::{GitSetting, HostEnvironment, path_of_setting};
-use crate::command_files::{changes_folder, is_between_words};
+use crate::command_files::{changes_folder, is_between_words, name_in};
 
 /// Folders that the parts of a command start in, of which more are not followed.
 const PLACES_MAX: usize = 16;
@@ -112,7 +112,7 @@ fn places_of(words: &[&str], root: &Path) -> Vec<PathBuf> {
 
 /// The name of a program.
 fn name_of(word: &str) -> &str {
-    word.trim_start_matches('!').rsplit('/').next().unwrap_or_default()
+    name_in(word.trim_start_matches('!'))
 }
 
 /// A file, or what an interpreter runs by this name.
