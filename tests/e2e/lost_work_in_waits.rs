@@ -2,9 +2,10 @@
 //! beside agents at work (A11, B4–B9).
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::lost_work::{FIRST, FolderKind, InterruptedRun, sh};
-use crate::support::{CommandOutput, until};
+use crate::support::{CommandOutput, TestWorkspace, until};
 
 const LOST: &str = "The work on objective first is no longer in the folder";
 
@@ -89,4 +90,27 @@ fn a_phase_of_which_nothing_is_left_at_the_end_is_not_done() {
     ended("echo new > new.txt", "rm new.txt").expect(5).says(&[LOST]);
     // What is left of it shows that it was done.
     ended("echo two >> a.txt; echo new > new.txt", "rm new.txt").expect(0);
+}
+
+// A11
+#[test]
+fn an_objective_without_files_of_which_nothing_is_left_is_done_again() {
+    let stage = TestWorkspace::new();
+    let agent = stage.write(
+        "agent.sh",
+        "#!/bin/sh\nprompt=$(cat)\ncase \"$prompt\" in\n\
+         *'Do one.'*) echo one >> one.txt; echo 'Done: one' ;;\n\
+         *'Do two.'*) [ -e ../undone ] || { touch ../undone; rm one.txt; }; echo two > two.txt; echo 'Done: two' ;;\n\
+         esac\n",
+    );
+    fs::set_permissions(agent, fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write(
+        "job.toml",
+        "name = \"job\"\ngoal = \"Write two files.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n[[phases]]\nid = \"only\"\n\
+         [[phases.objectives]]\nid = \"one\"\ndescription = \"Do one.\"\n\
+         [[phases.objectives]]\nid = \"two\"\ndescription = \"Do two.\"\n",
+    );
+    stage.git(&["init", "-q"]);
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["one.txt had been changed for it"]);
+    assert_eq!((stage.read("one.txt"), stage.read("two.txt")), ("one\n".into(), "two\n".into()));
 }

@@ -30,7 +30,7 @@ use self::git_paths::{
     GIT_FOLDERS_TO_CREATE, LINK_FREE_GIT_PATHS, LINK_FREE_OBJECT_PATHS, PINNED_GIT_PATHS,
     PROTECTED_GIT_PATHS, PROTECTED_OBJECT_PATHS, RUN_REFS, UNFINISHED_GIT_PATHS,
 };
-use self::git_settings::{named_by_settings, settings_of_user, within};
+use self::git_settings::{commit_identity, named_by_settings, settings_of_user, within};
 pub use self::linked_targets::UnheldTargets;
 use self::linked_targets::add_linked_targets;
 use self::made_paths::{make_file, make_folder};
@@ -147,7 +147,7 @@ impl<'a> BoundaryContext<'a> {
         Ok(BoundaryRequest {
             programs,
             scripts,
-            settings,
+            settings: wanted.settings.iter().cloned().chain(settings).collect(),
             mounts,
             open: open.into_iter().collect(),
             ..wanted
@@ -168,6 +168,7 @@ impl<'a> BoundaryContext<'a> {
         targets: Vec<baton_core::workflow::NetworkTarget>,
     ) -> Result<BoundaryRequest<'a>, UnheldTargets> {
         let (home, path) = (self.home(), self.variable("PATH"));
+        let identity = self.identity(sandbox);
         let repositories = TreeRepositories::of(self.tree, self.environment);
         self.make_ready(sandbox, &repositories);
         let (mut protect, followed) = self.protected(sandbox, &repositories);
@@ -216,6 +217,7 @@ impl<'a> BoundaryContext<'a> {
             beside,
             own_settings,
             hidden: self.hidden,
+            settings: identity.into_iter().collect(),
             remaining: self.remaining,
             ..BoundaryRequest::of(sandbox, self.tree, self.folder, self.own_exe)
         })
@@ -356,6 +358,15 @@ impl<'a> BoundaryContext<'a> {
             .chain([beside(own.to_owned(), true)])
             .chain(fixed.map(|name| beside(own.join(name), false)))
             .collect()
+    }
+
+    /// In `strict`, git finds no settings of the user, but for their name and address: without these it commits nothing.
+    fn identity(&self, sandbox: &Sandbox) -> Option<SettingsFolder> {
+        let home = self.home().filter(|_| sandbox.level == SandboxLevel::Strict)?;
+        let folder = home.join(".config/git");
+        let text = commit_identity(self.tree, self.environment)?;
+        let made = Some((folder.join("config"), "gitconfig".to_owned(), text));
+        Some(SettingsFolder { folder, files: Vec::new(), variable: "XDG_CONFIG_HOME", kept: None, made })
     }
 
     fn settings(&self, agent: &AgentKind) -> Vec<SettingsFolder> {

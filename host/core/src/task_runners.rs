@@ -23,12 +23,13 @@ impl TaskRunner {
 }
 
 /// Runners whose files have names of their own. Sorted by their first names.
-pub const TASK_RUNNERS: [TaskRunner; 26] = [
+pub const TASK_RUNNERS: [TaskRunner; 28] = [
     here(&["ant"], &["build.xml"], &[]),
     upward(&["bun", "bunx"], &["package.json"], &[".npmrc", "bunfig.toml"]),
     upward(&["bundle", "bundler"], &["Gemfile", "gems.rb"], &[".bundle/config"]),
     here(&["composer"], &["composer.json"], &[]),
     upward(&["deno"], &["deno.json", "deno.jsonc"], &["package.json"]),
+    upward(&["direnv"], &[".envrc"], &[]),
     here(&["doit"], &["dodo.py"], &["pyproject.toml", "doit.cfg"]),
     here(&["gmake", "make"], &["GNUmakefile", "makefile", "Makefile"], &[]),
     here(
@@ -47,6 +48,21 @@ pub const TASK_RUNNERS: [TaskRunner; 26] = [
         &["just"],
         &["justfile", "Justfile", "JUSTFILE", "JustFile", ".justfile", ".Justfile", ".JUSTFILE"],
         &[],
+    ),
+    here(
+        &["lefthook"],
+        &[
+            "lefthook.yml",
+            "lefthook.yaml",
+            "lefthook.toml",
+            "lefthook.json",
+            ".lefthook.yml",
+            ".lefthook.yaml",
+            ".lefthook.toml",
+            ".lefthook.json",
+            ".config/lefthook.yml",
+        ],
+        &["lefthook-local.yml", "lefthook-local.yaml", ".lefthook-local.yml", ".lefthook-local.yaml"],
     ),
     upward(
         &["mise"],

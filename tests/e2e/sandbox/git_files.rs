@@ -145,3 +145,21 @@ fn a_part_leaves_no_list_of_steps_in_its_work_tree() {
     let ended = stage.baton(&["run", "job.toml", "--inline"]).expect(0);
     ended.says(&["rebase-merge (it is called rebase-merge.from-agent now)"]);
 }
+
+#[test]
+fn an_agent_commits_by_the_name_of_its_user() {
+    // N6: without one, git commits nothing.
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = TestWorkspace::new();
+    stage.git(&["init", "-q"]);
+    stage.write(
+        ".gitconfig",
+        "[user]\n\tname = Ada\n\temail = ada@example.org\n[alias]\n\tl = log\n[credential]\n\thelper = store\n",
+    );
+    let script = "git commit -q --allow-empty -m work && git log -1 --format='%an <%ae> %cn' > author; git l; git config credential.helper";
+    let said = tried(&stage, "strict", script);
+    assert_eq!(stage.read("author"), "Ada <ada@example.org> Ada\n");
+    said.expect(1).says(&["'l' is not a git command"]);
+}

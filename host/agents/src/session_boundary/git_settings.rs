@@ -120,6 +120,21 @@ pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
     found
 }
 
+/// The user's name and address for commits in this folder, as a file of settings for git: those of the user, or of the repository, whichever
+/// hold there. Nothing where there are none.
+pub(super) fn commit_identity(tree: &Path, environment: &HostEnvironment) -> Option<String> {
+    let settings = list_git_settings(tree, environment, &[OsStr::new("--includes")]);
+    let value = |key: &str| settings.iter().rfind(|setting| setting.key == key)?.value.to_str();
+    let line = |name: &str, value: &str| {
+        let quoted = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("\t{name} = \"{quoted}\"\n")
+    };
+    let of_name = value("user.name").map(|value| line("name", value));
+    let of_address = value("user.email").map(|value| line("email", value));
+    let lines: String = of_name.into_iter().chain(of_address).collect();
+    (!lines.is_empty()).then(|| format!("[user]\n{lines}"))
+}
+
 /// All settings that git may have at a place: what is included on a condition is read as well, since whoever works there can have it hold (`onbranch`
 /// by another branch).
 fn settings_on_any_condition(
@@ -321,6 +336,38 @@ mod tests {
 
     fn named_in(tree: &Path, environment: &HostEnvironment) -> Vec<PathBuf> {
         named_by_settings(tree, &TreeRepositories::of(tree, environment), environment)
+    }
+
+    #[test]
+    fn the_name_for_commits_is_the_one_that_holds_in_the_folder() {
+        // N6
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (work, other) = (home.join("work/project"), home.join("other"));
+        let path = std::env::var_os("PATH").unwrap();
+        let environment = [("HOME".into(), home.clone().into()), ("PATH".into(), path)].into();
+        for folder in [&work, &other] {
+            fs::create_dir_all(folder).unwrap();
+            let made = Command::new("git").args(["init", "-q"]).arg(folder).status().unwrap();
+            assert!(made.success());
+        }
+        assert_eq!(commit_identity(&other, &environment), None);
+        let of_user = "[user]\n\tname = Ada \\\"the first\\\" L\n\temail = ada@home.example\n\
+                       [includeIf \"gitdir:~/work/\"]\n\tpath = of-work\n";
+        fs::write(home.join(".gitconfig"), of_user).unwrap();
+        fs::write(home.join("of-work"), "[user]\n\temail = ada@work.example\n").unwrap();
+        for (folder, address) in [(&other, "ada@home.example"), (&work, "ada@work.example")] {
+            let made = commit_identity(folder, &environment).unwrap();
+            assert_eq!(
+                made,
+                format!("[user]\n\tname = \"Ada \\\"the first\\\" L\"\n\temail = \"{address}\"\n")
+            );
+            let file = home.join("made");
+            fs::write(&file, made).unwrap();
+            let read = list_git_settings(folder, &environment, &[OsStr::new("--file"), file.as_os_str()]);
+            let read: Vec<_> = read.into_iter().map(|setting| setting.value).collect();
+            assert_eq!(read, [Path::new("Ada \"the first\" L"), Path::new(address)]);
+        }
     }
 
     /// What is done to a folder.

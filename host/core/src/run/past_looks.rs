@@ -7,12 +7,15 @@ use crate::ids::Digest;
 use crate::time::UnixMs;
 
 use super::accepted_files::LostFiles;
+use super::claim_status::ClaimStatus;
 use super::phase::Phase;
 use super::step::PhaseStep;
 
 /// Files whose earlier contents are known, and contents of each: more than a phase changes over and over.
 const FILES: usize = 2_000;
 const CONTENTS: usize = 16;
+/// Files that are kept of what changed during the prompts for one objective: with these gone, nothing is left that shows it.
+const FILES_OF_OBJECTIVE: usize = 100;
 
 /// The measurements of a phase so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,6 +62,7 @@ impl Phase {
     /// Takes what a measurement found.
     pub(super) fn set_facts(&mut self, facts: &WorkspaceFacts, at: UnixMs) {
         let before = std::mem::replace(&mut self.facts, facts.clone());
+        self.note_files_of_objectives(&before);
         self.settle_claims(&before);
         self.restore_accepted_files(facts);
         let looks = &mut self.past_looks;
@@ -93,6 +97,28 @@ impl Phase {
             if known.len() > CONTENTS {
                 known.remove(0);
             }
+        }
+    }
+
+    /// Keeps which files changed during the prompt that was measured, for the objectives that it was about and that name none.
+    fn note_files_of_objectives(&mut self, before: &WorkspaceFacts) {
+        if matches!(self.step, PhaseStep::Baseline { .. }) {
+            self.goals.iter_mut().for_each(|goal| goal.changed_files.clear());
+            return;
+        }
+        if self.has_company || !self.session_may_have_written {
+            return;
+        }
+        let focus = self.step.measured_focus().unwrap_or_default();
+        let is_new = |file: &&ChangedFile| !before.changed.contains(file);
+        for (g, goal) in self.goals.iter_mut().enumerate() {
+            let is_meant = focus.contains(&g) || goal.claim == ClaimStatus::Reported;
+            if !is_meant || !goal.spec.files.is_empty() {
+                continue;
+            }
+            let room = FILES_OF_OBJECTIVE.saturating_sub(goal.changed_files.len());
+            let new = self.facts.changed.iter().filter(is_new).take(room);
+            goal.changed_files.extend(new.map(|file| file.path.clone()));
         }
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct ObjectiveState {
     pub(super) claim: ClaimStatus,
     /// It is open since its work was lost.
     pub(super) has_lost_work: bool,
+    /// Where it names no file: those that changed during its prompts. All of them at once can be lost.
+    pub(super) changed_files: BTreeSet<String>,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<EvidenceKind>,
     /// What its phase had changed for it when a person accepted it as it was.
@@ -83,6 +85,7 @@ impl ObjectiveState {
             is_unassessed: false,
             claim: ClaimStatus::default(),
             has_lost_work: false,
+            changed_files: BTreeSet::new(),
             done_by: None,
             accepted_files: AcceptedFiles::default(),
             judged_by: None,

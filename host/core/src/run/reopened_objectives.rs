@@ -1,6 +1,8 @@
 //! Objectives that were taken for done, and are open again: by what their files say, by findings of checks, or because work on them is
 //! gone.
 
+use std::collections::BTreeSet;
+
 use crate::observation::ObjectiveStatus;
 use crate::progress::ProgressEvent;
 
@@ -60,22 +62,23 @@ impl Run {
         lacking
     }
 
-    /// Objectives of this phase that are taken for done, although a file that they name is again as it was when the phase began, are open
-    /// again. Asked once for each time that a file is restored: an agent may say that it is right so.
+    /// Objectives of this phase that are taken for done are open again, if a file that they name is as it was when the phase began, or, where
+    /// they name none, all that changed during their prompts is. Asked once for each time that files are restored: an agent may say that
+    /// it is right so.
     pub(super) fn reopen_restored(&mut self, p: usize) {
         if self.phases[p].step.measured_focus().is_none() {
             return;
         }
-        for path in std::mem::take(&mut self.phases[p].past_looks.restored) {
-            let goals = &self.phases[p].goals;
-            let concerned = (0..goals.len()).filter(|g| {
-                goals[*g].is_done() && !goals[*g].is_accepted() && goals[*g].spec.files.contains(&path)
-            });
-            for g in concerned.collect::<Vec<_>>() {
-                let because = format!("{path} had been changed for it, and is as it was before by now");
-                self.reopen(p, g, ObjectiveStatus::InProgress, &because);
-                self.phases[p].goals[g].has_lost_work = true;
+        let restored = std::mem::take(&mut self.phases[p].past_looks.restored);
+        for g in 0..self.phases[p].goals.len() {
+            let Some(undone) = self.phases[p].undone_files(g, &restored) else { continue };
+            let goal = &mut self.phases[p].goals[g];
+            goal.changed_files.clear();
+            if !goal.is_done() || goal.is_accepted() {
+                continue;
             }
+            self.reopen(p, g, ObjectiveStatus::InProgress, &undone);
+            self.phases[p].goals[g].has_lost_work = true;
         }
     }
 
@@ -90,5 +93,31 @@ impl Run {
         for g in concerned {
             self.reopen(p, g, ObjectiveStatus::InProgress, because);
         }
+    }
+}
+
+impl Phase {
+    /// What is said of an objective of which the last measurement found nothing any more; none where something of it is left.
+    fn undone_files(&self, g: usize, restored: &BTreeSet<String>) -> Option<String> {
+        let goal = &self.goals[g];
+        let named = goal.spec.files.iter().find(|path| restored.contains(*path));
+        if let Some(path) = named {
+            return Some(format!("{path} had been changed for it, and is as it was before by now"));
+        }
+        let files = &goal.changed_files;
+        let is_left = |path: &String| self.facts.changed.iter().any(|file| file.path == *path);
+        let is_seen = self.facts.changed_beyond == 0 && files.iter().any(|path| restored.contains(path));
+        let first = files.first().filter(|_| is_seen && !files.iter().any(is_left))?;
+        Some(match files.len() - 1 {
+            0 => format!("{first} had been changed for it, and is as it was before by now"),
+            1 => {
+                format!("{first} and 1 more file had been changed for it, and are as they were before by now")
+            }
+            more => {
+                format!(
+                    "{first} and {more} more files had been changed for it, and are as they were before by now"
+                )
+            }
+        })
     }
 }

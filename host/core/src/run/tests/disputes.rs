@@ -475,6 +475,46 @@ fn a_named_file_that_is_put_back_while_its_phase_works_is_not_done() {
     assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
 }
 
+/// The first of two objectives is done, and two files changed during its prompt.
+fn with_two_files_by_a() -> TestRun {
+    let mut world = TestRun::new(workflow(&[("1", &["a", "b"])]));
+    while !world.worked.contains_key(&"a".into()) {
+        assert!(world.step());
+    }
+    world.moved = 2;
+    while status_of_a(&world) != ObjectiveStatus::Done {
+        assert!(world.step());
+    }
+    world
+}
+
+#[test]
+fn an_objective_without_files_of_which_nothing_is_left_is_not_done() {
+    // A11: the next objective of the same phase was at work when the folder was restored, and the first one stayed done.
+    let mut world = with_two_files_by_a();
+    world.moved = 0;
+    while status_of_a(&world) == ObjectiveStatus::Done {
+        assert!(world.step(), "it stays done");
+    }
+    let because = world.notices.iter().find_map(|notice| match notice {
+        ProgressEvent::Reopened { because, .. } => Some(because.as_str()),
+        _ => None,
+    });
+    let said = "moved-0 and 1 more file had been changed for it, and are as they were before by now";
+    assert_eq!(because, Some(said));
+    world.go();
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 2));
+}
+
+#[test]
+fn an_objective_of_which_something_is_left_stays_done() {
+    // A11
+    let mut world = with_two_files_by_a();
+    world.moved = 1;
+    world.go();
+    assert_eq!((world.ending(), world.worked[&"a".into()]), (Some(RunOutcome::Done), 1));
+}
+
 #[test]
 fn what_is_done_again_is_not_asked_about() {
     // A11: a phase whose work was lost while it was reviewed had done it again, and a person was asked whether it is done.
