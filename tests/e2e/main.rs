@@ -51,4 +51,5 @@ mod task_sources;
 mod terminal;
 mod tools;
 mod undo;
+mod undone_work;
 mod workspace;

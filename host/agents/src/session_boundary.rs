@@ -20,7 +20,7 @@ use baton_core::git_link;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox, SandboxLevel};
 use baton_sandbox::{
     Boundary, BoundaryRequest, ExternalMount, LinkWalk, PACKAGES, RefusalReceiver, RemainingPaths,
-    SettingsFolder, WatchedPaths, found_on, listed_paths,
+    SettingsFolder, WatchedPaths, found_on, listed_paths, make_listable,
 };
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -46,6 +46,8 @@ const LINK_BYTES_MAX: u64 = 8 << 10;
 const BATON_FOLDER: &str = ".baton";
 /// The folder for reports, in the task folder.
 const INBOX: &str = "inbox";
+/// Folders of Jujutsu that are in the way to its settings.
+const JUJUTSU_FOLDERS: [&str; 2] = [".jj", ".jj/repo"];
 /// By this file a folder is a bare repository.
 const HEAD: &str = "HEAD";
 /// What Claude Code reads of its folder.
@@ -167,6 +169,8 @@ impl<'a> BoundaryContext<'a> {
         sandbox: &'a Sandbox,
         targets: Vec<baton_core::workflow::NetworkTarget>,
     ) -> Result<BoundaryRequest<'a>, UnheldTargets> {
+        // What an earlier agent has closed would not be seen, and not be held.
+        make_listable(self.tree);
         let (home, path) = (self.home(), self.variable("PATH"));
         let identity = self.identity(sandbox);
         let repositories = TreeRepositories::of(self.tree, self.environment);
@@ -183,6 +187,9 @@ impl<'a> BoundaryContext<'a> {
             (repositories.paths(&PINNED_GIT_PATHS), repositories.paths(&LINK_FREE_GIT_PATHS));
         let link_free = repositories.link_free();
         anchors.extend(repositories.reflogs(self.tree));
+        // In its place, a file names another repository.
+        anchors
+            .extend(JUJUTSU_FOLDERS.iter().map(PathBuf::from).filter(|path| self.tree.join(path).is_dir()));
         // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
         planted.push(PathBuf::from(HEAD));
         if !self.tree.join(".git").exists() {

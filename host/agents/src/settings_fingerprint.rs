@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
-use baton_sandbox::PACKAGES;
+use baton_sandbox::{PACKAGES, make_listable};
 
 use crate::command_files::CommandFiles;
 use crate::session_boundary::{CLAUDE_WORK_TREES, COMMAND_SETTINGS};
@@ -170,6 +170,9 @@ impl<'a> Walk<'a> {
 
 /// The names of all that is in a folder.
 fn sorted_names(folder: &Path, max: usize) -> Result<Vec<OsString>, TooMany> {
+    if fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        make_listable(folder);
+    }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|entry| entry.file_name()).take(max.saturating_add(1)).collect();
     if names.len() > max {

@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{OutputFormat, ViewArgs};
+use crate::commands::sandbox::clear_ended_try;
 use crate::exit_status::CliExit;
 use crate::host_launch::ReadyNotifier;
 use crate::location::RunLocation;
@@ -41,6 +42,7 @@ pub(crate) fn follow(
     announcement: Option<ReadyNotifier>,
 ) -> anyhow::Result<CliExit> {
     let is_launched = announcement.is_some();
+    clear_ended_try(&place.config)?;
     let runtime = multi_threaded()?;
     let result = runtime.block_on(host_and_view(place, start, args, announcement));
     // A thread that still reads from somewhere must not hold the process: the host has ended what it started.
@@ -204,6 +206,7 @@ async fn attached_view(
 struct InterruptSignals {
     keyboard: Signal,
     request: Signal,
+    hangup: Signal,
     stop: watch::Sender<bool>,
 }
 
@@ -213,6 +216,7 @@ impl InterruptSignals {
         Ok(Self {
             keyboard: listen(SignalKind::interrupt())?,
             request: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
             stop,
         })
     }
@@ -221,6 +225,7 @@ impl InterruptSignals {
         tokio::select! {
             _ = self.keyboard.recv() => {}
             _ = self.request.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 

@@ -128,7 +128,7 @@ use stopwatch::Stopwatch;
 
 pub use bindings::BindingView;
 pub use input_validation::IllegalInput;
-pub use lost_work::PhaseChanges;
+pub use lost_work::{FinishedWork, PhaseChanges};
 pub use recorded_session::RecordedSession;
 pub use tool_result_offload::{standalone_offload_query, wants_offload};
 

@@ -258,7 +258,11 @@ impl EffectContext {
             }
         };
         // An agent may have deleted what its successor is told to read.
-        self.restorer.restore(&spec.tree).await;
+        if let Err(error) = self.restorer.restore(&spec.tree).await {
+            self.sessions.gone(&spec.session);
+            let error = format!("a script that agents are asked to run may be another agent's: {error}");
+            return ActionOutcome::Unstartable { error };
+        }
         let confined = match self.boundaries.for_session(&spec, &role, workspace.root()) {
             Ok(confined) => confined,
             Err(AgentStartError { error, needs_a_person }) => {

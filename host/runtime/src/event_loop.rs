@@ -3,6 +3,7 @@
 //! commits: whatever takes time is a task that sends its result back.
 
 mod after_waits;
+mod before_end;
 mod policy_changes;
 mod tool_call_events;
 
@@ -365,19 +366,16 @@ impl EventLoop {
                     // Its parts may have been at work elsewhere for hours.
                     self.note_lost_work().await?;
                 }
-                if self.scribe.run().is_last_measurement(action) {
-                    self.note_undone_phases().await?;
-                }
                 if is_check {
                     // What a check has written into an inbox is no agent's, and is rejected before the check is over.
                     self.collect(false).await?;
                 }
-                self.record_input(Input::Outcome { action, outcome })
+                self.record_last(Input::Outcome { action, outcome }).await
             }
             LoopEvent::Decided(decided) => {
                 self.deciding -= 1;
                 let (request, result, label) = *decided;
-                self.record_input(Input::Decided { request, result, label: Box::new(label) })
+                self.record_last(Input::Decided { request, result, label: Box::new(label) }).await
             }
             LoopEvent::Asked(ControlRequest { message, by: Err(agent), reply })
                 if message.change().is_some() =>
@@ -426,6 +424,7 @@ impl EventLoop {
                 if let Some(what) = message.change() {
                     self.record_requester(what, by)?;
                 }
+                self.look_before_answer(&message).await?;
                 let answer = self.answer(message).unwrap_or_else(|why| ControlReply::Refused { why });
                 self.replies.push((reply, answer));
                 Ok(())
@@ -466,7 +465,7 @@ impl EventLoop {
             DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::mask_event(event) },
             DriverEvent::Exited(exit) => {
                 self.actuator.sessions.gone(&session);
-                Input::SessionEnded { session, exit }
+                return self.record_last(Input::SessionEnded { session, exit }).await;
             }
         };
         self.record_input(input)
@@ -496,7 +495,7 @@ impl EventLoop {
             if self.scribe.run().ends_wait(now) {
                 self.note_lost_work().await?;
             }
-            self.record_input(Input::Tick)?;
+            self.record_last(Input::Tick).await?;
         }
         Ok(())
     }

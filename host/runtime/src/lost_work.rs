@@ -14,6 +14,7 @@ use baton_core::{Input, Run, UnixMs};
 use baton_store::StateDir;
 use baton_workspace::{Baseline, CurrentFile, RunWorktrees, Workspace, WorkspaceError};
 
+pub(crate) use self::undone::undone_work;
 use crate::worktree_paths::{baseline_path, changes_path, read_baseline, read_changes};
 
 /// When no agent was at work in the workspace: what was changed before may be theirs, although no measurement has found it, and what was
@@ -119,14 +120,23 @@ impl LostWorkFinder {
         Self { workspace, trees, state }
     }
 
-    /// What core is told of it. Nothing where it cannot be seen: the next measurement meets that as well, and stops the run by it.
+    /// What core is told of it.
     pub(crate) async fn find(&self, run: &Run, idle: IdleTime) -> Vec<Input> {
-        let found = lost_work(run, &self.workspace, &self.trees, &self.state, idle).await;
-        found.unwrap_or_else(|error| {
-            tracing::warn!("cannot see whether finished work is still there: {error}");
-            Vec::new()
-        })
+        seen(lost_work(run, &self.workspace, &self.trees, &self.state, idle).await)
     }
+
+    /// What core is told of it before the run ends, as it would be then.
+    pub(crate) async fn find_undone(&self, run: &Run) -> Vec<Input> {
+        seen(undone_work(run, &self.workspace, &self.state).await)
+    }
+}
+
+/// Nothing where it cannot be seen: the next measurement meets that as well, and stops the run by it.
+fn seen(found: Result<Vec<Input>, WorkspaceError>) -> Vec<Input> {
+    found.unwrap_or_else(|error| {
+        tracing::warn!("cannot see whether finished work is still there: {error}");
+        Vec::new()
+    })
 }
 
 /// What core is told of what agents called done since the last measurement, behind late reports; nothing where they did not.

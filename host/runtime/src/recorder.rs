@@ -76,6 +76,14 @@ impl RunRecorder {
         !self.batch.is_empty()
     }
 
+    /// The run as it would be after an input; none where core refuses that.
+    pub(crate) fn preview(&mut self, input: Input) -> Option<Run> {
+        let mut run = self.run.clone();
+        let stamped = JournaledInput { seq: self.seq.next(), at: self.clock.now(), input };
+        run.apply(&stamped).ok()?;
+        Some(run)
+    }
+
     /// Stamps an input, applies it, and puts it with its intents into the batch. On an error nothing has changed.
     pub(crate) fn record(&mut self, input: Input) -> Result<(), IllegalInput> {
         let seq = self.seq.next();

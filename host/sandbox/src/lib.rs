@@ -17,6 +17,7 @@ mod held_names;
 mod host_socket;
 mod landlock_rules;
 mod link_walk;
+mod listable_tree;
 mod lists;
 #[cfg(target_os = "linux")]
 mod loopback_forwarder;
@@ -39,7 +40,10 @@ mod syscall_monitor;
 pub use boundary::{Boundary, BoundaryError, BoundaryRequest, PACKAGES, SettingsFolder, found_on};
 pub use held_names::{UnheldNames, has_name_in};
 pub use link_walk::LinkWalk;
+pub use listable_tree::make_listable;
 pub use lists::listed_paths;
+#[cfg(target_os = "linux")]
+pub use planted_paths::open_up;
 pub use planted_paths::{RemainingPaths, WatchedPaths, clear};
 pub use programs::{
     distrust_links, exclude_from_path, exclude_listed, exclude_writable, find_confined, find_trusted,

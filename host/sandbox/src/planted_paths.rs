@@ -169,7 +169,7 @@ impl PlantedPaths {
         for path in linked.into_iter().chain(paths) {
             match fs::read_link(tree.join(&path)) {
                 Ok(to) => planted.links.push((path, to)),
-                Err(_) if fs::symlink_metadata(tree.join(&path)).is_err() => planted.absent.push(path),
+                Err(_) if is_absent(&tree.join(&path)) => planted.absent.push(path),
                 Err(_) => {}
             }
         }
@@ -225,26 +225,44 @@ impl PlantedPaths {
         use std::os::fd::AsFd as _;
 
         use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
+        use rustix::io::Errno;
 
+        crate::make_listable(&self.tree);
         let Ok(tree) = crate::bwrap_arguments::folder(&self.tree) else { return Vec::new() };
         let place = |path: &Path| {
             let above = folder_above(tree.as_fd(), path)?;
             Some((above, path.file_name()?.to_owned()))
         };
-        let is_link = |path: &&PathBuf| {
-            place(path).is_some_and(|(above, name)| readlinkat(&above, &name, Vec::new()).is_ok())
+        // An agent may have taken the right to look into the folder.
+        let led_to = |above: &std::os::fd::OwnedFd, name: &std::ffi::OsStr| match readlinkat(
+            above,
+            name,
+            Vec::new(),
+        ) {
+            Err(Errno::ACCESS) if open_up(above.as_fd()).is_ok() => readlinkat(above, name, Vec::new()),
+            led_to => led_to,
         };
+        let is_link =
+            |path: &&PathBuf| place(path).is_some_and(|(above, name)| led_to(&above, &name).is_ok());
         let mut swept = Vec::new();
         for (folder, known) in &self.link_free {
             for path in links_below(&self.tree, folder).difference(known) {
                 let Some((above, name)) = place(path).filter(|_| !self.is_anothers(path)) else { continue };
                 let at = self.tree.join(path);
-                let to = readlinkat(&above, &name, Vec::new()).unwrap_or_default();
+                let to = match led_to(&above, &name) {
+                    Ok(to) => to,
+                    Err(Errno::NOENT) => continue,
+                    Err(_) => {
+                        swept.push(told(&at, "it cannot be listed, so there may be links in it"));
+                        remaining.add(at);
+                        continue;
+                    }
+                };
                 let to = to.to_string_lossy();
                 // Renamed it would still be a link under a name that git may use. All that it says is where it led.
                 match unlinkat(&above, &name, AtFlags::empty()) {
                     Ok(()) => swept.push(told(&at, &format!("it was a link to {to}, and is removed"))),
-                    Err(rustix::io::Errno::NOENT) => {}
+                    Err(Errno::NOENT) => {}
                     Err(error) => {
                         let what = format!("it is still a link to {to}: {error}");
                         swept.push(told(&at, &what));
@@ -258,7 +276,7 @@ impl PlantedPaths {
             let at = self.tree.join(path);
             match take_away(above.as_fd(), &name) {
                 Ok(new) => swept.push(told(&at, &format!("it is called {} now", new.display()))),
-                Err(rustix::io::Errno::NOENT) => {}
+                Err(Errno::NOENT) => {}
                 Err(error) => {
                     swept.push(told(&at, &format!("it is still there, because renaming it failed: {error}")));
                     remaining.add(at);
@@ -267,7 +285,7 @@ impl PlantedPaths {
         }
         for (path, to) in &self.links {
             let Some((above, name)) = place(path) else { continue };
-            let is_as_it_was = readlinkat(&above, &name, Vec::new())
+            let is_as_it_was = led_to(&above, &name)
                 .is_ok_and(|found| found.as_bytes() == to.as_os_str().as_encoded_bytes());
             if !is_as_it_was {
                 // What is in the way stays there if it cannot be renamed; then the link is not made, and that is told.
@@ -287,13 +305,16 @@ impl PlantedPaths {
     }
 }
 
-/// The links below a folder of a tree, relative to the tree, none of them followed. Objects of git, in folders of two digits, are passed
-/// over: they are written under names that nobody chooses. What is beside them (`pack/multi-pack-index`) is not.
+/// The links below a folder of a tree, relative to the tree, none of them followed, and folders that cannot be listed. Objects of git, in folders of
+/// two digits, are passed over: they are written under names that nobody chooses. What is beside them (`pack/multi-pack-index`) is not.
 fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
     let mut links = BTreeSet::new();
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
-        let entries = fs::read_dir(tree.join(&folder)).into_iter().flatten().flatten();
+        let Ok(entries) = entries_of(tree, &folder) else {
+            links.insert(folder);
+            continue;
+        };
         for entry in entries {
             let path = folder.join(entry.file_name());
             match entry.file_type() {
@@ -306,6 +327,34 @@ fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
         }
     }
     links
+}
+
+/// What is in a folder of a tree; nothing where there is none. An agent may have taken the right to list it, which git does not need.
+fn entries_of(tree: &Path, folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    let list = || -> io::Result<Vec<fs::DirEntry>> { fs::read_dir(tree.join(folder))?.collect() };
+    let mut entries = list();
+    #[cfg(target_os = "linux")]
+    if entries.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        use std::os::fd::AsFd as _;
+
+        let root = crate::bwrap_arguments::folder(tree).ok();
+        let opened = root.and_then(|root| folder_above(root.as_fd(), &folder.join("entry")));
+        if opened.is_some_and(|opened| open_up(opened.as_fd()).is_ok()) {
+            entries = list();
+        }
+    }
+    match entries {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        entries => entries,
+    }
+}
+
+/// Whether there is nothing at a path. What cannot be looked at may be there.
+fn is_absent(path: &Path) -> bool {
+    let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    path.symlink_metadata().is_err_and(|error| gone.contains(&error.kind()))
 }
 
 /// Whether a folder is called as git calls one with objects.
@@ -321,8 +370,11 @@ fn told(path: &Path, what: &str) -> Refusal {
 }
 
 /// Makes a folder accessible again for the user, whose folder it is, whatever an agent made of its permissions.
+///
+/// # Errors
+/// It is another user's, or the file system is read-only.
 #[cfg(target_os = "linux")]
-fn open_up(folder: std::os::fd::BorrowedFd<'_>) -> rustix::io::Result<()> {
+pub fn open_up(folder: std::os::fd::BorrowedFd<'_>) -> rustix::io::Result<()> {
     use std::os::fd::AsRawFd as _;
 
     use rustix::fs::{Mode, chmod, fstat};

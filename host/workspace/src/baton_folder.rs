@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,7 +91,11 @@ impl Workspace {
         for _ in 0..ATTEMPTS {
             match open_folder(dir, name) {
                 Ok(folder) => return Ok(folder),
-                Err(Errno::NOENT) if make => make_folder(dir, name)?,
+                Err(Errno::NOENT) if make => match make_folder(dir, name) {
+                    Err(error) if self.is_denied(&error, at.parent()) => open_up(dir)?,
+                    made => made?,
+                },
+                Err(Errno::ACCESS) if self.is_own(at) => self.open_up_below(dir, name, at)?,
                 // Systems differ in which of them they say.
                 Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
                     let Ok(led_to) = dir.read_link_contents(name) else { return Err(error.into()) };
@@ -109,9 +114,30 @@ impl Workspace {
         Err(io::Error::other("a link is put in its place again and again"))
     }
 
+    /// Whether a folder of Baton's own lacks a right: an agent may have taken it, so that what it wrote there stays.
+    pub(crate) fn is_denied(&self, error: &io::Error, folder: Option<&Path>) -> bool {
+        error.kind() == io::ErrorKind::PermissionDenied && folder.is_some_and(|folder| self.is_own(folder))
+    }
+
+    fn open_up_below(&self, dir: &Dir, name: &OsStr, at: &Path) -> io::Result<()> {
+        if at.parent().is_some_and(|above| self.is_own(above)) {
+            open_up(dir)?;
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(dir, name, flags, Mode::empty())?;
+        open_up(&Dir::from_std_file(File::from(folder)))
+    }
+
     fn is_own(&self, path: &Path) -> bool {
         path.starts_with(OWN) || self.own.as_ref().is_some_and(|own| path.starts_with(own))
     }
+}
+
+/// Gives the user all rights to a folder of theirs.
+pub(crate) fn open_up(folder: &Dir) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    baton_sandbox::open_up(folder.as_fd())?;
+    Ok(())
 }
 
 /// Opens a folder in another one, if it is one and no link.
@@ -163,6 +189,27 @@ mod tests {
         }
         assert_eq!(fs::read_dir(root.join(".git")).unwrap().count(), 1);
         assert_eq!(fs::read_dir(root.join("aside/inbox")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn rights_that_an_agent_took_from_a_folder_of_batons_come_back() {
+        // N6: root writes all the same.
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let place = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(place.path()).unwrap();
+        workspace.write_script(".baton/r-1/init.sh", b"ours").unwrap();
+        let folder = place.path().join(".baton/r-1");
+        for (mode, written) in [(0o555, "r-1/init.sh"), (0o000, "r-1/init.sh"), (0o555, "r-1/handoffs/h.md")]
+        {
+            fs::write(folder.join("init.sh"), "an agent's").unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            workspace.write_script(&format!(".baton/{written}"), b"ours").unwrap();
+            assert_eq!(fs::read_to_string(place.path().join(".baton").join(written)).unwrap(), "ours");
+            if !rustix::process::getuid().is_root() {
+                assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+            }
+        }
     }
 
     #[test]

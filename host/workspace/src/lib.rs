@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use baton_core::UnixMs;
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
+use baton_sandbox::make_listable;
 
 use baton_folder::ReplacedFolders;
 use dot_git::DotGit;
@@ -274,6 +275,12 @@ impl Workspace {
         look: impl FnOnce(&file_listing::FileListing) -> T + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         self.held()?;
+        let root = self.root.path().to_owned();
+        blocking(move || {
+            make_listable(&root);
+            Ok(())
+        })
+        .await?;
         let git = git::look(self, since).await?;
         let (root, own) = (self.root.clone(), self.own.clone());
         blocking(move || Ok(look(&file_listing::FileListing::open(&root, git, own.as_deref())?))).await

@@ -9,6 +9,7 @@ use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
 use crate::Workspace;
+use crate::baton_folder::open_up;
 use crate::error::WorkspaceError;
 
 /// Makes names of temporary files unlike each other within this process.
@@ -30,8 +31,15 @@ pub(crate) fn write(
     let ordinal = ORDINAL.fetch_add(1, Ordering::Relaxed);
     let temporary = format!(".{name}.{}-{ordinal}.tmp", std::process::id());
     let mode = if executable { SCRIPT } else { PLAIN };
-    let dir = workspace.own_folder(folder);
-    dir.and_then(|dir| put(&dir, &temporary, name, bytes, mode)).map_err(failed(workspace, relative))
+    let written =
+        workspace.own_folder(folder).and_then(|dir| match put(&dir, &temporary, name, bytes, mode) {
+            Err(error) if workspace.is_denied(&error, Some(folder)) => {
+                open_up(&dir)?;
+                put(&dir, &temporary, name, bytes, mode)
+            }
+            written => written,
+        });
+    written.map_err(failed(workspace, relative))
 }
 
 fn put(dir: &Dir, temporary: &str, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {

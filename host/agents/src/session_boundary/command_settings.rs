@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 /// Folders and files by which others are made to run commands: git's, Mercurial's, Jujutsu's, Sapling's, Baton's, and those of agents. By an edit in one of
 /// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
 /// capitals, since there are file systems that have none.
-pub(crate) const COMMAND_SETTINGS: [&str; 69] = [
+pub(crate) const COMMAND_SETTINGS: [&str; 70] = [
     // Skills bring programs, and servers that they need. The rest of the folder is text.
     ".agents/skills",
     ".aider.conf.yml",
@@ -50,6 +50,8 @@ pub(crate) const COMMAND_SETTINGS: [&str; 69] = [
     ".iflow",
     // Of Jujutsu: the rest of the folder changes with each command.
     ".jj/repo/config.toml",
+    // By it, Jujutsu finds the repository of git, with its settings.
+    ".jj/repo/store/git_target",
     ".jj/workspace-config.toml",
     ".junie",
     ".kilo",

@@ -2,22 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use baton_registry::LOCK_FILE;
 use baton_runtime::agents::BoundaryContext;
+use baton_runtime::core::Digest;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
 use baton_runtime::sandbox::{
-    Boundary, BoundaryError, SandboxSupport, UnsupportedLevel, listed_paths, shared_files,
+    Boundary, BoundaryError, RemainingPaths, SandboxSupport, UnsupportedLevel, clear, listed_paths,
+    shared_files,
 };
-use baton_runtime::{hidden_state_roots, note_lists, state_roots};
+use baton_runtime::store::{HostLock, StateDir};
+use baton_runtime::{HostConfig, hidden_state_roots, note_lists, state_roots};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::run::SandboxLevelArg;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
@@ -75,6 +80,10 @@ pub(crate) struct SandboxTryArgs {
     command: Vec<OsString>,
 }
 
+/// Of the digest of a folder, in the name of what is kept while a command is tried there.
+const TRY_DIGITS: usize = 16;
+const IN_USE: &str = "`baton sandbox try` works in this folder; wait until its command has ended";
+
 /// What a command finds in its environment: what every agent does.
 const INHERITED: [&str; 8] = ["PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "TZ", "LC_ALL"];
 
@@ -125,12 +134,13 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         protect: protected_files(&workspace),
     };
     let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
-    let folder = place.config.state_root.join(format!("try-{}", std::process::id()));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.config.state_root)?;
+    let state_root = &place.config.state_root;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_root)?;
+    let taken = TryPlace::take(&place.config, &workspace)?;
     let wanted = BoundaryContext {
         tree: &workspace,
         workspace: &workspace,
-        folder,
+        folder: taken.folder.clone(),
         conversations: None,
         own_exe: &place.config.own_exe,
         environment: &place.config.environment,
@@ -146,16 +156,73 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
     if shared.is_worth_telling() {
         stdio::progress(&shared.to_string());
     }
-    let (passed, refused) = block_on(run(&args.command, wanted, &machine, &place))??;
+    let TriedCommand { ended, refused } = block_on(run(&args.command, wanted, &machine, &place))??;
+    let passed = ended == CliExit::Done;
     match args.format.format {
         OutputFormat::Text => refused.iter().map(refused_line).for_each(|line| stdio::progress(&line)),
         OutputFormat::Json => stdio::data(&json_record::pretty(&document(&refused, passed))?)?,
         OutputFormat::Jsonl => stdio::data(&json_record::line(&document(&refused, passed))?)?,
     }
-    if refused.is_empty() && args.format.format == OutputFormat::Text {
+    if refused.is_empty() && ended != CliExit::Interrupted && args.format.format == OutputFormat::Text {
         stdio::progress("nothing was refused");
     }
-    Ok(if passed { CliExit::Done } else { CliExit::Unfinished })
+    Ok(ended)
+}
+
+/// A folder in which a command is tried, for this process alone.
+struct TryPlace {
+    /// For the boundary.
+    folder: PathBuf,
+    lock_file: PathBuf,
+    _lock: File,
+    /// Of a folder that Baton has worked in: no host begins meanwhile.
+    _host_lock: Option<HostLock>,
+}
+
+impl TryPlace {
+    /// Takes the folder. What another command planted whose `baton` was killed is taken away now, and told.
+    fn take(config: &HostConfig, workspace: &Path) -> anyhow::Result<Self> {
+        let (folder, lock_file) = try_paths(config, workspace);
+        let lock = File::create(&lock_file).context("marking the folder as in use")?;
+        if lock.try_lock().is_err() {
+            bail!("{}: {IN_USE}", workspace.display());
+        }
+        let state = StateDir::find(&config.state_root, workspace)?;
+        let host_lock = state.map(|state| state.lock()).transpose()?;
+        clear_planted(&folder);
+        Ok(Self { folder, lock_file, _lock: lock, _host_lock: host_lock })
+    }
+}
+
+impl Drop for TryPlace {
+    fn drop(&mut self) {
+        // The next one makes it again.
+        let _ = fs::remove_file(&self.lock_file);
+    }
+}
+
+/// The same before a run. It does not begin beside a command that is tried: neither could tell what the other plants.
+pub(crate) fn clear_ended_try(config: &HostConfig) -> anyhow::Result<()> {
+    let Ok(workspace) = config.workspace.canonicalize() else { return Ok(()) };
+    let (folder, lock_file) = try_paths(config, &workspace);
+    let Ok(lock) = File::open(&lock_file) else { return Ok(()) };
+    if lock.try_lock().is_err() {
+        bail!("{}: {IN_USE}", workspace.display());
+    }
+    clear_planted(&folder);
+    let _ = fs::remove_file(&lock_file);
+    Ok(())
+}
+
+fn try_paths(config: &HostConfig, workspace: &Path) -> (PathBuf, PathBuf) {
+    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes());
+    let name = format!("try-{}", &digest.as_str()[..TRY_DIGITS]);
+    (config.state_root.join(&name), config.state_root.join(format!("{name}.lock")))
+}
+
+fn clear_planted(folder: &Path) {
+    let swept = clear(folder, &RemainingPaths::default());
+    swept.iter().map(refused_line).for_each(|line| stdio::progress(&line));
 }
 
 /// What stays as it is in a folder, by whole paths: what the settings of agents there run, and what pins the policies of its workflows.
@@ -164,13 +231,42 @@ fn protected_files(workspace: &Path) -> Vec<String> {
     of_settings.kept().chain([workspace.join(LOCK_FILE).to_string_lossy().into_owned()]).collect()
 }
 
-/// Runs it to its end; whether it ended well, and what it was refused.
+/// Signals by which a person or the system ends this program.
+struct EndingSignals([Signal; 3]);
+
+impl EndingSignals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("listening for signals");
+        Ok(Self([
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::terminate())?,
+            listen(SignalKind::hangup())?,
+        ]))
+    }
+
+    async fn next(&mut self) {
+        let Self([interrupt, terminate, hangup]) = self;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// What became of a command.
+struct TriedCommand {
+    ended: CliExit,
+    refused: Vec<Refusal>,
+}
+
+/// Runs it to its end, or until a signal ends this program: what it planted is taken away then as well.
 async fn run(
     command: &[OsString],
     wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
     machine: &SandboxSupport,
     place: &RunLocation,
-) -> anyhow::Result<(bool, Vec<Refusal>)> {
+) -> anyhow::Result<TriedCommand> {
     let tree = wanted.tree.to_owned();
     let written = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree);
     let (boundary, mut heard) = Boundary::open(wanted, machine).map_err(|error| match error {
@@ -187,6 +283,7 @@ async fn run(
         .iter()
         .filter(|(name, _)| INHERITED.iter().any(|known| name.as_os_str() == *known))
         .collect();
+    let mut signals = EndingSignals::listen()?;
     let mut child = tokio::process::Command::new(&before[0])
         .args(&before[1..])
         .args(command)
@@ -196,13 +293,22 @@ async fn run(
         .stdin(Stdio::inherit())
         .spawn()
         .context("starting the sandbox")?;
-    let status = child.wait().await.context("waiting for the command")?;
+    let ended = tokio::select! {
+        status = child.wait() => match status.context("waiting for the command")?.success() {
+            true => CliExit::Done,
+            false => CliExit::Unfinished,
+        },
+        () = signals.next() => {
+            child.kill().await.context("ending the command")?;
+            CliExit::Interrupted
+        }
+    };
     let mut refused = Vec::new();
     while let Ok(refusal) = heard.try_recv() {
         refused.push(refusal);
     }
     refused.extend(boundary.sweep());
-    Ok((status.success(), refused))
+    Ok(TriedCommand { ended, refused })
 }
 
 /// What it was refused, on one line: it chooses the names of paths.

@@ -49,8 +49,13 @@ impl Run {
         self.expected_files(p).into_iter().filter(|path| changed.contains(path)).collect()
     }
 
-    fn measure_files(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
+    fn measure_files(&mut self, p: usize, baseline: bool, mut expected: Vec<String>) -> ActionId {
         let phase = &self.phases[p];
+        if !baseline {
+            // Of these, it is known that they are as before if they are not listed, however many others have changed.
+            let done = phase.goals.iter().filter(|goal| goal.is_done());
+            expected.extend(done.flat_map(|goal| goal.changed_files.iter().cloned()));
+        }
         let tree = phase.tree.clone();
         self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
     }

@@ -1,10 +1,10 @@
 //! Work that is no longer in the workspace when a host takes a run up, or after a wait (A11): somebody restored the folder, or cloned it
 //! again. What was done by it is not done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{AgentEvent, ChangedFile};
-use crate::ids::{ActionId, Digest, PhaseId, SessionId};
+use crate::ids::{Digest, PhaseId, SessionId};
 use crate::observation::ObjectiveStatus;
 use crate::time::UnixMs;
 
@@ -56,6 +56,20 @@ impl PhaseChanges<'_> {
     pub fn had_earlier(&self, path: &str, content: &Digest) -> bool {
         self.past_contents.get(path).is_some_and(|known| known.contains(content))
     }
+}
+
+/// What a phase that is done has changed in the workspace. If all of it is gone, nothing shows any more that it is done, and neither is an
+/// objective whose own file is as before.
+#[derive(Clone, Debug)]
+pub struct FinishedWork<'a> {
+    /// Which phase.
+    pub phase: &'a PhaseId,
+    /// One for each walk of its loop in which it left other files, the oldest first.
+    pub walks: Vec<PhaseChanges<'a>>,
+    /// Files that its objectives name which are taken for done by what agents did.
+    pub named: BTreeSet<&'a str>,
+    /// Files that objectives of other phases name, which may take back what this one did.
+    pub named_elsewhere: BTreeSet<&'a str>,
 }
 
 impl Run {
@@ -124,37 +138,36 @@ impl Run {
         waits && event.is_none_or(goes_on)
     }
 
-    /// Whether this measures the workspace for the last phase that is not over, and may find that all of it is done: the run may end by it.
-    pub fn is_last_measurement(&self, action: ActionId) -> bool {
-        let Some(p) = self.phase_waiting_for(action) else { return false };
-        let phase = &self.phases[p];
-        let Some(focus) = phase.step.measured_focus() else { return false };
-        let others = self.phases.iter().enumerate().filter(|(q, _)| *q != p);
-        phase.tree.is_workspace()
-            && phase.open_objectives().all(|(g, _)| focus.contains(&g))
-            && others.into_iter().all(|(_, other)| other.is_over())
+    /// Whether one input may end it: the phases that are not over are one of the workflow and those that were made for it.
+    pub fn may_end_soon(&self) -> bool {
+        let open = self.phases.iter().filter(|phase| phase.parent.is_none() && !phase.is_over());
+        self.ending.is_none() && !self.phases.is_empty() && open.count() <= 1
     }
 
-    /// What the phases that are done have changed in the workspace when they were last measured, where all of it is known, no person accepted
-    /// it, and no objective of another phase names one of the files. If all of it is gone, nothing shows any more that they are done.
-    pub fn changes_of_finished_phases(&self) -> Vec<PhaseChanges<'_>> {
-        let is_done = |changes: &PhaseChanges<'_>| {
-            let phase = self.phases.iter().find(|phase| phase.spec.id == *changes.phase);
-            phase.is_some_and(|phase| phase.step == PhaseStep::Done && phase.past_looks.rounds.is_empty())
-        };
-        let is_named_elsewhere = |changes: &PhaseChanges<'_>| {
-            let others = self.phases.iter().filter(|phase| phase.spec.id != *changes.phase);
-            let mut named = others.flat_map(|phase| &phase.goals).flat_map(|goal| &goal.spec.files);
-            named.any(|file| changes.files.iter().any(|changed| changed.path == *file))
-        };
-        let mut finished = self.changes_in_workspace();
-        finished.retain(|changes| {
-            changes.counts
-                && changes.names_all
-                && !changes.files.is_empty()
-                && is_done(changes)
-                && !is_named_elsewhere(changes)
-        });
+    /// What the phases that are done have changed in the workspace, where an objective of them is taken for done by what agents did.
+    pub fn finished_work(&self) -> Vec<FinishedWork<'_>> {
+        let mut finished: Vec<FinishedWork<'_>> = Vec::new();
+        for changes in self.changes_in_workspace() {
+            let Some(p) = self.phase_index(changes.phase) else { continue };
+            let phase = &self.phases[p];
+            if phase.step != PhaseStep::Done || !changes.counts {
+                continue;
+            }
+            match finished.iter_mut().find(|work| work.phase == changes.phase) {
+                Some(work) => work.walks.push(changes),
+                None => {
+                    let others = self.phases.iter().filter(|other| other.spec.id != phase.spec.id);
+                    let of_others = others.flat_map(|other| &other.goals).flat_map(|goal| &goal.spec.files);
+                    let claimed = phase.goals.iter().filter(|goal| is_claimed(goal));
+                    finished.push(FinishedWork {
+                        phase: changes.phase,
+                        walks: vec![changes],
+                        named: claimed.flat_map(|goal| &goal.spec.files).map(String::as_str).collect(),
+                        named_elsewhere: of_others.map(String::as_str).collect(),
+                    });
+                }
+            }
+        }
         finished
     }
 
@@ -252,7 +265,9 @@ impl Run {
             let is_at_work = is_left_to_whole || !phase.is_over() && !phase.is_finished();
             let is_said = match is_accepted {
                 true => phase.has_lost_accepted(g),
-                false => phase.disputes.iter().any(|dispute| dispute.goal == g && dispute.words == words),
+                false => phase.disputes.iter().any(|dispute| {
+                    dispute.goal == g && (dispute.words == words || dispute.is_from_last_measurement)
+                }),
             };
             if is_never_asked || is_at_work && !is_accepted {
                 self.reopen(p, g, ObjectiveStatus::InProgress, &words);

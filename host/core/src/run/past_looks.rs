@@ -15,7 +15,7 @@ use super::step::PhaseStep;
 const FILES: usize = 2_000;
 const CONTENTS: usize = 16;
 /// Files that are kept of what changed during the prompts for one objective: with these gone, nothing is left that shows it.
-const FILES_OF_OBJECTIVE: usize = 100;
+const FILES_OF_OBJECTIVE: usize = 20;
 
 /// The measurements of a phase so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,6 +65,16 @@ impl Phase {
         self.note_files_of_objectives(&before);
         self.settle_claims(&before);
         self.restore_accepted_files(facts);
+        // Another work tree is measured while parts come together.
+        let is_comparable = self.fork.is_none() && self.joined.is_empty();
+        // What objectives name is listed if it differs, and of other files that is known if all are listed.
+        let is_listed = |path: &String| {
+            facts.changed_beyond == 0 || self.goals.iter().any(|goal| goal.spec.files.contains(path))
+        };
+        let by_now: BTreeMap<&str, Option<&Digest>> =
+            facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
+        let is_gone = |file: &&ChangedFile| !by_now.contains_key(file.path.as_str()) && is_listed(&file.path);
+        let gone: Vec<String> = before.changed.iter().filter(is_gone).map(|file| file.path.clone()).collect();
         let looks = &mut self.past_looks;
         looks.lost_since = LostFiles::default();
         if matches!(self.step, PhaseStep::Baseline { .. }) {
@@ -72,16 +82,9 @@ impl Phase {
         }
         (looks.newest_at, looks.newest_is_whole) =
             (at, facts.changed_beyond == 0 && self.tree.is_workspace());
-        let by_now: BTreeMap<&str, Option<&Digest>> =
-            facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
-        // Another work tree is measured while parts come together.
-        let is_comparable = facts.changed_beyond == 0 && self.fork.is_none() && self.joined.is_empty();
         match (&self.step, is_comparable) {
             (PhaseStep::Baseline { .. }, _) => looks.restored.clear(),
-            (_, true) => {
-                let gone = before.changed.iter().filter(|file| !by_now.contains_key(file.path.as_str()));
-                looks.restored.extend(gone.map(|file| file.path.clone()));
-            }
+            (_, true) => looks.restored.extend(gone),
             _ => {}
         }
         looks.restored.retain(|path| !by_now.contains_key(path.as_str()));

@@ -10,7 +10,7 @@ use baton_workspace::{Workspace, WorkspaceError};
 use crate::config::HostConfig;
 use crate::control::requester;
 use crate::error::RuntimeError;
-use crate::lost_work::{IdleTime, lost_work};
+use crate::lost_work::{IdleTime, lost_work, undone_work};
 use crate::projection::{self, ProjectionWriter};
 use crate::query;
 use crate::recorder::RunRecorder;
@@ -43,7 +43,7 @@ pub(crate) async fn answer(
         None => trial,
         Some(_) => {
             let before = folded()?;
-            match find_lost_work(config, &state, &before.run).await? {
+            match find_lost_work(config, &state, &before.run, trial.run()).await? {
                 lost if lost.is_empty() => trial,
                 lost => {
                     let mut scribe = RunRecorder::new(before, id.clone(), journal.clone());
@@ -69,11 +69,12 @@ pub(crate) async fn answer(
     scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
 }
 
-/// What a host would find lost that took the run up now. What it cannot see is an error: the run must not end by what is not known.
+/// What a host would find lost that took the run up now, or as it would be when it has `ended`. What it cannot see is an error: the run must not end by what is not known.
 async fn find_lost_work(
     config: &HostConfig,
     state: &StateDir,
     run: &Run,
+    ended: &Run,
 ) -> Result<Vec<Input>, RuntimeError> {
     let cannot_look = |error: WorkspaceError| RuntimeError::Workspace {
         workspace: config.workspace.clone(),
@@ -84,7 +85,11 @@ async fn find_lost_work(
         Workspace::open(&config.workspace).map_err(cannot_look)?.with_own_folder(run.task_folder());
     let trees = trees_of(state, &workspace, run.id());
     let idle = IdleTime::without_host(run);
-    lost_work(run, &workspace, &trees, state, idle).await.map_err(cannot_look)
+    let lost = lost_work(run, &workspace, &trees, state, idle).await.map_err(cannot_look)?;
+    match lost.is_empty() {
+        true => undone_work(ended, &workspace, state).await.map_err(cannot_look),
+        false => Ok(lost),
+    }
 }
 
 /// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still

@@ -16,12 +16,4 @@ impl EventLoop {
         }
         Ok(())
     }
-
-    /// Before the last measurement of a run, which may end it.
-    pub(super) async fn note_undone_phases(&mut self) -> Result<(), RuntimeError> {
-        for input in self.lost_work.find_undone(self.scribe.run()).await {
-            self.record_input(input)?;
-        }
-        Ok(())
-    }
 }

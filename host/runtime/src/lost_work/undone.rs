@@ -1,40 +1,91 @@
-//! Phases of which nothing is left: every file that they changed is as it was when they began. Somebody may have restored it at any moment,
-//! also while agents were at work, and nobody can tell that from what an agent did; nothing shows any more that such a phase is done (A11).
+//! Finished phases of which nothing is left: every file that they changed is as it was when they began. Somebody may have restored it at any
+//! moment, also while agents or checks were at work, and what agents did does not tell that; nothing shows any more that such a phase is done
+//! (A11). Nor is an objective done whose own file is missing or as before.
 
-use baton_core::run::PhaseChanges;
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::facts::ChangedFile;
+use baton_core::run::{FinishedWork, PhaseChanges};
 use baton_core::{Input, Run};
-use baton_workspace::WorkspaceError;
+use baton_workspace::{CurrentFile, Workspace, WorkspaceError};
 
-use super::{LostWorkFinder, work_lost};
-use crate::worktree_paths::{baseline_path, read_baseline};
+use super::work_lost;
+use crate::worktree_paths::{baseline_path, changes_path, read_baseline, read_changes};
+use baton_store::StateDir;
 
-impl LostWorkFinder {
-    /// What core is told of it before the run ends. Nothing where it cannot be seen.
-    pub(crate) async fn find_undone(&self, run: &Run) -> Vec<Input> {
-        let mut undone = Vec::new();
-        for changes in run.changes_of_finished_phases() {
-            match self.is_undone(run, &changes).await {
-                Ok(true) => {
-                    let files = changes.files.iter().map(|file| file.path.as_str()).collect();
-                    undone.push(work_lost(&changes, files, false));
-                }
-                Ok(false) => {}
-                Err(error) => tracing::warn!("cannot see whether finished work is still there: {error}"),
-            }
-        }
-        undone
+/// What core is told of it before the run ends: `run` is as it would be then.
+pub(crate) async fn undone_work(
+    run: &Run,
+    workspace: &Workspace,
+    state: &StateDir,
+) -> Result<Vec<Input>, WorkspaceError> {
+    let mut undone = Vec::new();
+    for work in run.finished_work() {
+        let files = undone_files(run, &work, workspace, state).await?;
+        let newest = work.walks.last().filter(|_| !files.is_empty());
+        undone.extend(
+            newest.map(|newest| work_lost(newest, files.iter().map(String::as_str).collect(), false)),
+        );
     }
+    Ok(undone)
+}
 
-    async fn is_undone(&self, run: &Run, changes: &PhaseChanges<'_>) -> Result<bool, WorkspaceError> {
-        let left = changes.files.iter().map(|file| (*file).clone()).collect();
-        let now = self.workspace.differing(left).await?;
-        if now.len() < changes.files.len() || !now.iter().all(|file| file.differs) {
-            return Ok(false);
+/// All files of the phase if each is as before; otherwise those that only its own objectives name, if they are as before or missing.
+async fn undone_files(
+    run: &Run,
+    work: &FinishedWork<'_>,
+    workspace: &Workspace,
+    state: &StateDir,
+) -> Result<Vec<String>, WorkspaceError> {
+    let Some(left) = left_files(run, work, state).await else { return Ok(Vec::new()) };
+    let Some(start) = read_baseline(baseline_path(state, run.id(), work.phase)).await else {
+        return Ok(Vec::new());
+    };
+    let all = left.len();
+    let was_new: BTreeSet<String> =
+        left.values().filter(|file| file.is_new).map(|file| file.path.clone()).collect();
+    let now = workspace.differing(left.into_values().collect()).await?;
+    let committed = workspace.as_committed(start.head(), &now).await?;
+    let is_before = |file: &&CurrentFile| {
+        let is_gone = !file.exists && was_new.contains(&file.path);
+        file.differs
+            && (is_gone || start.has(file) || start.had_earlier(file) || committed.contains(&file.path))
+    };
+    let is_elsewhere = |file: &CurrentFile| work.named_elsewhere.contains(file.path.as_str());
+    let undone: Vec<&CurrentFile> = now.iter().filter(is_before).collect();
+    let files: Vec<&CurrentFile> = match undone.len() == all && !undone.iter().any(|file| is_elsewhere(file))
+    {
+        true => undone,
+        false => {
+            let is_own = |file: &&CurrentFile| work.named.contains(file.path.as_str()) && !is_elsewhere(file);
+            let own = now.iter().filter(|file| is_own(file));
+            own.filter(|file| !file.exists || is_before(file)).collect()
         }
-        let Some(start) = read_baseline(baseline_path(&self.state, run.id(), changes.phase)).await else {
-            return Ok(false);
+    };
+    Ok(files.into_iter().map(|file| file.path.clone()).collect())
+}
+
+/// The files as the phase left them, in whichever walk of its loop; none where not all of them are known.
+async fn left_files(
+    run: &Run,
+    work: &FinishedWork<'_>,
+    state: &StateDir,
+) -> Option<BTreeMap<String, ChangedFile>> {
+    let mut left: BTreeMap<String, ChangedFile> = BTreeMap::new();
+    for walk in &work.walks {
+        let beyond = match walk.unnamed {
+            0 => Vec::new(),
+            _ => read_changes(changes_path(state, run.id(), work.phase)).await?,
         };
-        let committed = self.workspace.as_committed(start.head(), &now).await?;
-        Ok(now.iter().all(|file| start.has(file) || committed.contains(&file.path)))
+        add_files(&mut left, walk, beyond);
+    }
+    Some(left)
+}
+
+/// A walk may find a file that an earlier one made.
+fn add_files(left: &mut BTreeMap<String, ChangedFile>, walk: &PhaseChanges<'_>, beyond: Vec<ChangedFile>) {
+    for file in beyond.into_iter().chain(walk.files.iter().map(|file| (*file).clone())) {
+        let is_new = file.is_new || left.get(&file.path).is_some_and(|earlier| earlier.is_new);
+        left.insert(file.path.clone(), ChangedFile { is_new, ..file });
     }
 }

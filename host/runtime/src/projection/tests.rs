@@ -274,7 +274,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     std::fs::remove_dir_all(&handoffs).unwrap();
     std::fs::write(wall.path("progress.json"), "{}").unwrap();
     std::fs::remove_file(wall.path("state.org")).unwrap();
-    projector.restorer().restore(&WorktreeName::workspace()).await;
+    projector.restorer().restore(&WorktreeName::workspace()).await.unwrap();
     assert!(handoffs.read_dir().unwrap().count() >= 2);
     assert!(wall.read("progress.json").contains("journal_seq"));
     assert!(!wall.read("state.org").is_empty());

@@ -91,17 +91,25 @@ impl ProjectionWriter {
 
 impl Restorer {
     /// Looks at every file in one place, and writes those that are not as they should be.
-    pub(crate) async fn restore(&self, tree: &WorktreeName) {
+    ///
+    /// # Errors
+    /// A script that agents are asked to run, in words, if it is there and cannot be written: it may be another agent's.
+    pub(crate) async fn restore(&self, tree: &WorktreeName) -> Result<(), String> {
         let (writer, tree) = (Arc::clone(&self.0), tree.clone());
         let task = tokio::task::spawn_blocking(move || {
             let mut disks = lock(&writer.disks);
             let newest = Arc::clone(&*lock(&writer.newest));
-            writer.write(&newest, &tree, disks.entry(tree.clone()).or_default(), true);
+            writer.write(&newest, &tree, disks.entry(tree.clone()).or_default(), true)
         });
-        if tokio::time::timeout(PATIENCE, task).await.is_err() {
-            tracing::warn!(
-                "the workspace takes longer than {PATIENCE:?} to look at; the agent starts without it"
-            );
+        match tokio::time::timeout(PATIENCE, task).await {
+            Ok(Ok(Some(script))) => Err(script),
+            Ok(_) => Ok(()),
+            Err(_) => {
+                tracing::warn!(
+                    "the workspace takes longer than {PATIENCE:?} to look at; the agent starts without it"
+                );
+                Ok(())
+            }
         }
     }
 }
@@ -117,10 +125,21 @@ impl WriterState {
         }
     }
 
-    /// Writes a projection into one place; with `look` also what differs on disk from what was written.
-    fn write(&self, newest: &Projection, tree: &WorktreeName, disk: &mut WrittenFiles, look: bool) {
+    /// Writes a projection into one place; with `look` also what differs on disk from what was written. Says which script is there that could
+    /// not be written.
+    fn write(
+        &self,
+        newest: &Projection,
+        tree: &WorktreeName,
+        disk: &mut WrittenFiles,
+        look: bool,
+    ) -> Option<String> {
         // A tree that is not there yet, or not any more, needs nothing.
-        let Some(workspace) = self.trees.at_hand(tree) else { return *disk = WrittenFiles::default() };
+        let Some(workspace) = self.trees.at_hand(tree) else {
+            *disk = WrittenFiles::default();
+            return None;
+        };
+        let mut foreign_script = None;
         if disk.files.is_empty() {
             remove_leftovers(&workspace, newest);
         }
@@ -134,7 +153,12 @@ impl WriterState {
                 Ok(()) => {
                     disk.files.insert(file.path.clone(), Arc::clone(file));
                 }
-                Err(error) => trouble = trouble.or(Some(error)),
+                Err(error) => {
+                    if file.executable && workspace.root().join(&file.path).symlink_metadata().is_ok() {
+                        foreign_script.get_or_insert_with(|| error.clone());
+                    }
+                    trouble = trouble.or(Some(error));
+                }
             }
         }
         for path in &newest.gone {
@@ -156,6 +180,7 @@ impl WriterState {
             Some(_) => {}
             None => disk.failure_reported = false,
         }
+        foreign_script
     }
 
     fn put(&self, workspace: &Workspace, file: &ProjectedFile, look: bool) -> Result<(), String> {

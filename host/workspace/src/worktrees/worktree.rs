@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use baton_core::WorktreeName;
 use baton_core::visible::visible_name;
+use baton_sandbox::make_listable;
 
 use super::git::{GitRunner, path, records};
 use super::index_additions::add_files;
@@ -227,6 +228,9 @@ impl Worktree {
 
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
     pub(super) async fn gather(&self, git: &GitRunner, own_of: Option<&str>) -> Result<(), WorktreeError> {
+        let top = self.top().to_owned();
+        // Of a folder that it cannot list, git only warns.
+        let _ = tokio::task::spawn_blocking(move || make_listable(&top)).await;
         self.look_at_all(git).await?;
         look_anew(git).await?;
         self.expect_own_filters(git).await?;

@@ -1,6 +1,6 @@
 //! What is reported against an objective whose phase is over (A11).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::test_run::{TestRun, workflow};
 use crate::action::{Action, RunOutcome};
@@ -534,31 +534,23 @@ fn what_is_done_again_is_not_asked_about() {
 }
 
 #[test]
-fn only_phases_whose_changes_are_all_known_are_looked_for_at_the_end() {
+fn finished_phases_are_listed_with_what_they_changed_and_what_is_named() {
     // A11
-    let finished = |named: &str, files: &[&str], beyond| {
-        let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
-        flow.phases[1].objectives[0].files = vec![named.to_owned()];
-        let mut world = TestRun::new(flow);
-        while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
-            assert!(world.step());
-        }
-        let changed = |path: &&str| ChangedFile {
-            path: (*path).to_owned(),
-            bytes: 1,
-            exists: true,
-            digest: None,
-            is_new: true,
-        };
-        let changed = files.iter().map(changed).collect();
-        let facts = WorkspaceFacts { changed, changed_beyond: beyond, ..Default::default() };
-        world.run.phases[0].set_facts(&facts, UnixMs(1));
-        world.run.changes_of_finished_phases().iter().map(|of| of.phase.to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(finished("b.txt", &["a.txt"], 0), ["1"]);
-    for none in
-        [finished("a.txt", &["a.txt"], 0), finished("b.txt", &["a.txt"], 1), finished("b.txt", &[], 0)]
-    {
-        assert!(none.is_empty(), "{none:?}");
+    let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+    for (phase, file) in [(0, "a.txt"), (1, "b.txt")] {
+        flow.phases[phase].objectives[0].files = vec![file.to_owned()];
     }
+    let mut world = TestRun::new(flow);
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+        assert!(world.step());
+    }
+    let finished = world.run.finished_work();
+    let [of_first] = finished.as_slice() else { panic!("{finished:?}") };
+    let changed: Vec<&str> = of_first.walks[0].files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!((of_first.phase.as_str(), changed), ("1", vec!["a.txt"]));
+    assert_eq!(
+        (&of_first.named, &of_first.named_elsewhere),
+        (&BTreeSet::from(["a.txt"]), &BTreeSet::from(["b.txt"]))
+    );
+    assert!(world.run.may_end_soon());
 }

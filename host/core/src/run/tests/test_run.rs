@@ -422,7 +422,8 @@ impl TestRun {
             Action::Assess { expected, .. } => {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
                 let (there, moved): (Vec<String>, _) = (there, (0..self.moved).map(|n| format!("moved-{n}")));
-                let there = there.into_iter().filter(|file| !self.put_back.contains(file));
+                let is_work = |file: &String| !file.starts_with("moved-") && !self.put_back.contains(file);
+                let there = there.into_iter().filter(is_work);
                 let changed = there.chain(moved).map(changed).collect();
                 ActionOutcome::Assessed { facts: WorkspaceFacts { changed, missing, ..Default::default() } }
             }
