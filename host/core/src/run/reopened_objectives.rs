@@ -64,11 +64,9 @@ impl Run {
 
     /// Objectives of this phase that are taken for done are open again, if a file that they name is as it was when the phase began, or, where
     /// they name none, all that changed during their prompts is. Asked once for each time that files are restored: an agent may say that
-    /// it is right so.
-    pub(super) fn reopen_restored(&mut self, p: usize) {
-        if self.phases[p].step.measured_focus().is_none() {
-            return;
-        }
+    /// it is right so. Returns what was said of them.
+    pub(super) fn reopen_restored(&mut self, p: usize) -> Vec<String> {
+        let mut said = Vec::new();
         let restored = std::mem::take(&mut self.phases[p].past_looks.restored);
         for g in 0..self.phases[p].goals.len() {
             let Some(undone) = self.phases[p].undone_files(g, &restored) else { continue };
@@ -77,9 +75,11 @@ impl Run {
             if !goal.is_done() || goal.is_accepted() {
                 continue;
             }
+            said.push(self.phases[p].objective_message(g, &undone));
             self.reopen(p, g, ObjectiveStatus::InProgress, &undone);
             self.phases[p].goals[g].has_lost_work = true;
         }
+        said
     }
 
     /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.

@@ -32,7 +32,9 @@ impl Run {
         if let ActionOutcome::Assessed { facts } = outcome {
             let now = self.now;
             self.phases[p].set_facts(facts, now);
-            self.reopen_restored(p);
+            if self.phases[p].step.measured_focus().is_some() {
+                self.reopen_restored(p);
+            }
         }
         match (self.phases[p].step.clone(), outcome) {
             (PhaseStep::Branching { .. }, outcome) => self.branched(p, outcome),

@@ -131,7 +131,8 @@ impl Run {
                 }
             }
             ActionOutcome::Assessed { .. } => {
-                let lacking = self.reopen_contradicted(p);
+                let mut lacking = self.reopen_contradicted(p);
+                lacking.extend(self.reopen_restored(p));
                 if lacking.is_empty() {
                     return self.continue_after_restore(p, then, &[]);
                 }
