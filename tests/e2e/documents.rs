@@ -1,5 +1,5 @@
-//! Holds the documents to what they promise: README stays short, every link leads somewhere, every path that ARCHITECTURE.md names
-//! exists, and the language is plain. Runs nothing.
+//! Holds the documents and comments to what they promise: README stays short, every link leads somewhere, every path, step and intent
+//! that they name exists, and the language is plain. Runs nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,13 @@ const CONTRIBUTING_BYTES_MAX: usize = 6144;
 /// Words that hide who acts, or that no reader expects.
 const NOT_OUR_WORDS: [&str; 9] =
     ["whoever", "nobody", "somebody", "anew", "of then", "so many", "for ever", "is told", "is no"];
+
+/// Files in comments that are examples of what a plan or an agent names.
+const EXAMPLE_FILES: [&str; 3] = ["parser.rs", "src/a.rs", "b.rs"];
+
+/// Names in ARCHITECTURE.md that look like steps of a phase, and are types.
+const TYPES_LIKE_STEPS: [&str; 6] =
+    ["PhaseStep", "EvidenceKind", "ScheduleState", "Censoring", "GivenSetting", "PolicyBinding"];
 
 /// A block of code.
 pub(crate) struct CodeFence {
@@ -173,6 +180,157 @@ fn every_path_that_architecture_names_exists() {
     }
     assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {}", missing.join(", "));
     assert!(seen > 100, "only {seen} paths were found");
+}
+
+/// The comments of a source: the number of each line, and what stands behind its slashes.
+fn comments(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    source.lines().enumerate().filter_map(|(index, line)| {
+        let comment = match line.trim_start().strip_prefix("//") {
+            Some(comment) => comment,
+            None => line.split_once(" // ")?.1,
+        };
+        Some((index + 1, comment.trim_start_matches(['/', '!']).trim()))
+    })
+}
+
+/// Files that the comments of a source name: with the ending `.rs` anywhere, with or without it in the first column of a table of files.
+fn named_files(source: &str) -> Vec<(usize, &str)> {
+    let is_path = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.contains(|c: char| !is_of_path(c))
+    };
+    let mut found = Vec::new();
+    let mut is_table_of_files = None;
+    for (line, comment) in comments(source) {
+        let cell = comment.strip_prefix('|').and_then(|row| row.split('|').next());
+        is_table_of_files = cell.map(|cell| is_table_of_files.unwrap_or(cell.trim() == "file"));
+        let (text, ending) = match (cell, is_table_of_files) {
+            (Some(cell), Some(true)) => (cell, ""),
+            _ => (comment, ".rs"),
+        };
+        let names = between(text, "`", "`").filter(is_path).filter(|name| name.ends_with(ending));
+        found.extend(names.map(|name| (line, name)));
+    }
+    found
+}
+
+fn is_of_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-".contains(c)
+}
+
+/// Whether a name in a comment of this source is a file or folder below the folder of its module, of a module above, of its crate, or of
+/// the workspace.
+fn is_there(source: &Path, name: &str) -> bool {
+    let root = root();
+    let below_root = source.strip_prefix(&root).expect("it lies in the workspace");
+    let folders = below_root.ancestors().skip(1).flat_map(|folder| [folder.to_owned(), folder.join("src")]);
+    folders
+        .chain([below_root.with_extension(""), PathBuf::from("host")])
+        .map(|folder| root.join(folder).join(name))
+        .any(|path| path.exists() || path.with_extension("rs").is_file())
+}
+
+#[test]
+fn every_file_that_a_comment_names_exists() {
+    let mut seen = 0;
+    let mut missing = Vec::new();
+    for path in sources() {
+        for (line, name) in named_files(&read(&path)) {
+            seen += 1;
+            if !EXAMPLE_FILES.contains(&name) && !is_there(&path, name) {
+                missing.push(format!("{}:{line}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "comments name what does not exist:\n{}", missing.join("\n"));
+    assert!(seen > 200, "only {seen} files were found");
+}
+
+#[test]
+fn every_module_of_a_run_is_in_its_table() {
+    let source = read(&root().join("host/core/src/run.rs"));
+    let named: BTreeSet<&str> = named_files(&source).into_iter().map(|(_, name)| name).collect();
+    let modules = source.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let missing: Vec<&str> = modules
+        .filter(|module| *module != "tests" && !named.contains(format!("run/{module}.rs").as_str()))
+        .collect();
+    assert!(missing.is_empty(), "the table in run.rs lacks {}", missing.join(", "));
+}
+
+/// The letters and digits that a text begins with.
+fn word(text: &str) -> &str {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default()
+}
+
+/// The variants of an enum.
+fn variants<'a>(source: &'a str, name: &str) -> BTreeSet<&'a str> {
+    let start = source.find(&format!("enum {name} {{")).unwrap_or_else(|| panic!("no enum {name}"));
+    let body = source[start..].split("\n}").next().unwrap_or_default();
+    let names = body.lines().filter_map(|line| line.strip_prefix("    ")).map(word);
+    names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())).collect()
+}
+
+fn steps_source() -> String {
+    read(&root().join("host/core/src/run/step.rs"))
+}
+
+#[test]
+fn architecture_names_the_steps_of_a_phase_as_the_code_does() {
+    let (source, page) = (steps_source(), read(&root().join("ARCHITECTURE.md")));
+    let steps = variants(&source, "PhaseStep");
+    let section =
+        between(&page, "\n## State machine of a run\n", "\n## ").next().expect("it has the section");
+    let is_name = |name: &&str| {
+        word(name) == *name && name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
+    };
+    let diagram = fences(section).swap_remove(0).text;
+    let mut named: BTreeSet<&str> = diagram.split(|c: char| !c.is_alphanumeric()).filter(is_name).collect();
+    let text = prose(section);
+    named.extend(between(&text, "`", "`").filter(is_name));
+    let missing: Vec<_> = steps.difference(&named).collect();
+    assert!(missing.is_empty(), "the section does not name {missing:?}");
+
+    // In other sections there are names of other kinds.
+    let text = prose(&page);
+    named.extend(between(&text, "`", "`").filter(is_name).filter(|name| name.ends_with("ing")));
+    let unknown: Vec<_> = named.difference(&steps).filter(|name| !TYPES_LIKE_STEPS.contains(name)).collect();
+    assert!(unknown.is_empty(), "no steps: {unknown:?}");
+}
+
+#[test]
+fn every_function_that_a_step_names_exists() {
+    let source = steps_source();
+    let steps = variants(&source, "PhaseStep");
+    let told = source.lines().filter(|line| line.trim_start().starts_with("/// Set by `")).count();
+    assert_eq!(told, steps.len(), "each step says where it is set");
+    let mut missing = Vec::new();
+    for (_, comment) in comments(&source) {
+        for name in between(comment, "`", "`") {
+            let Some((module, function)) = name.split_once("::") else { continue };
+            if module.starts_with(char::is_uppercase) {
+                continue;
+            }
+            let file = read(&root().join(format!("host/core/src/run/{module}.rs")));
+            if !file.contains(&format!("fn {function}(")) {
+                missing.push(name);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "step.rs names functions that do not exist: {}", missing.join(", "));
+}
+
+#[test]
+fn every_durable_intent_is_in_the_table_of_recovery() {
+    let source = read(&root().join("host/core/src/action.rs"));
+    let not_durable = between(&source, "pub fn is_durable", "\n    }").next().expect("it has the function");
+    let not_durable: BTreeSet<&str> = not_durable.split("Action::").skip(1).map(word).collect();
+    let mut durable = variants(&source, "Action");
+    durable.retain(|name| !not_durable.contains(name));
+    let recovery = read(&root().join("host/runtime/src/recovery.rs"));
+    let rows = comments(&recovery).filter_map(|(_, comment)| comment.strip_prefix('|')?.split('|').next());
+    let told: BTreeSet<&str> =
+        rows.flat_map(|cell| between(cell, "`", "`")).filter(|n| word(n) == *n).collect();
+    let told: BTreeSet<&str> = told.into_iter().filter(|name| !name.is_empty()).collect();
+    assert_eq!(told, durable);
 }
 
 #[test]

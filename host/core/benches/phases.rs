@@ -1,5 +1,5 @@
 //! What an event costs the machine alone, by the number of phases at work in one run: `cargo bench -p baton-core --bench
-//! phases`. No journal and no policy: those are in `host/lab/benches/scale.rs`. Compare ratios, not times.
+//! phases`. No journal and no policy: those are in `host/lab/benches/scale/main.rs`. Compare ratios, not times.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

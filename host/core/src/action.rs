@@ -31,67 +31,67 @@ pub enum Action {
     Spawn(SpawnSpec),
     /// Send a prompt to an agent that is ready and idle.
     Prompt {
-        /// To whom.
+        /// The session that is prompted.
         session: SessionId,
         /// Ordinal in the session, from 1.
         prompt: u32,
-        /// What it is for.
+        /// What the prompt is for.
         kind: PromptKind,
         /// The objectives it is about.
         focus: Vec<ObjectiveId>,
-        /// What it says.
+        /// The text of the prompt.
         text: TextBlob,
     },
     /// Ask the agent to compact its context.
     Compact {
-        /// Whom.
+        /// The session that compacts its context.
         session: SessionId,
         /// What to keep in mind; may be empty.
         instructions: String,
     },
     /// Break off the prompt that the agent works on.
     Interrupt {
-        /// Whose.
+        /// The session that works on the prompt.
         session: SessionId,
     },
     /// End an agent: politely, then by force, with everything it started.
     End {
-        /// Whom.
+        /// The session that ends.
         session: SessionId,
-        /// Why, one sentence.
+        /// Why it ends, one sentence.
         reason: String,
     },
     /// Look at what is really on disk (A5).
     Assess {
-        /// Of which phase.
+        /// The phase that is measured.
         phase: PhaseId,
         /// Remember this state as the start of the phase; later assessments are measured against it.
         baseline: bool,
         /// Files that the objectives in focus name.
         expected: Vec<String>,
-        /// Where.
+        /// The tree that is measured.
         #[serde(default, skip_serializing_if = "is_default")]
         tree: WorktreeName,
     },
     /// Ask a policy. Not durable: at a restart the question is put again.
     RequestDecision {
-        /// Under which id the answer comes.
+        /// The id that the answer has.
         request: RequestId,
-        /// What is asked, with the texts.
+        /// The question, with its texts.
         question: PolicyRequest,
-        /// Of whom: the policy that decides there.
+        /// Where the policy that is asked decides.
         #[serde(default, skip_serializing_if = "is_default")]
         scope: PolicyScope,
     },
     /// Save a handoff as an artifact and project it into the workspace.
     WriteHandoff {
-        /// Of which phase.
+        /// The phase that is handed off.
         phase: PhaseId,
-        /// Left by which session.
+        /// The session that leaves it.
         session: SessionId,
         /// Ordinal in the phase, from 1; each names its predecessor (C13).
         ordinal: u32,
-        /// Where it lies, workspace-relative; empty in journals of earlier versions, which named it by its ordinal (C15).
+        /// Where the document lies, workspace-relative; empty in journals of earlier versions, which named it by its ordinal (C15).
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
         /// The document, markdown.
@@ -107,7 +107,7 @@ pub enum Action {
     },
     /// Hold a handoff document to the world before a successor gets it (C8, C9). Looks, and changes nothing.
     Inspect {
-        /// Of which phase.
+        /// The phase whose handoff it is.
         phase: PhaseId,
         /// The document.
         document: TextBlob,
@@ -115,55 +115,55 @@ pub enum Action {
         head: String,
         /// Branch when it was made.
         branch: String,
-        /// Where its author worked.
+        /// The tree in which its author worked.
         #[serde(default, skip_serializing_if = "is_default")]
         tree: WorktreeName,
     },
     /// Write the safety net before a compaction (B2): a summary of the phase and one of the run.
     WriteSummaries {
-        /// Of which phase.
+        /// The phase that is summarised.
         phase: PhaseId,
-        /// The phase, markdown.
+        /// The summary of the phase, markdown.
         step: TextBlob,
-        /// The run, markdown.
+        /// The summary of the run, markdown.
         directory: TextBlob,
     },
     /// Keep large texts that the next prompt refers to instead of embedding them (C4), and project them into the workspace.
     Offload {
-        /// For prompts of which phase.
+        /// The phase whose prompts refer to the texts.
         phase: PhaseId,
-        /// The texts.
+        /// The texts that are kept.
         items: Vec<OffloadedInput>,
     },
     /// Run the verification command of a phase.
     Verify {
-        /// Of which phase.
+        /// The phase that is verified.
         phase: PhaseId,
         /// The command, for `sh -c`.
         command: String,
-        /// Which time, from 1.
+        /// The number of the verification, from 1.
         attempt: u32,
-        /// Where.
+        /// The tree in which the command runs.
         #[serde(default, skip_serializing_if = "is_default")]
         tree: WorktreeName,
     },
     /// Keep the real state of a tree, uncommitted work included, as a commit on a private ref, and make the tree in which
     /// the parts of the phase come together. Changes nothing in `tree` itself.
     Checkpoint {
-        /// Of which phase.
+        /// The phase that is split.
         phase: PhaseId,
-        /// Where it works.
+        /// The tree in which the phase works.
         tree: WorktreeName,
-        /// Where its parts come together.
+        /// The tree in which its parts come together.
         joining: WorktreeName,
     },
     /// Make a work tree with a branch of its own, and make it ready.
     Branch {
-        /// For which phase.
+        /// The phase that works in the new tree.
         phase: PhaseId,
-        /// Under which name.
+        /// The name of the new tree.
         tree: WorktreeName,
-        /// Commit that it starts from.
+        /// The commit that the tree starts from.
         base: String,
         /// Commands that make it ready, for `sh -c`, in order (C1).
         setup: Vec<String>,
@@ -171,11 +171,11 @@ pub enum Action {
     /// Commit what lies in a tree beside the workspace. From here on this commit is the work: it is verified, reviewed and merged.
     /// A merge of what had changed meanwhile where the phase began, which stands open there, is concluded.
     Commit {
-        /// Of which phase.
+        /// The phase whose work is committed.
         phase: PhaseId,
-        /// Where.
+        /// The tree that is committed.
         tree: WorktreeName,
-        /// Files that its objectives name, workspace-relative.
+        /// Files that the objectives of the phase name, workspace-relative.
         files: Vec<String>,
         /// Check the tree out anew after it: what is not in the commit goes, so that nothing else can be verified.
         #[serde(default, skip_serializing_if = "is_default")]
@@ -183,11 +183,11 @@ pub enum Action {
     },
     /// Commit what a phase changed in the workspace, on the branch that is checked out there.
     CommitToBranch {
-        /// Which phase.
+        /// The phase whose changes are committed.
         phase: PhaseId,
-        /// Which of its commits, from 1.
+        /// The number of the commit in the phase, from 1.
         ordinal: u32,
-        /// The message.
+        /// The message of the commit.
         message: String,
         /// The branch that must be checked out; any where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,25 +199,25 @@ pub enum Action {
     /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
     /// `whole` also what was changed. What was there is kept on a ref.
     Restore {
-        /// Of which phase.
+        /// The phase whose work is in the tree.
         phase: PhaseId,
-        /// Where.
+        /// The tree that is restored.
         tree: WorktreeName,
-        /// The commit.
+        /// The commit that the tree is held to.
         commit: String,
-        /// Changed files too.
+        /// Whether changed files are put back too.
         whole: bool,
     },
     /// Commit what a sub-phase left in its tree, and merge its branch. A merge of the same branch that stands open there
     /// with its conflicts resolved is concluded; one of another branch is given up first.
     Merge {
-        /// Whose work.
+        /// The sub-phase whose work is merged.
         phase: PhaseId,
-        /// Where it is.
+        /// The tree that holds the work.
         tree: WorktreeName,
-        /// Where it goes.
+        /// The tree that the work goes to.
         into: WorktreeName,
-        /// First line of the commit.
+        /// The first line of the commit.
         message: String,
         /// The commit that was verified and reviewed: it alone is merged. Absent for what lies in the tree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,19 +225,19 @@ pub enum Action {
     },
     /// Give up the merge that stands open in a tree: the tree is as it was before it.
     Unmerge {
-        /// Of which phase the tree is.
+        /// The phase whose tree it is.
         phase: PhaseId,
-        /// Where.
+        /// The tree in which the merge stands open.
         tree: WorktreeName,
     },
     /// Bring what came together back to where the phase began: as a whole, or not at all. Trees that are of no use any
     /// more are removed after it; their commits are kept.
     Land {
-        /// Of which phase.
+        /// The phase that was split.
         phase: PhaseId,
-        /// Where it is.
+        /// The tree that holds the result.
         tree: WorktreeName,
-        /// Where it goes.
+        /// The tree that the result goes to.
         into: WorktreeName,
         /// The checkpoint that everything started from.
         base: String,
@@ -252,7 +252,7 @@ pub enum Action {
     },
     /// Ask a person. The intent's id names the question.
     Ask {
-        /// About which phase; absent for the run.
+        /// The phase that the question is about; absent for the run.
         phase: Option<PhaseId>,
         /// The question, one or two sentences.
         question: String,
@@ -261,12 +261,12 @@ pub enum Action {
     },
     /// The run is over.
     Finish {
-        /// How.
+        /// How the run ended.
         ending: RunOutcome,
     },
     /// Tell whoever holds a tool result back what becomes of it. Not durable: where the host is gone it stays as it is.
     Place {
-        /// Which item.
+        /// The id of the tool result.
         item: String,
         /// It is kept as an artifact, and a reference goes into the context; otherwise it goes there itself.
         offload: bool,
@@ -320,22 +320,22 @@ impl Action {
 /// A text that is kept instead of embedded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadedInput {
-    /// Under which name: in the store, and below the task folder.
+    /// Its name in the store, and below the task folder.
     pub name: String,
-    /// All of it.
+    /// The whole text.
     pub text: TextBlob,
 }
 
 /// What to spawn. The role in the workflow says the rest (model, permission, environment).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnSpec {
-    /// Under which id.
+    /// The id of the new session.
     pub session: SessionId,
-    /// For which phase.
+    /// The phase that the session works on.
     pub phase: PhaseId,
-    /// As whom.
+    /// The role that the agent has.
     pub role: RoleName,
-    /// Which agent.
+    /// The kind of agent.
     pub agent: AgentKind,
     /// 0 for the first session of a phase, k for continuation k of n (A7).
     pub continuation: u32,
@@ -356,7 +356,7 @@ pub struct SpawnSpec {
     /// What the sessions in that conversation have billed: an agent's totals may go on from there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub billed_before: TokenUsage,
-    /// Where it works.
+    /// The tree in which the agent works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: WorktreeName,
 }

@@ -58,7 +58,7 @@ pub enum Input {
     /// was restored or cloned again while no host was there (then it comes before [`Input::Resumed`]), or while the run waited (then
     /// before what ends the wait).
     WorkLost {
-        /// Which phase changed them.
+        /// The phase that changed them.
         phase: PhaseId,
         /// Workspace-relative, `/` between components; at most [`LOST_FILES_NAMED`]. Empty if the host cannot read which files it changed.
         files: Vec<String>,
@@ -80,48 +80,48 @@ pub enum Input {
     Tick,
     /// What became of an intent.
     Outcome {
-        /// Which.
+        /// The intent that the outcome is of.
         action: ActionId,
-        /// What became of it.
+        /// What became of the intent.
         outcome: ActionOutcome,
     },
     /// A fact from an agent's stream.
     Agent {
-        /// Whose.
+        /// The session whose stream it is.
         session: SessionId,
-        /// What.
+        /// The fact.
         event: AgentEvent,
     },
     /// An agent's process is gone, and its stream has been read to the end.
     SessionEnded {
-        /// Whose.
+        /// The session that ended.
         session: SessionId,
-        /// How.
+        /// How its process ended.
         exit: ProcessExit,
     },
     /// A policy's answer, or the fault of the last one in the chain.
     Decided {
-        /// To which question.
+        /// The question that is answered.
         request: RequestId,
-        /// The answer. Not yet validated: core does that.
+        /// The answer, as the router validated it (`crate::decision_rules`). Core checks its kind, and a split once more.
         result: Result<Decision, Fault>,
         /// Who decided, and what it took.
         label: Box<Provenance>,
     },
     /// An agent reported, through a file or a tool.
     Reported {
-        /// Who, where it is known. A report outlives its session.
+        /// The session that reported, if it is known. A report outlives its session.
         session: Option<SessionId>,
         /// Content address of the report: one that comes again counts once.
         digest: Digest,
-        /// What.
+        /// The report.
         report: AgentReport,
     },
     /// A tool result is on its way into the context of a session, and could be replaced by a reference (C3).
     Offered {
-        /// Whose context.
+        /// The session that the result is for.
         session: SessionId,
-        /// What it is and how large; the host keeps the content.
+        /// What the result is and how large; the host keeps the content.
         item: ContextItem,
     },
     /// A person answered a question.
@@ -136,9 +136,9 @@ pub enum Input {
     },
     /// Somebody asked the host for a change of the run; the change itself follows, or it was refused. It changes nothing.
     Asked {
-        /// For what: a word of the control socket.
+        /// The change: a word of the control socket.
         what: String,
-        /// Who.
+        /// The process that asked.
         by: ChangeRequester,
     },
     /// A person asked the run to stop at once, keeping everything.
@@ -149,14 +149,14 @@ pub enum Input {
     PolicyChanged {
         /// What is put in place.
         pins: Vec<PolicyBinding>,
-        /// Why.
+        /// Why they change.
         cause: PolicyChangeCause,
     },
     /// A component that was to decide was refused; whoever decided before goes on (M3).
     PolicyRefused {
-        /// Which, as it was named.
+        /// The policy, as it was named.
         policy: String,
-        /// Why.
+        /// Why it was refused.
         why: String,
     },
 }

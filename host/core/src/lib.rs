@@ -2,6 +2,8 @@
 //!
 //! Everything here is a function of its inputs: no clock, no randomness, no IO, no async. A test, a live run, a
 //! recovery, a replay and a simulation drive the very same [`Run`].
+//!
+//! Ids in comments, such as (A8) and (M3), are those of the table in `tests/requirements.md`.
 #![forbid(unsafe_code)]
 
 pub mod action;

@@ -3,7 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/stopwatch.rs` | the state |
-//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs` | parts of the state of a phase |
+//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs`, `run/phase_activity.rs` | parts of the state of a phase |
 //! | `run/run_index.rs` | where in it something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
@@ -11,20 +11,26 @@
 //! | `run/transitions.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
 //! | `run/decisions.rs` | what a policy's answer leads to |
 //! | `run/verdicts.rs` | what follows from a verdict: continuation, retry, nudge |
+//! | `run/judgment.rs`, `run/end_cause.rs`, `run/successor_reason.rs` | what was judged of a session, why it ended, why another follows |
+//! | `run/evidence.rs`, `run/reopened_objectives.rs` | what shows that an objective is done, or that it is not |
+//! | `run/dispute.rs` | what speaks against an objective whose phase is over |
 //! | `run/turn_budget.rs` | the turns of a phase, and whether it gets more |
 //! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
 //! | `run/handoff_facts.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
 //! | `run/split.rs` | validating a split and forking a phase |
 //! | `run/scheduler.rs` | who works now: places, fairness, providers |
+//! | `run/checks.rs` | the commands that a phase and its objectives are held to |
+//! | `run/worktree_commit.rs`, `run/branch_commits.rs` | the commit that is verified and merged; commits in the workspace |
 //! | `run/verification.rs` | verification, review, and the loop that they close |
 //! | `run/integration.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
 //! | `run/part_results.rs` | what parts that share a folder wrote down |
 //! | `run/pauses.rs` | questions to a person, ceilings, answers |
-//! | `run/observations.rs`, `run/phase_position.rs` | the questions to a policy: what it gets to see |
+//! | `run/bindings.rs`, `run/policy_outcomes.rs` | who decides where, the breaker, and counts of decisions |
+//! | `run/observations.rs`, `run/phase_position.rs`, `run/query_facts.rs` | the questions to a policy: what it gets to see |
 //! | `run/session_view.rs` | what a policy sees of one session |
 //! | `run/recorded_session.rs` | the same for a recorded stream, outside of a run |
-//! | `run/tool_result_offload.rs` | tool results that could be replaced by a reference |
+//! | `run/tool_result_offload.rs`, `run/prompt_offload.rs` | tool results, and large texts of a prompt, that could be replaced by a reference |
 //! | `run/compaction_summary.rs` | the safety net: summaries at boundaries and before a compaction |
 //! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
 //! | `run/entry_points.rs` | the files that the host writes for agents |
@@ -35,7 +41,7 @@
 //! | `run/resume.rs`, `run/lost_work.rs` | a host takes the run up again; what was done and is gone by then |
 //! | `run/past_looks.rs`, `run/claim_status.rs` | what earlier measurements of a phase found; what was said since, before a host ended |
 //! | `run/next_run_files.rs` | what may have changed of the files that the next run reads or runs |
-//! | `run/run_view.rs` | the state for people and programs |
+//! | `run/run_view.rs`, `run/text_format.rs` | the state for people and programs; parts of sentences |
 
 mod accepted_files;
 mod active_split;
@@ -397,11 +403,13 @@ impl Run {
         self.actions
     }
 
+    /// A notice that takes a number, as earlier versions did for it. One that is added where they had none: `notify_unnumbered`.
     fn notify(&mut self, notice: ProgressEvent) {
         self.emit(Action::Notify(notice));
     }
 
-    /// Tells what earlier versions did not: it takes no number, so that their journals fold as they were written.
+    /// A notice without a number of its own: the intents after it keep theirs, so that journals of versions without the notice fold as they
+    /// were written. Every new notice uses this one.
     fn tell(&mut self, notice: ProgressEvent) {
         self.out.push(Intent { id: self.actions, action: Action::Notify(notice) });
     }

@@ -1,5 +1,6 @@
-//! The types of `wit/`, generated. Nothing outside `convert.rs`, `imports.rs` and the calls in `policy.rs` and
-//! `settings.rs` names them; observations are borrowed, so that no text is copied on its way into a component.
+//! The types of `wit/`, generated. They are named only where a component is called (`evaluate.rs`, `exports.rs`, `settings.rs`,
+//! `layer.rs`), where it calls the host (`imports.rs`, `facts.rs`) and where they are converted (`convert.rs`, `layout.rs`). Observations are
+//! borrowed, so that no text is copied on its way into a component.
 
 #![allow(missing_docs, unreachable_pub, unsafe_code, unused_doc_comments, unused_variables, dead_code)] // Generated.
 #![allow(clippy::all)]

@@ -4,7 +4,7 @@
 //! version that components of this one would not survive gets its own: its frozen copy in `wit/released` is what the
 //! bindings of the old one are then generated from, the three files move to a folder of the old version's name, and
 //! `Exports::find` in `load.rs` takes the adapter whose interfaces a component exports. `wit/released/README.md` says which
-//! changes are such; `tests/contract.rs` notices them.
+//! changes are such; `tests/engine/contract/mod.rs` notices them.
 
 /// Package of every interface.
 pub(crate) const PACKAGE: &str = "baton:policy";

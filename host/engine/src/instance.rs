@@ -89,7 +89,7 @@ impl<'p> Instance<'p> {
     }
 
     /// Makes it ready for another question: everything on the host's side is new, and the guest keeps what it has in its
-    /// memory. Only `reuse.rs` does that.
+    /// memory. Only `instance_reuse.rs` does that.
     pub(crate) fn renew(
         &mut self,
         policy: &LoadedComponent,

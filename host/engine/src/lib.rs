@@ -4,7 +4,7 @@
 //! the one configured for each capability, with others behind it. Each question gets a fresh instance, bounded in
 //! fuel, time, memory and size; whatever a component does, the worst that comes of it is a
 //! [`Fault`](baton_core::decision::Fault). Whether a decision makes sense is not judged here: core does that.
-#![deny(unsafe_code)] // Two exceptions, in `cache.rs` and `compiler/process.rs`: code that this program compiled; and what wasmtime generates.
+#![deny(unsafe_code)] // Two exceptions, in `compile_cache.rs` and `compiler/process.rs`: code that this program compiled; and what wasmtime generates.
 
 mod answer_limits;
 #[doc(hidden)]

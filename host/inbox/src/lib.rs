@@ -5,9 +5,9 @@
 //! | `tool_requests.rs` | the calls as types; their comments are what a model reads |
 //! | `validation.rs` | the form of a call: nothing empty, nothing too long |
 //! | `tool_definitions.rs` | the calls as tools: names, schemas, annotations, reading of arguments |
-//! | `tool_backend.rs`, `service.rs` | the MCP server, and what stands behind it |
+//! | `tool_backend.rs`, `mcp_service.rs` | the MCP server, and what stands behind it |
 //! | `proxy.rs` | an MCP proxy that keeps large results of other servers out of a context |
-//! | `files.rs`, `parse.rs`, `instructions.rs` | the same calls through files in the task folder |
+//! | `file_inbox.rs`, `report_parser.rs`, `instructions.rs` | the same calls through files in the task folder |
 //!
 //! Only the form of a call is checked here. Whether it fits the run, and what it means, is for the runtime and core.
 #![forbid(unsafe_code)]

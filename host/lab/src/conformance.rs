@@ -3,9 +3,9 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `conformance/generate.rs`, `views.rs`, `dice.rs` | the questions |
-//! | `conformance/rules.rs`, `change.rs` | what must hold of the answers |
-//! | `conformance/tally.rs` | what was found, and the report of it |
+//! | `conformance/generate.rs`, `conformance/views.rs`, `conformance/question_rng.rs` | the questions |
+//! | `conformance/rules.rs`, `conformance/mutations.rs` | what must hold of the answers |
+//! | `conformance/report.rs` | what was found, and the report of it |
 
 mod facts;
 mod generate;

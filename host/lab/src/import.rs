@@ -3,13 +3,13 @@
 //! | file | part |
 //! |---|---|
 //! | `import/detect.rs` | which format a file has |
-//! | `import/source.rs` | its lines: whole, readable, without secrets; and what the decoders of `baton-streams` say of them |
-//! | `import/turns.rs` | the format for those who have logs of their own |
-//! | `import/script.rs` | what happened: sessions with their prompts |
-//! | `import/setting.rs` | the workflow and the policies of the run |
-//! | `import/play.rs` | drives [`baton_core::Run`] by it |
-//! | `import/course.rs` | where the recording decides, and not a policy |
-//! | `import/keep.rs` | into the journal, whole or not at all |
+//! | `import/recorded_lines.rs` | its lines: whole, readable, without secrets; and what the decoders of `baton-streams` say of them |
+//! | `import/turn_log.rs` | the format for those who have logs of their own |
+//! | `import/timeline.rs` | what happened: sessions with their prompts |
+//! | `import/import_context.rs` | the workflow and the policies of the run |
+//! | `import/player.rs` | drives [`baton_core::Run`] by it |
+//! | `import/recorded_decisions.rs` | where the recording decides, and not a policy |
+//! | `import/store.rs` | into the journal, whole or not at all |
 //!
 //! The machine is the one of every run; its questions are put to the built-in policy, whose answers are journaled under
 //! its label. What the recorded agent did next is what happens next: where a policy would have made the host do something

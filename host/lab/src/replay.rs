@@ -5,14 +5,14 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `replay/witnesses.rs` | whoever decided, with settings, grants and artifacts as they were |
-//! | `replay/verified.rs` | several runs verified |
-//! | `replay/walk.rs` | a run, entry by entry |
-//! | `fate.rs` of the crate | what then happened to each context, on hard evidence |
-//! | `replay/alarms.rs` | warnings beside that: lead, misses, false alarms |
-//! | `replay/course.rs` | answers beside answers, and from where on they mean nothing |
-//! | `replay/asking.rs` | who answers: fresh instances, or kept ones |
-//! | `replay/counterfactual.rs`, `replay/several.rs` | all of that in one pass over a run, and over several |
+//! | `replay/recorded_policies.rs` | the policies that decided, with settings, grants and artifacts as they were |
+//! | `replay/verification.rs` | several runs verified |
+//! | `replay/run_reader.rs` | a run, entry by entry |
+//! | `context_outcome.rs` of the crate | what then happened to each context, on hard evidence |
+//! | `replay/warning_quality.rs` | warnings beside that: lead, misses, false alarms |
+//! | `replay/on_policy.rs` | answers beside answers, and from where on they mean nothing |
+//! | `replay/evaluator.rs` | who answers: fresh instances, or kept ones |
+//! | `replay/counterfactual.rs`, `replay/batch.rs` | all of that in one pass over a run, and over several |
 
 pub(crate) mod on_policy;
 

@@ -4,14 +4,14 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `model.rs` | the numbers of a world, and their file |
-//! | `dice.rs`, `quota.rs` | chance, one stream a concern, the same for every arm of a seed |
-//! | `world.rs` | one run: the queue, time, inputs |
-//! | `world/effects.rs` | what comes of each intent |
-//! | `crew.rs` | agents, turn by turn |
-//! | `ground.rs` | trees, what lies in them and how good it is |
-//! | `fleet.rs` | many runs at once |
-//! | `fit.rs` | a model from journals |
+//! | `simulate/model.rs` | the numbers of a world, and their file |
+//! | `simulate/sim_rng.rs`, `simulate/quota.rs` | chance, one stream a concern, the same for every arm of a seed |
+//! | `simulate/world.rs` | one run: the queue, time, inputs |
+//! | `simulate/world/effects.rs` | what comes of each intent |
+//! | `simulate/sim_agent.rs` | agents, turn by turn |
+//! | `simulate/workspace_model.rs` | trees, what lies in them and how good it is |
+//! | `simulate/batch.rs` | many runs at once |
+//! | `simulate/fit.rs` | a model from journals |
 //!
 //! What a simulation says holds for its model. A default that nobody measured is an assumption, and says so
 //! ([`ParamSource`]); `fit` replaces it by what journals show.

@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use baton_agents::turns_logged;
 use baton_core::experiment::Assignment;
-use baton_core::facts::AgentEvent;
 use baton_core::input::BindingLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::workflow::{AgentKind, Permission, Role, SandboxLevel};
-use baton_core::{Input, Intent, Run, RunId, SessionId, Workflow, WorktreeName};
+use baton_core::{Input, Intent, Run, RunId, Workflow, WorktreeName};
 use baton_sandbox::{RemainingPaths, SandboxSupport, exclude_listed};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
@@ -189,7 +187,7 @@ impl WorkspaceHost {
         let trees = self.trees(&run, &task_folder);
         let mut post = self.open_inbox_poller(&trees, &task_folder)?;
         post.reject_written_after(None).await;
-        log_other_refusals(&self.end_orphans()?);
+        recovery::log_other_refusals(&self.end_orphans()?);
         self.note_repository(&trees).await?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
@@ -208,10 +206,12 @@ impl WorkspaceHost {
         Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat: Vec::new() }))
     }
 
-    /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
+    /// A run of an earlier host. Asks the world about every open intent before anything is spawned. ARCHITECTURE.md describes
+    /// the same steps under the same numbers.
     async fn resume_run(&self, run: Option<RunId>) -> Result<(RunId, PreparedRun), RuntimeError> {
         let run = resolve_run(&self.config, &self.journal, run.as_ref())?;
         requester::expect_no_agent(&self.state, &run)?;
+        // 1. Replay.
         let folded =
             recovery::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
         if let Some(ending) = folded.run.ending()
@@ -225,14 +225,17 @@ impl WorkspaceHost {
         self.register_secrets(folded.run.workflow());
         self.exclude_lists(folded.run.workflow());
         let machine = detect_sandbox_support(&self.config, folded.run.workflow()).await?;
+        // 2. Policies.
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
         bench.follow(&folded.run);
+        // 3. Processes of dead hosts.
         let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
             self.end_orphans()?.into_iter().partition(|swept| swept.run == run);
-        log_other_refusals(&others);
+        recovery::log_other_refusals(&others);
 
+        // 4. Folders.
         let task_folder = folded.run.task_folder().to_owned();
         let trees = self.trees(&run, &task_folder);
         self.note_repository(&trees).await?;
@@ -246,25 +249,25 @@ impl WorkspaceHost {
         if folded.run.live_sessions().is_empty() {
             post.reject_written_after(Some(folded.run.agents_last_alive())).await;
         }
+        // 5. Lost work.
         let workspace = self.workspace.clone().with_own_folder(&task_folder);
         let finder = LostWorkFinder::new(workspace.clone(), trees.clone(), self.state.clone());
         let lost_work = finder.find(&folded.run, IdleTime::without_host(&folded.run)).await;
-        let mut inputs = taken_late(&folded.run, &self.state);
-        inputs.extend(refusals_of_lost_sessions(&folded.run, own));
-        inputs.extend(recovery::lost(&folded.run));
-        let repeat = recovery::to_repeat(&folded.run);
-        inputs.extend(post.collect(&folded.run, &self.artifact_tools(&folded.run, &trees), true).await);
+        // 6. Inputs.
+        let reports = post.collect(&folded.run, &self.artifact_tools(&folded.run, &trees), true).await;
         post.reject_rest(None).await;
-        // Behind late reports: none of them brings files back.
-        inputs.extend(lost_work);
+        let inputs = recovery::recovery_inputs(&folded.run, &self.state, own, reports, lost_work);
+        let repeat = recovery::to_repeat(&folded.run);
         let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
             scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
+        // 7. `Resumed`, and before it `ClaimsUnmeasured`.
         let unmeasured = unmeasured_claims(scribe.run(), &workspace, &trees, &self.state).await;
         for input in unmeasured.into_iter().chain([Input::Resumed]) {
             scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
+        // 8. Intents: the loop performs those in `repeat`.
         Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat }))
     }
 
@@ -527,36 +530,5 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(join) => std::panic::resume_unwind(join.into_panic()),
-    }
-}
-
-/// The turns of sessions that died with their host, which it had not taken yet: they were billed as the others.
-fn taken_late(run: &Run, state: &StateDir) -> Vec<Input> {
-    let late = |id: &SessionId| {
-        let (agent, turns) = run.turns_of(id)?;
-        Some(turns_logged(agent, &sessions::folder(state, run.id(), id), turns))
-    };
-    let live = run.live_sessions().into_iter();
-    let taken = live.flat_map(|id| late(id).into_iter().flatten().map(|event| (id.clone(), event)));
-    taken.map(|(session, event)| Input::Agent { session, event }).collect()
-}
-
-/// What sessions had planted that died with their host, as each of them would have been told of it.
-fn refusals_of_lost_sessions(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input> {
-    let live = run.live_sessions();
-    let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
-        swept.into_iter().partition(|swept| live.contains(&&swept.session));
-    log_other_refusals(&others);
-    let refused = |swept: OrphanRefusal| Input::Agent {
-        session: swept.session,
-        event: AgentEvent::Refused(swept.refusal),
-    };
-    own.into_iter().map(refused).collect()
-}
-
-/// Of a run that goes on later, or of a command, there is no session that could be told.
-fn log_other_refusals(swept: &[OrphanRefusal]) {
-    for OrphanRefusal { run, session, refusal } in swept {
-        tracing::warn!(%run, %session, "a sandbox whose host died did not allow to {refusal}");
     }
 }

@@ -7,14 +7,17 @@
 //! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
 //! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
 //! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
-//! | `Checkpoint`, `Branch`, `CommitToBranch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
+//! | `Checkpoint`, `Branch`, `Commit`, `CommitToBranch`, `Restore`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
 //! | `Ask`, `Finish` | announced again |
 
-use baton_core::{Action, ActionOutcome, Input, Intent, Run, RunId, Seq, UnixMs};
-use baton_store::{Journal, JournalEntry, StoreError};
+use baton_agents::turns_logged;
+use baton_core::facts::AgentEvent;
+use baton_core::{Action, ActionOutcome, Input, Intent, Run, RunId, Seq, SessionId, UnixMs};
+use baton_store::{Journal, JournalEntry, StateDir, StoreError};
 
 use crate::error::RuntimeError;
 use crate::projection::RunTimeline;
+use crate::sessions::{self, OrphanRefusal};
 
 /// A run as its journal tells it.
 #[derive(Debug, Default)]
@@ -122,7 +125,7 @@ fn died_with_host(action: &Action) -> bool {
 }
 
 /// The inputs that tell a folded run what died with its host. They come before `Resumed`.
-pub(crate) fn lost(run: &Run) -> Vec<Input> {
+fn lost(run: &Run) -> Vec<Input> {
     let gone = run.pending().into_iter().filter(|intent| died_with_host(&intent.action));
     gone.map(|intent| Input::Outcome { action: intent.id, outcome: ActionOutcome::Lost }).collect()
 }
@@ -130,6 +133,54 @@ pub(crate) fn lost(run: &Run) -> Vec<Input> {
 /// The open intents that a new host performs again, oldest first.
 pub(crate) fn to_repeat(run: &Run) -> Vec<baton_core::Intent> {
     run.pending().into_iter().filter(|intent| !died_with_host(&intent.action)).cloned().collect()
+}
+
+/// The inputs of a folded run before `Resumed`, in this order: what the dead host had not taken of its agents, what died with it,
+/// what agents reported (`reports`), and work that is gone (`lost_work`), which no late report brings back.
+pub(crate) fn recovery_inputs(
+    run: &Run,
+    state: &StateDir,
+    orphans: Vec<OrphanRefusal>,
+    reports: Vec<Input>,
+    lost_work: Vec<Input>,
+) -> Vec<Input> {
+    let mut inputs = taken_late(run, state);
+    inputs.extend(refusals_of_lost_sessions(run, orphans));
+    inputs.extend(lost(run));
+    inputs.extend(reports);
+    inputs.extend(lost_work);
+    inputs
+}
+
+/// The turns of sessions that died with their host, which it had not taken yet: they were billed as the others.
+fn taken_late(run: &Run, state: &StateDir) -> Vec<Input> {
+    let late = |id: &SessionId| {
+        let (agent, turns) = run.turns_of(id)?;
+        Some(turns_logged(agent, &sessions::folder(state, run.id(), id), turns))
+    };
+    let live = run.live_sessions().into_iter();
+    let taken = live.flat_map(|id| late(id).into_iter().flatten().map(|event| (id.clone(), event)));
+    taken.map(|(session, event)| Input::Agent { session, event }).collect()
+}
+
+/// What sessions had planted that died with their host, as each of them would have been told of it.
+fn refusals_of_lost_sessions(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input> {
+    let live = run.live_sessions();
+    let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
+        swept.into_iter().partition(|swept| live.contains(&&swept.session));
+    log_other_refusals(&others);
+    let refused = |swept: OrphanRefusal| Input::Agent {
+        session: swept.session,
+        event: AgentEvent::Refused(swept.refusal),
+    };
+    own.into_iter().map(refused).collect()
+}
+
+/// Of a run that goes on later, or of a command, there is no session that could be told.
+pub(crate) fn log_other_refusals(swept: &[OrphanRefusal]) {
+    for OrphanRefusal { run, session, refusal } in swept {
+        tracing::warn!(%run, %session, "a sandbox whose host died did not allow to {refusal}");
+    }
 }
 
 #[cfg(test)]

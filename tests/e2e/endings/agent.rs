@@ -1,5 +1,5 @@
 //! The agents of the matrix but the rehearsal: one program that speaks four protocols. What it does with a prompt is the
-//! same in each (`play.rs`); the protocols say only that, and how full its window is.
+//! same in each (`fake_agent.rs`); the protocols say only that, and how full its window is.
 
 mod fake_agent;
 mod lines;

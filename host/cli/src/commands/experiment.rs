@@ -1,5 +1,5 @@
 //! `baton experiment`: policies tried against each other on real runs (M5). Each command is in a file of its own; what a new run has
-//! to do with it is in `enrolment.rs`.
+//! to do with it is in `experiment_assignment.rs`.
 
 mod list;
 mod power;

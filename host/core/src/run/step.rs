@@ -13,72 +13,57 @@ use super::large_text::LargeText;
 use super::successor_reason::SuccessorReason;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
+///
+/// Outcomes arrive by `transitions::apply_outcome_to_phase`, answers by `decisions::apply_answer`, and a resume goes through
+/// `resume::resume_phase`. There, *repeats* means: the host performs an open intent again, and core emits it once more if it was
+/// lost. *Replaces the session* means: `conversation_resume::resume_or_replace_session`, after a measurement if the session has
+/// reported something that none has looked at yet (`evidence::look_before_checks`).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PhaseStep {
     /// For the phases it depends on, or for a free place.
+    /// Set by `phase::new` and `verification::reset_for_iteration`; ends with `session_start::begin_phase`; resume: stays.
     Pending,
     /// `Assess` with `baseline`: the start of the phase is measured.
-    Baseline {
-        action: ActionId,
-    },
+    /// Set by `session_start::measure_baseline`; outcome: `part_results::find_results`, `transitions::scope`; resume: repeats.
+    Baseline { action: ActionId },
     /// `Verify` before any work: the n-th of its commands.
-    CheckingFirst {
-        action: ActionId,
-        check: usize,
-    },
+    /// Set by `checks::run_first_check`; outcome: `checks::on_first_check_result`; resume: repeats from the first command.
+    CheckingFirst { action: ActionId, check: usize },
     /// `splitting.decide`, with a session (at a boundary) or without.
-    Scoping {
-        request: RequestId,
-        occasion: SplitTrigger,
-    },
+    /// Set by `transitions::scope`; answer: `decisions::on_split_decision`, without one `decisions::continue_unsplit`; resume:
+    /// asks again at the start and without continuations, else replaces the session.
+    Scoping { request: RequestId, occasion: SplitTrigger },
     /// `budgeting.decide`.
-    Budgeting {
-        request: RequestId,
-        then: OnTurnBudget,
-    },
+    /// Set by `decisions::continue_unsplit` and `turn_budget::ask_for_turns`; answer: `turn_budget::on_turn_budget` to `Begin`,
+    /// else `turn_budget::on_more_turns_decision`; resume: `transitions::scope` at the start, `verdicts::start_successor` after
+    /// a session, replaces the session at a boundary.
+    Budgeting { request: RequestId, then: OnTurnBudget },
     /// `Spawn`, until the agent says that it is ready.
-    Starting {
-        action: ActionId,
-    },
+    /// Set by `session_start::spawn_in`; event `Ready`: `session_start::request_first_prompt`; resume: replaces the session.
+    Starting { action: ActionId },
     /// `offloading.decide` on what the next prompt would embed (C4).
-    DecidingOffload {
-        request: RequestId,
-        kind: PromptKind,
-        focus: Vec<usize>,
-        large: Vec<LargeText>,
-    },
+    /// Set by `prompt_offload::offload_then_prompt`; answer: `prompt_offload::on_offload_decision`; resume: replaces the
+    /// session.
+    DecidingOffload { request: RequestId, kind: PromptKind, focus: Vec<usize>, large: Vec<LargeText> },
     /// `Offload` of what was decided.
-    Offloading {
-        action: ActionId,
-        kind: PromptKind,
-        focus: Vec<usize>,
-        large: Vec<LargeText>,
-    },
+    /// Set by `prompt_offload::on_offload_decision`; outcome: `prompt_offload::on_offloaded`; resume: replaces the session.
+    Offloading { action: ActionId, kind: PromptKind, focus: Vec<usize>, large: Vec<LargeText> },
     /// `prompting.compose`.
-    ComposingPrompt {
-        request: RequestId,
-        kind: PromptKind,
-        focus: Vec<usize>,
-    },
+    /// Set by `prompt_offload::request_prompt`; answer: `transitions::prompt`; resume: replaces the session.
+    ComposingPrompt { request: RequestId, kind: PromptKind, focus: Vec<usize> },
     /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
-    Working {
-        action: ActionId,
-        focus: Vec<usize>,
-        interrupted: bool,
-    },
+    /// Set by `transitions::prompt`; event `PromptEnded`: `transitions::on_prompt_ended`; resume: `transitions::measure` if the
+    /// agent reported something as done, else replaces the session.
+    Working { action: ActionId, focus: Vec<usize>, interrupted: bool },
     /// `Assess` after a prompt or a session ended.
-    MeasuringWorkspace {
-        action: ActionId,
-        occasion: AssessTrigger,
-        focus: Vec<usize>,
-    },
+    /// Set by `transitions::measure`; outcome: `verdicts::on_workspace_measured`; resume: repeats.
+    MeasuringWorkspace { action: ActionId, occasion: AssessTrigger, focus: Vec<usize> },
     /// `exhaustion.assess` on a prompt or session that ended.
-    Assessing {
-        request: RequestId,
-        occasion: AssessTrigger,
-        focus: Vec<usize>,
-    },
+    /// Set by `verdicts::on_workspace_measured`; answer: `verdicts::apply_verdict`; resume: asks again, after a measurement if
+    /// reports were not looked at.
+    Assessing { request: RequestId, occasion: AssessTrigger, focus: Vec<usize> },
     /// `completion.decide` on a prompt that was answered.
+    /// Set by `verdicts::apply_verdict`; answer: `verdicts::apply_completion`; resume: as `Assessing`.
     DecidingCompletion {
         request: RequestId,
         occasion: AssessTrigger,
@@ -86,6 +71,7 @@ pub(super) enum PhaseStep {
         assessment: Box<Assessment>,
     },
     /// `recovery.decide` on what ended otherwise, or is not done.
+    /// Set by `verdicts::enter_recovery`; answer: `verdicts::apply_recovery`; resume: as `Assessing`.
     DecidingRecovery {
         request: RequestId,
         occasion: AssessTrigger,
@@ -93,27 +79,26 @@ pub(super) enum PhaseStep {
         judgment: Box<Judgment>,
     },
     /// `compaction.decide`.
-    DecidingCompaction {
-        request: RequestId,
-    },
+    /// Set by `decisions::continue_unsplit`; answer: `decisions::on_compaction_decision`; resume: replaces the session.
+    DecidingCompaction { request: RequestId },
     /// `WriteSummaries`; `digest` is the address of the summary of the phase.
-    Summarising {
-        action: ActionId,
-        digest: Digest,
-        then: OnSummary,
-    },
+    /// Set by `compaction_summary::write_summaries`; outcome: `compaction_summary::on_summaries_written`; resume: replaces the
+    /// session.
+    Summarising { action: ActionId, digest: Digest, then: OnSummary },
     /// `Compact`: delivered or not, the prompt that carries it has not ended.
+    /// Set by `decisions::compact`; event `Compacted`: `transitions::on_compacted`, any other end:
+    /// `decisions::compaction_failed`; resume: replaces the session.
     Compacting {
         action: ActionId,
         /// Bytes that the agent had said when it was asked.
         answer_bytes: u64,
     },
     /// `Assess` after a session is gone, for what it leaves behind.
-    MeasuringAfterExit {
-        action: ActionId,
-        then: SuccessorReason,
-    },
+    /// Set by `handoff::measure_after_exit`; outcome: `handoff::on_measured_after_exit`; resume: repeats.
+    MeasuringAfterExit { action: ActionId, then: SuccessorReason },
     /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
+    /// Set by `handoff::compose`; answer: `handoff::on_handoff_composed`, without one `handoff::write_plain_handoff`; resume:
+    /// asks again.
     ComposingHandoff {
         request: RequestId,
         then: SuccessorReason,
@@ -121,41 +106,27 @@ pub(super) enum PhaseStep {
         refused: Option<Box<HandoffRefusal>>,
     },
     /// `Inspect` of what was composed.
-    ValidatingHandoff {
-        action: ActionId,
-        then: SuccessorReason,
-        draft: Box<PendingHandoff>,
-    },
+    /// Set by `handoff::inspect`; outcome: `handoff::on_handoff_validated`; resume: repeats.
+    ValidatingHandoff { action: ActionId, then: SuccessorReason, draft: Box<PendingHandoff> },
     /// `review.assess` of it.
-    Reviewing {
-        request: RequestId,
-        then: SuccessorReason,
-        draft: Box<PendingHandoff>,
-    },
+    /// Set by `handoff::review`; answer: `handoff::on_handoff_reviewed`; resume: asks again.
+    Reviewing { request: RequestId, then: SuccessorReason, draft: Box<PendingHandoff> },
     /// `WriteHandoff`.
-    HandingOff {
-        action: ActionId,
-        then: SuccessorReason,
-        draft: Box<PendingHandoff>,
-    },
+    /// Set by `handoff::write_handoff`; outcome: `handoff::on_handoff_written`, then `verdicts::start_successor`; resume:
+    /// repeats.
+    HandingOff { action: ActionId, then: SuccessorReason, draft: Box<PendingHandoff> },
     /// `Inspect` of the newest handoff, before a session starts from it after a while.
-    RevalidatingHandoff {
-        action: ActionId,
-        kind: PromptKind,
-        focus: Vec<usize>,
-    },
+    /// Set by `handoff::revalidate_or_prompt`; outcome: `handoff::on_handoff_revalidated`; resume: replaces the session.
+    RevalidatingHandoff { action: ActionId, kind: PromptKind, focus: Vec<usize> },
     /// `review.assess` of it.
-    RereviewingHandoff {
-        request: RequestId,
-        kind: PromptKind,
-        focus: Vec<usize>,
-        found: HandoffCheck,
-    },
+    /// Set by `handoff::on_handoff_revalidated`; answer: `handoff::on_handoff_rereviewed`; resume: replaces the session.
+    RereviewingHandoff { request: RequestId, kind: PromptKind, focus: Vec<usize>, found: HandoffCheck },
     /// `End`, until the process is gone.
-    EndingSession {
-        then: OnSessionEnd,
-    },
+    /// Set by `transitions::end_session`; the session's end: `transitions::on_session_exited`, then
+    /// `transitions::continue_after_session`; resume: the latter at once.
+    EndingSession { then: OnSessionEnd },
     /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
+    /// Set by `quota::enter_quota_step`; ends with `verdicts::tick_phase` and `quota::on_quota_reset`; resume: stays.
     Quota {
         cause: QuotaCause,
         since: UnixMs,
@@ -165,70 +136,57 @@ pub(super) enum PhaseStep {
         /// The policy that called it a limit, if that is not Baton's.
         judged_by: Option<String>,
     },
-    /// Before a retry, or before it is taken up again as a person said.
-    Backoff {
-        until: UnixMs,
-    },
+    /// Before a retry.
+    /// Set by `verdicts::retry`; ends with `verdicts::tick_phase` and `pauses::continue_phase`; resume: stays.
+    Backoff { until: UnixMs },
     /// `Assess`: whether the files are there that the objectives name, now that all of them are taken for done.
-    MeasuringBeforeChecks {
-        action: ActionId,
-    },
+    /// Set by `evidence::look_before_checks` and `integration::verify_integration`; outcome:
+    /// `evidence::on_measured_before_checks`; resume: repeats.
+    MeasuringBeforeChecks { action: ActionId },
     /// `Commit` of what is to be verified, reviewed and merged.
-    Committing {
-        action: ActionId,
-    },
+    /// Set by `worktree_commit::commit`; outcome: `worktree_commit::on_committed`; resume: repeats, by `checks::verify` if
+    /// lost.
+    Committing { action: ActionId },
     /// `CommitToBranch` of what it changed.
-    CommittingToBranch {
-        action: ActionId,
-        then: OnCommit,
-    },
+    /// Set by `branch_commits::commit_to_branch`; outcome: `branch_commits::on_committed_to_branch`; resume: repeats.
+    CommittingToBranch { action: ActionId, then: OnCommit },
     /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
-    Restoring {
-        action: ActionId,
-        then: OnRestore,
-    },
+    /// Set by `worktree_commit::restore`; outcome: `worktree_commit::on_restored`; resume: repeats.
+    Restoring { action: ActionId, then: OnRestore },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
-    Verifying {
-        action: ActionId,
-        check: usize,
-        of: Option<usize>,
-    },
+    /// Set by `checks::verify_from`; outcome: `checks::on_verified`; resume: repeats, by `checks::verify` if lost.
+    Verifying { action: ActionId, check: usize, of: Option<usize> },
     /// A phase that the host made for it reviews it.
-    UnderReview {
-        review: PhaseId,
-    },
+    /// Set by `verification::begin_review`; ends with `verification::end_review`, by the scheduler; resume: stays.
+    UnderReview { review: PhaseId },
     /// `Checkpoint`, before it is forked.
-    Checkpointing {
-        action: ActionId,
-        parts: Vec<SubPhase>,
-    },
+    /// Set by `split::checkpoint`; outcome: `split::on_checkpointed`; resume: repeats.
+    Checkpointing { action: ActionId, parts: Vec<SubPhase> },
     /// `Branch`: its work tree is made.
-    Branching {
-        action: ActionId,
-    },
+    /// Set by `session_start::begin`, `integration::prepare_integration_tree` and `integration::verify_integration`; outcome:
+    /// `session_start::on_branched`; resume: repeats, by `pauses::continue_phase` if lost.
+    Branching { action: ActionId },
     /// `Merge` of what a sub-phase made.
-    Merging {
-        action: ActionId,
-        part: PhaseId,
-    },
+    /// Set by `integration::merge`; outcome: `integration::on_merged`; resume: repeats, by `integration::join` if lost.
+    Merging { action: ActionId, part: PhaseId },
     /// `Unmerge` of what could not be brought together.
-    AbortingMerge {
-        action: ActionId,
-    },
+    /// Set by `integration::join`; outcome: `integration::on_merge_aborted`; resume: as `Merging`.
+    AbortingMerge { action: ActionId },
     /// `Land` of what all of them made.
-    Landing {
-        action: ActionId,
-    },
+    /// Set by `integration::land`; outcome: `integration::on_landed`; resume: as `Merging`.
+    Landing { action: ActionId },
     /// A person has answered: goes on as soon as there is a place.
+    /// Set by `pauses::continue_at_next_tick`; ends with `pauses::continue_phase`, by the scheduler; resume: stays.
     ResumePending,
     /// `Ask`.
-    Paused {
-        question: ActionId,
-        about: PauseReason,
-    },
+    /// Set by `pauses::ask_person`; the person's answer: `pauses::on_answered`; resume: stays.
+    Paused { question: ActionId, about: PauseReason },
     /// Its sub-phases work.
+    /// Set by `split::fork` and `integration::add_merge_phase`; ends with `integration::join`, by the scheduler; resume: stays.
     Split,
+    /// Set by `branch_commits::close`.
     Done,
+    /// Set by `pauses::skip` and `scheduler::skip_dependents`.
     Skipped,
 }
 

@@ -154,6 +154,8 @@ impl Run {
         }
     }
 
+    /// A session is nudged at most `[limits] nudges` times before it finishes something. A policy has a bound of its own
+    /// (`max-nudges` of the built-in one): the smaller one wins.
     fn apply_stall_recovery(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
         let limit = self.workflow.limits.nudges;
         let Some(session) = self.session_mut(p) else {
@@ -383,6 +385,7 @@ impl Run {
         self.enter_recovery(p, occasion, left, judgment);
     }
 
+    /// Nudges are bounded as in `apply_stall_recovery`.
     pub(super) fn apply_recovery(
         &mut self,
         p: usize,
@@ -444,7 +447,7 @@ impl Run {
     }
 
     /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
-    /// `succeed` does that before another begins.
+    /// `start_successor` does that before another begins.
     pub(super) fn replace_session(&mut self, p: usize, then: SuccessorReason, because: EndCause) {
         self.phases[p].because = because;
         if let Some(session) = self.session_mut(p) {

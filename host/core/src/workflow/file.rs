@@ -1,10 +1,10 @@
 //! Reads a workflow from TOML, and the files of users and workspaces that lie beneath it; every mistake is named with its
 //! line and what to do. Opens no file itself.
 //!
-//! Three steps, one file each: `shape` says what may stand in the file and is the source of its JSON Schema;
-//! `conform` holds the text to that schema, so that unknown keys, wrong types and values out of bounds are
-//! reported together with their places; `check`, with a file for each topic beside it, turns the shape into
-//! the model and finds what no schema can say (ids that repeat, phases that wait for each other).
+//! Three steps, one file each: `schema` says what may stand in the file and is the source of its JSON Schema;
+//! `schema_validation` holds the text to it, so that unknown keys, wrong types and values out of bounds are
+//! reported together with their places; `check`, with a file for each topic beside it, turns what was read
+//! into the model and finds what no schema can say (ids that repeat, phases that wait for each other).
 
 mod check;
 mod derived_values;
@@ -165,7 +165,7 @@ fn parse_document<T: DeserializeOwned>(
     schema_validation::validate_document(&document, schema, problems);
     problems.done()?;
     toml::from_str(text).map_err(|mistake: toml::de::Error| {
-        // `conform` has found every mistake that the schema knows, so this is one that it does not.
+        // `schema_validation` has found every mistake that the schema knows, so this is one that it does not.
         let at = mistake.span().map_or(0, |span| span.start);
         problems.add(at, "", mistake.message().to_owned(), String::new());
         problems.take()

@@ -1,6 +1,6 @@
 //! The simulation gate: a run in virtual time, in a world of chance, for thousands of seeds. Random workflows, agents that
 //! exhaust, split, stall, meet quotas and die, policies that answer nonsense, merges that do not fit, hosts that die at any
-//! point, people who answer or do not. `checks.rs` says what holds all the same. Through the public interface of core
+//! point, people who answer or do not. `invariants.rs` says what holds all the same. Through the public interface of core
 //! alone: it must hold what anybody can see.
 //!
 //! `BATON_SIM_SEEDS=1000000` tries so many seeds instead of the published ones, `BATON_SIM_FROM=n` begins at another,
@@ -72,7 +72,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// B9, B10, D1–D4, D8: whatever happens, every promise of `checks.rs` is kept.
+/// B9, B10, D1–D4, D8: whatever happens, every promise of `invariants.rs` is kept.
 #[test]
 fn every_promise_is_kept_whatever_happens() {
     if let Some(seed) = number("BATON_SIM_SEED") {

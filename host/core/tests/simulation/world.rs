@@ -1,5 +1,5 @@
 //! The world around a run, in virtual time: everything that a host does is an entry of a queue, and a host that dies
-//! takes with it what was under way. Whether what happens is right is said in `checks.rs`.
+//! takes with it what was under way. Whether what happens is right is said in `invariants.rs`.
 
 mod effects;
 
@@ -205,7 +205,7 @@ impl<'a> SimulationWorld<'a> {
         self.agents.is_empty() && !self.run.pending().iter().any(ends)
     }
 
-    /// The host dies, with everything under way, and another takes over: as `recovery.rs` of the runtime does it.
+    /// The host dies, with everything under way, and another takes over: as `host/runtime/src/recovery.rs` does it.
     fn crash(&mut self) -> Result<(), String> {
         (self.deaths, self.tally.crashes, self.stopping) = (self.deaths + 1, self.tally.crashes + 1, false);
         let cut = self.dice.within(self.durable as u64, self.journal.len() as u64) as usize;

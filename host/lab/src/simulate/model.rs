@@ -1,6 +1,6 @@
 //! What a simulated world is like, in numbers: agents and their windows, providers, checks, people, prices. One table says of
 //! each number what it means, what it is where nothing is said, its bounds and where it comes from; the fields, the file
-//! format and its documentation all follow from it. Draws nothing: `dice.rs` does.
+//! format and its documentation all follow from it. Draws nothing: `sim_rng.rs` does.
 
 mod file;
 

@@ -1,5 +1,5 @@
 //! Simulated agents: what one does turn by turn, and what it says while it does. It knows what a real one would know; how good
-//! its work is, the ground knows. How agents word their troubles is in `words.rs`.
+//! its work is, the ground knows. How agents word their troubles is in `agent_messages.rs`.
 
 mod agent_messages;
 mod agent_types;

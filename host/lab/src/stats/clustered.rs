@@ -1,5 +1,5 @@
 //! Several runs of one task are not several tasks. Either each task counts once ([`means`]), or the variance is that of tasks
-//! ([`robust`]); runs taken for independent raise an alarm in a fifth of all A/A tests (measured in `tests/stats_gates.rs`).
+//! ([`robust`]); runs taken for independent raise an alarm in a fifth of all A/A tests (measured in `tests/lab/stats_gates/mod.rs`).
 //!
 //! K.-Y. Liang, S. L. Zeger, "Longitudinal data analysis using generalized linear models", Biometrika 73 (1986); the correction CR1
 //! as in A. C. Cameron, D. L. Miller, "A Practitioner's Guide to Cluster-Robust Inference", Journal of Human Resources 50 (2015).

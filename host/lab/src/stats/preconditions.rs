@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ArmSide, InsufficientData, MethodResult, Moments, StatsError};
 
 /// Below this an arm says nothing about its own variance: with a rare event in an arm of ten, a variance of nearly 0 is the
-/// rule, and a third of all A/A tests would raise an alarm (measured in `tests/stats_gates.rs`).
+/// rule, and a third of all A/A tests would raise an alarm (measured in `tests/lab/stats_gates/mod.rs`).
 pub const MIN_PER_ARM: u64 = 20;
 
 /// How much data a method asks for before it answers.

@@ -1,5 +1,5 @@
 //! `policy use` and its way back: what is asked, whether it can be, and the same where no host works on the run. The loop's
-//! part is `event_loop/swaps.rs`.
+//! part is `event_loop/policy_changes.rs`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

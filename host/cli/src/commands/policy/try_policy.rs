@@ -1,5 +1,5 @@
 //! `baton policy try`: what a candidate would have decided, beside what was decided. Starts no agent, and changes nothing. How
-//! it looks is in `render/trial.rs`.
+//! it looks is in `render/candidate_trial.rs`.
 
 mod question;
 mod sample;

@@ -1,4 +1,4 @@
-//! The same as one page. How a page looks, and that it needs nothing else, is `page.rs`.
+//! The same as one page. How a page looks, and that it needs nothing else, is `render/html_page.rs`.
 
 use baton_lab::replay::{FirstDivergence, WarningOutcome};
 use maud::{Markup, html};

@@ -56,7 +56,8 @@ pub(crate) struct LimitsSchema {
     /// Retries of failed sessions a phase may have. Default: 2.
     #[schemars(range(min = 0, max = RETRIES_MAX))]
     pub(crate) retries: Option<u32>,
-    /// Times one prompt is asked again after silence or an empty answer. Default: 2.
+    /// Times one prompt is asked again after silence or an empty answer. A policy may stop earlier: the built-in one after `max-nudges`.
+    /// Default: 2.
     #[schemars(range(min = 0, max = RETRIES_MAX))]
     pub(crate) nudges: Option<u32>,
     /// Times a failed verification sends its findings back to the agent. Default: 2.
